@@ -212,8 +212,8 @@ where
     })
 }
 
-/// Calls `visit` with each set of `count` of the items, each in the order of the items, until it
-/// returns an error.
+/// Calls `visit` with what is chosen already and each set of `count` of the items, in the order of
+/// the items, until it returns an error.
 ///
 /// # Errors
 /// That of `visit`.
@@ -228,8 +228,9 @@ pub(super) fn for_each_subset<T: Copy, E>(
     };
     for first in 0..(items.len() + 1).saturating_sub(count) {
         chosen.push(items[first]);
-        for_each_subset(&items[first + 1..], fewer, chosen, visit)?;
+        let visited = for_each_subset(&items[first + 1..], fewer, chosen, visit);
         chosen.pop();
+        visited?;
     }
     Ok(())
 }
@@ -247,4 +248,35 @@ pub(super) fn choose(of: usize, taken: usize) -> u64 {
         }
     }
     subsets as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choose, for_each_subset};
+
+    #[test]
+    fn all_subsets_are_visited_in_order_until_an_error() {
+        let mut chosen = vec![9];
+        let mut found = Vec::new();
+        let mut visit = |subset: &[u32]| {
+            found.push(subset.to_vec());
+            if found.len() < 4 { Ok(()) } else { Err(()) }
+        };
+        assert_eq!(
+            for_each_subset(&[1, 2, 3, 4], 2, &mut chosen, &mut visit),
+            Err(())
+        );
+        assert_eq!(found, [[9, 1, 2], [9, 1, 3], [9, 1, 4], [9, 2, 3]]);
+        assert_eq!(chosen, [9], "what was chosen before is left as it was");
+        for (items, count, sets) in [(4, 0, 1), (4, 2, 6), (4, 4, 1), (2, 3, 0)] {
+            let mut visited = 0;
+            let items: Vec<u32> = (0..items).collect();
+            let mut visit = |_: &[u32]| {
+                visited += 1;
+                Ok::<(), ()>(())
+            };
+            for_each_subset(&items, count, &mut Vec::new(), &mut visit).unwrap();
+            assert_eq!((visited, choose(items.len(), count)), (sets, sets));
+        }
+    }
 }

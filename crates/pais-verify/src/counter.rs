@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::profiles::{Grid, KnownValue, ProfileGroup, ValueCount};
+use super::profiles::{Grid, KnownValue, ProfileGroup, Share, ValueCount};
 
 /// Most cells (attribute value × sensitive value) of a dense table.
 const DENSE_CELLS: usize = 1 << 22;
@@ -65,14 +65,13 @@ impl<'g> Counter<'g> {
     }
 
     /// Counts a group by the attributes from number `from` on. Sensitive values are counted only
-    /// for attributes with a value for which `matters(most, records)` is true, where `records`
-    /// is its number of records and `most`, an upper bound, the number of records of the whole
-    /// group with the group's most frequent sensitive value.
+    /// for attributes with a value for which `matters` is true: of its records, as an upper bound, as
+    /// many as the whole group has with the group's most frequent sensitive value.
     pub(super) fn count(
         &mut self,
         group: &ProfileGroup,
         from: usize,
-        matters: impl Fn(u32, u32) -> bool,
+        matters: impl Fn(Share) -> bool,
     ) {
         for (&class, &records) in group.classes().iter().zip(group.records()) {
             let values = &self.grid.values(class)[from..];
@@ -87,7 +86,8 @@ impl<'g> Counter<'g> {
         let most = self.most_frequent(group);
         self.wanted.clear();
         for &(cell, (attribute, _)) in &self.used {
-            if most > 0 && matters(most, self.records[cell]) {
+            let of = self.records[cell];
+            if most > 0 && matters(Share { most, of }) {
                 self.wanted.push(attribute);
             }
         }

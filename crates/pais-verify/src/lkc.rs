@@ -23,7 +23,7 @@ use super::classes::{Classes, Values};
 use super::combinations::{Group, Search, choose, search_in_parallel};
 use super::person_search::{ClassGroups, PersonSearch};
 use super::persons::{CountedTable, Persons};
-use super::profiles::{Grid, Suffixes, ValueCount};
+use super::profiles::{Grid, Share, Suffixes, ValueCount};
 use super::qid_search::{FoundQids, GroupVisitor, ProfileParts, ProfileSearch};
 use super::sensitive::{SensitiveColumn, SensitiveIndex};
 use super::verification::{ColumnValue, Verification, VerifyError};
@@ -107,19 +107,20 @@ pub fn verify_lkc<'t>(
         });
     }
     let smallest = smallest.unwrap_or(0);
-    let (most, of) = extremes.greatest();
+    let bounded = extremes.greatest();
     for index in others.iter().filter(|index| index.count() > 0) {
         let profiles = ProfileParts::all(index.profiles(&classes)?);
         find_extremes(|| start(index.count()), &profiles.group(size))?;
     }
-    let share = |(most, of): (u32, u32)| f64::from(most) / f64::from(of);
     verification.smallest_group = smallest;
-    verification.greatest_confidence = share(extremes.greatest());
-    let bounded = &mut verification.greatest_bounded_confidence;
-    *bounded = bounded.map(|_| share((most, of)));
+    verification.greatest_confidence = extremes.greatest().as_f64();
+    verification.greatest_bounded_confidence = verification
+        .greatest_bounded_confidence
+        .map(|_| bounded.as_f64());
     verification.subsets = choose(grid.attributes(), size);
+    let Share { most, of } = bounded;
     verification.holds =
-        smallest >= requirement.k && !requirement.c.is_exceeded_by(u64::from(most), u64::from(of));
+        smallest >= requirement.k && !requirement.c.is_exceeded_by(most.into(), of.into());
     if !verification.holds {
         let searched = SearchedTable {
             grid: &grid,
@@ -215,7 +216,7 @@ impl<'s> Extremes<'s> {
     fn new(cancellation: &'s Cancellation) -> Self {
         Self {
             smallest: AtomicU32::new(u32::MAX),
-            greatest: AtomicU64::new(pack(0, 1)),
+            greatest: AtomicU64::new(pack(Share::NONE)),
             cancellation,
         }
     }
@@ -226,18 +227,21 @@ impl<'s> Extremes<'s> {
         self.smallest.swap(0, Relaxed)
     }
 
-    /// The greatest confidence so far: records with the value, and records of the group.
-    fn greatest(&self) -> (u32, u32) {
+    /// The greatest confidence so far.
+    fn greatest(&self) -> Share {
         unpack(self.greatest.load(Relaxed))
     }
 }
 
-fn pack(most: u32, of: u32) -> u64 {
-    u64::from(most) << 32 | u64::from(of)
+fn pack(share: Share) -> u64 {
+    u64::from(share.most) << 32 | u64::from(share.of)
 }
 
-fn unpack(packed: u64) -> (u32, u32) {
-    ((packed >> 32) as u32, packed as u32)
+fn unpack(packed: u64) -> Share {
+    Share {
+        most: (packed >> 32) as u32,
+        of: packed as u32,
+    }
 }
 
 impl GroupVisitor for &Extremes<'_> {
@@ -249,27 +253,21 @@ impl GroupVisitor for &Extremes<'_> {
     }
 
     #[inline]
-    fn confidence_matters(&self, most: u32, records: u32) -> bool {
-        let (best, of) = unpack(self.greatest.load(Relaxed));
-        u64::from(most) * u64::from(of) > u64::from(best) * u64::from(records)
+    fn confidence_matters(&self, share: Share) -> bool {
+        share.exceeds(self.greatest())
     }
 
     #[inline]
-    fn group(&mut self, records: u32, most: Option<ValueCount>, _: impl FnOnce() -> FoundQids) {
-        if self.size_matters(records) {
-            self.smallest.fetch_min(records, Relaxed);
+    fn group(&mut self, size: u32, most: Option<ValueCount>, _: impl FnOnce() -> FoundQids) {
+        if self.size_matters(size) {
+            self.smallest.fetch_min(size, Relaxed);
         }
-        let Some(ValueCount { records: most, .. }) = most else {
-            return;
-        };
-        let greater = |best| {
-            let (best, best_of) = unpack(best);
-            let exceeds =
-                u64::from(most) * u64::from(best_of) > u64::from(best) * u64::from(records);
-            exceeds.then_some(pack(most, records))
-        };
-        // An error means that the greatest so far is not exceeded.
-        let _ = self.greatest.fetch_update(Relaxed, Relaxed, greater);
+        if let Some(ValueCount { records: most, .. }) = most {
+            let share = Share { most, of: size };
+            let raise = |best| share.exceeds(unpack(best)).then(|| pack(share));
+            // An error means that the greatest so far is not exceeded.
+            let _ = self.greatest.fetch_update(Relaxed, Relaxed, raise);
+        }
     }
 
     fn should_stop(&self) -> bool {

@@ -113,31 +113,19 @@ impl Flow {
         let shares: Vec<f64> = shares.collect();
         let mut order: Vec<usize> = (0..left.len()).collect();
         order.sort_by(|&one, &other| shares[one].total_cmp(&shares[other]));
-        let mut used_up = Vec::new();
+        let mut paths = self.no_paths();
         for one in order {
-            index.visit_fitting(left[one], with_free, |other| {
-                let taken = self.wanted[one].min(self.free[other as usize]);
-                self.take_free(one, other, taken);
-                if self.free[other as usize] == 0 {
-                    used_up.push(other);
-                }
-                if self.wanted[one] == 0 {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            });
-            for other in used_up.drain(..) {
-                index.remove(other, with_free);
-            }
+            self.match_free_by(&mut paths, one as u32, left[one], index, with_free);
         }
     }
 
-    fn take_free(&mut self, one: usize, other: u32, rows: u64) {
-        if rows > 0 {
-            self.wanted[one] -= rows;
-            self.free[other as usize] -= rows;
-            *self.matched[other as usize].entry(one as u32).or_insert(0) += rows;
+    /// Paths without steps: each record on the left with unmatched rows takes free ones.
+    fn no_paths(&self) -> Paths {
+        Paths {
+            is_reached: self.wanted.iter().map(|&wanted| wanted > 0).collect(),
+            is_on_path: vec![false; self.wanted.len()],
+            can_give_up: vec![VecDeque::new(); self.wanted.len()],
+            reached_by: vec![NONE; self.free.len()],
         }
     }
 
@@ -150,12 +138,7 @@ impl Flow {
         index: &FitIndex<F>,
         with_free: &mut RecordSet,
     ) -> bool {
-        let mut paths = Paths {
-            is_reached: self.wanted.iter().map(|&wanted| wanted > 0).collect(),
-            is_on_path: vec![false; left.len()],
-            can_give_up: vec![VecDeque::new(); left.len()],
-            reached_by: vec![NONE; self.free.len()],
-        };
+        let mut paths = self.no_paths();
         let has_open = |one: &u32| self.wanted[*one as usize] > 0;
         let mut reached: Vec<u32> = (0..left.len() as u32).filter(has_open).collect();
         let mut open_rows: u64 = self.wanted.iter().sum();

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::{Decimal, Diversity, GroupModel, MissingSensitive};
+use pais_core::model::{Diversity, GroupModel, MissingSensitive};
 
 use super::classes::{Classes, Values};
 use super::minimum_cover::{MISSING, MinimumCover};
@@ -227,7 +227,7 @@ impl<'a> GroupModelCheck<'a> {
         }
         let (diversity, diverse) = self.diversity(rows)?;
         let confidence = (0..self.sensitive.len())
-            .map(|column| self.confidence(column, rows))
+            .map(|column| self.frequencies(column, rows).greatest_share())
             .fold(0.0, f64::max);
         Ok(GroupResult {
             group,
@@ -241,25 +241,16 @@ impl<'a> GroupModelCheck<'a> {
         })
     }
 
-    /// The greatest share of one value of a column among the rows that have a value in it; 0 if
-    /// none has.
-    fn confidence(&self, column: usize, rows: &[u32]) -> f64 {
-        let values = rows.iter().map(|&row| self.value(column, row));
-        let mut present: Vec<u32> = values.filter(|&value| value != MISSING).collect();
-        present.sort_unstable();
-        let runs = present
-            .chunk_by(|one, other| one == other)
-            .map(<[u32]>::len);
-        runs.max()
-            .map_or(0.0, |most| most as f64 / present.len() as f64)
+    /// The frequencies of the values of a column.
+    fn frequencies(&self, column: usize, rows: &[u32]) -> Frequencies {
+        let column = &self.sensitive[column];
+        let values = rows.iter().filter_map(|&row| column.present(row as usize));
+        Frequencies::count(values.collect())
     }
 
     /// A group's diversity, and whether it meets the model.
     fn diversity(&self, rows: &[u32]) -> Result<(Option<f64>, bool), VerifyError> {
-        let frequencies = || {
-            let values = rows.iter().map(|&row| self.value(0, row));
-            Frequencies::count(values.filter(|&value| value != MISSING).collect())
-        };
+        let frequencies = || self.frequencies(0, rows);
         Ok(match &self.model.diversity {
             Diversity::None => (None, true),
             Diversity::MinimumCover { l, .. } => {
@@ -282,10 +273,9 @@ impl<'a> GroupModelCheck<'a> {
                 (Some(found.effective_count()), found.has_entropy(*l))
             }
             Diversity::Recursive { c, l } => {
-                let found = frequencies();
-                let (head, tail) = found.head_and_tail(l.get() as usize);
+                let (head, tail) = frequencies().head_and_tail(l.get());
                 let ratio = (tail > 0).then(|| head as f64 / tail as f64);
-                (ratio, found.is_recursive(*c, l.get() as usize))
+                (ratio, c.times_exceeds(tail, head))
             }
             Diversity::Closeness { t } => {
                 // Missing counts as a value in one distance, so that a group with an unusual share
@@ -306,7 +296,9 @@ impl<'a> GroupModelCheck<'a> {
                     .fold(0.0, f64::max);
                 (
                     Some(greatest),
-                    distances.iter().all(|&distance| is_close(distance, *t)),
+                    distances
+                        .iter()
+                        .all(|&(numerator, denominator)| !t.is_exceeded_by(numerator, denominator)),
                 )
             }
         })
@@ -335,6 +327,14 @@ impl Frequencies {
         Self(counts)
     }
 
+    /// The share of the most frequent value; 0 without values.
+    fn greatest_share(&self) -> f64 {
+        let total: u64 = self.0.iter().sum();
+        self.0
+            .first()
+            .map_or(0.0, |&most| most as f64 / total as f64)
+    }
+
     /// Number of distinct values.
     fn distinct(&self) -> f64 {
         self.0.len() as f64
@@ -344,11 +344,8 @@ impl Frequencies {
     fn effective_count(&self) -> f64 {
         let total: u64 = self.0.iter().sum();
         let share = |count: &u64| *count as f64 / total as f64;
-        let entropy: f64 = self
-            .0
-            .iter()
-            .map(|count| -share(count) * share(count).ln())
-            .sum();
+        let counts = self.0.iter();
+        let entropy: f64 = counts.map(|count| -share(count) * share(count).ln()).sum();
         if total == 0 { 0.0 } else { entropy.exp() }
     }
 
@@ -358,15 +355,9 @@ impl Frequencies {
     }
 
     /// Rows with the most frequent value, and rows with the `l`-th most frequent and all after it.
-    fn head_and_tail(&self, l: usize) -> (u64, u64) {
+    fn head_and_tail(&self, l: u32) -> (u64, u64) {
         let head = self.0.first().copied().unwrap_or(0);
-        (head, self.0.iter().skip(l - 1).sum())
-    }
-
-    /// Whether the values are recursively (c,l)-diverse.
-    fn is_recursive(&self, c: Decimal, l: usize) -> bool {
-        let (head, tail) = self.head_and_tail(l);
-        c.times_exceeds(tail, head)
+        (head, self.0.iter().skip(l as usize - 1).sum())
     }
 }
 
@@ -383,9 +374,4 @@ fn distance(group: &[u32], table_counts: &[u64], total: u64) -> (u64, u64) {
         (run.len() as u64 * total).saturating_sub(expected)
     });
     (surplus.sum(), size * total)
-}
-
-/// Whether a distance is at most *t*.
-fn is_close((numerator, denominator): (u64, u64), t: Decimal) -> bool {
-    !t.is_exceeded_by(numerator, denominator)
 }

@@ -1,6 +1,7 @@
 //! Groups as profiles. A profile is a combination of values of the quasi-identifiers that may
 //! still be added to a qid, with the number of records and the sensitive values that have it.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::classes::{Values, refine};
@@ -25,6 +26,43 @@ impl ValueCount {
         if other.records > self.records {
             *self = other;
         }
+    }
+}
+
+/// A confidence *P(s|qid)* as a share of records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// Records of the group with the value.
+    pub(super) most: u32,
+    /// Records of the group.
+    pub(super) of: u32,
+}
+
+impl Share {
+    /// The share of a value that no record has.
+    pub(super) const NONE: Self = Self { most: 0, of: 1 };
+
+    /// Compares their values.
+    #[inline]
+    pub(super) fn cmp(self, other: Self) -> Ordering {
+        let one = u64::from(self.most) * u64::from(other.of);
+        one.cmp(&(u64::from(other.most) * u64::from(self.of)))
+    }
+
+    /// Whether it is greater than another.
+    #[inline]
+    pub(super) fn exceeds(self, other: Self) -> bool {
+        self.cmp(other).is_gt()
+    }
+
+    /// The greater of two.
+    pub(super) fn max(self, other: Self) -> Self {
+        if other.exceeds(self) { other } else { self }
+    }
+
+    /// From 0 to 1.
+    pub(super) fn as_f64(self) -> f64 {
+        f64::from(self.most) / f64::from(self.of)
     }
 }
 

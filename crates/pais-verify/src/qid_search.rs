@@ -6,7 +6,9 @@ use std::ops::Range;
 use super::bitmap_search::BitmapSearch;
 use super::combinations::{Combinations, Group, Part};
 use super::counter::Counter;
-use super::profiles::{Grid, KnownValue, ProfileGroup, Profiles, Splitter, Suffixes, ValueCount};
+use super::profiles::{
+    Grid, KnownValue, ProfileGroup, Profiles, Share, Splitter, Suffixes, ValueCount,
+};
 use super::verification::VerifyError;
 
 /// All qids of the greatest size that have one group.
@@ -45,9 +47,9 @@ pub(super) trait GroupVisitor {
         u64::from(records) < self.limit()
     }
 
-    /// Whether a group in which `most` of `records` records have one sensitive value is relevant
-    /// for its confidence. If false, it must also be false for a lower confidence.
-    fn confidence_matters(&self, most: u32, records: u32) -> bool;
+    /// Whether a group with this greatest confidence is relevant for it. If false, it must also be
+    /// false for a lower confidence.
+    fn confidence_matters(&self, share: Share) -> bool;
 
     /// Receives the group of complete qids: its number of records, or persons, its most frequent
     /// sensitive value, and the qids.
@@ -118,8 +120,10 @@ impl<'g, V: GroupVisitor> ProfileSearch<'g, V> {
     fn confidence_matters(&self, group: &ProfileGroup) -> bool {
         let ProfileGroup { profiles, range } = group;
         range.clone().any(|profile| {
-            let (most, records) = (profiles.most[profile], profiles.records[profile]);
-            self.visitor.confidence_matters(most, records)
+            self.visitor.confidence_matters(Share {
+                most: profiles.most[profile],
+                of: profiles.records[profile],
+            })
         })
     }
 
@@ -155,9 +159,9 @@ impl<'g, V: GroupVisitor> ProfileSearch<'g, V> {
         let profiles = group.profiles();
         let with_counts = V::NAMES_VALUES || self.confidence_matters(&profiles);
         let visitor = &mut self.visitor;
-        self.counter.count(&profiles, group.from, |most, records| {
-            (V::NAMES_VALUES && visitor.size_matters(records))
-                || (with_counts && visitor.confidence_matters(most, records))
+        self.counter.count(&profiles, group.from, |share| {
+            (V::NAMES_VALUES && visitor.size_matters(share.of))
+                || (with_counts && visitor.confidence_matters(share))
         });
         self.counter.drain(|known, records, most| {
             visitor.group(records, most, || FoundQids::of([prefix, &[known]].concat()));
@@ -265,13 +269,17 @@ impl<V: GroupVisitor> GroupVisitor for Probe<'_, V> {
         self.inner.limit()
     }
 
-    fn confidence_matters(&self, most: u32, records: u32) -> bool {
-        self.inner.confidence_matters(most, records)
+    fn confidence_matters(&self, share: Share) -> bool {
+        self.inner.confidence_matters(share)
     }
 
     fn group(&mut self, records: u32, most: Option<ValueCount>, _: impl FnOnce() -> FoundQids) {
+        let share = |most: ValueCount| Share {
+            most: most.records,
+            of: records,
+        };
         self.found |= self.size_matters(records)
-            || most.is_some_and(|most| self.confidence_matters(most.records, records));
+            || most.is_some_and(|most| self.confidence_matters(share(most)));
     }
 
     fn should_stop(&self) -> bool {

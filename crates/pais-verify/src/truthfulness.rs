@@ -205,27 +205,43 @@ fn check_generalized(
         .map(|label| Some(Cover::within(label, raw, outermost)?.span(raw.domain)))
         .collect();
     let codes = raw.domain.code_count();
-    let mut checked = CheckedPairs::new(codes, spans.len());
+    let is_true = |code: u32, label: usize| {
+        let span = spans[label].as_ref();
+        (code as usize) < codes
+            && span.is_some_and(|span| span.contains(code))
+            && raw.admits(&released.column.dictionary[label], code)
+    };
     // Read in random order: narrowed codes make better use of the cache.
     let narrowed = Codes::new(raw.codes, codes);
-    let pairs = released.column.codes.iter().zip(source_rows).enumerate();
-    with_codes!(&narrowed, raw_codes => for (row, (&label, &source)) in pairs {
-        let code = raw_codes.at(source as usize);
+    with_codes!(&narrowed, raw_codes => {
+        let code = |row: u32| raw_codes.at(row as usize);
+        check_pairs(released, source_rows, (codes, code), is_true)
+    })
+}
+
+/// Checks the label of each row of a column beside the raw code of its source row: each pair once.
+/// `codes` are below a number.
+fn check_pairs(
+    released: &ReleasedColumn,
+    source_rows: &[u32],
+    (codes, code_of): (usize, impl Fn(u32) -> u32),
+    is_true: impl Fn(u32, usize) -> bool,
+) -> Result<(), TruthError> {
+    let labels = released.column.dictionary.len();
+    let mut checked = CheckedPairs::new(codes, labels);
+    for (row, (&label, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
+        let code = code_of(source);
         if checked.contains(code, label) {
             continue;
         }
-        let span = spans.get(label as usize).and_then(Option::as_ref);
-        let is_true = (code as usize) < codes
-            && span.is_some_and(|span| span.contains(code))
-            && raw.admits(&released.column.dictionary[label as usize], code);
-        if !is_true {
+        if label as usize >= labels || !is_true(code, label as usize) {
             return Err(TruthError::Untrue {
                 column: released.name.clone(),
                 row,
             });
         }
         checked.insert(code, label);
-    });
+    }
     Ok(())
 }
 
@@ -245,23 +261,12 @@ fn check_sets(
         .iter()
         .map(|cell| ReleasedSet::parse(cell, separator, &raw.column.tree))
         .collect();
-    let mut checked = CheckedPairs::new(raw.column.code_count(), sets.len());
-    for (row, (&set, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
-        let code = raw.column.code(source as usize);
-        if checked.contains(code, set) {
-            continue;
-        }
-        let untrue = || TruthError::Untrue {
-            column: released.name.clone(),
-            row,
-        };
-        let found = sets.get(set as usize).ok_or_else(untrue)?;
-        if !found.is_subset(raw.column.set(code), raw) {
-            return Err(untrue());
-        }
-        checked.insert(code, set);
-    }
-    Ok(())
+    let codes = (raw.column.code_count(), |row: u32| {
+        raw.column.code(row as usize)
+    });
+    check_pairs(released, source_rows, codes, |code, set| {
+        sets[set].is_subset(raw.column.set(code), raw)
+    })
 }
 
 fn check_untouched(

@@ -10,7 +10,7 @@ use super::LkcRequirement;
 use super::classes::Values;
 use super::combinations::{Search, for_each_subset};
 use super::person_search::ClassGroups;
-use super::profiles::{Grid, KnownValue, Suffixes, ValueCount};
+use super::profiles::{Grid, KnownValue, Share, Suffixes, ValueCount};
 use super::qid_search::{FoundQids, GroupVisitor, ProfileParts, ProfileSearch};
 use super::sensitive::SensitiveIndex;
 use super::verification::{VIOLATION_CAP, VerifyError, WORST_GROUPS, WorstGroup};
@@ -89,7 +89,7 @@ impl SearchedTable<'_> {
                 if one.size < requirement.k {
                     Ordering::Equal
                 } else {
-                    compare(other.most_of, one.most_of)
+                    other.share.cmp(one.share)
                 }
             })
         });
@@ -111,16 +111,12 @@ struct ViolatingQid {
 }
 
 impl ViolatingQid {
-    /// Whether `most` of `records` is a greater confidence than this group's.
-    fn exceeds(&self, most: u32, records: u32) -> bool {
-        compare((most, records), (self.most, self.size)).is_gt()
+    fn share(&self) -> Share {
+        Share {
+            most: self.most,
+            of: self.size,
+        }
     }
-}
-
-/// Compares two confidences, each as records with a value and records of its group.
-fn compare((one, one_of): (u32, u32), (other, other_of): (u32, u32)) -> Ordering {
-    let one = u64::from(one) * u64::from(other_of);
-    one.cmp(&(u64::from(other) * u64::from(one_of)))
 }
 
 /// Counts the violating qids of several searches up to the cap and keeps the worst: first those
@@ -148,10 +144,8 @@ impl Violations<'_> {
         self.asks_size && u64::from(records) < self.requirement.k
     }
 
-    fn is_too_confident(&self, most: u32, records: u32) -> bool {
-        self.requirement
-            .c
-            .is_exceeded_by(u64::from(most), u64::from(records))
+    fn is_too_confident(&self, Share { most, of }: Share) -> bool {
+        self.requirement.c.is_exceeded_by(most.into(), of.into())
     }
 
     fn is_among_smallest(&self, size: u32) -> bool {
@@ -159,15 +153,13 @@ impl Violations<'_> {
         last.is_none_or(|last| size < last.size)
     }
 
-    fn is_among_most_confident(&self, most: u32, records: u32) -> bool {
-        let slots = WORST_GROUPS - self.small.len();
-        match slots.checked_sub(1) {
-            None => false,
-            Some(last) => self
-                .confident
-                .get(last)
-                .is_none_or(|last| last.exceeds(most, records)),
-        }
+    fn is_among_most_confident(&self, share: Share) -> bool {
+        // Where there are as many small groups, none of these is listed.
+        let last = (WORST_GROUPS - self.small.len()).checked_sub(1);
+        last.is_some_and(|last| {
+            let last = self.confident.get(last);
+            last.is_none_or(|last| share.exceeds(last.share()))
+        })
     }
 
     /// Counts qids, each made of `known` and `more` of the values `shared`.
@@ -198,12 +190,12 @@ impl Violations<'_> {
             return;
         }
         if let Some(at) = self.confident.iter().position(is_same) {
-            if !self.confident[at].exceeds(found.most, found.size) {
+            if !found.share().exceeds(self.confident[at].share()) {
                 return;
             }
             self.confident.remove(at);
         }
-        let before = |other: &ViolatingQid| !other.exceeds(found.most, found.size);
+        let before = |other: &ViolatingQid| !found.share().exceeds(other.share());
         let position = self.confident.partition_point(before);
         self.confident.insert(position, found);
         self.confident.truncate(WORST_GROUPS);
@@ -222,21 +214,21 @@ impl GroupVisitor for Violations<'_> {
         }
     }
 
-    fn confidence_matters(&self, most: u32, records: u32) -> bool {
-        self.is_too_confident(most, records)
-            && (self.is_below_cap() || self.is_among_most_confident(most, records))
+    fn confidence_matters(&self, share: Share) -> bool {
+        self.is_too_confident(share) && (self.is_below_cap() || self.is_among_most_confident(share))
     }
 
     fn group(&mut self, size: u32, most: Option<ValueCount>, qids: impl FnOnce() -> FoundQids) {
         let most = most.map_or(0, |count| count.records);
+        let share = Share { most, of: size };
         let is_small = self.is_too_small(size);
-        if !is_small && !self.is_too_confident(most, size) {
+        if !is_small && !self.is_too_confident(share) {
             return;
         }
         let is_kept = if is_small {
             self.is_among_smallest(size)
         } else {
-            self.is_among_most_confident(most, size)
+            self.is_among_most_confident(share)
         };
         if !is_kept && !self.is_below_cap() {
             return;
@@ -274,8 +266,8 @@ struct MeasuredQid<'q> {
     size: u64,
     /// The sensitive value that is inferred best, by denominator and number.
     value: Option<(usize, u32)>,
-    /// Records with that value, and records of the group in its denominator; 0 of 1 without one.
-    most_of: (u32, u32),
+    /// The confidence in it.
+    share: Share,
 }
 
 impl<'q> MeasuredQid<'q> {
@@ -284,7 +276,7 @@ impl<'q> MeasuredQid<'q> {
             qid,
             size: 0,
             value: None,
-            most_of: (0, 1),
+            share: Share::NONE,
         };
         for (number, denominator) in table.denominators.iter().enumerate() {
             let profiles = denominator.profiles.profiles();
@@ -301,10 +293,11 @@ impl<'q> MeasuredQid<'q> {
             if number == 0 {
                 measured.size = u64::from(records);
             }
-            for (value, &most) in holding.iter().enumerate() {
-                if compare((most, records), measured.most_of).is_gt() {
-                    measured.value = Some((number, value as u32));
-                    measured.most_of = (most, records);
+            for (value, most) in (0..).zip(holding) {
+                let share = Share { most, of: records };
+                if share.exceeds(measured.share) {
+                    measured.value = Some((number, value));
+                    measured.share = share;
                 }
             }
         }
@@ -321,12 +314,11 @@ impl<'q> MeasuredQid<'q> {
         let sensitive = self
             .value
             .map(|(denominator, value)| table.denominators[denominator].sensitive.name(value));
-        let (most, of) = self.most_of;
         WorstGroup {
             quasi_identifiers: known.collect(),
             size: self.size,
             sensitive,
-            confidence: f64::from(most) / f64::from(of),
+            confidence: self.share.as_f64(),
         }
     }
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use crate::classes::{Classes, Values};
 use crate::lists::Lists;
 use crate::persons::{CountedTable, PersonCounter, Persons};
-use crate::profiles::Grid;
+use crate::profiles::{Grid, Share};
 use crate::requirement::LkcRequirement;
 use crate::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
 use crate::verification::VerifyError;
@@ -29,12 +29,6 @@ pub(super) struct ClassPersons {
     /// Number of persons of the table.
     pub(super) count: usize,
     pub(super) by_class: Lists<u32>,
-}
-
-/// The greater of two fractions.
-pub(super) fn greater(one: (u32, u32), other: (u32, u32)) -> (u32, u32) {
-    let is_greater = u64::from(other.0) * u64::from(one.1) > u64::from(one.0) * u64::from(other.1);
-    if is_greater { other } else { one }
 }
 
 impl TableClasses {
@@ -71,20 +65,20 @@ impl TableClasses {
         self.sizes.iter().copied().min().unwrap_or(0)
     }
 
-    /// The greatest confidence in a sensitive value in any class, as records with the value and all
-    /// records. No group of classes has a greater one.
-    pub(super) fn greatest_confidence(&self) -> (u32, u32) {
-        let of_counts = |counts: &ClassCounts| {
+    /// The greatest confidence in a sensitive value in any class. No group of classes has a greater
+    /// one.
+    pub(super) fn greatest_confidence(&self) -> Share {
+        let of_counts = self.sensitive.iter().flat_map(|counts| {
             let classes = counts.values.iter().zip(&counts.records);
-            let of_class = classes.map(|(values, &records)| {
+            classes.map(|(values, &of)| {
                 let most = values.iter().map(|count| count.records).max();
-                (most.unwrap_or(0), records)
-            });
-            of_class
-                .filter(|(_, records)| *records > 0)
-                .fold((0, 1), greater)
-        };
-        self.sensitive.iter().map(of_counts).fold((0, 1), greater)
+                Share {
+                    most: most.unwrap_or(0),
+                    of,
+                }
+            })
+        });
+        of_counts.fold(Share::NONE, Share::max)
     }
 
     /// Number of entries that are read to measure all classes once.

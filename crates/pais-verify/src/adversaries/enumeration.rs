@@ -10,11 +10,11 @@ use std::sync::{Mutex, PoisonError};
 use pais_core::cancellation::Cancellation;
 
 use super::buckets::{Buckets, CONFIDENCE_BUCKETS, SIZE_BUCKETS, confidence_bucket, size_bucket};
-use super::classes_of_table::{TableClasses, greater};
+use super::classes_of_table::TableClasses;
 use crate::combinations::{Combinations, Group, Part, choose, search_in_parallel};
 use crate::lists::{DividedGroup, Divider, PartOrder};
 use crate::persons::PersonCounter;
-use crate::profiles::KnownValue;
+use crate::profiles::{KnownValue, Share};
 use crate::verification::VerifyError;
 
 /// What the privacy model assumes.
@@ -26,12 +26,34 @@ pub(super) struct Assumed {
     pub(super) length: usize,
 }
 
+/// The worst figures of some qids.
+#[derive(Clone, Copy)]
+pub(super) struct QidFigures {
+    /// The least size.
+    pub(super) size: u32,
+    /// The greatest confidence.
+    pub(super) greatest: Share,
+}
+
+impl QidFigures {
+    /// Those of no qids.
+    const NONE: Self = Self {
+        size: u32::MAX,
+        greatest: Share::NONE,
+    };
+
+    fn worst(self, other: Self) -> Self {
+        Self {
+            size: self.size.min(other.size),
+            greatest: self.greatest.max(other.greatest),
+        }
+    }
+}
+
 /// What was found of all qids up to each length.
 pub(super) struct FoundLengths {
     /// By length minus 1.
-    smallest: Vec<u32>,
-    /// By length minus 1, the greatest confidence as records with the value and all records.
-    greatest: Vec<(u32, u32)>,
+    by_length: Vec<QidFigures>,
     /// The least length at which each class is below *K*.
     below_from: Vec<u8>,
     sizes: [u64; SIZE_BUCKETS],
@@ -41,8 +63,7 @@ pub(super) struct FoundLengths {
 impl FoundLengths {
     fn new(lengths: usize, classes: usize) -> Self {
         Self {
-            smallest: vec![u32::MAX; lengths],
-            greatest: vec![(0, 1); lengths],
+            by_length: vec![QidFigures::NONE; lengths],
             below_from: vec![u8::MAX; classes],
             sizes: [0; SIZE_BUCKETS],
             confidences: [0; CONFIDENCE_BUCKETS],
@@ -50,11 +71,8 @@ impl FoundLengths {
     }
 
     fn merge(&mut self, other: Self) {
-        for (one, other) in self.smallest.iter_mut().zip(other.smallest) {
-            *one = (*one).min(other);
-        }
-        for (one, other) in self.greatest.iter_mut().zip(other.greatest) {
-            *one = greater(*one, other);
+        for (one, other) in self.by_length.iter_mut().zip(other.by_length) {
+            *one = one.worst(other);
         }
         for (one, other) in self.below_from.iter_mut().zip(other.below_from) {
             *one = (*one).min(other);
@@ -70,33 +88,19 @@ impl FoundLengths {
     /// group of the longest qids, with the least size and one with the greatest confidence, and none
     /// below *K*.
     fn is_final(&self, classes: &TableClasses, k: u64) -> bool {
-        let longest = self.smallest.len();
+        let found = self.up_to(self.by_length.len());
         let smallest = classes.smallest();
         // Persons of a class are no more than its records, and are not looked up here.
         classes.persons.is_none()
             && u64::from(smallest) >= k
-            && self.smallest(longest) == smallest
-            && self.greatest(longest)
-                == greater(self.greatest(longest), classes.greatest_confidence())
+            && found.size == smallest
+            && !classes.greatest_confidence().exceeds(found.greatest)
     }
 
-    /// The same, where qids of more lengths add nothing.
-    fn up_to(mut self, longest: usize) -> Self {
-        self.smallest.resize(longest, u32::MAX);
-        self.greatest.resize(longest, (0, 1));
-        self
-    }
-
-    /// The least size of a qid of at most this length.
-    pub(super) fn smallest(&self, length: usize) -> u32 {
-        let smallest = self.smallest.iter().take(length.max(1)).min();
-        smallest.copied().unwrap_or(0)
-    }
-
-    /// The greatest confidence of a qid of at most this length.
-    pub(super) fn greatest(&self, length: usize) -> (u32, u32) {
-        let greatest = self.greatest.iter().take(length.max(1)).copied();
-        greatest.reduce(greater).unwrap_or((0, 1))
+    /// The worst figures of the qids of at most this length.
+    pub(super) fn up_to(&self, length: usize) -> QidFigures {
+        let figures = self.by_length.iter().take(length.max(1)).copied();
+        figures.fold(QidFigures::NONE, QidFigures::worst)
     }
 
     /// The classes that have a qid of at most this length below *K*.
@@ -128,9 +132,10 @@ pub(super) fn enumerate(
 ) -> Result<FoundLengths, VerifyError> {
     let may_end_early = classes.persons.is_none() && u64::from(classes.smallest()) >= assumed.k;
     if may_end_early && (1..longest).contains(&assumed.length) {
-        let found = enumerate_all(classes, assumed.length, assumed, cancellation)?;
+        let mut found = enumerate_all(classes, assumed.length, assumed, cancellation)?;
         if found.is_final(classes, assumed.k) {
-            return Ok(found.up_to(longest));
+            found.by_length.resize(longest, QidFigures::NONE);
+            return Ok(found);
         }
     }
     enumerate_all(classes, longest, assumed, cancellation)
@@ -170,13 +175,6 @@ fn enumerate_all(
         search_in_parallel(start, &all.group(longest))?;
     }
     Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Size and greatest confidence of a group.
-#[derive(Clone, Copy)]
-struct GroupFigures {
-    size: u32,
-    greatest: (u32, u32),
 }
 
 /// The combinations of attributes of all sizes, over groups of classes; one for each thread.
@@ -252,11 +250,10 @@ impl QidEnumeration<'_> {
     /// Notes the group of a qid. A group of one class is that of every longer qid with some of the
     /// `further` attributes too.
     fn note(&mut self, length: usize, group: &[u32], further: usize) {
-        let GroupFigures { size, greatest } = self.measure(group, length);
+        let figures = self.measure(group, length);
+        let QidFigures { size, greatest } = figures;
         let found = &mut self.found;
-        let at = length - 1;
-        found.smallest[at] = found.smallest[at].min(size);
-        found.greatest[at] = greater(found.greatest[at], greatest);
+        found.by_length[length - 1] = found.by_length[length - 1].worst(figures);
         if u64::from(size) < self.assumed.k {
             let length = u8::try_from(length).unwrap_or(u8::MAX - 1);
             for &class in group {
@@ -271,7 +268,7 @@ impl QidEnumeration<'_> {
             let qids = choose(further, more);
             let count = &mut found.sizes[size_bucket(size)];
             *count = count.saturating_add(qids);
-            let count = &mut found.confidences[confidence_bucket(greatest.0, greatest.1)];
+            let count = &mut found.confidences[confidence_bucket(greatest)];
             *count = count.saturating_add(qids);
         }
     }
@@ -279,11 +276,11 @@ impl QidEnumeration<'_> {
     /// Measures the group of a qid of this length. Beyond the assumed lengths, whose qids are
     /// counted by their confidence, the confidence is of no interest once a qid of at most this
     /// length has 100 %: it is given as 0 then.
-    fn measure(&mut self, group: &[u32], length: usize) -> GroupFigures {
+    fn measure(&mut self, group: &[u32], length: usize) -> QidFigures {
         let classes = self.classes;
-        let mut greatest = (0, 1);
+        let mut greatest = Share::NONE;
         let is_certain = || {
-            let (most, of) = self.found.greatest(length);
+            let Share { most, of } = self.found.up_to(length).greatest;
             most == of
         };
         let sensitive = if length > self.assumed.length && is_certain() {
@@ -308,7 +305,7 @@ impl QidEnumeration<'_> {
                 most = most.max(std::mem::take(&mut records[value as usize]));
             }
             if of > 0 {
-                greatest = greater(greatest, (most, of));
+                greatest = greatest.max(Share { most, of });
             }
         }
         let size = match &classes.persons {
@@ -322,6 +319,6 @@ impl QidEnumeration<'_> {
                 self.persons.count_lists(u64::MAX, lists) as u32
             }
         };
-        GroupFigures { size, greatest }
+        QidFigures { size, greatest }
     }
 }

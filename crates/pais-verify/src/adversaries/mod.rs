@@ -99,12 +99,12 @@ pub fn measure_adversaries<'t>(
     let people = classes.people();
     let by_length = (1..=measured).map(|length| {
         let at = (length as usize).min(longest);
-        let (most, of) = found.greatest(at);
+        let figures = found.up_to(at);
         LengthFigures {
             length,
-            smallest: u64::from(found.smallest(at)),
+            smallest: u64::from(figures.size),
             share_below_k: classes.people_of(&found.below_k(at)) as f64 / people.max(1) as f64,
-            greatest_confidence: f64::from(most) / f64::from(of),
+            greatest_confidence: figures.greatest.as_f64(),
         }
     });
     let Buckets { sizes, confidences } = found.buckets();
