@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use pais_anonymize::Observer;
 use pais_core::cancellation::Cancellation;
+use pais_io::FileFormat;
 use pais_package::{PackageError, PackageWriter, SigningKey};
 use serde::Serialize;
 use serde_json::Value;
@@ -20,8 +21,7 @@ use utoipa::ToSchema;
 use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
 use crate::engine::data_package::{PackagedTable, descriptor};
-use crate::engine::rendered_tables::unwritable;
-use crate::engine::table_format::{Rendering, TableFormat};
+use crate::engine::rendered_tables::{Rendering, unwritable};
 use crate::engine::table_work::TableKind;
 use crate::engine::{WorkError, on_thread};
 use crate::ids::ReleaseId;
@@ -178,8 +178,8 @@ async fn render_package(
     for name in documents.tables() {
         let table = Arc::new(get_table(app, documents.release.id, name).await?);
         tables.push(RenderedTable {
-            csv: open_rendered(app, &table, TableFormat::Csv).await?,
-            parquet: open_rendered(app, &table, TableFormat::Parquet).await?,
+            csv: open_rendered(app, &table, FileFormat::CSV).await?,
+            parquet: open_rendered(app, &table, FileFormat::Parquet).await?,
             table,
         });
     }
@@ -224,13 +224,13 @@ fn write_package(
             parquet,
         } = rendered;
         let stem = file_stem(&table.name, position);
-        let mut add = |file, format: TableFormat| {
+        let mut add = |file, format: FileFormat| {
             let mut content = Cancellable { file, cancellation };
             let added = writer.add(&format!("{stem}.{}", format.as_str()), &mut content);
             added.map_err(unwritten)
         };
-        let csv = add(csv, TableFormat::Csv)?;
-        let parquet = add(parquet, TableFormat::Parquet)?;
+        let csv = add(csv, FileFormat::CSV)?;
+        let parquet = add(parquet, FileFormat::Parquet)?;
         if csv.sha256 != table.sha256 {
             let what = "a released table";
             return Err(StoreError::Damaged { what }.into());
@@ -260,7 +260,7 @@ fn write_package(
 async fn open_rendered(
     app: &CallerApp,
     table: &Arc<StoredTable>,
-    format: TableFormat,
+    format: FileFormat,
 ) -> Result<File, ApiError> {
     let rendering = Rendering::exact(format);
     for _ in 0..3 {

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::read::{IdentifierRepeats, ReadLimits};
+use pais_io::read::{IdentifierRepeats, ReadLimits};
 use serde::Deserialize;
 use utoipa::IntoParams;
 

@@ -4,14 +4,15 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
 use pais_core::codebook::Codebook;
-use pais_core::write::{BoundedColumn, taken_name};
+use pais_core::table::{BoundedColumn, taken_name};
+use pais_io::FileFormat;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
 use crate::db::StoreError;
 use crate::db::releases::{self, StoredTable};
-use crate::engine::table_format::{Rendering, TableFormat};
+use crate::engine::rendered_tables::Rendering;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
@@ -122,8 +123,8 @@ async fn fetch(
             format!("{}-{}-{version}", table.sha256, rendering.file_ending())
         },
         content_type: match format {
-            TableFormat::Csv => "text/csv; charset=utf-8",
-            TableFormat::Ndjson | TableFormat::Parquet => format.media_type(),
+            FileFormat::Text(_) => "text/csv; charset=utf-8",
+            FileFormat::Ndjson | FileFormat::Parquet => format.media_type(),
         },
         stem: if name == "data" {
             stem
@@ -141,7 +142,7 @@ async fn fetch(
 fn requested_rendering(query: &FormatQuery, headers: &HeaderMap) -> Result<Rendering, Problem> {
     let format = requested_format(query, headers)?;
     let is_safe = query.safe_csv.unwrap_or(false);
-    if is_safe && format != TableFormat::Csv {
+    if is_safe && format != FileFormat::CSV {
         return Err(Problem::new(
             Code::InvalidValue,
             "`safe_csv` is for CSV only; leave it out, or use `format=csv`",
@@ -166,14 +167,16 @@ fn has_bounds(query: &FormatQuery) -> Result<bool, Problem> {
 }
 
 /// `?format=`, or what `Accept` prefers.
-fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFormat, Problem> {
+fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<FileFormat, Problem> {
     let Some(name) = query.format.as_deref() else {
-        let media = TableFormat::ALL.map(TableFormat::media_type);
-        return best(headers, &media).map(|index| TableFormat::ALL[index]);
+        let media = FileFormat::RELEASED.map(FileFormat::media_type);
+        return best(headers, &media).map(|index| FileFormat::RELEASED[index]);
     };
-    let format = TableFormat::ALL.into_iter().find(|f| f.as_str() == name);
+    let format = FileFormat::RELEASED
+        .into_iter()
+        .find(|f| f.as_str() == name);
     format.ok_or_else(|| {
-        let names = TableFormat::ALL.map(TableFormat::as_str).join(", ");
+        let names = FileFormat::RELEASED.map(FileFormat::as_str).join(", ");
         Problem::new(
             Code::InvalidParameter,
             format!("`format` must be one of {names}"),

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{TaxonomyId, TaxonomyNode, json};
-use pais_core::taxonomy::{Tree, hierarchy};
+use pais_core::taxonomy::Tree;
+use pais_io::hierarchy;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 

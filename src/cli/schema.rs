@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use pais_core::draft::{Draft, DraftOptions};
+use pais_io::draft::{Draft, DraftOptions};
 
 use super::output::{Failure, note, print_json, write_json};
 use super::table_file::{FormatName, TableFile, TextFlags};

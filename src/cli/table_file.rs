@@ -8,17 +8,19 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use pais::engine::table_format::ReceivedFormat;
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
-use pais_core::read::{
-    DecimalMark, Delimiter, ReadError, ReadFailure, ReadLimits, TextEncoding, TextFormat,
-    TextParameters, ThousandsMark, csv, ndjson, parquet, reimport,
-};
+use pais_core::reimport;
 use pais_core::schema::Schema;
-use pais_core::table::chunk::Assembler;
+use pais_core::table::ReadError;
 use pais_core::table::{ReleasedTable, Table};
+use pais_io::FileFormat;
+use pais_io::chunk::Assembler;
+use pais_io::draft::{self, Draft, DraftFailure, DraftOptions};
+use pais_io::read::{
+    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextParameters, ThousandsMark,
+    csv, ndjson, parquet,
+};
 
 use super::output::{Failure, in_file};
 
@@ -30,12 +32,6 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// Share of the reading phase that parsing takes; the rest is the engine's encoding.
 const PARSING_SHARE: f64 = 0.9;
-
-/// Cells between commas.
-const CSV: ReceivedFormat = ReceivedFormat::Text(TextFormat::CSV);
-
-/// Cells between tabulators.
-const TSV: ReceivedFormat = ReceivedFormat::Text(TextFormat::TSV);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileCompression {
@@ -49,7 +45,7 @@ enum FileCompression {
 pub(crate) struct TableFile {
     path: PathBuf,
     is_standard_input: bool,
-    format: ReceivedFormat,
+    format: FileFormat,
     compression: FileCompression,
 }
 
@@ -61,10 +57,10 @@ impl TableFile {
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let (stem, compression) = compression(path);
         let format = match stem.rsplit_once('.').map(|(_, extension)| extension) {
-            Some("csv") => CSV,
-            Some("tsv") => TSV,
-            Some("ndjson") => ReceivedFormat::Ndjson,
-            Some("parquet") if compression == FileCompression::None => ReceivedFormat::Parquet,
+            Some("csv") => FileFormat::CSV,
+            Some("tsv") => FileFormat::TSV,
+            Some("ndjson") => FileFormat::Ndjson,
+            Some("parquet") if compression == FileCompression::None => FileFormat::Parquet,
             _ => {
                 let detail = format!("unknown file extension; expected {EXTENSIONS}");
                 return Err(Failure::file(path, detail));
@@ -84,7 +80,7 @@ impl TableFile {
     /// As [`Self::of`], and for TSV, which is not written.
     pub(crate) fn output(path: &Path) -> Result<Self, Failure> {
         let file = Self::of(path)?;
-        if file.format == TSV {
+        if file.format == FileFormat::TSV {
             let detail = "a release is not written as TSV; name it .csv, .ndjson or .parquet";
             return Err(Failure::file(path, detail));
         }
@@ -97,9 +93,9 @@ impl TableFile {
     /// # Errors
     /// If neither the format nor an accepted file extension is given.
     pub(crate) fn input(path: &Path, format: Option<FormatName>) -> Result<Self, Failure> {
-        let format = format.map(ReceivedFormat::from);
+        let format = format.map(FileFormat::from);
         let is_standard_input = path == Path::new(STANDARD_INPUT);
-        match format.or(is_standard_input.then_some(CSV)) {
+        match format.or(is_standard_input.then_some(FileFormat::CSV)) {
             None => Self::of(path),
             Some(format) if is_standard_input => Ok(Self {
                 path: "standard input".into(),
@@ -122,9 +118,9 @@ impl TableFile {
     /// For parameters that contradict each other, and for those of a table that is no text.
     pub(crate) fn written_as(mut self, text: &TextParameters) -> Result<Self, Failure> {
         let format = match self.format {
-            ReceivedFormat::Text(default) => text.format(default).map(ReceivedFormat::Text),
+            FileFormat::Text(default) => text.format(default).map(FileFormat::Text),
             other if text.is_empty() => Ok(other),
-            ReceivedFormat::Ndjson | ReceivedFormat::Parquet => {
+            FileFormat::Ndjson | FileFormat::Parquet => {
                 let detail = "--delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
                               leave them out";
                 return Err(Failure::file(&self.path, detail));
@@ -141,10 +137,7 @@ impl TableFile {
 
     /// The line of the first row.
     pub(crate) fn first_line(&self) -> u64 {
-        match self.format {
-            ReceivedFormat::Text(_) => 2,
-            ReceivedFormat::Ndjson | ReceivedFormat::Parquet => 1,
-        }
+        self.format.first_line()
     }
 
     /// Which file it is; `None` for one that does not exist and for a pipe.
@@ -189,7 +182,7 @@ impl TableFile {
         // The whole file may be of any size, because the memory is the user's own.
         let limits = ReadLimits::default();
         let read = match self.format {
-            ReceivedFormat::Text(format) => csv::read_as(
+            FileFormat::Text(format) => csv::read_as(
                 schema,
                 self.decompressed(file)?,
                 format,
@@ -197,8 +190,8 @@ impl TableFile {
                 None,
                 chunk,
             ),
-            ReceivedFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
-            ReceivedFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
+            FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
+            FileFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
         };
         read.map_err(|failure| self.failure(failure))?;
         Ok(assembler.finish())
@@ -214,15 +207,15 @@ impl TableFile {
         options: DraftOptions<'_>,
     ) -> Result<Draft, Failure> {
         let draft = match self.format {
-            ReceivedFormat::Text(format) => {
+            FileFormat::Text(format) => {
                 // A format other than commas is one that the user, or the ending, has named.
                 let named = Some(format.delimiter()).filter(|it| *it != Delimiter::COMMA);
                 let delimiter = given.delimiter.or(named);
                 let given = TextParameters { delimiter, ..given };
                 draft::csv(self.decompressed(self.file()?)?, given, options)
             }
-            ReceivedFormat::Ndjson => draft::ndjson(self.decompressed(self.file()?)?, options),
-            ReceivedFormat::Parquet => draft::parquet(self.file()?, options),
+            FileFormat::Ndjson => draft::ndjson(self.decompressed(self.file()?)?, options),
+            FileFormat::Parquet => draft::parquet(self.file()?, options),
         };
         draft.map_err(|failure| match failure {
             DraftFailure::Refused(error) => self.refused(error),
@@ -247,11 +240,11 @@ impl TableFile {
     /// If the file cannot be read.
     pub(crate) fn names(&self) -> Result<Vec<String>, Failure> {
         match self.format {
-            ReceivedFormat::Text(format) => csv::names(self.decompressed(self.file()?)?, format)
+            FileFormat::Text(format) => csv::names(self.decompressed(self.file()?)?, format)
                 .map_err(|failure| self.failure(failure)),
-            ReceivedFormat::Ndjson => ndjson::names(self.decompressed(self.file()?)?)
+            FileFormat::Ndjson => ndjson::names(self.decompressed(self.file()?)?)
                 .map_err(|failure| self.failure(failure)),
-            ReceivedFormat::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it)),
+            FileFormat::Parquet => parquet::names(&self.file()?).map_err(|it| self.refused(it)),
         }
     }
 
@@ -267,30 +260,20 @@ impl TableFile {
     fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
         let mut out = BufWriter::new(File::create(&self.path)?);
         match self.compression {
-            FileCompression::None if self.format == ReceivedFormat::Parquet => {
-                table.write_parquet(&mut out)?;
-            }
-            FileCompression::None => self.write_text(table, &mut out)?,
+            FileCompression::None => self.format.write(table, &mut out)?,
             FileCompression::Gzip => {
                 let level = flate2::Compression::default();
                 let mut packed = flate2::write::GzEncoder::new(&mut out, level);
-                self.write_text(table, &mut packed)?;
+                self.format.write(table, &mut packed)?;
                 packed.finish()?;
             }
             FileCompression::Zstd => {
                 let mut packed = zstd::Encoder::new(&mut out, ZSTD_LEVEL)?;
-                self.write_text(table, &mut packed)?;
+                self.format.write(table, &mut packed)?;
                 packed.finish()?;
             }
         }
         out.flush()
-    }
-
-    fn write_text(&self, table: &ReleasedTable, out: &mut impl Write) -> io::Result<()> {
-        match self.format {
-            ReceivedFormat::Ndjson => table.write_ndjson(out),
-            ReceivedFormat::Text(_) | ReceivedFormat::Parquet => table.write_csv(out),
-        }
     }
 
     fn file(&self) -> Result<File, Failure> {
@@ -389,11 +372,11 @@ pub(crate) enum FormatName {
     Ndjson,
 }
 
-impl From<FormatName> for ReceivedFormat {
+impl From<FormatName> for FileFormat {
     fn from(name: FormatName) -> Self {
         match name {
-            FormatName::Csv => CSV,
-            FormatName::Tsv => TSV,
+            FormatName::Csv => FileFormat::CSV,
+            FormatName::Tsv => FileFormat::TSV,
             FormatName::Ndjson => Self::Ndjson,
         }
     }
@@ -477,19 +460,19 @@ mod tests {
     use std::io::{Read, Write};
     use std::path::Path;
 
-    use super::{CSV, FileCompression, ReceivedFormat, TSV, TableFile, share_read};
+    use super::{FileCompression, FileFormat, TableFile, share_read};
 
     #[test]
     fn the_file_extension_gives_the_format() {
         for (name, format, compression) in [
-            ("a.csv", CSV, FileCompression::None),
-            ("a.b.CSV.gz", CSV, FileCompression::Gzip),
-            ("a.csv.zst", CSV, FileCompression::Zstd),
-            ("a.tsv", TSV, FileCompression::None),
-            ("a.tsv.gz", TSV, FileCompression::Gzip),
-            ("a.ndjson", ReceivedFormat::Ndjson, FileCompression::None),
-            ("a.ndjson.gz", ReceivedFormat::Ndjson, FileCompression::Gzip),
-            ("a.parquet", ReceivedFormat::Parquet, FileCompression::None),
+            ("a.csv", FileFormat::CSV, FileCompression::None),
+            ("a.b.CSV.gz", FileFormat::CSV, FileCompression::Gzip),
+            ("a.csv.zst", FileFormat::CSV, FileCompression::Zstd),
+            ("a.tsv", FileFormat::TSV, FileCompression::None),
+            ("a.tsv.gz", FileFormat::TSV, FileCompression::Gzip),
+            ("a.ndjson", FileFormat::Ndjson, FileCompression::None),
+            ("a.ndjson.gz", FileFormat::Ndjson, FileCompression::Gzip),
+            ("a.parquet", FileFormat::Parquet, FileCompression::None),
         ] {
             let file = TableFile::of(Path::new(name)).unwrap();
             assert_eq!(
