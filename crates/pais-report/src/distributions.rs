@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
 use crate::words::{percent, plain};
 
@@ -32,16 +33,16 @@ pub(crate) fn distributions(page: &ReportPage) -> Markup {
 
 fn half(title: &str, shares: &Value) -> Markup {
     let shares = shares.as_array().map_or(&[][..], Vec::as_slice);
-    let bars: Vec<crate::chart::bars::Bar> = shares
+    let drawn: Vec<Bar> = shares
         .iter()
         .map(|one| {
             let share = one["share"].as_f64().unwrap_or(0.0);
-            crate::chart::bars::Bar {
+            Bar {
                 name: plain(&one["label"]),
                 text: percent(share),
                 share,
             }
         })
         .collect();
-    crate::chart::bars::bars(title, &bars)
+    bars(title, &drawn)
 }

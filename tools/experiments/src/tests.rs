@@ -43,7 +43,7 @@ fn a_quick_run_writes_values_and_a_picture_of_each_figure() {
         let both = figure.series.iter().zip(&measured.series);
         let drawn = both.filter(|(series, _)| series.style.is_some());
         let values: usize = drawn.map(|(_, measured)| measured.values().count()).sum();
-        let marks = svg.matches("class=\"mark").count() + svg.matches("<rect class").count();
+        let marks = svg.matches("class=\"mark").count() + svg.matches("class=\"bar").count();
         assert_eq!(
             marks,
             values + figure.drawn().count(),

@@ -12,6 +12,7 @@ mod topmost;
 mod work;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::cancellation::Cancellation;
@@ -52,6 +53,7 @@ pub struct TableRisk {
 
 /// One column of a raw table in numbers. All missing cells are one value; a set is one value, in
 /// whatever order its items are.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ColumnRisk {
@@ -66,14 +68,11 @@ pub struct ColumnRisk {
     /// Share of persons with a value that nobody else has.
     pub unique_share: f64,
     /// Share of persons with an item that nobody else has, in a column of sets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_item_share: Option<f64>,
     /// Of a quasi-identifier, the greatest *K* with which its topmost value can be specialized while
     /// all others stay at theirs; absent where there is nothing to specialize, and for sets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k_max: Option<u64>,
     /// Of a sensitive column with a taxonomy, the number of its leaves that are in no row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent_leaves: Option<u64>,
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::encoding::FoundText;
 use super::kind::{FileHabits, shown_order};
 use super::missing::WORDS;
-use super::numbers::FORMS;
+use super::numbers::{FORMS, marks};
 use super::observed::{ColumnType, Observed};
 use super::proposal::{self, FileColumn, FileFacts};
 use super::{Draft, DraftFailure, DraftOptions, MOST_ROWS, delimiter, json_types, refused};
@@ -53,13 +53,12 @@ pub(super) fn csv(
     });
     rows.end(read)?;
     let form = rows.number_form(|form| {
-        let (decimal, thousands) = FORMS[form].marks();
+        let (decimal, thousands) = marks(form);
         given.decimal.is_none_or(|given| given == decimal)
             && given.thousands.is_none_or(|given| Some(given) == thousands)
             && FORMS[form].decimal != char::from(delimiter.byte())
     });
-    let marks = form.map(|form| FORMS[form].marks());
-    let (decimal, thousands) = marks.unzip();
+    let (decimal, thousands) = form.map(marks).unzip();
     let format = text_format(TextParameters {
         delimiter: Some(delimiter),
         decimal: given.decimal.or(decimal),

@@ -15,6 +15,7 @@ use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::rejection::Fault;
 use pais_core::schema::{CellFault, Schema, SchemaColumn};
 use pais_core::table::{MAX_FAULTS, ReadError, Table};
+use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -283,26 +284,9 @@ impl<'l> Visitor<'l> for RecordVisitor<'_, '_> {
 }
 
 /// A key; borrowed unless it has escapes.
-struct RecordKey<'l>(Cow<'l, str>);
-
-impl<'l> serde::Deserialize<'l> for RecordKey<'l> {
-    fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'l> Visitor<'l> for KeyVisitor {
-            type Value = RecordKey<'l>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-            fn visit_borrowed_str<E>(self, key: &'l str) -> Result<Self::Value, E> {
-                Ok(RecordKey(Cow::Borrowed(key)))
-            }
-            fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-                Ok(RecordKey(Cow::Owned(key.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
-    }
-}
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct RecordKey<'l>(#[serde(borrow)] Cow<'l, str>);
 
 /// Bytes of JSON for each byte of a cell, from which on a value is refused before it is decoded: a
 /// character takes at most six as an escape, and an array has its quotes.
