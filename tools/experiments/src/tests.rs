@@ -46,7 +46,7 @@ fn a_quick_run_writes_values_and_a_picture_of_each_figure() {
         let marks = svg.matches("class=\"mark").count() + svg.matches("class=\"bar").count();
         assert_eq!(
             marks,
-            values + figure.drawn().count(),
+            values + figure.series.iter().filter(|it| it.style.is_some()).count(),
             "a mark a value, and the legend"
         );
     }

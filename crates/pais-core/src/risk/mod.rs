@@ -7,7 +7,6 @@
 mod columns;
 mod combinations;
 mod feasible;
-mod persons;
 mod topmost;
 mod work;
 
@@ -18,7 +17,7 @@ use thiserror::Error;
 use crate::cancellation::Cancellation;
 use crate::definition::ColumnRole;
 use crate::schema::{Schema, SchemaColumn};
-use crate::table::{Column, Table, ValueCodes, pairs_that_single_out};
+use crate::table::{Column, Persons, Subjects, Table, ValueCodes, pairs_that_single_out};
 
 pub use work::{DEFAULT_COMBINED, MOST_COMBINED, bytes_needed, check_work};
 
@@ -164,8 +163,11 @@ pub fn assess(
     };
     let made = made.transpose().map_err(RiskError::Hierarchy)?;
     let subject = schema.subject().and_then(|at| table.columns.get(at));
-    let named = subject.map(persons::named);
-    let people = persons::of(named.as_ref(), rows);
+    let named = subject.and_then(|column| Subjects::new(column.clone()));
+    let people = match &named {
+        Some(named) => Persons::Named(named.of_row(), named.codes()),
+        None => Persons::Rows(rows),
+    };
     let stored = schema.stored().zip(&table.columns);
     let stored = stored.filter(|(spec, _)| spec.role != ColumnRole::Subject);
     let coded: Vec<Coded<'_>> = stored
@@ -179,7 +181,7 @@ pub fn assess(
     if stop() {
         return Err(RiskError::Cancelled);
     }
-    let subjects = persons::count(people);
+    let subjects = named.as_ref().map_or(rows as u64, Subjects::len);
     let per_row = Share::of(rows as u64);
     let per_person = Share::of(subjects);
 

@@ -202,16 +202,10 @@ pub struct UnfitCells {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn unfit_cells(spec: &SchemaColumn, column: &Column) -> Option<UnfitCells> {
-    let mut is_used = vec![false; column.dictionary.len()];
-    for &code in &column.codes {
-        // Null is missing in every column.
-        if let Some(is_used) = is_used.get_mut(code as usize) {
-            *is_used = true;
-        }
-    }
     let mut found: Option<UnfitCells> = None;
-    let used = column.dictionary.iter().zip(is_used);
-    for (text, _) in used.filter(|(_, is_used)| *is_used) {
+    // Null is missing in every column.
+    let texts = column.dictionary.iter().zip(column.row_counts());
+    for (text, _) in texts.filter(|(_, rows)| *rows > 0) {
         let Err(fault) = spec.check(&spec.canonical(text)) else {
             continue;
         };

@@ -83,14 +83,8 @@ pub fn profile_until(
 }
 
 fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
-    let mut rows = vec![0u64; column.dictionary.len()];
-    let mut missing = 0;
-    for &code in &column.codes {
-        match rows.get_mut(code as usize) {
-            Some(rows) => *rows += 1,
-            None => missing += 1,
-        }
-    }
+    let rows = column.row_counts();
+    let missing = column.codes.len() as u64 - rows.iter().sum::<u64>();
     let mut profile = ColumnProfile {
         name: spec.name.to_string(),
         role: spec.role,

@@ -6,11 +6,10 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    DecimalType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DecimalType, Float32Type, Float64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_array::{Array, ArrowPrimitiveType, downcast_integer};
 use arrow_schema::{DataType, TimeUnit};
 use pais_core::definition::ColumnRole;
 use pais_core::schema::{CellFault, SchemaColumn};
@@ -166,7 +165,13 @@ fn unfit(detail: &str) -> Refusal {
 /// Renders the cells of a column of single values. Text of more than `limit` bytes is refused before
 /// it is copied.
 fn scalar(array: &dyn Array, limit: usize) -> Render<'_> {
-    match array.data_type() {
+    macro_rules! integer {
+        ($of:ty) => {
+            primitive::<$of>(array)
+        };
+    }
+    downcast_integer! {
+        array.data_type() => (integer),
         DataType::Utf8View => {
             let values = array.as_string_view();
             Box::new(move |row, text| {
@@ -182,14 +187,6 @@ fn scalar(array: &dyn Array, limit: usize) -> Render<'_> {
             let values = array.as_boolean();
             Box::new(|row, text| write_display(text, &values.value(row)))
         }
-        DataType::Int8 => primitive::<Int8Type>(array),
-        DataType::Int16 => primitive::<Int16Type>(array),
-        DataType::Int32 => primitive::<Int32Type>(array),
-        DataType::Int64 => primitive::<Int64Type>(array),
-        DataType::UInt8 => primitive::<UInt8Type>(array),
-        DataType::UInt16 => primitive::<UInt16Type>(array),
-        DataType::UInt32 => primitive::<UInt32Type>(array),
-        DataType::UInt64 => primitive::<UInt64Type>(array),
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>();
             Box::new(|row, text| {

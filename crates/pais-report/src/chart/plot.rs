@@ -3,7 +3,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::axis::{Axis, Range, Scale};
+use super::axis::{Axis, Range};
 
 /// Points of one colour, joined in their order, or the bars of one colour.
 #[derive(Clone, Debug, PartialEq)]
