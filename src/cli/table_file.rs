@@ -1,13 +1,11 @@
 //! A table in a file: its format, which the file extension or flags give, how it is read and written,
 //! and the refusal to write over what is read.
 
-use std::cell::Cell;
 use std::fs::{File, Metadata, metadata};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 use pais::problem::{Code, Problem};
@@ -64,10 +62,8 @@ impl TableFile {
             Some("ndjson") => FileFormat::Ndjson,
             Some("parquet") if compression == FileCompression::None => FileFormat::Parquet,
             _ => {
-                return Err(Failure::Usage(format!(
-                    "{}: unknown file extension; expected {EXTENSIONS}",
-                    path.display()
-                )));
+                let detail = format!("unknown file extension; expected {EXTENSIONS}");
+                return Err(Failure::file(path, detail));
             }
         };
         Ok(Self {
@@ -85,10 +81,8 @@ impl TableFile {
     pub(crate) fn output(path: &Path) -> Result<Self, Failure> {
         let file = Self::of(path)?;
         if file.format == FileFormat::TSV {
-            return Err(Failure::Usage(format!(
-                "{}: a release is not written as TSV; name it .csv, .ndjson or .parquet",
-                path.display()
-            )));
+            let detail = "a release is not written as TSV; name it .csv, .ndjson or .parquet";
+            return Err(Failure::file(path, detail));
         }
         Ok(file)
     }
@@ -127,11 +121,9 @@ impl TableFile {
             FileFormat::Text(default) => text.format(default).map(FileFormat::Text),
             other if text.is_empty() => Ok(other),
             FileFormat::Ndjson | FileFormat::Parquet => {
-                return Err(Failure::Usage(format!(
-                    "{}: --delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
-                     leave them out",
-                    self.path.display()
-                )));
+                let detail = "--delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
+                              leave them out";
+                return Err(Failure::file(&self.path, detail));
             }
         };
         self.format = format.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -177,13 +169,14 @@ impl TableFile {
         observer: &dyn Observer,
     ) -> Result<Table, Failure> {
         let mut assembler = Assembler::default();
-        let file = CountedFile::new(self.file()?);
-        let share = file.share();
+        let file = self.file()?;
+        let position = file.try_clone();
+        let position = position.map_err(|error| Failure::file(&self.path, error))?;
         let mut rows = 0;
         let chunk = |chunk: Table| {
             rows += chunk.rows as u64;
             observer.counted(Count::RowsRead(rows));
-            observer.progress(Phase::Reading, PARSING_SHARE * share.now());
+            observer.progress(Phase::Reading, PARSING_SHARE * share_read(&position));
             assembler.push(chunk)
         };
         // The whole file may be of any size, because the memory is the user's own.
@@ -261,7 +254,7 @@ impl TableFile {
     /// If the file cannot be written.
     pub(crate) fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
         self.try_write(table)
-            .map_err(|error| Failure::file(&self.path, &error))
+            .map_err(|error| Failure::file(&self.path, error))
     }
 
     fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
@@ -289,7 +282,7 @@ impl TableFile {
         } else {
             File::open(&self.path)
         };
-        opened.map_err(|error| Failure::file(&self.path, &error))
+        opened.map_err(|error| Failure::file(&self.path, error))
     }
 
     fn decompressed(&self, file: impl Read + 'static) -> Result<Box<dyn Read>, Failure> {
@@ -297,7 +290,7 @@ impl TableFile {
             FileCompression::None => Box::new(file),
             FileCompression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
             FileCompression::Zstd => Box::new(
-                zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, &error))?,
+                zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, error))?,
             ),
         })
     }
@@ -382,8 +375,8 @@ pub(crate) enum FormatName {
 impl From<FormatName> for FileFormat {
     fn from(name: FormatName) -> Self {
         match name {
-            FormatName::Csv => Self::CSV,
-            FormatName::Tsv => Self::TSV,
+            FormatName::Csv => FileFormat::CSV,
+            FormatName::Tsv => FileFormat::TSV,
             FormatName::Ndjson => Self::Ndjson,
         }
     }
@@ -405,52 +398,13 @@ impl InputFormat {
     }
 }
 
-/// A file that counts the bytes read from it.
-pub(crate) struct CountedFile {
-    file: File,
-    share: ReadShare,
-}
-
-/// The share of a [`CountedFile`] that has been read. It is updated while the file is read.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadShare {
-    read: Rc<Cell<u64>>,
-    /// Size of the file in bytes; 0 if it has no size, such as a pipe.
-    bytes: u64,
-}
-
-impl CountedFile {
-    /// Wraps a file of which nothing has been read yet.
-    pub(crate) fn new(file: File) -> Self {
-        let share = ReadShare {
-            read: Rc::default(),
-            bytes: file.metadata().map_or(0, |metadata| metadata.len()),
-        };
-        Self { file, share }
-    }
-
-    /// A handle on the share that has been read. It stays valid while the file is read.
-    pub(crate) fn share(&self) -> ReadShare {
-        self.share.clone()
-    }
-}
-
-impl Read for CountedFile {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(out)?;
-        let before = self.share.read.get();
-        self.share.read.set(before + read as u64);
-        Ok(read)
-    }
-}
-
-impl ReadShare {
-    /// The share read so far, from 0 to 1; 0 if the size of the file is not known.
-    pub(crate) fn now(&self) -> f64 {
-        match self.bytes {
-            0 => 0.0,
-            bytes => (self.read.get() as f64 / bytes as f64).min(1.0),
-        }
+/// The share of a file that has been read, by it or by one that was cloned from it, from 0 to 1; 0 if the
+/// file has no size, such as a pipe.
+fn share_read(mut file: &File) -> f64 {
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    match file.stream_position() {
+        Ok(read) if bytes > 0 => (read as f64 / bytes as f64).min(1.0),
+        _ => 0.0,
     }
 }
 
@@ -495,10 +449,8 @@ pub(crate) fn refuse_overwriting(
         tables.any(|entry| is_input(&entry.path()))
     };
     if is_input(output) || (output.is_dir() && has_input(output)) {
-        return Err(Failure::Usage(format!(
-            "{}: this is the raw table, which would be overwritten; name another output",
-            output.display()
-        )));
+        let detail = "this is the raw table, which would be overwritten; name another output";
+        return Err(Failure::file(output, detail));
     }
     Ok(())
 }
@@ -508,7 +460,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::path::Path;
 
-    use super::{CountedFile, FileCompression, FileFormat, TableFile};
+    use super::{FileCompression, FileFormat, TableFile, share_read};
 
     #[test]
     fn the_file_extension_gives_the_format() {
@@ -539,10 +491,9 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"1234").unwrap();
         std::io::Seek::rewind(&mut file).unwrap();
-        let mut counted = CountedFile::new(file);
-        let share = counted.share();
-        assert_eq!(share.now(), 0.0);
-        counted.read_exact(&mut [0; 3]).unwrap();
-        assert_eq!(share.now(), 0.75);
+        let position = file.try_clone().unwrap();
+        assert_eq!(share_read(&position), 0.0);
+        file.read_exact(&mut [0; 3]).unwrap();
+        assert_eq!(share_read(&position), 0.75);
     }
 }

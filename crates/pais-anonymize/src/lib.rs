@@ -44,8 +44,9 @@ mod pre_generalization;
 mod prepared;
 mod progress;
 mod published_cut;
-mod range_ncp;
 mod released_table;
+#[cfg(test)]
+mod report_tests;
 mod row_order;
 mod run;
 mod step;
@@ -53,9 +54,9 @@ mod sweep;
 #[cfg(test)]
 mod test_data;
 mod top_warnings;
-pub mod utility;
 
 pub use pais_core;
+pub use pais_measure;
 pub use pais_verify;
 
 pub use error::RunError;
@@ -66,6 +67,5 @@ pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, PARALLEL_SEARCHES, memory_needed};
 pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, Anonymizer};
-pub use step::TableFigures;
 pub use step::{StepItem, StepRecord};
 pub use sweep::{SweepOutcome, run_sweep};

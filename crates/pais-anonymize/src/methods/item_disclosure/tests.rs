@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use pais_core::definition::JobErrorKind;
 use pais_core::table::{EncodedTable, ReleasedTable, SetColumn};
+use pais_measure::{RawSets, item_loss};
 
 use crate::pre_generalization::PreGeneralized;
 use crate::test_data::{job_of, load, refusal, schema, unmet};
-use crate::utility::{RawSets, item_loss};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 use super::class::Anonymity;
