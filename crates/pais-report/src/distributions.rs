@@ -5,13 +5,11 @@ use serde_json::Value;
 
 use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
-use crate::words::{percent, plain};
+use crate::words::{items, percent, plain};
 
 /// The section on distributions; empty where the report has none.
 pub(crate) fn distributions(page: &ReportPage) -> Markup {
-    let columns = page.report["distributions"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+    let columns = items(&page.report["distributions"]);
     html! {
         @if !columns.is_empty() {
             section #distributions {
@@ -32,7 +30,7 @@ pub(crate) fn distributions(page: &ReportPage) -> Markup {
 }
 
 fn half(title: &str, shares: &Value) -> Markup {
-    let shares = shares.as_array().map_or(&[][..], Vec::as_slice);
+    let shares = items(shares);
     let drawn: Vec<Bar> = shares
         .iter()
         .map(|one| {

@@ -208,6 +208,9 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         102.0,
     );
     let woman = draw.chance(women);
+    let if_woman = |of_women: f64, of_men: f64| if woman { of_women } else { of_men };
+    let with =
+        |diagnosis: &str, here: f64, else_: f64| if name == diagnosis { here } else { else_ };
     let origin = draw.weighted(&[46.0, 18.0, 12.0, 14.0, 10.0]);
     let group = draw.weighted(&GROUP_WEIGHTS[origin]);
     let severe = draw.fraction();
@@ -223,11 +226,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         90.0,
     );
     let district = draw.skewed(labels::DISTRICTS);
-    let weight = whole(
-        draw.normal(if woman { 68.0 } else { 81.0 }, 13.0),
-        3.0,
-        180.0,
-    );
+    let weight = whole(draw.normal(if_woman(68.0, 81.0), 13.0), 3.0, 180.0);
     let units = whole(1.0 + 7.0 * severe * draw.fraction(), 1.0, 30.0);
     let before = tenths(11.0 - 4.5 * severe + draw.normal(0.0, 0.7), 3.0, 18.0);
 
@@ -251,11 +250,8 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         choice::RELIGION.draw(draw)
     ];
     cells![1 + draw.skewed(8), weight];
-    cells![whole(
-        draw.normal(if woman { 165.0 } else { 177.0 }, 7.0),
-        50.0,
-        210.0
-    )];
+    let height = draw.normal(if_woman(165.0, 177.0), 7.0);
+    cells![whole(height, 50.0, 210.0)];
     cells![
         yes(draw.chance(0.35)),
         yes(draw.chance(if age > 50.0 { 0.24 } else { 0.06 }))
@@ -292,41 +288,20 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         draw.skewed(9),
         before
     ];
-    cells![whole(
-        draw.normal(240.0 - if name == "Leukaemia" { 160.0 } else { 0.0 }, 60.0),
-        5.0,
-        900.0
-    )];
-    cells![tenths(
-        draw.normal(
-            8.0 + if name == "Leukaemia" {
-                30.0
-            } else {
-                2.0 * severe
-            },
-            2.5
-        ),
-        0.2,
-        150.0
-    )];
-    cells![whole(
-        draw.normal(if name == "Renal failure" { 420.0 } else { 85.0 }, 25.0),
-        30.0,
-        1200.0
-    )];
-    cells![whole(
-        draw.normal(if name == "Liver disease" { 90.0 } else { 13.0 }, 6.0),
-        2.0,
-        500.0
-    )];
+    let platelets = draw.normal(240.0 - with("Leukaemia", 160.0, 0.0), 60.0);
+    let leukocytes = draw.normal(8.0 + with("Leukaemia", 30.0, 2.0 * severe), 2.5);
+    let creatinine = draw.normal(with("Renal failure", 420.0, 85.0), 25.0);
+    let bilirubin = draw.normal(with("Liver disease", 90.0, 13.0), 6.0);
+    cells![whole(platelets, 5.0, 900.0), tenths(leukocytes, 0.2, 150.0)];
+    cells![
+        whole(creatinine, 30.0, 1200.0),
+        whole(bilirubin, 2.0, 500.0)
+    ];
     cells![whole(draw.normal(134.0 - 30.0 * severe, 15.0), 50.0, 230.0)];
     cells![whole(draw.normal(74.0 + 28.0 * severe, 10.0), 35.0, 190.0)];
     cells![tenths(draw.normal(36.8 + 0.6 * severe, 0.5), 33.0, 41.5)];
-    cells![whole(
-        draw.normal(if name == "Anaemia" { 6.0 } else { 15.0 }, 4.0),
-        1.0,
-        45.0
-    )];
+    let iron = draw.normal(with("Anaemia", 6.0, 15.0), 4.0);
+    cells![whole(iron, 1.0, 45.0)];
     cells![yes(draw.chance(if age > 60.0 { 0.4 } else { 0.08 }))];
     cells![GROUPS[group], name];
     let plasma = draw.skewed(1 + (6.0 * severe) as usize);
