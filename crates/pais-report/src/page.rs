@@ -1,6 +1,6 @@
 //! The page as a whole.
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::input::ReportPage;
 use crate::{annex, cost, distributions, guarantee, hierarchies, risk, summary, tradeoff};
@@ -13,6 +13,7 @@ impl ReportPage {
         let tradeoff = tradeoff::tradeoff(self);
         let hierarchies = hierarchies::hierarchies(self);
         let distributions = distributions::distributions(self);
+        let is_shown = |section: &Markup| !section.0.is_empty();
         let sections = [
             ("asked", "What was asked", true),
             ("guaranteed", "What is guaranteed", true),
@@ -21,13 +22,13 @@ impl ReportPage {
             (
                 "labels",
                 "How far it was generalized",
-                !hierarchies.0.is_empty(),
+                is_shown(&hierarchies),
             ),
-            ("tradeoff", "Other choices", !tradeoff.0.is_empty()),
+            ("tradeoff", "Other choices", is_shown(&tradeoff)),
             (
                 "distributions",
                 "Raw beside released",
-                !distributions.0.is_empty(),
+                is_shown(&distributions),
             ),
             ("annex", "For the record", true),
         ];

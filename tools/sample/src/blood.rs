@@ -25,23 +25,29 @@ const GROUP_WEIGHTS: [[f64; 8]; 5] = [
     [57.0, 28.0, 7.0, 2.0, 3.6, 1.9, 0.4, 0.1],
 ];
 
-/// The diagnosis categories: name, mean age, share of women, and frequency.
-const DIAGNOSES: [(&str, f64, f64, f64); 15] = [
-    ("Anaemia", 62.0, 0.6, 9.0),
-    ("Birth", 31.0, 1.0, 7.0),
-    ("Bone marrow failure", 48.0, 0.5, 4.0),
-    ("Burn", 38.0, 0.3, 3.0),
-    ("Cancer of the gut", 68.0, 0.45, 8.0),
-    ("Cancer of the lung", 67.0, 0.4, 7.0),
-    ("Coagulation disorder", 41.0, 0.4, 5.0),
-    ("Gastrointestinal bleeding", 64.0, 0.42, 9.0),
-    ("Heart surgery", 66.0, 0.33, 9.0),
-    ("Hip fracture", 78.0, 0.7, 8.0),
-    ("Leukaemia", 45.0, 0.45, 7.0),
-    ("Liver disease", 55.0, 0.35, 7.0),
-    ("Organ transplant", 49.0, 0.4, 4.0),
-    ("Renal failure", 63.0, 0.45, 7.0),
-    ("Trauma", 39.0, 0.3, 8.0),
+/// The diagnosis categories: name, usual ward, mean age, share of women, and frequency.
+const DIAGNOSES: [(&str, &str, f64, f64, f64); 15] = [
+    ("Anaemia", "General medicine", 62.0, 0.6, 9.0),
+    ("Birth", "Maternity", 31.0, 1.0, 7.0),
+    ("Bone marrow failure", "Haematology", 48.0, 0.5, 4.0),
+    ("Burn", "Burns unit", 38.0, 0.3, 3.0),
+    ("Cancer of the gut", "Oncology", 68.0, 0.45, 8.0),
+    ("Cancer of the lung", "Oncology", 67.0, 0.4, 7.0),
+    ("Coagulation disorder", "Haematology", 41.0, 0.4, 5.0),
+    (
+        "Gastrointestinal bleeding",
+        "Gastroenterology",
+        64.0,
+        0.42,
+        9.0,
+    ),
+    ("Heart surgery", "Cardiac surgery", 66.0, 0.33, 9.0),
+    ("Hip fracture", "Orthopaedics", 78.0, 0.7, 8.0),
+    ("Leukaemia", "Haematology", 45.0, 0.45, 7.0),
+    ("Liver disease", "Gastroenterology", 55.0, 0.35, 7.0),
+    ("Organ transplant", "Transplantation", 49.0, 0.4, 4.0),
+    ("Renal failure", "Nephrology", 63.0, 0.45, 7.0),
+    ("Trauma", "Trauma care", 39.0, 0.3, 8.0),
 ];
 
 const ORIGINS: [&str; 5] = [
@@ -201,7 +207,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
 
     let frequencies = DIAGNOSES.map(|(.., frequency)| frequency);
     let diagnosis = draw.weighted(&frequencies);
-    let (name, mean_age, women, _) = DIAGNOSES[diagnosis];
+    let (name, ward, mean_age, women, _) = DIAGNOSES[diagnosis];
     let age = whole(
         draw.normal(mean_age, if women == 1.0 { 5.0 } else { 14.0 }),
         0.0,
@@ -210,7 +216,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
     let woman = draw.chance(women);
     let if_woman = |of_women: f64, of_men: f64| if woman { of_women } else { of_men };
     let with =
-        |diagnosis: &str, here: f64, else_: f64| if name == diagnosis { here } else { else_ };
+        |diagnosis: &str, here: f64, usual: f64| if name == diagnosis { here } else { usual };
     let origin = draw.weighted(&[46.0, 18.0, 12.0, 14.0, 10.0]);
     let group = draw.weighted(&GROUP_WEIGHTS[origin]);
     let severe = draw.fraction();
@@ -267,10 +273,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         admission.later(draw.below(3))
     ];
     cells![Date::drawn(draw), stay];
-    cells![
-        labels::hospital(district, draw),
-        labels::ward(diagnosis, draw)
-    ];
+    cells![labels::hospital(district, draw), labels::ward(ward, draw)];
     cells![choice::REFERRAL.draw(draw)];
     cells![yes(draw.chance(0.15 + 0.6 * severe)), yes(surgery)];
     cells![match (surgery, draw.chance(0.2)) {
