@@ -13,22 +13,18 @@ impl ReportPage {
         let tradeoff = tradeoff::tradeoff(self);
         let hierarchies = hierarchies::hierarchies(self);
         let distributions = distributions::distributions(self);
-        let is_shown = |section: &Markup| !section.0.is_empty();
+        let shown = |section: &Markup| !section.0.is_empty();
         let sections = [
             ("asked", "What was asked", true),
             ("guaranteed", "What is guaranteed", true),
             ("cost", "What it cost", true),
             ("risk", "What risk remains", true),
-            (
-                "labels",
-                "How far it was generalized",
-                is_shown(&hierarchies),
-            ),
-            ("tradeoff", "Other choices", is_shown(&tradeoff)),
+            ("labels", "How far it was generalized", shown(&hierarchies)),
+            ("tradeoff", "Other choices", shown(&tradeoff)),
             (
                 "distributions",
                 "Raw beside released",
-                is_shown(&distributions),
+                shown(&distributions),
             ),
             ("annex", "For the record", true),
         ];

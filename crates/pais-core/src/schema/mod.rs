@@ -22,7 +22,7 @@ use crate::rejection::{Fault, Place, Rejection};
 use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
-pub use cell::{CellFault, UnfitCells, unfit_cells};
+pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
 pub use value::items;
 
 /// The separator of a set's items if the definition has none.

@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use hashbrown::HashMap;
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::rejection::Fault;
-use pais_core::schema::{CellFault, Schema, SchemaColumn};
+use pais_core::schema::{Schema, SchemaColumn, no_subject};
 use pais_core::table::{MAX_FAULTS, ReadError, Table};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -303,7 +303,7 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
     let refusal = match value.as_bytes() {
         _ if value.len() > limit.saturating_mul(ESCAPED_BYTES) => oversized(limit),
         [b'n', ..] if spec.is_some_and(|spec| spec.role() == ColumnRole::Subject) => {
-            CellFault::no_subject().into()
+            Refusal::Unfit(no_subject())
         }
         [b'n', ..] => {
             builder.push_null(slot);
@@ -316,8 +316,7 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
         _ => match scalar(value) {
             Err(refusal) => refusal,
             Ok(_) if is_unfit_boolean(spec, value) => {
-                CellFault::new("the value is true or false, and the column is not categorical")
-                    .into()
+                Refusal::unfit("the value is true or false, and the column is not categorical")
             }
             Ok(text) => return builder.push_cell(slot, text.as_bytes(), || number),
         },
@@ -339,7 +338,7 @@ fn put(sets: &mut SetColumns<'_>, item: usize, value: &str, limit: usize) {
                 item,
                 decodable(value)
                     .err()
-                    .unwrap_or_else(|| CellFault::new(detail).fix(fix).into()),
+                    .unwrap_or_else(|| Refusal::unfit(detail).fix(fix)),
             );
         }
         _ => match scalar(value) {
@@ -376,9 +375,7 @@ fn nested(spec: Option<&SchemaColumn>, value: &str, limit: usize) -> Result<Stri
     };
     if spec.kind() != ColumnKind::Set || value.starts_with('{') {
         let detail = "the value is an array or object; only a set takes an array";
-        return Err(CellFault::new(detail)
-            .fix("write a string or a number")
-            .into());
+        return Err(Refusal::unfit(detail).fix("write a string or a number"));
     }
     let items: Vec<&RawValue> = serde_json::from_str(value)
         .map_err(|_| Refusal::Undecodable("an array cannot be decoded"))?;
@@ -387,7 +384,7 @@ fn nested(spec: Option<&SchemaColumn>, value: &str, limit: usize) -> Result<Stri
         let item = item.get();
         if matches!(item.as_bytes()[0], b'[' | b'{' | b'n') {
             let detail = "an item of the set is not a string, a number or a boolean";
-            return Err(CellFault::new(detail).into());
+            return Err(Refusal::unfit(detail));
         }
         cell.add(&scalar(item)?)?;
     }
