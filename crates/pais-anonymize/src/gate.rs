@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
-use pais_core::read::read_back_error;
+use pais_core::reimport::read_back_error;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;

@@ -12,7 +12,7 @@
 //! use pais_anonymize::Anonymizer;
 //! use pais_core::definition::ColumnDefinition;
 //! use pais_core::model::Lkc;
-//! use pais_core::read::csv;
+//! use pais_io::read::csv;
 //! use pais_core::schema::Schema;
 //!
 //! let schema = Schema::builder()
@@ -24,7 +24,7 @@
 //!
 //! let release = Anonymizer::new(Lkc::new(1, 2, 0.5)?).run(&schema, &table)?;
 //! let mut released = Vec::new();
-//! release.tables()[0].write_csv(&mut released)?;
+//! pais_io::write::csv(&release.tables()[0], &mut released)?;
 //! let released = String::from_utf8(released)?;
 //! assert_eq!(released.matches("\"[0,71)\"").count(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pais_core::definition::json::escape;
 use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::model::PrivacyModel;
-use pais_core::read::unfit_cells;
 use pais_core::schema::Schema;
+use pais_core::schema::unfit_cells;
 use pais_core::table::Table;
 use pais_core::warning::Warning;
 use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
@@ -32,7 +32,7 @@ use crate::{pre_generalization, top_warnings};
 /// use pais_anonymize::{AnonymizationRun, RunError, Unobserved};
 /// # use pais_core::definition::{ColumnDefinition, Job};
 /// # use pais_core::model::Lkc;
-/// # use pais_core::read::csv;
+/// # use pais_io::read::csv;
 /// # use pais_core::schema::Schema;
 /// # let sex = ColumnDefinition::quasi_identifier("sex");
 /// # let schema = Arc::new(Schema::builder().column(sex).build()?);
@@ -68,7 +68,7 @@ pub struct AnonymizationRun {
 /// use pais_anonymize::{Anonymizer, RunError};
 /// use pais_core::definition::ColumnDefinition;
 /// use pais_core::model::Lkc;
-/// use pais_core::read::csv;
+/// use pais_io::read::csv;
 /// use pais_core::schema::Schema;
 ///
 /// let schema = Schema::builder()

@@ -39,7 +39,7 @@ pub struct SweepOutcome {
 /// use pais_anonymize::{AnonymizationRun, RunError, Unobserved, run_sweep};
 /// use pais_core::definition::{JobDefinition, Sweep, json};
 /// # use pais_core::definition::DatasetDefinition;
-/// # use pais_core::read::csv;
+/// # use pais_io::read::csv;
 /// # use pais_core::schema::Schema;
 /// # let dataset: DatasetDefinition = json::parse(
 /// #     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,

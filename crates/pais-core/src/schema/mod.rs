@@ -1,5 +1,6 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
+mod cell;
 mod dates;
 mod made;
 mod made_sets;
@@ -7,8 +8,6 @@ mod privacy;
 mod roles;
 mod rounding;
 mod subject;
-#[cfg(test)]
-mod tests;
 mod value;
 mod warnings;
 
@@ -23,10 +22,11 @@ use crate::rejection::{Fault, Place, Rejection};
 use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
-pub(crate) use value::items;
+pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
+pub use value::items;
 
 /// The separator of a set's items if the definition has none.
-pub(crate) const DEFAULT_SEPARATOR: char = '|';
+pub const DEFAULT_SEPARATOR: char = '|';
 
 /// What is wrong with a dataset's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,12 +218,12 @@ impl Schema {
                 ranges,
                 domain,
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
-                missing: Vec::new(),
                 round_range: column.round_range,
                 round,
                 from: made_sets::names(column),
                 format,
                 made,
+                missing: Vec::new(),
             };
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
@@ -358,6 +358,25 @@ impl SchemaBuilder {
 }
 
 impl SchemaColumn {
+    /// An insensitive column of labels without a taxonomy.
+    pub(crate) fn of_labels(name: Box<str>) -> Self {
+        Self {
+            name,
+            role: ColumnRole::Insensitive,
+            kind: ColumnKind::Categorical,
+            tree: None,
+            ranges: None,
+            domain: None,
+            separator: DEFAULT_SEPARATOR,
+            missing: Vec::new(),
+            round_range: false,
+            round: None,
+            from: Vec::new(),
+            format: None,
+            made: None,
+        }
+    }
+
     /// The name, as in the header.
     pub fn name(&self) -> &str {
         &self.name
@@ -382,6 +401,12 @@ impl SchemaColumn {
     /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
     pub fn domain(&self) -> Option<(f64, f64)> {
         self.domain
+    }
+
+    /// The columns of a file that have the items of this set. Empty for a column that a file has
+    /// under its own name.
+    pub fn from(&self) -> &[Box<str>] {
+        &self.from
     }
 
     /// The character between two items of a set.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Scale;
+use crate::calendar::{days_of_label, moments_of_label};
 
 /// `[lo,hi)`, or `[lo,hi]` for the last interval of a domain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,6 +67,20 @@ impl Interval {
         Self::parse_on(label, Scale::Number)
     }
 
+    /// The numbers or dates that a label covers: those of an interval, or of a period of the
+    /// calendar.
+    pub(crate) fn of_label(label: &str, scale: Scale) -> Option<Self> {
+        let period = match scale {
+            Scale::Number => None,
+            Scale::Day => days_of_label(label),
+            Scale::Moment => moments_of_label(label),
+        };
+        match period {
+            Some((first, last)) => Some(Self::closed(first as f64, last as f64).on(scale)),
+            None => Self::parse_on(label, scale),
+        }
+    }
+
     /// Reads a label on a scale, such as `[1987-01-01,1990-07-01)` of days.
     pub fn parse_on(label: &str, scale: Scale) -> Option<Self> {
         if let Some(inner) = label.strip_prefix('[') {
@@ -118,7 +133,7 @@ pub fn number(text: &str) -> Option<f64> {
 ///
 /// Whole numbers of 64 bits keep all their digits; others are equal where their 64-bit
 /// floating-point numbers are. Greater ones, and those below 0.00001, have an exponent.
-pub(crate) fn canonical_number(text: &str) -> Option<String> {
+pub fn canonical_number(text: &str) -> Option<String> {
     let value = number(text)?;
     if let Some(whole) = whole_number(text) {
         return Some(whole.to_string());
@@ -158,7 +173,7 @@ pub(crate) fn is_plain_number(text: &str) -> bool {
 
 /// A decimal number, exactly: a whole number of at most 38 digits, times a power of ten. `None` for
 /// text that is no number, and for one that needs more digits.
-pub(crate) fn whole_and_power(text: &str) -> Option<(i128, i32)> {
+pub fn whole_and_power(text: &str) -> Option<(i128, i32)> {
     number(text)?;
     let (decimal, exponent) = match text.split_once(['e', 'E']) {
         Some((decimal, exponent)) => (decimal, exponent.parse::<i32>().ok()?),

@@ -1,7 +1,7 @@
 //! Distortion of single columns: figures by hand.
 
-use pais_core::read::csv;
 use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn};
+use pais_io::read::csv;
 use serde_json::{Value, json};
 
 use super::distortion::DistortedColumn;
