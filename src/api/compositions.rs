@@ -7,7 +7,7 @@ use pais_core::definition::SubmissionId;
 use pais_verify::Composition;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -15,9 +15,8 @@ use utoipa_axum::routes;
 use crate::db::audit::{self, Action, NewEvent};
 use crate::db::datasets::{self, DatasetState, StoredDataset};
 use crate::db::releases::{self, StoredRelease, Viewer};
-use crate::db::{
-    StoreError, organizations, profile, release_readers, release_sources, submissions,
-};
+use crate::db::submissions::SubmissionRows;
+use crate::db::{StoreError, organizations, release_sources, submissions};
 use crate::engine::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
 use crate::engine::table_work::TableKind;
 use crate::engine::{load_rows, on_thread};
@@ -91,7 +90,7 @@ async fn show(
     let mut connection = app.db.connection().await?;
     let recipient = organizations::find(&mut *connection, &query.recipient).await?;
     let recipient = recipient.ok_or_else(ApiError::not_found)?;
-    let known = release_readers::known_releases(
+    let known = releases::known_releases(
         &mut *connection,
         recipient.id,
         release.dataset,
@@ -189,11 +188,11 @@ async fn parts(
     caller: Caller,
     dataset: &StoredDataset,
     ids: &[ReleaseId],
-) -> Result<Option<(Vec<StoredParts>, Vec<(SubmissionId, u64)>)>, ApiError> {
+) -> Result<Option<(Vec<StoredParts>, Vec<SubmissionRows>)>, ApiError> {
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, dataset)?;
     let viewer = Viewer::Holder(caller.organization);
-    let damaged = || StoreError::Damaged { what: "a release" };
+    let damaged = || StoreError::Damaged("a release");
     let mut parts = Vec::with_capacity(ids.len());
     for &id in ids {
         let release = releases::load(store, viewer, id).await?;
@@ -216,12 +215,12 @@ async fn parts(
             sources,
         });
     }
-    let present = profile::rows_by_submission(store, dataset.id).await?;
-    let present: BTreeMap<SubmissionId, u64> = present.into_iter().collect();
+    let present = submissions::rows_by_submission(store, dataset.id).await?;
+    let present: HashSet<SubmissionRows> = present.into_iter().collect();
     let read = parts.iter().flat_map(|part| &part.sources.submissions);
-    let read: BTreeMap<SubmissionId, u64> = read.copied().collect();
-    let is_complete = read.iter().all(|(id, rows)| present.get(id) == Some(rows));
-    Ok(is_complete.then(|| (parts, read.into_iter().collect())))
+    let read: BTreeMap<SubmissionId, SubmissionRows> = read.map(|it| (it.id, *it)).collect();
+    let is_complete = read.values().all(|it| present.contains(it));
+    Ok(is_complete.then(|| (parts, read.into_values().collect())))
 }
 
 /// Decides, or says why it cannot be.
@@ -230,10 +229,10 @@ async fn decide(
     caller: Caller,
     dataset: StoredDataset,
     mut parts: Vec<StoredParts>,
-    submissions: Vec<(SubmissionId, u64)>,
+    submissions: Vec<SubmissionRows>,
 ) -> Result<Result<Composition, String>, ApiError> {
     let store = &app.db;
-    let ids: Vec<SubmissionId> = submissions.iter().map(|(id, _)| *id).collect();
+    let ids: Vec<SubmissionId> = submissions.iter().map(|it| it.id).collect();
     let size = submissions::size(store, dataset.id, Some(&ids)).await?;
     let raw = app
         .limits

@@ -20,9 +20,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::dataset_changes::{self, ChangeResult, DatasetChange};
-use crate::db::dataset_view::Dataset;
-use crate::db::datasets::StoredDataset;
+use crate::db::datasets::{self, ChangeResult, Dataset, DatasetChange, StoredDataset};
 use crate::db::{submissions, taxonomies};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
@@ -147,7 +145,7 @@ async fn apply_patch(
         trees: roots,
         rows: size.rows,
     };
-    match dataset_changes::change(&app.db, caller, change).await? {
+    match datasets::change(&app.db, caller, change).await? {
         ChangeResult::Changed => get_dataset(app, caller, id).await,
         ChangeResult::NotFound => Err(ApiError::not_found()),
         ChangeResult::JobsUnderWay => Err(ApiError::new(

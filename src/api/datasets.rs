@@ -16,10 +16,11 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::dataset_view::{self, Dataset, DatasetSummary};
-use crate::db::datasets::{self, DatasetCreation, NewDataset, StoredDataset};
-use crate::db::{RowScope, dataset_deletion, taxonomies};
-use crate::jobs::reclaiming::reclaim_space;
+use crate::db::datasets::{
+    self, Dataset, DatasetCreation, DatasetSummary, NewDataset, StoredDataset,
+};
+use crate::db::{RowScope, deletion, taxonomies};
+use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
@@ -87,7 +88,7 @@ async fn list(
 ) -> Result<Json<Page<DatasetSummary>>, ApiError> {
     let page = query.parse()?;
     let (db, organization) = (state.db(caller), caller.organization);
-    let rows = dataset_view::list(&db, organization, page.after, page.rows_to_query()).await?;
+    let rows = datasets::list(&db, organization, page.after, page.rows_to_query()).await?;
     Ok(Json(Page::new(rows, page, |dataset| dataset.id.0)))
 }
 
@@ -118,7 +119,7 @@ async fn delete(
     let app = state.of(caller);
     // The key of the dataset is destroyed at once; the reserve is used if the disk is full.
     app.storage.make_room();
-    deleted(dataset_deletion::delete(&app.db, caller, id).await?)?;
+    deleted(deletion::delete_dataset(&app.db, caller, id).await?)?;
     app.wake.notify_waiters();
     // Also what is left of other organizations.
     let store = app.db.within(RowScope::Service);
@@ -163,7 +164,7 @@ async fn create_dataset(
         warnings: schema.warnings(),
     };
     match datasets::create(&app.db, &app.keys, caller, new).await? {
-        DatasetCreation::Created(dataset) => Ok(*dataset),
+        DatasetCreation::Created => get_dataset(app, caller, id).await,
         DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
         DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
             Code::NotFound,
@@ -181,7 +182,7 @@ pub(crate) async fn get_dataset(
     caller: Caller,
     id: DatasetId,
 ) -> Result<Dataset, ApiError> {
-    let dataset = dataset_view::find(&app.db, &app.keys, caller.organization, id).await?;
+    let dataset = datasets::find(&app.db, &app.keys, caller.organization, id).await?;
     dataset.ok_or_else(ApiError::not_found)
 }
 

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::readiness;
+use crate::db;
 use crate::problem::Code;
 
 use super::error::ApiError;
@@ -52,7 +52,7 @@ async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> 
         return unavailable("the service is stopping");
     }
     let app = state.unscoped();
-    let is_migrated = async { readiness::is_migrated(&mut *app.db.connection().await?).await };
+    let is_migrated = async { db::is_migrated(&mut *app.db.connection().await?).await };
     match tokio::time::timeout(DATABASE_TIMEOUT, is_migrated).await {
         Ok(Ok(true)) => match app.storage.check() {
             Ok(()) => Ok(OK),

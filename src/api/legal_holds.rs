@@ -9,7 +9,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::legal_holds::{self, Deletion, LegalHold};
+use crate::db::deletion::Deletion;
+use crate::db::legal_holds::{self, LegalHold};
 use crate::problem::Code;
 
 use super::error::{ApiError, found};

@@ -13,10 +13,9 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{self, BufWriter, Cursor, Write};
+use std::io::{self, Cursor};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tempfile::NamedTempFile;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -24,14 +23,13 @@ use utoipa_axum::routes;
 use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
 use crate::engine::data_package::{PackagedTable, descriptor};
-use crate::engine::rendered_tables::unwritable;
+use crate::engine::rendered_tables::{SpoolWriter, unwritable};
 use crate::engine::table_format::{Rendering, TableFormat};
 use crate::engine::table_work::TableKind;
 use crate::engine::{WorkError, on_thread};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
-use crate::storage::spool::UNFINISHED;
 
 use super::error::{ApiError, internal_error};
 use super::extract::{HolderOrRecipient, Path};
@@ -226,7 +224,7 @@ impl PackageDocuments {
 
 /// A package that is being written.
 struct Unfinished {
-    writer: PackageWriter<CancellableFile>,
+    writer: PackageWriter<SpoolWriter>,
     tables: Vec<PackagedTable>,
 }
 
@@ -249,7 +247,7 @@ async fn render_package(
     let cancellation = Cancellation::new();
     let _stop = StopOnDrop(cancellation.clone());
     let mut package = on_thread(move || {
-        let file = CancellableFile::new(&directory, cancellation)?;
+        let file = SpoolWriter::new(&directory, cancellation)?;
         Ok(Unfinished {
             writer: PackageWriter::new(file),
             tables: Vec::new(),
@@ -308,7 +306,7 @@ async fn package_table(
     if let [csv, parquet] = &files[..] {
         if csv.sha256 != table.sha256 {
             let what = "a released table";
-            return Err(StoreError::Damaged { what }.into());
+            return Err(StoreError::Damaged(what).into());
         }
         package.tables.push(PackagedTable {
             table: StoredTable::clone(&table),
@@ -341,7 +339,7 @@ fn finish(
     package: Unfinished,
     documents: &PackageDocuments,
     key: &SigningKey,
-) -> Result<CancellableFile, WorkError> {
+) -> Result<SpoolWriter, WorkError> {
     let Unfinished { mut writer, tables } = package;
     let json = |value: &Value| serde_json::to_vec_pretty(value).map_err(StoreError::from);
     for (name, content) in [
@@ -403,46 +401,6 @@ impl io::Read for Cancellable {
 impl io::Seek for Cancellable {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
-    }
-}
-
-/// A temporary file that can be written until the request ends.
-struct CancellableFile {
-    file: BufWriter<NamedTempFile>,
-    cancellation: Cancellation,
-}
-
-impl CancellableFile {
-    fn new(directory: &std::path::Path, cancellation: Cancellation) -> Result<Self, WorkError> {
-        let unwritable = |error: io::Error| unwritable(&error);
-        std::fs::create_dir_all(directory).map_err(unwritable)?;
-        let file = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempfile_in(directory)
-            .map_err(unwritable)?;
-        Ok(Self {
-            file: BufWriter::new(file),
-            cancellation,
-        })
-    }
-
-    fn into_inner(self) -> Result<NamedTempFile, WorkError> {
-        let file = self.file.into_inner();
-        file.map_err(|error| unwritable(error.error()))
-    }
-}
-
-impl Write for CancellableFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.cancellation.is_cancelled() {
-            Err(io::Error::other("stopped"))
-        } else {
-            self.file.write(bytes)
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }
 

@@ -134,18 +134,6 @@ impl<T> Page<T> {
             next_cursor: self.next_cursor,
         }
     }
-
-    /// The same page with other items, if all of them can be converted.
-    pub(crate) fn try_map<U, E>(
-        self,
-        convert: impl FnMut(T) -> Result<U, E>,
-    ) -> Result<Page<U>, E> {
-        let items = self.items.into_iter().map(convert);
-        Ok(Page {
-            items: items.collect::<Result<_, E>>()?,
-            next_cursor: self.next_cursor,
-        })
-    }
 }
 
 #[cfg(test)]

@@ -21,9 +21,10 @@ use crate::db::audit::Action;
 use crate::db::datasets::{self, DatasetState, StoredDataset};
 use crate::db::jobs::{self, StoredJob};
 use crate::db::releases::{self, NewRelease, ReleaseCreation, StoredRelease, Viewer};
+use crate::db::runs::SweepRow;
 use crate::db::withdrawals::Withdrawal;
 use crate::db::{JobStatus, Store, policies, runs, submissions};
-use crate::engine::records::{self, SweepStatus};
+use crate::engine::records::{SweepItem, SweepStatus};
 use crate::engine::release_packing::{self, ReleaseOrigin};
 use crate::engine::table_work::TableKind;
 use crate::engine::{attempt, load_rows, on_thread};
@@ -329,18 +330,13 @@ async fn prepare_release(
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, &dataset)?;
     let steps = runs::step_records(store, &key, job.id, run).await?;
-    let steps = steps.into_iter().map(records::step_record);
-    let steps = steps.collect::<Result<Vec<_>, _>>()?;
     let job_to_run = definition.parse()?;
     let plan = JobPlan::new(&dataset.schema, &job_to_run)?;
     // The one row of a sweep from this combination on; none for a job without lists.
-    let combination = runs::sweep(store, job.id, run, 1).await?;
-    let combination = combination.into_iter().find(|(number, _)| *number == run);
-    let combination = combination.map(|(_, item)| records::sweep_item(item));
-    let failed = combination
-        .transpose()?
-        .is_some_and(|item| item.status == SweepStatus::Failed);
-    if failed {
+    let combinations = runs::sweep(store, job.id, run, 1).await?;
+    let failed =
+        |row: &SweepRow<SweepItem>| row.run == run && row.item.status == SweepStatus::Failed;
+    if combinations.iter().any(failed) {
         let detail =
             "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));

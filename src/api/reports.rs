@@ -19,8 +19,8 @@ use utoipa_axum::routes;
 use crate::db::datasets::{self, DatasetState};
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::seal::DataKey;
-use crate::db::{StoreError, grants, jobs, report_context, runs};
-use crate::engine::records::{self, SweepItem};
+use crate::db::{StoreError, grants, jobs, runs};
+use crate::engine::records::SweepItem;
 use crate::engine::{attempt, load_rows};
 use crate::ids::{OrganizationId, ReleaseId};
 use crate::roles::{Caller, Role};
@@ -124,7 +124,7 @@ pub(super) async fn get_report_page(
     let (owner, mut page) = get_packed_page(app, caller, id).await?;
     if caller.role == Role::Holder
         && let Some(key) = key_of_release(app, caller, id).await?
-        && let Some(shares) = report_context::distributions(&app.db, &key, id).await?
+        && let Some(shares) = releases::distributions(&app.db, &key, id).await?
     {
         page.report["distributions"] = shares;
     }
@@ -157,7 +157,7 @@ pub(super) async fn get_packed_page(
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, report) = get_report(app, caller, id).await?;
     let release = load_release(&app.db, caller, id).await?;
-    let context = report_context::load(&app.db, id).await?;
+    let context = releases::report_context(&app.db, id).await?;
     let mut page = ReportPage {
         release: id.to_string(),
         name: release.name.clone(),
@@ -219,10 +219,8 @@ async fn add_tradeoff(
     let definition = attempt::stored_job(&job.definition)?;
     if Sweep::new(&definition)?.is_sweep {
         let rows = runs::sweep(store, release.job, 0, MOST_STEPS).await?;
-        let items = rows.into_iter().map(|(_, item)| records::sweep_item(item));
-        let items = items.collect::<Result<Vec<_>, _>>()?;
         let ncp = page.report["utility"]["ncp"].as_f64();
-        let facts = items.iter().map(|item| combination(item, release, ncp));
+        let facts = rows.iter().map(|row| combination(&row.item, release, ncp));
         page.sweep = facts.collect();
         return Ok(());
     }
@@ -230,19 +228,15 @@ async fn add_tradeoff(
         return Ok(());
     };
     let steps = runs::steps(store, &key, release.job, 0, 0, MOST_STEPS).await?;
-    let steps = steps.into_iter().map(records::step_item);
-    page.steps = steps
-        .map(|item| {
-            let item = item?;
-            Ok(StepFact {
-                step: item.step,
-                column: item.attribute,
-                ncp: item.ncp,
-                dr: item.dr,
-                smallest: item.smallest_group,
-            })
-        })
-        .collect::<Result<_, ApiError>>()?;
+    let steps = steps.into_iter();
+    let facts = steps.map(|item| StepFact {
+        step: item.step,
+        column: item.attribute,
+        ncp: item.ncp,
+        dr: item.dr,
+        smallest: item.smallest_group,
+    });
+    page.steps = facts.collect();
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::db::datasets::{self, DatasetState};
 use crate::db::runs;
-use crate::engine::records::{self, SweepItem};
+use crate::engine::records::SweepItem;
 use crate::engine::{attempt, load_rows};
 use crate::ids::JobId;
 
@@ -67,8 +67,6 @@ async fn steps(
         // Its steps were deleted with it.
         Some(DatasetState::Deleted) | None => Vec::new(),
     };
-    let items = items.into_iter().map(records::step_item);
-    let items = items.collect::<Result<Vec<_>, _>>()?;
     Ok(Json(Page::new(items, page, |item| item.step)))
 }
 
@@ -92,8 +90,8 @@ async fn sweep_rows(
     let app = state.of(caller);
     load_job(&app, caller, id).await?;
     let rows = runs::sweep(&app.db, id, page.first(), page.rows_to_query()).await?;
-    let rows = Page::new(rows, page, |&(run, _)| run);
-    Ok(Json(rows.try_map(|(_, item)| records::sweep_item(item))?))
+    let rows = Page::new(rows, page, |row| row.run);
+    Ok(Json(rows.map(|row| row.item)))
 }
 
 /// A page of steps, and of which combination they are where the job is a sweep.

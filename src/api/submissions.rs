@@ -15,9 +15,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::dataset_view::{self, SubmissionSummary};
+use crate::db::datasets::{self, SubmissionSummary};
+use crate::db::deletion;
 use crate::db::idempotency::IdempotentAnswer;
-use crate::db::submission_deletion;
 use crate::db::submissions::{
     Duplicates, Submission, SubmissionResult, SubmissionRules, SubmissionTotals,
 };
@@ -162,7 +162,7 @@ async fn list(
 ) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
     let page = query.parse()?;
     let app = state.of(caller);
-    let rows = dataset_view::list_submissions(
+    let rows = datasets::list_submissions(
         &app.db,
         &app.keys,
         caller.organization,
@@ -192,7 +192,7 @@ async fn delete(
     Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
 ) -> Result<StatusCode, ApiError> {
     let app = state.of(caller);
-    deleted(submission_deletion::delete(&app.db, caller, dataset, submission).await?)?;
+    deleted(deletion::delete_submission(&app.db, caller, dataset, submission).await?)?;
     app.wake.notify_waiters();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -234,9 +234,9 @@ async fn submit(
         }
     };
     let space = app.limits.quotas.check_space(&app.db, caller.organization);
-    if let Err(exceeded) = space.await? {
+    if let Err(error) = space.await {
         abandon(reservation).await?;
-        return Err(exceeded.into());
+        return Err(error.into());
     }
     let settings = IngestSettings {
         format,
@@ -270,13 +270,12 @@ fn committed(
 ) -> Result<IdempotentAnswer, ApiError> {
     match result {
         SubmissionResult::Stored(answer) => {
-            metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
+            metrics::counter!("pais_submitted_rows_total").increment(totals.rows.number);
             Ok(answer)
         }
         SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
         SubmissionResult::NoDataset => Err(ApiError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
-        SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
         SubmissionResult::Duplicate(earlier) => Err(ApiError::new(
             Code::DuplicateSubmission,
             format!(

@@ -12,7 +12,7 @@ use crate::ids::{GrantId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::release_readers::known_releases;
+use super::releases::known_releases;
 use super::{Store, StoreError};
 use super::{organizations, policies};
 
@@ -99,9 +99,6 @@ pub enum GrantRefusal {
 
 /// Creates a grant of a release that was decided together with the releases `composed`, by id: those of its
 /// dataset that the recipient knows.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(
     store: &Store,
     by: Caller,
@@ -186,8 +183,7 @@ pub async fn create(
         detail["composed_with"] = json!(composed);
     }
     let event = NewEvent::by(by, Action::GrantCreated, made.id.0, detail);
-    audit::record(&mut transaction, now, event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, now, event).await?;
     Ok(GrantCreation::Made(made))
 }
 
@@ -211,9 +207,6 @@ async fn has_grant(
 
 /// The grants of a release after `after`, expired ones included, oldest first, at most `limit`;
 /// `None` if the organization has no such release.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     organization: OrganizationId,
@@ -244,9 +237,6 @@ pub async fn list(
 }
 
 /// Deletes a grant; returns `false` if there is no such grant.
-///
-/// # Errors
-/// When the database fails.
 pub async fn delete(
     store: &Store,
     by: Caller,
@@ -269,7 +259,6 @@ pub async fn delete(
     };
     let detail = json!({ "release_id": release, "recipient_id": recipient });
     let event = NewEvent::by(by, Action::GrantDeleted, id.0, detail);
-    audit::record(&mut transaction, store.now(), event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, store.now(), event).await?;
     Ok(true)
 }

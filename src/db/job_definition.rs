@@ -13,10 +13,8 @@ use super::seal::{DataKey, SealedItem};
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct DefinitionAtRest {
     /// Without the values that it lists.
-    #[sqlx(rename = "definition")]
     pub shown: Value,
     /// All of it, sealed; `None` if it lists no values.
-    #[sqlx(rename = "sealed_definition")]
     pub sealed: Option<Vec<u8>>,
 }
 
@@ -45,7 +43,7 @@ impl DefinitionAtRest {
             return Ok(self.shown);
         };
         let all = key.open(SealedItem::Definition(job), &sealed)?;
-        serde_json::from_slice(&all).map_err(|_| StoreError::Damaged { what: "a job" })
+        serde_json::from_slice(&all).map_err(|_| StoreError::Damaged("a job"))
     }
 }
 

@@ -3,9 +3,11 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
@@ -14,14 +16,49 @@ use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::idempotency::{IdempotentAnswer, Reservation};
+use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::job_definition::DefinitionAtRest;
 use super::key_ring::KeyRing;
 use super::queue::AttemptCounts;
-use super::quotas::{QuotaError, Quotas};
+use super::quotas::Quotas;
 use super::seal::DataKey;
 use super::submissions::lock_dataset;
-use super::{JobStatus, Store, StoreError};
+use super::{Store, StoreError};
+
+/// States of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum JobStatus {
+    /// Waiting for a worker.
+    Queued,
+    /// A worker holds its lease.
+    Running,
+    /// Ended well.
+    Succeeded,
+    /// Ended with an error.
+    Failed,
+    /// Ended at the holder's request.
+    Cancelled,
+}
+
+impl JobStatus {
+    /// The name in JSON and in the database, as in `openapi/openapi.json`.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing changes any more.
+    pub(crate) fn has_ended(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
 
 /// A job without what was asked for.
 #[derive(Clone, Debug, PartialEq, FromRow)]
@@ -29,10 +66,8 @@ pub struct JobSummary {
     /// Its id.
     pub id: JobId,
     /// The organization that owns it.
-    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The dataset it runs on.
-    #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
     /// Its status.
     pub status: JobStatus,
@@ -57,7 +92,6 @@ pub struct JobSummary {
     #[sqlx(try_from = "i32")]
     pub attempt: u32,
     /// The release that the job itself created.
-    #[sqlx(rename = "release_id")]
     pub release: Option<ReleaseId>,
     /// When it was created.
     pub created_at: OffsetDateTime,
@@ -117,8 +151,6 @@ pub enum JobCreation {
     NoRows,
     /// A later request has taken over the idempotency key.
     KeyTaken,
-    /// The organization has used up its share.
-    Refused(QuotaError),
 }
 
 /// The result of [`cancel`].
@@ -135,9 +167,10 @@ pub(crate) enum JobCancellation {
 /// The columns of a summary.
 macro_rules! summary_columns {
     () => {
-        "id, organization_id, dataset_id, status, progress, phase, rows, rows_read, steps_done,
+        "id, organization_id AS organization, dataset_id AS dataset, status, progress, phase, rows,
+         rows_read, steps_done,
          remaining_seconds, error, warnings, attempt, created_at, started_at, ended_at,
-         (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
+         (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release"
     };
 }
 
@@ -146,7 +179,7 @@ macro_rules! columns {
     () => {
         concat!(
             summary_columns!(),
-            ", definition, sealed_definition, submissions"
+            ", definition AS shown, sealed_definition AS sealed, submissions"
         )
     };
 }
@@ -165,10 +198,8 @@ pub async fn create(
     answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<JobCreation, StoreError> {
     let mut transaction = store.begin().await?;
-    let quotas = job.quotas.check_queue(&mut transaction, by.organization);
-    if let Err(exceeded) = quotas.await? {
-        return Ok(JobCreation::Refused(exceeded));
-    }
+    let queue = job.quotas.check_queue(&mut transaction, by.organization);
+    queue.await?;
     if !lock_dataset(&mut transaction, job.dataset).await? {
         return Ok(JobCreation::NoDataset);
     }
@@ -208,18 +239,11 @@ pub async fn create(
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     let answer = answer(&made)?;
-    if let Some(reservation) = &reservation
-        && !reservation
-            .finish(&mut transaction, &job.body_sha256, &answer)
-            .await?
-    {
-        return Ok(JobCreation::KeyTaken);
+    if idempotency::commit(reservation, transaction, &job.body_sha256, &answer).await? {
+        Ok(JobCreation::Queued(answer))
+    } else {
+        Ok(JobCreation::KeyTaken)
     }
-    transaction.commit().await?;
-    if let Some(reservation) = reservation {
-        reservation.committed();
-    }
-    Ok(JobCreation::Queued(answer))
 }
 
 /// The submissions that a job reads.
@@ -269,9 +293,6 @@ pub(crate) async fn load(
 
 /// The jobs of the organization after `after`, oldest first, at most `limit`. Opens nothing that is
 /// sealed.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     organization: OrganizationId,
@@ -364,4 +385,41 @@ impl JobRow {
             summary: self.summary,
         })
     }
+}
+
+/// The progress of a job.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub(crate) struct JobProgress {
+    /// The job.
+    pub id: JobId,
+    /// Its status.
+    pub status: JobStatus,
+    /// Share of the work done, 0 to 1; never decreases.
+    pub progress: f64,
+    /// The current phase, while it runs.
+    pub phase: Option<String>,
+    /// Number of rows that the job reads.
+    #[sqlx(try_from = "i64")]
+    pub rows: u64,
+    /// The counts of the current attempt.
+    #[sqlx(flatten)]
+    pub counts: AttemptCounts,
+    /// Estimated seconds until its end; `None` if there is no estimate.
+    pub remaining_seconds: Option<f64>,
+}
+
+/// The progress of a job of the organization; `None` if there is none.
+pub(crate) async fn progress(
+    store: &Store,
+    organization: OrganizationId,
+    id: JobId,
+) -> Result<Option<JobProgress>, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT id, status, progress, phase, rows, rows_read, steps_done, remaining_seconds
+         FROM jobs WHERE id = $1 AND organization_id = $2",
+    )
+    .bind(id)
+    .bind(organization)
+    .fetch_optional(&mut *store.connection().await?)
+    .await?)
 }

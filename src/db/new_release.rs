@@ -10,8 +10,7 @@ use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 
-use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::release_sources::{self, SealedSourceRows};
+use super::audit::{self, Action, Actor, NewEvent};
 use super::submissions::lock_dataset;
 use super::{Store, StoreError, token_validity};
 
@@ -57,7 +56,7 @@ pub struct NewRelease {
     /// The shares of raw values and labels in each column, sealed; `None` where there are none.
     pub sealed_distributions: Option<Vec<u8>>,
     /// The raw row of each row of the first table, in sealed parts.
-    pub source_rows: Vec<SealedSourceRows>,
+    pub source_rows: Vec<Vec<u8>>,
 }
 
 /// The options of the privacy model of a job that its releases name.
@@ -95,8 +94,8 @@ pub struct NewTable {
     pub sha256: [u8; 32],
     /// Size of the CSV as served.
     pub csv_bytes: u64,
-    /// The rows in chunks, each with its number of rows.
-    pub chunks: Vec<(u32, Vec<u8>)>,
+    /// The rows in chunks.
+    pub chunks: Vec<Vec<u8>>,
 }
 
 /// The result of [`create`].
@@ -111,9 +110,6 @@ pub enum ReleaseCreation {
 }
 
 /// Stores a release that a holder requested.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreation, StoreError> {
     let mut transaction = store.begin().await?;
     if let Some(token) = release.by.token
@@ -121,22 +117,19 @@ pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreati
     {
         return Ok(ReleaseCreation::TokenEnded);
     }
-    if insert(&mut transaction, release, &|_| {}).await?.is_none() {
+    if insert(&mut transaction, release, &|| {}).await?.is_none() {
         return Ok(ReleaseCreation::NoDataset);
     }
     transaction.commit().await?;
     Ok(ReleaseCreation::Stored)
 }
 
-/// Stores a release and calls `written` with the number of rows of each chunk. Returns `None`, and
+/// Stores a release and calls `written` after each chunk. Returns `None`, and
 /// stores nothing, if its dataset was deleted meanwhile or its job has already created its release.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn insert(
     connection: &mut PgConnection,
     release: &NewRelease,
-    written: &(dyn Fn(u64) + Sync),
+    written: &(dyn Fn() + Sync),
 ) -> Result<Option<()>, StoreError> {
     if !lock_dataset(connection, release.dataset).await? {
         return Ok(None);
@@ -181,15 +174,17 @@ pub(super) async fn insert(
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, position, table, written).await?;
     }
-    release_sources::insert(connection, release.id, &release.source_rows).await?;
-    let event = NewEvent {
-        organization: release.organization,
-        actor: release.by,
-        action: Action::ReleaseCreated,
-        subject: release.id.0,
-        detail: json!({ "job_id": release.job, "step": release.step, "rows": release.rows }),
-        outcome: Outcome::Done,
-    };
+    for (index, part) in (0i32..).zip(&release.source_rows) {
+        sqlx::query("INSERT INTO release_sources (release_id, index, sealed) VALUES ($1, $2, $3)")
+            .bind(release.id)
+            .bind(index)
+            .bind(part)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let detail = json!({ "job_id": release.job, "step": release.step, "rows": release.rows });
+    let (owner, by) = (release.organization, release.by);
+    let event = NewEvent::of(owner, by, Action::ReleaseCreated, release.id.0, detail);
     audit::record(connection, release.created_at, event).await?;
     Ok(Some(()))
 }
@@ -199,7 +194,7 @@ async fn insert_table(
     release: ReleaseId,
     position: i32,
     table: &NewTable,
-    written: &(dyn Fn(u64) + Sync),
+    written: &(dyn Fn() + Sync),
 ) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO release_tables (release_id, name, position, rows, columns, sha256, csv_bytes)
@@ -214,20 +209,18 @@ async fn insert_table(
     .bind(table.csv_bytes.cast_signed())
     .execute(&mut *connection)
     .await?;
-    for (index, (rows, data)) in (0..).zip(&table.chunks) {
-        let index: i32 = index;
+    for (index, data) in (0i32..).zip(&table.chunks) {
         sqlx::query(
-            "INSERT INTO release_chunks (release_id, table_name, index, rows, data)
-             VALUES ($1, $2, $3, $4, $5)",
+            "INSERT INTO release_chunks (release_id, table_name, index, data)
+             VALUES ($1, $2, $3, $4)",
         )
         .bind(release)
         .bind(&table.name)
         .bind(index)
-        .bind(rows.cast_signed())
         .bind(data)
         .execute(&mut *connection)
         .await?;
-        written(u64::from(*rows));
+        written();
     }
     Ok(())
 }

@@ -2,40 +2,24 @@
 //! it. Only the decision what releases say together reads it.
 
 use futures_util::TryStreamExt;
-use serde::Deserialize;
-use sqlx::PgConnection;
 use sqlx::types::Json;
 
 use crate::ids::ReleaseId;
-use pais_core::definition::SubmissionId;
 
-use super::seal::{DataKey, SealedItem};
+use super::seal::{DataKey, SealError, SealedItem};
+use super::submissions::SubmissionRows;
 use super::{Store, StoreError};
 
 /// Number of rows of a part.
 const PART_ROWS: usize = 1 << 18;
 
-/// Raw rows of released rows, sealed.
-#[derive(Clone, Debug)]
-pub struct SealedSourceRows {
-    rows: u32,
-    sealed: Vec<u8>,
-}
-
 /// Where the rows of a release come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceRows {
     /// The submissions of its job with their numbers of rows, in the order of the raw table.
-    pub submissions: Vec<(SubmissionId, u64)>,
+    pub submissions: Vec<SubmissionRows>,
     /// The raw row of each row of its first table, numbered over these submissions.
     pub rows: Vec<u32>,
-}
-
-/// A submission in `releases.source_submissions`.
-#[derive(Deserialize)]
-struct SourceSubmission {
-    id: SubmissionId,
-    rows: u64,
 }
 
 /// Seals the raw rows of a release's rows.
@@ -46,37 +30,13 @@ pub(crate) fn seal(
     key: &DataKey,
     release: ReleaseId,
     rows: &[u32],
-) -> Result<Vec<SealedSourceRows>, StoreError> {
+) -> Result<Vec<Vec<u8>>, SealError> {
     let parts = (0u32..).zip(rows.chunks(PART_ROWS));
     let sealed = parts.map(|(index, rows)| {
         let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
-        let sealed = key.seal(SealedItem::SourceRows { release, index }, &bytes)?;
-        Ok(SealedSourceRows {
-            rows: rows.len() as u32,
-            sealed,
-        })
+        key.seal(SealedItem::SourceRows { release, index }, &bytes)
     });
     sealed.collect()
-}
-
-/// Stores them with the release.
-pub(super) async fn insert(
-    connection: &mut PgConnection,
-    release: ReleaseId,
-    parts: &[SealedSourceRows],
-) -> Result<(), StoreError> {
-    for (index, part) in (0i32..).zip(parts) {
-        sqlx::query(
-            "INSERT INTO release_sources (release_id, index, rows, sealed) VALUES ($1, $2, $3, $4)",
-        )
-        .bind(release)
-        .bind(index)
-        .bind(part.rows.cast_signed())
-        .bind(&part.sealed)
-        .execute(&mut *connection)
-        .await?;
-    }
-    Ok(())
 }
 
 /// Where the rows of a release come from; `None` for one of a deleted dataset.
@@ -88,7 +48,7 @@ pub(crate) async fn load(
     key: &DataKey,
     release: ReleaseId,
 ) -> Result<Option<SourceRows>, StoreError> {
-    let (expected, submissions): (i64, Option<Json<Vec<SourceSubmission>>>) =
+    let (expected, submissions): (i64, Option<Json<Vec<SubmissionRows>>>) =
         sqlx::query_as("SELECT rows, source_submissions FROM releases WHERE id = $1")
             .bind(release)
             .fetch_one(&mut *store.connection().await?)
@@ -110,14 +70,11 @@ pub(crate) async fn load(
         rows.extend(numbers.map(|bytes| u32::from_le_bytes(*bytes)));
     }
     if rows.len() as i64 == expected {
-        let submissions = submissions.into_iter().map(|it| (it.id, it.rows)).collect();
         Ok(Some(SourceRows { submissions, rows }))
     } else if rows.is_empty() {
         // Deleted with its dataset since the key was read.
         Ok(None)
     } else {
-        Err(StoreError::Damaged {
-            what: "the raw rows of a release",
-        })
+        Err(StoreError::Damaged("the raw rows of a release"))
     }
 }

@@ -2,7 +2,7 @@
 //! them.
 
 use serde_json::{Value, json};
-use sqlx::FromRow;
+use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -12,8 +12,9 @@ use pais_core::definition::DatasetId;
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
+use super::seal::{DataKey, SealedItem};
 use super::withdrawals::{Withdrawal, WithdrawalColumns};
-use super::{Store, StoreError, release_readers};
+use super::{RowScope, Store, StoreError};
 
 pub use super::new_release::{ModelOptions, NewRelease, NewTable, ReleaseCreation, create};
 
@@ -33,13 +34,10 @@ pub struct StoredRelease {
     /// Its id.
     pub id: ReleaseId,
     /// The organization that owns it.
-    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The job it comes from.
-    #[sqlx(rename = "job_id")]
     pub job: JobId,
     /// The dataset it comes from.
-    #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
     /// A display name.
     pub name: Option<String>,
@@ -83,10 +81,8 @@ pub struct StoredRelease {
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredTable {
     /// The organization that owns the release.
-    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The release.
-    #[sqlx(rename = "release_id")]
     pub release: ReleaseId,
     /// The display name of the release.
     pub release_name: Option<String>,
@@ -111,7 +107,8 @@ pub(crate) struct StoredTable {
 
 macro_rules! columns {
     () => {
-        "r.id, r.organization_id, r.job_id, r.dataset_id, r.name, to_jsonb(r.step) AS step, r.rows,
+        "r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
+         to_jsonb(r.step) AS step, r.rows,
          r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at, r.warnings,
          r.withdrawn_at, r.withdrawn_reason,
          to_jsonb(r.suppression_for) AS suppression_for,
@@ -138,24 +135,23 @@ macro_rules! visible {
 }
 
 impl Viewer {
-    fn parts(self) -> (bool, OrganizationId) {
+    fn is_holder(self) -> bool {
+        matches!(self, Self::Holder(_))
+    }
+
+    fn organization(self) -> OrganizationId {
         match self {
-            Self::Holder(organization) => (true, organization),
-            Self::Recipient(organization) => (false, organization),
+            Self::Holder(organization) | Self::Recipient(organization) => organization,
         }
     }
 }
 
 /// A release; `None` if the viewer cannot read it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn load(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Option<StoredRelease>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
@@ -167,8 +163,8 @@ pub(crate) async fn load(
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
@@ -176,16 +172,12 @@ pub(crate) async fn load(
 }
 
 /// The releases after `after` that the viewer can read, oldest first, at most `limit`.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     viewer: Viewer,
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<StoredRelease>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
@@ -193,8 +185,8 @@ pub async fn list(
         visible!(),
         " ORDER BY r.id LIMIT $5"
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(after)
     .bind(limit)
@@ -206,7 +198,6 @@ pub async fn list(
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredReport {
     /// The organization that owns the release.
-    #[sqlx(rename = "organization_id")]
     pub owner: OrganizationId,
     /// The report as it was measured.
     pub report: Value,
@@ -218,22 +209,19 @@ pub(crate) struct StoredReport {
 }
 
 /// The report of a release; `None` if the viewer cannot read it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn report(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Option<StoredReport>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
-        "SELECT r.organization_id, r.report, r.warnings, r.withdrawn_at IS NOT NULL AS is_withdrawn
+        "SELECT r.organization_id AS owner, r.report, r.warnings,
+                r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
@@ -242,23 +230,19 @@ pub(crate) async fn report(
 
 /// The columns of all tables of a release that are neither quasi-identifiers nor numbers of groups;
 /// empty if the viewer cannot read it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn other_columns(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Vec<String>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_scalar(concat!(
         "SELECT DISTINCT c ->> 'name' FROM releases r
          JOIN release_tables t ON t.release_id = r.id, jsonb_array_elements(t.columns) c
          WHERE r.id = $4 AND NOT (r.report #> '{utility,ncp_by_column}') ? (c ->> 'name') AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .fetch_all(&mut *store.connection().await?)
@@ -266,26 +250,22 @@ pub(crate) async fn other_columns(
 }
 
 /// A table of a release; `None` if there is none or the viewer cannot read the release.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn table(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
     name: &str,
 ) -> Result<Option<StoredTable>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
-        "SELECT r.organization_id, r.id AS release_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
-                encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
+        "SELECT r.organization_id AS organization, r.id AS release, r.name AS release_name, t.name,
+                t.position, t.rows, t.columns, encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
                 r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r JOIN release_tables t ON t.release_id = r.id
          WHERE r.id = $4 AND t.name = $5 AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .bind(name)
@@ -295,9 +275,6 @@ pub(crate) async fn table(
 
 /// Records in the audit logs of the holder and of the caller that the caller fetched a table or
 /// report.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn record_fetch(
     store: &Store,
     by: Caller,
@@ -307,17 +284,24 @@ pub(crate) async fn record_fetch(
 ) -> Result<(), StoreError> {
     let detail = json!({ "part": part, "by": by.organization });
     let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
+    let now = store.now();
+    let mut transaction = store.begin().await?;
     if by.role == Role::Recipient {
-        release_readers::add(store, release, by.organization).await?;
+        sqlx::query(
+            "INSERT INTO release_readers (release_id, recipient_id, first_at) VALUES ($1, $2, $3)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(release)
+        .bind(by.organization)
+        .bind(now)
+        .execute(&mut *transaction)
+        .await?;
     }
-    record_for_both(store, event, owner).await
+    audit::commit_in_both(transaction, now, event, owner).await
 }
 
 /// Records in the audit logs of the holder and of the caller that the caller made a link to the
 /// report.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn record_link(
     store: &Store,
     by: Caller,
@@ -326,31 +310,10 @@ pub(crate) async fn record_link(
 ) -> Result<(), StoreError> {
     let detail = json!({ "by": by.organization });
     let event = NewEvent::by(by, Action::ReportLinked, release.0, detail);
-    record_for_both(store, event, owner).await
-}
-
-/// Records an event in the log of its organization, and of the holder of the release.
-async fn record_for_both(
-    store: &Store,
-    event: NewEvent,
-    owner: OrganizationId,
-) -> Result<(), StoreError> {
-    let mut transaction = store.begin().await?;
-    if owner != event.organization {
-        let theirs = NewEvent {
-            organization: owner,
-            ..event.clone()
-        };
-        audit::record(&mut transaction, store.now(), theirs).await?;
-    }
-    audit::record(&mut transaction, store.now(), event).await?;
-    Ok(transaction.commit().await?)
+    audit::commit_in_both(store.begin().await?, store.now(), event, owner).await
 }
 
 /// The chunk of a table with this index, from 0; `None` if the table has fewer chunks.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn chunk(
     store: &Store,
     table: &StoredTable,
@@ -365,4 +328,86 @@ pub(crate) async fn chunk(
     .bind(index.cast_signed())
     .fetch_optional(&mut *store.connection().await?)
     .await?)
+}
+
+/// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,
+/// but `release`; by id. `executor` is a connection or a transaction.
+pub(crate) async fn known_releases(
+    executor: impl PgExecutor<'_>,
+    recipient: OrganizationId,
+    dataset: DatasetId,
+    release: ReleaseId,
+    now: OffsetDateTime,
+) -> Result<Vec<ReleaseId>, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT r.id FROM releases r
+         WHERE r.dataset_id = $1 AND r.id <> $2 AND (
+             EXISTS (SELECT 1 FROM release_readers k
+                     WHERE k.release_id = r.id AND k.recipient_id = $3)
+             OR r.withdrawn_at IS NULL AND EXISTS (
+                     SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $3
+                     AND (g.expires_at IS NULL OR g.expires_at > $4)))
+         ORDER BY r.id",
+    )
+    .bind(dataset)
+    .bind(release)
+    .bind(recipient)
+    .bind(now)
+    .fetch_all(executor)
+    .await?)
+}
+
+/// The names around a release.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub(crate) struct ReportContext {
+    /// The name of its dataset, which may be deleted.
+    pub dataset: String,
+    /// What the dataset is, in its holder's words; `None` for a deleted dataset.
+    pub description: Option<String>,
+    /// The name of its holder, for people where there is one.
+    pub holder: String,
+}
+
+/// The names around a release.
+///
+/// # Errors
+/// When the database fails, or there is no such release.
+pub(crate) async fn report_context(
+    store: &Store,
+    release: ReleaseId,
+) -> Result<ReportContext, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT d.name AS dataset, d.definition ->> 'description' AS description,
+                coalesce(o.display_name, o.name) AS holder
+         FROM releases r JOIN datasets d ON d.id = r.dataset_id
+         JOIN organizations o ON o.id = r.organization_id
+         WHERE r.id = $1",
+    )
+    .bind(release)
+    // The names are for recipients, too; nothing else of a dataset is.
+    .fetch_one(&mut *store.within(RowScope::Service).connection().await?)
+    .await?)
+}
+
+/// The shares of raw values and labels in the columns of a release, as JSON; `None` where there are
+/// none, as for a release of a deleted dataset.
+///
+/// # Errors
+/// When the database fails, or what is stored is damaged.
+pub(crate) async fn distributions(
+    store: &Store,
+    key: &DataKey,
+    release: ReleaseId,
+) -> Result<Option<Value>, StoreError> {
+    let sealed: Option<Vec<u8>> =
+        sqlx::query_scalar("SELECT sealed_distributions FROM releases WHERE id = $1")
+            .bind(release)
+            .fetch_one(&mut *store.connection().await?)
+            .await?;
+    let Some(sealed) = sealed else {
+        return Ok(None);
+    };
+    let opened = key.open(SealedItem::Distributions(release), &sealed)?;
+    let damaged = |_| StoreError::Damaged("the distributions of a release");
+    serde_json::from_slice(&opened).map_err(damaged)
 }

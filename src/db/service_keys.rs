@@ -58,9 +58,6 @@ pub async fn open_ring(
 }
 
 /// Whether the database has no service key yet, so that it can belong to a new key.
-///
-/// # Errors
-/// When the database fails.
 pub async fn is_new(store: &Store) -> Result<bool, StoreError> {
     Ok(find(store).await?.is_none())
 }
@@ -83,15 +80,13 @@ async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
 }
 
 fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
-    KeyId::from_bytes(bytes).ok_or(StoreError::Damaged {
-        what: "the id of the key-encryption key",
-    })
+    KeyId::from_bytes(bytes).ok_or(StoreError::Damaged("the id of the key-encryption key"))
 }
 
-async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, KeyMismatch> {
+async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, StoreError> {
     let mut service = SecretKey::default();
-    random(service.as_mut_slice()).map_err(StoreError::from)?;
-    let wrapped = ring.wrap_service_key(&service).map_err(StoreError::from)?;
+    random(service.as_mut_slice())?;
+    let wrapped = ring.wrap_service_key(&service)?;
     // Another process may create it at the same time; the first one wins.
     sqlx::query(
         "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
@@ -99,12 +94,9 @@ async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, KeyMi
     .bind(ring.current().bytes())
     .bind(&wrapped)
     .execute(&mut *store.connection().await?)
-    .await
-    .map_err(StoreError::from)?;
+    .await?;
     let created = find(store).await?;
-    Ok(created.ok_or(StoreError::Damaged {
-        what: "the service's key",
-    })?)
+    created.ok_or(StoreError::Damaged("the service's key"))
 }
 
 /// Makes sure that a data key which is about to be stored is wrapped with the current key of the
@@ -201,9 +193,6 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
 }
 
 /// The datasets that are not deleted.
-///
-/// # Errors
-/// When the database fails.
 async fn live_datasets(store: &Store) -> Result<Vec<DatasetId>, StoreError> {
     let ids = sqlx::query_scalar("SELECT id FROM datasets WHERE deleted_at IS NULL ORDER BY id");
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)

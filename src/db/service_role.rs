@@ -35,9 +35,6 @@ pub(super) async fn assume(connection: &mut PgConnection) -> Result<(), sqlx::Er
 
 /// Makes the role if it is missing, and grants it what the service does. Costs two look-ups where
 /// nothing is to be done. Returns whether the service can work under it.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn prepare(owner: &PgPool) -> Result<bool, StoreError> {
     let mut connection = owner.acquire().await?;
     let mut transaction = connection.begin().await?;

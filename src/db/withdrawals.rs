@@ -49,9 +49,6 @@ pub enum WithdrawalCreation {
 }
 
 /// Withdraws a release of the caller's organization.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(
     store: &Store,
     by: Caller,
@@ -84,7 +81,6 @@ pub async fn create(
         .await?;
     let detail = json!({ "reason": reason });
     let event = NewEvent::by(by, Action::ReleaseWithdrawn, release.0, detail);
-    audit::record(&mut transaction, withdrawal.at, event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, withdrawal.at, event).await?;
     Ok(WithdrawalCreation::Made(withdrawal))
 }

@@ -103,7 +103,7 @@ pub async fn attach(data_dir: &Path) -> Result<Option<PgConnectOptions>, Postgre
     }
     let layout = Layout::find(data_dir)?;
     let begun = Instant::now();
-    let mut last_error = None;
+    let mut last_error = String::new();
     while Lock::is_held(&layout)? {
         if let Some(file) = ConnectionFile::read(&layout).filter(|file| file.shared) {
             let options = Password::read(&layout)?.service_options(&file.socket_dir);
@@ -113,16 +113,16 @@ pub async fn attach(data_dir: &Path) -> Result<Option<PgConnectOptions>, Postgre
                     let _ = connection.close().await;
                     return Ok(Some(options));
                 }
-                Err(error) => last_error = Some(Box::new(error)),
+                Err(error) => last_error = format!(" ({error})"),
             }
         }
         if begun.elapsed() >= ATTACH_TIMEOUT {
-            return Err(PostgresError::NotReady {
-                seconds: ATTACH_TIMEOUT.as_secs(),
-                log: layout.log(),
-                tail: "(started by another process)".to_owned(),
-                source: last_error,
-            });
+            return Err(PostgresError::Unusable(format!(
+                "the PostgreSQL of another pais did not accept connections within {} seconds{last_error}; \
+                 its log is {}",
+                ATTACH_TIMEOUT.as_secs(),
+                layout.log().display()
+            )));
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }

@@ -3,14 +3,11 @@
 //! It is an advisory lock on an open file. The operating system releases it when its holder ends,
 //! for any reason. The server does not inherit the file, so it cannot hold the lock after that.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use super::error::PostgresError;
 use super::layout::Layout;
@@ -22,6 +19,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 const SERVICE_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait for a lock held by a command, which starts a server, uses it and stops it.
 const COMMAND_WAIT: Duration = Duration::from_secs(60);
+
+/// What fails where the lock file belongs to another user.
+const OPEN: &str = "open (is this the user that pais runs as?)";
 
 /// What the holder of the lock uses the server for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Lock {
         let path = layout.lock();
         let mut file = open(&path)?;
         let begun = Instant::now();
-        while !try_lock(&file, FlockOperation::NonBlockingLockExclusive, &path)? {
+        while is_busy(file.try_lock(), &path)? {
             let holder = read(&path).unwrap_or_default();
             let budget = if holder.starts_with(Purpose::Service.as_str()) {
                 SERVICE_WAIT
@@ -84,16 +84,9 @@ impl Lock {
         let path = layout.lock();
         match File::open(&path) {
             // Closing the file releases the lock taken here.
-            Ok(file) => Ok(!try_lock(
-                &file,
-                FlockOperation::NonBlockingLockShared,
-                &path,
-            )?),
+            Ok(file) => is_busy(file.try_lock_shared(), &path),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(PostgresError::io(
-                "open (is this the user that pais runs as?)",
-                &path,
-            )(error)),
+            Err(error) => Err(PostgresError::io(OPEN, &path)(error)),
         }
     }
 }
@@ -106,17 +99,14 @@ fn open(path: &Path) -> Result<File, PostgresError> {
         .truncate(false)
         .mode(0o600)
         .open(path)
-        .map_err(PostgresError::io(
-            "open (is this the user that pais runs as?)",
-            path,
-        ))
+        .map_err(PostgresError::io(OPEN, path))
 }
 
-fn try_lock(file: &File, operation: FlockOperation, path: &Path) -> Result<bool, PostgresError> {
-    match flock(file, operation) {
-        Ok(()) => Ok(true),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-        Err(errno) => Err(PostgresError::io("lock", path)(io::Error::from(errno))),
+fn is_busy(tried: Result<(), TryLockError>, path: &Path) -> Result<bool, PostgresError> {
+    match tried {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(PostgresError::io("lock", path)(error)),
     }
 }
 

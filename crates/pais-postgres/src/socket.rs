@@ -51,9 +51,10 @@ pub(super) fn create_dir(layout: &Layout, account: &Account) -> Result<PathBuf, 
             return Ok(dir.keep());
         }
     }
-    Err(PostgresError::NoSocketDir {
-        limit: MAX_PATH_BYTES,
-    })
+    Err(PostgresError::Unusable(format!(
+        "no directory for the database socket: a socket's path may have {MAX_PATH_BYTES} bytes at most; \
+         choose a data directory with a shorter path, or make /run or /tmp writable"
+    )))
 }
 
 /// Removes a directory that [`create_dir`] created outside the data directory, with the socket

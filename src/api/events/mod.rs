@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::job_progress::{self, JobProgress};
+use crate::db::jobs::JobProgress;
 use crate::db::jobs::{self, StoredJob};
 use crate::db::{JobStatus, StoreError, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
@@ -228,7 +228,7 @@ async fn see_job(
     id: JobId,
 ) -> Result<Option<SeenJob>, StoreError> {
     metrics::counter!("pais_job_polls_total").increment(1);
-    let Some(progress) = job_progress::load(&app.db, organization, id).await? else {
+    let Some(progress) = jobs::progress(&app.db, organization, id).await? else {
         return Ok(None);
     };
     let ended = if progress.status.has_ended() {
