@@ -15,7 +15,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::engine::ingest::body::{FrameReader, frames, pump};
-use crate::engine::ingest::reader;
+use crate::engine::ingest::spool_file::SpoolFile;
 use crate::engine::table_format::ReceivedFormat;
 use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
@@ -145,7 +145,7 @@ fn read(
     let draft = match format {
         ReceivedFormat::Text(_) => draft::csv(source, given, options),
         ReceivedFormat::Ndjson => draft::ndjson(source, options),
-        ReceivedFormat::Parquet => match reader::copy_to_file(source, &storage.spool) {
+        ReceivedFormat::Parquet => match SpoolFile::copy(source, &storage.spool) {
             Ok(file) => draft::parquet(file, options),
             Err(ReadFailure::Refused(error)) => Err(DraftFailure::Refused(error)),
             Err(ReadFailure::Source(error)) => Err(DraftFailure::Source(error)),

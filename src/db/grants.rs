@@ -1,6 +1,5 @@
 //! Grants: one recipient organization's right to one release.
 
-use pais_core::definition::DatasetId;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::{FromRow, PgConnection};
@@ -12,7 +11,7 @@ use crate::ids::{GrantId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::releases::known_releases;
+use super::releases::{self, known_releases};
 use super::{Store, StoreError};
 use super::{organizations, policies};
 
@@ -109,19 +108,14 @@ pub async fn create(
     let refused = |refusal| Ok(GrantCreation::Refused(refusal));
     let mut transaction = store.begin().await?;
     // The lock serializes two equal requests.
-    let found: Option<(DatasetId, bool)> = sqlx::query_as(
-        "SELECT dataset_id, withdrawn_at IS NOT NULL FROM releases
-         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
-    )
-    .bind(release)
-    .bind(by.organization)
-    .fetch_optional(&mut *transaction)
-    .await?;
-    let dataset = match found {
-        None => return refused(GrantRefusal::NoRelease),
-        Some((_, true)) => return refused(GrantRefusal::Withdrawn),
-        Some((dataset, false)) => dataset,
+    let found = releases::lock(&mut transaction, by.organization, release).await?;
+    let Some(found) = found else {
+        return refused(GrantRefusal::NoRelease);
     };
+    if found.is_withdrawn {
+        return refused(GrantRefusal::Withdrawn);
+    }
+    let dataset = found.dataset_id;
     let recipient = organizations::find(&mut *transaction, &grant.recipient).await?;
     let Some(recipient) = recipient else {
         return refused(GrantRefusal::NoRecipient);

@@ -27,20 +27,11 @@ const VERSION: u8 = 1;
 const SERVICE_KEY: &[u8] = b"pais: service key";
 
 /// The id of a key-encryption key: a part of a keyed digest, which says nothing about the key.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[sqlx(transparent)]
 pub struct KeyId([u8; 8]);
 
 impl KeyId {
-    /// The id as bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The id in these bytes; `None` if there are not eight.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-
     /// The id of the key that wraps `wrapped`, and what it has sealed.
     fn of_wrapped(wrapped: &[u8]) -> Option<(Self, &[u8])> {
         let (id, sealed) = wrapped.strip_prefix(&[VERSION])?.split_first_chunk()?;
@@ -79,7 +70,7 @@ impl WrappingKey {
 
     fn wrap(&self, key: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
         let mut wrapped = vec![VERSION];
-        wrapped.extend_from_slice(self.id.bytes());
+        wrapped.extend_from_slice(&self.id.0);
         wrapped.extend(seal(&self.cipher, key, associated)?);
         Ok(wrapped)
     }

@@ -12,7 +12,7 @@ use crate::policy::Policy;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError};
+use super::{Store, StoreError, releases};
 
 /// The policy of an organization; one that restricts nothing where it has none.
 pub(crate) async fn load(
@@ -93,21 +93,14 @@ pub(crate) async fn approve(
     release: ReleaseId,
 ) -> Result<ApprovalCreation, StoreError> {
     let mut transaction = store.begin().await?;
-    let found: Option<(Option<TokenId>, bool)> = sqlx::query_as(
-        "SELECT created_by, withdrawn_at IS NOT NULL FROM releases
-         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
-    )
-    .bind(release)
-    .bind(by.organization)
-    .fetch_optional(&mut *transaction)
-    .await?;
-    let Some((created_by, is_withdrawn)) = found else {
+    let found = releases::lock(&mut transaction, by.organization, release).await?;
+    let Some(found) = found else {
         return Ok(ApprovalCreation::NoRelease);
     };
-    if is_withdrawn {
+    if found.is_withdrawn {
         return Ok(ApprovalCreation::Withdrawn);
     }
-    if created_by == Some(by.token) {
+    if found.created_by == Some(by.token) {
         return Ok(ApprovalCreation::SameToken);
     }
     let approval = Approval {

@@ -2,11 +2,11 @@
 //! them.
 
 use serde_json::{Value, json};
-use sqlx::{FromRow, PgExecutor};
+use sqlx::{FromRow, PgConnection, PgExecutor};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::{Caller, Role};
 use pais_core::definition::DatasetId;
 use pais_core::warning::Warning;
@@ -168,6 +168,31 @@ pub(crate) async fn load(
     .bind(store.now())
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
+    .await?)
+}
+
+/// A release that is locked until the end of the transaction.
+#[derive(FromRow)]
+pub(super) struct LockedRelease {
+    pub(super) dataset_id: DatasetId,
+    pub(super) created_by: Option<TokenId>,
+    pub(super) is_withdrawn: bool,
+}
+
+/// Locks a release of an organization, so that it gets no other grant, approval or withdrawal meanwhile;
+/// `None` if there is none.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    id: ReleaseId,
+) -> Result<Option<LockedRelease>, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT dataset_id, created_by, withdrawn_at IS NOT NULL AS is_withdrawn FROM releases
+         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
+    )
+    .bind(id)
+    .bind(organization)
+    .fetch_optional(connection)
     .await?)
 }
 

@@ -1,7 +1,7 @@
 //! Which key-encryption key a database belongs to, and the service's own key. They are checked at
 //! every start, so that two services never wrap keys of one database with unlike keys.
 
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 
 use pais_core::definition::DatasetId;
 
@@ -49,9 +49,9 @@ pub async fn open_ring(
     };
     let service =
         probe
-            .open_service_key(&stored.wrapped)
+            .open_service_key(&stored.wrapped_key)
             .map_err(|_| KeyMismatch::Fingerprint {
-                expected: stored.key,
+                expected: stored.key_id,
                 found: probe.current(),
             })?;
     KeyRing::with_source(keys, source, &service).ok_or(KeyMismatch::NoKey)
@@ -62,25 +62,17 @@ pub async fn is_new(store: &Store) -> Result<bool, StoreError> {
     Ok(find(store).await?.is_none())
 }
 
+#[derive(FromRow)]
 struct StoredServiceKey {
-    key: KeyId,
-    wrapped: Vec<u8>,
+    key_id: KeyId,
+    wrapped_key: Vec<u8>,
 }
 
 async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
-    let found: Option<(Vec<u8>, Vec<u8>)> =
-        sqlx::query_as("SELECT key_id, wrapped_key FROM service_keys")
-            .fetch_optional(&mut *store.connection().await?)
-            .await?;
-    let Some((key, wrapped)) = found else {
-        return Ok(None);
-    };
-    let key = key_id(&key)?;
-    Ok(Some(StoredServiceKey { key, wrapped }))
-}
-
-fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
-    KeyId::from_bytes(bytes).ok_or(StoreError::Damaged("the id of the key-encryption key"))
+    let stored = sqlx::query_as("SELECT key_id, wrapped_key FROM service_keys");
+    Ok(stored
+        .fetch_optional(&mut *store.connection().await?)
+        .await?)
 }
 
 async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, StoreError> {
@@ -91,7 +83,7 @@ async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, Store
     sqlx::query(
         "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
     )
-    .bind(ring.current().bytes())
+    .bind(ring.current())
     .bind(&wrapped)
     .execute(&mut *store.connection().await?)
     .await?;
@@ -110,13 +102,12 @@ pub(super) async fn current_wrapping(
     dataset: DatasetId,
     wrapped: Vec<u8>,
 ) -> Result<Vec<u8>, StoreError> {
-    let current: Option<Vec<u8>> = sqlx::query_scalar("SELECT key_id FROM service_keys FOR SHARE")
+    let current: Option<KeyId> = sqlx::query_scalar("SELECT key_id FROM service_keys FOR SHARE")
         .fetch_optional(connection)
         .await?;
     let Some(current) = current else {
         return Ok(wrapped);
     };
-    let current = key_id(&current)?;
     if ring.current() != current {
         ring.reload();
     }
@@ -184,7 +175,7 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         }
     }
     sqlx::query("UPDATE service_keys SET key_id = $1, wrapped_key = $2")
-        .bind(ring.current().bytes())
+        .bind(ring.current())
         .bind(ring.wrap_service_key(&service)?)
         .execute(&mut *transaction)
         .await?;

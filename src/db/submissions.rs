@@ -18,7 +18,7 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::quotas::Quotas;
-use super::seal::{DataKey, SealError, SealedItem, SubmissionKey};
+use super::seal::{DataKey, SealedItem, SubmissionKey};
 use super::{Store, StoreError, token_validity};
 
 /// A stored submission, without its rows.
@@ -225,6 +225,8 @@ impl SubmissionWriter {
                 return Ok(SubmissionResult::Duplicate(earlier));
             }
         }
+        // Bare, it would confirm a guessed body.
+        let sealed_sha256 = key.seal(SealedItem::BodySha256(submission.id), &totals.sha256)?;
         sqlx::query(
             "UPDATE submissions
              SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6,
@@ -234,7 +236,7 @@ impl SubmissionWriter {
         .bind(submission.id)
         .bind(totals.rows.number.cast_signed())
         .bind(totals.bytes.cast_signed())
-        .bind(seal_sha256(key, submission.id, &totals.sha256)?)
+        .bind(sealed_sha256)
         .bind(key.body_digest(&totals.sha256))
         .bind(Json(&totals.rows.warnings))
         .bind(totals.rows.text_bytes.cast_signed())
@@ -278,18 +280,6 @@ async fn equal_submission(
     .bind(digest.as_slice())
     .fetch_optional(connection)
     .await?)
-}
-
-/// Seals the SHA-256 of the body of a submission: bare, it would confirm a guessed body.
-///
-/// # Errors
-/// When the operating system returns no random bytes.
-pub(super) fn seal_sha256(
-    key: &DataKey,
-    submission: SubmissionId,
-    sha256: &[u8],
-) -> Result<Vec<u8>, SealError> {
-    key.seal(SealedItem::BodySha256(submission), sha256)
 }
 
 /// Locks a dataset against deletion until the transaction ends. Returns whether it still exists.

@@ -10,7 +10,7 @@ use crate::ids::ReleaseId;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError};
+use super::{Store, StoreError, releases};
 
 /// Why and since when a release is withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -56,18 +56,12 @@ pub async fn create(
     reason: &str,
 ) -> Result<WithdrawalCreation, StoreError> {
     let mut transaction = store.begin().await?;
-    let withdrawn: Option<bool> = sqlx::query_scalar(
-        "SELECT withdrawn_at IS NOT NULL FROM releases
-         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
-    )
-    .bind(release)
-    .bind(by.organization)
-    .fetch_optional(&mut *transaction)
-    .await?;
-    match withdrawn {
-        None => return Ok(WithdrawalCreation::NoRelease),
-        Some(true) => return Ok(WithdrawalCreation::Exists),
-        Some(false) => {}
+    let found = releases::lock(&mut transaction, by.organization, release).await?;
+    let Some(found) = found else {
+        return Ok(WithdrawalCreation::NoRelease);
+    };
+    if found.is_withdrawn {
+        return Ok(WithdrawalCreation::Exists);
     }
     let withdrawal = Withdrawal {
         at: store.now(),

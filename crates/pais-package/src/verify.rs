@@ -1,7 +1,6 @@
 //! Verifies a package.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::archive::{
@@ -16,38 +15,30 @@ use crate::write::measure;
 const LARGEST_MANIFEST: u32 = 4 << 20;
 
 /// What is wrong with a package.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It is not a zip file in the form of a package: bytes before, between or after its parts have
     /// changed.
+    #[error("{0}")]
     Form(&'static str),
     /// The content of a file has changed.
+    #[error("{0} has changed: its SHA-256 is not the listed one")]
     Changed(String),
     /// A file is listed but not there.
+    #[error("{0} is listed but missing")]
     Missing(String),
     /// A file is there but not listed.
+    #[error("{0} is not listed in {MANIFEST}")]
     NotListed(String),
     /// The manifest is not in the form in which it is signed.
+    #[error("{0}")]
     Manifest(&'static str),
     /// The signature is not that of the key on the manifest.
+    #[error("the signature of {MANIFEST} is not valid")]
     Signature,
     /// The package is signed by another key than the given one.
+    #[error("the package is signed by another key than the given one")]
     OtherKey,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form(detail) | Self::Manifest(detail) => f.write_str(detail),
-            Self::Changed(name) => {
-                write!(f, "{name} has changed: its SHA-256 is not the listed one")
-            }
-            Self::Missing(name) => write!(f, "{name} is listed but missing"),
-            Self::NotListed(name) => write!(f, "{name} is not listed in {MANIFEST}"),
-            Self::Signature => write!(f, "the signature of {MANIFEST} is not valid"),
-            Self::OtherKey => write!(f, "the package is signed by another key than the given one"),
-        }
-    }
 }
 
 /// What was found in a package.

@@ -11,7 +11,7 @@ use crate::engine::table_format::ReceivedFormat;
 use crate::problem::{Code, Problem};
 use crate::storage::spool::Spool;
 
-use super::spool_file::{SpoolError, SpoolFile};
+use super::spool_file::SpoolFile;
 
 /// Reads the rows of a decoded body and passes them to `chunk`. Returns their number. A Parquet
 /// file is copied to an encrypted temporary file in `spool`. Identifiers that repeat are counted in
@@ -34,28 +34,13 @@ pub(super) fn read(
         }
         ReceivedFormat::Ndjson => ndjson::read_counting(schema, source, limits, repeats, chunk),
         ReceivedFormat::Parquet => {
-            let file = copy_to_file(source, spool)?;
+            let file = SpoolFile::copy(source, spool)?;
             parquet::read(schema, file, limits, chunk)
         }
     }
 }
 
-/// Copies a body to a temporary file, because a Parquet file is read from its end.
-///
-/// # Errors
-/// Those of the source and of the spool directory.
-pub(crate) fn copy_to_file(
-    source: impl Read,
-    spool: &Spool,
-) -> Result<SpoolFile, ReadFailure<WorkError>> {
-    SpoolFile::copy(source, spool).map_err(|error| match error {
-        SpoolError::Source(error) => ReadFailure::Source(error),
-        SpoolError::Full(problem) => ReadFailure::Sink(problem.into()),
-        SpoolError::File(error) => ReadFailure::Sink(unwritable(&error).into()),
-    })
-}
-
-fn unwritable(error: &io::Error) -> Problem {
+pub(super) fn unwritable(error: &io::Error) -> Problem {
     tracing::error!(%error, "a submission could not be written to a temporary file");
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(

@@ -11,12 +11,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use pais_core::read::ReadFailure;
 use pais_core::read::parquet::{ChunkReader, Length, SourceResult};
 use rand::TryRng;
 use zeroize::Zeroizing;
 
-use crate::problem::Problem;
+use crate::engine::WorkError;
 use crate::storage::spool::{Spool, SpoolSpace};
+
+use super::reader::unwritable;
 
 /// Bytes that are encrypted and written at once.
 const COPY_BYTES: usize = 128 << 10;
@@ -25,20 +28,6 @@ const KEY_BYTES: usize = 32;
 
 /// Never used twice with the same key, because each file has its own.
 const NONCE: [u8; 12] = [0; 12];
-
-/// Why a source could not be copied.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SpoolError {
-    /// The source failed.
-    #[error("the source could not be read")]
-    Source(#[source] io::Error),
-    /// The temporary files would exceed their limit.
-    #[error("the temporary files are too large")]
-    Full(Problem),
-    /// The file could not be created or written.
-    #[error("the temporary file could not be written")]
-    File(#[source] io::Error),
-}
 
 /// A complete encrypted file. It has no name, so its blocks are freed when it is closed, even if the
 /// process is killed.
@@ -51,33 +40,38 @@ pub(crate) struct SpoolFile {
 }
 
 impl SpoolFile {
-    /// Copies `source` to a new file in the spool directory.
+    /// Copies `source` to a new file in the spool directory, because a Parquet file is read from its end.
     ///
     /// # Errors
-    /// [`SpoolError`].
-    pub(crate) fn copy(mut source: impl Read, spool: &Spool) -> Result<Self, SpoolError> {
+    /// Those of the source and of the spool directory.
+    pub(crate) fn copy(
+        mut source: impl Read,
+        spool: &Spool,
+    ) -> Result<Self, ReadFailure<WorkError>> {
+        let unwritable = |error: io::Error| ReadFailure::Sink(unwritable(&error).into());
         let directory = spool.directory();
         let mut space = spool.temporary_space();
         let mut key = Zeroizing::new([0; KEY_BYTES]);
         rand::rngs::SysRng
             .try_fill_bytes(&mut *key)
-            .map_err(|error| SpoolError::File(io::Error::other(error)))?;
+            .map_err(|error| unwritable(io::Error::other(error)))?;
         let mut file = std::fs::create_dir_all(directory)
             .and_then(|()| tempfile::tempfile_in(directory))
-            .map_err(SpoolError::File)?;
+            .map_err(unwritable)?;
         let mut cipher = cipher(&key);
         let mut bytes = 0;
         let mut buffer = Zeroizing::new(vec![0; COPY_BYTES]);
         loop {
-            let read = source.read(&mut buffer).map_err(SpoolError::Source)?;
+            let read = source.read(&mut buffer).map_err(ReadFailure::Source)?;
             if read == 0 {
                 break;
             }
-            space.grow(read as u64).map_err(SpoolError::Full)?;
+            let grown = space.grow(read as u64);
+            grown.map_err(|full| ReadFailure::Sink(full.into()))?;
             let block = &mut buffer[..read];
             let encrypted = cipher.try_apply_keystream(block);
-            encrypted.map_err(|_| SpoolError::File(io::ErrorKind::FileTooLarge.into()))?;
-            file.write_all(block).map_err(SpoolError::File)?;
+            encrypted.map_err(|_| unwritable(io::ErrorKind::FileTooLarge.into()))?;
+            file.write_all(block).map_err(unwritable)?;
             bytes += read as u64;
         }
         Ok(Self {
