@@ -16,7 +16,7 @@ use crate::db::audit::{self, Action, NewEvent};
 use crate::db::datasets::{self, DatasetState, StoredDataset};
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::submissions::SubmissionRows;
-use crate::db::{StoreError, organizations, release_sources, submissions};
+use crate::db::{StoreError, organizations, submissions};
 use crate::engine::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
 use crate::engine::table_work::TableKind;
 use crate::engine::{load_rows, on_thread};
@@ -197,7 +197,7 @@ async fn parts(
     for &id in ids {
         let release = releases::load(store, viewer, id).await?;
         let release = release.ok_or_else(ApiError::not_found)?;
-        let sources = release_sources::load(store, &key, id).await?;
+        let sources = releases::source_rows(store, &key, id).await?;
         let Some(sources) = sources else {
             return Ok(None);
         };

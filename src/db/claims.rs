@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::ids::{JobId, OrganizationId};
 use pais_core::definition::{DatasetId, SubmissionId};
 
-use super::job_definition::DefinitionAtRest;
+use super::jobs::DefinitionAtRest;
 use super::{Store, StoreError, pg_interval};
 
 /// A job, and the lease under which a worker runs it.

@@ -14,7 +14,6 @@ pub mod deletion;
 pub mod grants;
 pub mod idempotency;
 pub mod instances;
-pub mod job_definition;
 pub mod jobs;
 pub mod key_ring;
 mod keyed_digest;
@@ -25,9 +24,7 @@ pub mod policies;
 pub mod queue;
 pub mod quotas;
 pub mod reclaim;
-pub mod release_sources;
 pub mod releases;
-mod row_scope;
 pub mod runs;
 pub mod seal;
 pub mod service_keys;
@@ -54,7 +51,7 @@ use crate::clock::Clock;
 use data_keys::DataKeys;
 
 pub use jobs::JobStatus;
-pub use row_scope::RowScope;
+pub use service_role::RowScope;
 
 /// The migrations, which are built into the program.
 pub(crate) static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");

@@ -17,6 +17,7 @@ use super::withdrawals::{Withdrawal, WithdrawalColumns};
 use super::{RowScope, Store, StoreError};
 
 pub use super::new_release::{ModelOptions, NewRelease, NewTable, ReleaseCreation, create};
+pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
 
 /// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

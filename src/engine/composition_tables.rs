@@ -12,8 +12,7 @@ use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable, Subjects, Ta
 use pais_verify::{ComposedRelease, Composition, NOWHERE, RawRows, Recoded, VerifyError, compose};
 
 use crate::db::StoreError;
-use crate::db::release_sources::SourceRows;
-use crate::db::releases::{StoredRelease, StoredTable};
+use crate::db::releases::{SourceRows, StoredRelease, StoredTable};
 use crate::db::submissions::SubmissionRows;
 use crate::engine::{WorkError, release_packing};
 

@@ -9,10 +9,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
+use crate::db::StoreError;
 use crate::db::audit::Actor;
-use crate::db::releases::{ModelOptions, NewRelease, NewTable, StoredTable};
+use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable};
 use crate::db::seal::{DataKey, SealedItem};
-use crate::db::{StoreError, release_sources};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use pais_anonymize::VerifiedRelease;
 use pais_core::codebook::{Codebook, CodebookOrganization};
@@ -69,7 +69,7 @@ pub(crate) fn pack(
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
     let id = ReleaseId::new();
-    let source_rows = release_sources::seal(key, id, release.source_rows())?;
+    let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
     let codebook =
         Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
     let tables = release.tables().iter().map(pack_table);

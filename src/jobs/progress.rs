@@ -122,7 +122,7 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::db::claims::Claim;
-    use crate::db::job_definition::DefinitionAtRest;
+    use crate::db::jobs::DefinitionAtRest;
     use crate::db::queue::AttemptCounts;
     use crate::ids::{JobId, OrganizationId};
     use pais_anonymize::{Count, Observer, Phase};
