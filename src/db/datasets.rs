@@ -33,18 +33,12 @@ use super::{Store, StoreError, service_keys, taxonomies, trees, violates};
 pub struct StoredDataset {
     /// Its id.
     pub id: DatasetId,
-    /// Unique among its organization's datasets that are not deleted.
-    pub name: String,
     /// The definition as declared.
     pub definition: DatasetDefinition,
     /// The resolved schema: the columns with their trees.
     pub schema: Arc<Schema>,
     /// Its wrapped data key, for [`super::key_ring::KeyRing::open`].
     pub wrapped_key: Vec<u8>,
-    /// When it was declared.
-    pub created_at: OffsetDateTime,
-    /// When its rows are deleted automatically.
-    pub delete_after: Option<OffsetDateTime>,
 }
 
 /// The state of a dataset that exists or existed.
@@ -275,16 +269,15 @@ pub async fn find_any(
 ) -> Result<Option<DatasetState>, StoreError> {
     // The trees first: a dataset that is deleted meanwhile is found to be deleted below.
     let trees = trees::of_dataset(store, id).await?;
-    let row: Option<DatasetRow> = sqlx::query_as(
-        "SELECT name, definition, created_at, delete_after FROM datasets
-         WHERE organization_id = $1 AND id = $2",
+    let found: Option<Option<Json<DatasetDefinition>>> = sqlx::query_scalar(
+        "SELECT definition FROM datasets WHERE organization_id = $1 AND id = $2",
     )
     .bind(organization)
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let Some(stored) = row.definition else {
+    let Some(found) = found else { return Ok(None) };
+    let Some(Json(stored)) = found else {
         return Ok(Some(DatasetState::Deleted));
     };
     let wrapped_key = store
@@ -297,22 +290,10 @@ pub async fn find_any(
     };
     Ok(Some(DatasetState::Live(Box::new(StoredDataset {
         id,
-        name: row.name,
         schema: Arc::new(schema(&stored, &trees)?),
         definition: trees::declared(stored, &trees),
         wrapped_key,
-        created_at: row.created_at,
-        delete_after: row.delete_after,
     }))))
-}
-
-#[derive(FromRow)]
-struct DatasetRow {
-    name: String,
-    #[sqlx(json(nullable))]
-    definition: Option<DatasetDefinition>,
-    created_at: OffsetDateTime,
-    delete_after: Option<OffsetDateTime>,
 }
 
 /// The datasets that are not deleted, and the submissions.

@@ -3,8 +3,8 @@
 //! It is an advisory lock on an open file. The operating system releases it when its holder ends,
 //! for any reason. The server does not inherit the file, so it cannot hold the lock after that.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,11 +33,20 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Its name in files and messages.
-    pub(super) fn as_str(self) -> &'static str {
+    /// Its name in the lock file and in messages.
+    fn as_str(self) -> &'static str {
         match self {
             Self::Service => "service",
             Self::Command => "command",
+        }
+    }
+
+    /// That of the holder who wrote the lock file.
+    fn of(holder: &str) -> Self {
+        if holder.starts_with(Self::Service.as_str()) {
+            Self::Service
+        } else {
+            Self::Command
         }
     }
 }
@@ -58,11 +67,10 @@ impl Lock {
         let mut file = open(&path)?;
         let begun = Instant::now();
         while is_busy(file.try_lock(), &path)? {
-            let holder = read(&path).unwrap_or_default();
-            let budget = if holder.starts_with(Purpose::Service.as_str()) {
-                SERVICE_WAIT
-            } else {
-                COMMAND_WAIT
+            let holder = read(&path);
+            let budget = match Purpose::of(&holder) {
+                Purpose::Service => SERVICE_WAIT,
+                Purpose::Command => COMMAND_WAIT,
             };
             if begun.elapsed() >= budget {
                 return Err(PostgresError::InUse {
@@ -79,13 +87,15 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
-    /// Whether a process holds the lock.
-    pub(super) fn is_held(layout: &Layout) -> Result<bool, PostgresError> {
+    /// What the process that holds the lock uses the server for; `None` if none holds it.
+    pub(super) fn holder(layout: &Layout) -> Result<Option<Purpose>, PostgresError> {
         let path = layout.lock();
         match File::open(&path) {
             // Closing the file releases the lock taken here.
-            Ok(file) => is_busy(file.try_lock_shared(), &path),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Ok(file) => {
+                Ok(is_busy(file.try_lock_shared(), &path)?.then(|| Purpose::of(&read(&path))))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(PostgresError::io(OPEN, &path)(error)),
         }
     }
@@ -110,10 +120,9 @@ fn is_busy(tried: Result<(), TryLockError>, path: &Path) -> Result<bool, Postgre
     }
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(200).read_to_string(&mut text)?;
-    Ok(text)
+/// What the holder wrote into the lock file; empty if it has written nothing yet.
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -124,16 +133,16 @@ mod tests {
     async fn a_lock_held_by_a_service_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
-        assert!(!Lock::is_held(&layout).unwrap());
+        assert_eq!(Lock::holder(&layout).unwrap(), None);
         let lock = Lock::take(&layout, Purpose::Service).await.unwrap();
-        assert!(Lock::is_held(&layout).unwrap());
+        assert_eq!(Lock::holder(&layout).unwrap(), Some(Purpose::Service));
         let refused = Lock::take(&layout, Purpose::Service).await.unwrap_err();
         let text = refused.to_string();
         let holder = format!("service, process {}", std::process::id());
         assert!(text.contains(&holder), "{text}");
         assert!(text.contains("--data-dir"), "{text}");
         drop(lock);
-        assert!(!Lock::is_held(&layout).unwrap());
+        assert_eq!(Lock::holder(&layout).unwrap(), None);
         Lock::take(&layout, Purpose::Service).await.unwrap();
     }
 
