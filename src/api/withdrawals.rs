@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::db::withdrawals::{self, Withdrawal, WithdrawalCreation};
+use crate::db::releases::{self, Withdrawal, WithdrawalCreation};
 use crate::ids::ReleaseId;
 
 use super::error::ApiError;
@@ -53,7 +53,7 @@ async fn create(
 ) -> Result<impl IntoResponse, ApiError> {
     let action = "the release is withdrawn, its recipients see it";
     let reason = text::reason(&definition.reason, action)?;
-    match withdrawals::create(&state.db(caller), caller, release, reason).await? {
+    match releases::withdraw(&state.db(caller), caller, release, reason).await? {
         WithdrawalCreation::Made(withdrawal) => Ok((StatusCode::CREATED, Json(withdrawal))),
         WithdrawalCreation::NoRelease => Err(ApiError::not_found()),
         WithdrawalCreation::Exists => Err(ApiError::withdrawn()),

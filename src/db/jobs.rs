@@ -18,7 +18,6 @@ use pais_core::warning::Warning;
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::key_ring::KeyRing;
-use super::queue::AttemptCounts;
 use super::quotas::Quotas;
 use super::seal::{DataKey, SealedItem};
 use super::submissions::lock_dataset;
@@ -57,6 +56,17 @@ impl JobStatus {
     pub(crate) fn has_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
+}
+
+/// The counts of an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+pub struct AttemptCounts {
+    /// Number of rows read.
+    #[sqlx(try_from = "i64")]
+    pub rows_read: u64,
+    /// Number of specializations performed, over all combinations of a sweep.
+    #[sqlx(try_from = "i64")]
+    pub steps_done: u64,
 }
 
 /// A job without what was asked for.

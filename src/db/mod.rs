@@ -34,7 +34,6 @@ pub mod taxonomies;
 pub mod token_validity;
 pub mod tokens;
 mod trees;
-pub mod withdrawals;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,28 +7,18 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::Value;
+use sqlx::PgConnection;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::ids::JobId;
 use pais_core::warning::Warning;
 
 use super::claims::Claim;
+use super::jobs::AttemptCounts;
 use super::new_release::{self, NewRelease};
 use super::runs::{self, SealedStep};
 use super::{JobStatus, Store, StoreError, pg_interval};
-
-/// The counts of an attempt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-pub struct AttemptCounts {
-    /// Number of rows read.
-    #[sqlx(try_from = "i64")]
-    pub rows_read: u64,
-    /// Number of specializations performed, over all combinations of a sweep.
-    #[sqlx(try_from = "i64")]
-    pub steps_done: u64,
-}
 
 /// The state of an attempt that a heartbeat reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

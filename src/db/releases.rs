@@ -1,9 +1,11 @@
 //! Releases: immutable anonymized tables. Their holder and the recipients with a grant can read
 //! them.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::{FromRow, PgConnection, PgExecutor};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
@@ -13,7 +15,6 @@ use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
-use super::withdrawals::{Withdrawal, WithdrawalColumns};
 use super::{RowScope, Store, StoreError};
 
 pub use super::new_release::{ModelOptions, NewRelease, NewTable, ReleaseCreation, create};
@@ -436,4 +437,71 @@ pub(crate) async fn distributions(
     let opened = key.open(SealedItem::Distributions(release), &sealed)?;
     let damaged = |_| StoreError::Damaged("the distributions of a release");
     serde_json::from_slice(&opened).map_err(damaged)
+}
+
+/// Why and since when a release is withdrawn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = WithdrawalDocument)]
+pub struct Withdrawal {
+    /// Since when.
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// The holder's reason, which recipients see.
+    pub reason: String,
+}
+
+/// The columns of a release that have its withdrawal.
+#[derive(FromRow)]
+struct WithdrawalColumns {
+    withdrawn_at: Option<OffsetDateTime>,
+    withdrawn_reason: Option<String>,
+}
+
+impl From<WithdrawalColumns> for Option<Withdrawal> {
+    fn from(columns: WithdrawalColumns) -> Self {
+        let (at, reason) = columns.withdrawn_at.zip(columns.withdrawn_reason)?;
+        Some(Withdrawal { at, reason })
+    }
+}
+
+/// The result of [`withdraw`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WithdrawalCreation {
+    /// The release is withdrawn.
+    Made(Withdrawal),
+    /// The organization has no such release.
+    NoRelease,
+    /// The release was withdrawn before.
+    Exists,
+}
+
+/// Withdraws a release of the caller's organization.
+pub async fn withdraw(
+    store: &Store,
+    by: Caller,
+    release: ReleaseId,
+    reason: &str,
+) -> Result<WithdrawalCreation, StoreError> {
+    let mut transaction = store.begin().await?;
+    let found = lock(&mut transaction, by.organization, release).await?;
+    let Some(found) = found else {
+        return Ok(WithdrawalCreation::NoRelease);
+    };
+    if found.is_withdrawn {
+        return Ok(WithdrawalCreation::Exists);
+    }
+    let withdrawal = Withdrawal {
+        at: store.now(),
+        reason: reason.to_owned(),
+    };
+    sqlx::query("UPDATE releases SET withdrawn_at = $2, withdrawn_reason = $3 WHERE id = $1")
+        .bind(release)
+        .bind(withdrawal.at)
+        .bind(reason)
+        .execute(&mut *transaction)
+        .await?;
+    let detail = json!({ "reason": reason });
+    let event = NewEvent::by(by, Action::ReleaseWithdrawn, release.0, detail);
+    audit::commit(transaction, withdrawal.at, event).await?;
+    Ok(WithdrawalCreation::Made(withdrawal))
 }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::db::claims::Claim;
-use crate::db::queue::{AttemptCounts, Heartbeat};
+use crate::db::jobs::AttemptCounts;
+use crate::db::queue::Heartbeat;
 use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
 
@@ -122,8 +123,7 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::db::claims::Claim;
-    use crate::db::jobs::DefinitionAtRest;
-    use crate::db::queue::AttemptCounts;
+    use crate::db::jobs::{AttemptCounts, DefinitionAtRest};
     use crate::ids::{JobId, OrganizationId};
     use pais_anonymize::{Count, Observer, Phase};
     use pais_core::definition::DatasetId;

@@ -1,6 +1,6 @@
 //! The reader of each format of a submission.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits, csv, ndjson, parquet};
 use pais_core::schema::Schema;
@@ -8,7 +8,6 @@ use pais_core::table::Table;
 
 use crate::engine::WorkError;
 use crate::engine::table_format::ReceivedFormat;
-use crate::problem::{Code, Problem};
 use crate::storage::spool::Spool;
 
 use super::spool_file::SpoolFile;
@@ -37,38 +36,5 @@ pub(super) fn read(
             let file = SpoolFile::copy(source, spool)?;
             parquet::read(schema, file, limits, chunk)
         }
-    }
-}
-
-pub(super) fn unwritable(error: &io::Error) -> Problem {
-    tracing::error!(%error, "a submission could not be written to a temporary file");
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(
-            Code::StorageFull,
-            "the disk of the directory for uploads is full (storage.spool_dir); send the file again \
-             when there is space, or send CSV or NDJSON, which need none there",
-        ),
-        _ => Problem::new(
-            Code::Unavailable,
-            "the file could not be stored while it is read (storage.spool_dir)",
-        ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::unwritable;
-    use crate::problem::Code;
-
-    #[test]
-    fn a_full_disk_is_refused_by_the_name_of_its_setting() {
-        // ENOSPC
-        let problem = unwritable(&io::Error::from_raw_os_error(28));
-        assert_eq!(problem.code, Code::StorageFull);
-        assert!(problem.detail.contains("storage.spool_dir"));
-        let other = unwritable(&io::Error::from(io::ErrorKind::PermissionDenied));
-        assert_eq!(other.code, Code::Unavailable);
     }
 }

@@ -17,9 +17,8 @@ use rand::TryRng;
 use zeroize::Zeroizing;
 
 use crate::engine::WorkError;
+use crate::problem::{Code, Problem};
 use crate::storage::spool::{Spool, SpoolSpace};
-
-use super::reader::unwritable;
 
 /// Bytes that are encrypted and written at once.
 const COPY_BYTES: usize = 128 << 10;
@@ -141,14 +140,30 @@ impl Read for SpoolReader {
     }
 }
 
+fn unwritable(error: &io::Error) -> Problem {
+    tracing::error!(%error, "a submission could not be written to a temporary file");
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(
+            Code::StorageFull,
+            "the disk of the directory for uploads is full (storage.spool_dir); send the file again \
+             when there is space, or send CSV or NDJSON, which need none there",
+        ),
+        _ => Problem::new(
+            Code::Unavailable,
+            "the file could not be stored while it is read (storage.spool_dir)",
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{self, Read};
     use std::os::unix::fs::FileExt;
 
     use pais_core::read::parquet::{ChunkReader, Length};
 
-    use super::SpoolFile;
+    use super::{SpoolFile, unwritable};
+    use crate::problem::Code;
     use crate::storage::spool::Spool;
 
     #[test]
@@ -180,5 +195,15 @@ mod tests {
         let mut of_other = vec![0; text.len()];
         other.file.read_exact_at(&mut of_other, 0).unwrap();
         assert_ne!(of_other, on_disk);
+    }
+
+    #[test]
+    fn a_full_disk_is_refused_by_the_name_of_its_setting() {
+        // ENOSPC
+        let problem = unwritable(&io::Error::from_raw_os_error(28));
+        assert_eq!(problem.code, Code::StorageFull);
+        assert!(problem.detail.contains("storage.spool_dir"));
+        let other = unwritable(&io::Error::from(io::ErrorKind::PermissionDenied));
+        assert_eq!(other.code, Code::Unavailable);
     }
 }
