@@ -10,9 +10,9 @@ use pais_core::definition::{
     ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, json,
     whole,
 };
-use pais_core::read::unfit_cells;
 use pais_core::rejection::Place;
 use pais_core::schema::Schema;
+use pais_core::schema::unfit_cells;
 use pais_core::table::Table;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};

@@ -7,8 +7,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
-use pais_core::read::{Delimiter, ReadFailure, ReadLimits, TextParameters};
+use pais_io::FileFormat;
+use pais_io::draft::{self, Draft, DraftFailure, DraftOptions};
+use pais_io::read::{Delimiter, ReadFailure, ReadLimits, TextParameters};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,7 +17,6 @@ use utoipa_axum::routes;
 
 use crate::engine::ingest::body::{FrameReader, frames, pump};
 use crate::engine::ingest::spool_file::SpoolFile;
-use crate::engine::table_format::ReceivedFormat;
 use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
@@ -136,16 +136,16 @@ async fn draft(
 }
 
 fn read(
-    format: ReceivedFormat,
+    format: FileFormat,
     given: TextParameters,
     options: DraftOptions<'_>,
     source: FrameReader,
     storage: &Storage,
 ) -> Result<Draft, WorkError> {
     let draft = match format {
-        ReceivedFormat::Text(_) => draft::csv(source, given, options),
-        ReceivedFormat::Ndjson => draft::ndjson(source, options),
-        ReceivedFormat::Parquet => match SpoolFile::copy(source, &storage.spool) {
+        FileFormat::Text(_) => draft::csv(source, given, options),
+        FileFormat::Ndjson => draft::ndjson(source, options),
+        FileFormat::Parquet => match SpoolFile::copy(source, &storage.spool) {
             Ok(file) => draft::parquet(file, options),
             Err(ReadFailure::Refused(error)) => Err(DraftFailure::Refused(error)),
             Err(ReadFailure::Source(error)) => Err(DraftFailure::Source(error)),
@@ -163,7 +163,7 @@ fn read(
 }
 
 /// The format of the body. The media type of cells between tabulators names the delimiter.
-fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<ReceivedFormat, Problem> {
+fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<FileFormat, Problem> {
     // The marks of numbers need not fit the default delimiter, which is not the file's.
     let without_marks = TextParameters {
         decimal: None,
@@ -171,11 +171,11 @@ fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<ReceivedForm
         ..*text
     };
     match received_format(headers, &without_marks)? {
-        ReceivedFormat::Text(format) => {
+        FileFormat::Text(format) => {
             if format.delimiter() == Delimiter::TAB {
                 text.delimiter = Some(Delimiter::TAB);
             }
-            Ok(ReceivedFormat::Text(format))
+            Ok(FileFormat::Text(format))
         }
         _ => received_format(headers, text),
     }

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use headers::{ETag, HeaderMapExt};
 use pais_anonymize::Observer;
 use pais_core::cancellation::Cancellation;
+use pais_io::FileFormat;
 use pais_package::{PackageError, PackageWriter, PackagedFile};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,8 +24,7 @@ use utoipa_axum::routes;
 use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
 use crate::engine::data_package::{PackagedTable, descriptor};
-use crate::engine::rendered_tables::{SpoolWriter, unwritable};
-use crate::engine::table_format::{Rendering, TableFormat};
+use crate::engine::rendered_tables::{Rendering, SpoolWriter, unwritable};
 use crate::engine::table_work::TableKind;
 use crate::engine::{WorkError, on_thread};
 use crate::ids::ReleaseId;
@@ -282,7 +282,7 @@ async fn package_table(
     let table = Arc::new(table);
     let stem = file_stem(&table.name, position);
     let mut files = Vec::with_capacity(2);
-    for format in [TableFormat::Csv, TableFormat::Parquet] {
+    for format in [FileFormat::CSV, FileFormat::Parquet] {
         let rendered = open_rendered(app, &table, format).await?;
         let guard = app
             .tables
@@ -321,7 +321,7 @@ async fn package_table(
 async fn open_rendered(
     app: &App,
     table: &Arc<StoredTable>,
-    format: TableFormat,
+    format: FileFormat,
 ) -> Result<File, ApiError> {
     let rendering = Rendering::exact(format);
     for _ in 0..3 {

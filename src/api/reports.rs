@@ -4,9 +4,9 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use pais_anonymize::utility::{self, Report};
 use pais_core::definition::Sweep;
 use pais_core::warning::Warning;
+use pais_measure::{Report, for_recipient};
 use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
 use serde::Serialize;
 use serde_json::Value;
@@ -105,7 +105,7 @@ pub(super) async fn get_report(
     }
     let mut report = match viewer {
         Viewer::Holder(_) => stored.report,
-        Viewer::Recipient(_) => utility::for_recipient(stored.report),
+        Viewer::Recipient(_) => for_recipient(stored.report),
     };
     report["warnings"] = serde_json::to_value(stored.warnings).map_err(StoreError::from)?;
     Ok((stored.owner, report))

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::read::{IdentifierRepeats, ReadLimits};
+use pais_io::read::{IdentifierRepeats, ReadLimits};
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use utoipa::{IntoParams, ToSchema};

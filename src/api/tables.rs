@@ -5,7 +5,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use headers::{ETag, HeaderMapExt, Range};
 use pais_core::codebook::Codebook;
-use pais_core::write::{BoundedColumn, taken_name};
+use pais_core::table::{BoundedColumn, taken_name};
+use pais_io::FileFormat;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use utoipa_axum::routes;
 
 use crate::db::StoreError;
 use crate::db::releases::StoredTable;
-use crate::engine::table_format::{Rendering, TableFormat};
+use crate::engine::rendered_tables::Rendering;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
@@ -181,7 +182,7 @@ impl TableRequest<'_> {
 fn requested_rendering(query: &FormatQuery, headers: &HeaderMap) -> Result<Rendering, Problem> {
     let format = requested_format(query, headers)?;
     let is_safe = query.safe_csv.unwrap_or(false);
-    if is_safe && format != TableFormat::Csv {
+    if is_safe && format != FileFormat::CSV {
         return Err(Problem::new(
             Code::InvalidValue,
             "`safe_csv` is for CSV only; leave it out, or use `format=csv`",
@@ -206,14 +207,16 @@ fn has_bounds(query: &FormatQuery) -> Result<bool, Problem> {
 }
 
 /// `?format=`, or what `Accept` prefers.
-fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<TableFormat, Problem> {
+fn requested_format(query: &FormatQuery, headers: &HeaderMap) -> Result<FileFormat, Problem> {
     let Some(name) = query.format.as_deref() else {
-        let media = TableFormat::ALL.map(TableFormat::media_type);
-        return best(headers, &media).map(|index| TableFormat::ALL[index]);
+        let media = FileFormat::RELEASED.map(FileFormat::media_type);
+        return best(headers, &media).map(|index| FileFormat::RELEASED[index]);
     };
-    let format = TableFormat::ALL.into_iter().find(|f| f.as_str() == name);
+    let format = FileFormat::RELEASED
+        .into_iter()
+        .find(|f| f.as_str() == name);
     format.ok_or_else(|| {
-        let names = TableFormat::ALL.map(TableFormat::as_str).join(", ");
+        let names = FileFormat::RELEASED.map(FileFormat::as_str).join(", ");
         Problem::new(
             Code::InvalidParameter,
             format!("`format` must be one of {names}"),
@@ -262,8 +265,8 @@ async fn serve(
 fn describe(headers: &mut HeaderMap, table: &StoredTable, rendering: &Rendering, etag: ETag) {
     let format = rendering.format;
     let content_type = match format {
-        TableFormat::Csv => "text/csv; charset=utf-8",
-        TableFormat::Ndjson | TableFormat::Parquet => format.media_type(),
+        FileFormat::Text(_) => "text/csv; charset=utf-8",
+        FileFormat::Ndjson | FileFormat::Parquet => format.media_type(),
     };
     let disposition = format!("attachment; filename=\"{}\"", file_name(table, format));
     // The modification time of a rendered file is not that of the table.
@@ -282,7 +285,7 @@ fn describe(headers: &mut HeaderMap, table: &StoredTable, rendering: &Rendering,
 }
 
 /// A file name that is valid in every file system and in a header.
-fn file_name(table: &StoredTable, format: TableFormat) -> String {
+fn file_name(table: &StoredTable, format: FileFormat) -> String {
     let id = table.release.to_string();
     let stem = table.release_name.as_deref().unwrap_or(&id);
     let stem = match table.name.as_str() {

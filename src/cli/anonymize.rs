@@ -211,6 +211,6 @@ impl Destination {
         if let Self::File(file) = self {
             return file.write(table);
         }
-        output::print(|out| table.write_csv(out))
+        output::print(|out| pais_io::write::csv(&table, out))
     }
 }

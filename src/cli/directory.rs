@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use pais_core::definition::ColumnRole;
-use pais_core::read::anatomized;
+use pais_core::reimport::anatomized;
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
 use pais_verify::ReleaseTables;

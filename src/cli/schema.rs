@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use pais_core::draft::{Draft, DraftOptions};
+use pais_io::draft::{Draft, DraftOptions};
 
 use super::output::Failure;
 use super::output::{self, Style, note, write_json};

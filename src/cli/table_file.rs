@@ -12,14 +12,17 @@ use std::rc::Rc;
 use clap::{Args, ValueEnum};
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
-use pais_core::read::{
-    DecimalMark, Delimiter, ReadError, ReadFailure, ReadLimits, TextEncoding, TextFormat,
-    TextParameters, ThousandsMark, csv, ndjson, parquet, reimport,
-};
+use pais_core::reimport;
 use pais_core::schema::Schema;
-use pais_core::table::chunk::Assembler;
+use pais_core::table::ReadError;
 use pais_core::table::{ReleasedTable, Table};
+use pais_io::FileFormat;
+use pais_io::chunk::Assembler;
+use pais_io::draft::{self, Draft, DraftFailure, DraftOptions};
+use pais_io::read::{
+    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextParameters, ThousandsMark,
+    csv, ndjson, parquet,
+};
 
 use super::output::{Failure, in_file};
 
@@ -31,25 +34,6 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// Share of the reading phase that parsing takes; the rest is the engine's encoding.
 const PARSING_SHARE: f64 = 0.9;
-
-/// How a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileFormat {
-    /// CSV, as its text is written.
-    Text(TextFormat),
-    /// One JSON object per line.
-    Ndjson,
-    /// Apache Parquet.
-    Parquet,
-}
-
-impl FileFormat {
-    /// Cells between commas.
-    pub(crate) const CSV: Self = Self::Text(TextFormat::CSV);
-
-    /// Cells between tabulators.
-    pub(crate) const TSV: Self = Self::Text(TextFormat::TSV);
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileCompression {
@@ -161,10 +145,7 @@ impl TableFile {
 
     /// The line of the first row.
     pub(crate) fn first_line(&self) -> u64 {
-        match self.format {
-            FileFormat::Text(_) => 2,
-            FileFormat::Ndjson | FileFormat::Parquet => 1,
-        }
+        self.format.first_line()
     }
 
     /// Which file it is; `None` for one that does not exist and for a pipe.
@@ -286,30 +267,20 @@ impl TableFile {
     fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
         let mut out = BufWriter::new(File::create(&self.path)?);
         match self.compression {
-            FileCompression::None if self.format == FileFormat::Parquet => {
-                table.write_parquet(&mut out)?;
-            }
-            FileCompression::None => self.write_text(table, &mut out)?,
+            FileCompression::None => self.format.write(table, &mut out)?,
             FileCompression::Gzip => {
                 let level = flate2::Compression::default();
                 let mut packed = flate2::write::GzEncoder::new(&mut out, level);
-                self.write_text(table, &mut packed)?;
+                self.format.write(table, &mut packed)?;
                 packed.finish()?;
             }
             FileCompression::Zstd => {
                 let mut packed = zstd::Encoder::new(&mut out, ZSTD_LEVEL)?;
-                self.write_text(table, &mut packed)?;
+                self.format.write(table, &mut packed)?;
                 packed.finish()?;
             }
         }
         out.flush()
-    }
-
-    fn write_text(&self, table: &ReleasedTable, out: &mut impl Write) -> io::Result<()> {
-        match self.format {
-            FileFormat::Ndjson => table.write_ndjson(out),
-            FileFormat::Text(_) | FileFormat::Parquet => table.write_csv(out),
-        }
     }
 
     fn file(&self) -> Result<File, Failure> {

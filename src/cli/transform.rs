@@ -79,7 +79,7 @@ impl Transform {
         let mapped = mapped.map_err(|error| in_file(self.input.display(), error))?;
         match output {
             Some(output) => output.write(&mapped),
-            None => print(|out| mapped.write_csv(out)),
+            None => print(|out| pais_io::write::csv(&mapped, out)),
         }
     }
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 use clap::ValueEnum;
 use pais::problem::{Code, Problem};
 use pais_core::definition::{TaxonomyNode, json};
-use pais_core::taxonomy::{Tree, hierarchy};
+use pais_core::taxonomy::Tree;
+use pais_io::hierarchy;
 use serde::Deserialize;
 use serde_json::json;
 

@@ -6,10 +6,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 use pais_core::schema::Schema;
 use pais_core::table::{Table, ValueCounters};
 use pais_core::warning::{Warning, WarningCode};
+use pais_io::FileFormat;
+use pais_io::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
@@ -19,7 +20,6 @@ use crate::db::seal::DataKey;
 use crate::db::submissions::{
     ColumnWarning, RowTotals, SealedChunk, SubmissionTotals, SubmissionWriter,
 };
-use crate::engine::table_format::ReceivedFormat;
 use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
@@ -37,7 +37,7 @@ const CHUNKS_AHEAD: usize = 2;
 /// What the rows of a submission are read with.
 pub(crate) struct IngestSettings {
     /// The format of the body.
-    pub(crate) format: ReceivedFormat,
+    pub(crate) format: FileFormat,
     /// The data key of the dataset.
     pub(crate) key: DataKey,
     /// Where temporary files are.
@@ -106,8 +106,8 @@ fn read_and_seal(
 ) -> Result<RowTotals, WorkError> {
     // The identifiers of a Parquet file are not decoded.
     let mut repeats = match settings.format {
-        ReceivedFormat::Text(_) | ReceivedFormat::Ndjson => IdentifierRepeats::new(schema),
-        ReceivedFormat::Parquet => None,
+        FileFormat::Text(_) | FileFormat::Ndjson => IdentifierRepeats::new(schema),
+        FileFormat::Parquet => None,
     };
     let (tables, to_seal) = sync_channel::<Table>(TABLES_AHEAD);
     let (read, sealed) = thread::scope(|scope| {
@@ -189,7 +189,7 @@ async fn insert(
     dataset: DatasetId,
     submission: SubmissionId,
     sealed_key: &[u8],
-    format: ReceivedFormat,
+    format: FileFormat,
     storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
 ) -> Result<Option<SubmissionWriter>, WorkError> {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
-use pais_core::read::ReadFailure;
-use pais_core::read::parquet::{ChunkReader, Length, SourceResult};
+use pais_io::read::ReadFailure;
+use pais_io::read::parquet::{ChunkReader, Length, SourceResult};
 use rand::TryRng;
 use zeroize::Zeroizing;
 
@@ -160,7 +160,7 @@ mod tests {
     use std::io::{self, Read};
     use std::os::unix::fs::FileExt;
 
-    use pais_core::read::parquet::{ChunkReader, Length};
+    use pais_io::read::parquet::{ChunkReader, Length};
 
     use super::{SpoolFile, unwritable};
     use crate::problem::Code;
