@@ -195,7 +195,7 @@ pub async fn succeed(
         return lost_or_cancelled(store, claim, counts).await;
     }
     let succeeded = JobStatus::Succeeded;
-    let ended = end(&mut *transaction, store, claim, counts, succeeded, None).await?;
+    let ended = end(&mut transaction, store, claim, counts, succeeded, None).await?;
     if ended == EndResult::Written {
         transaction.commit().await?;
         return Ok(ended);
