@@ -14,7 +14,7 @@ use pais::api::{
 };
 use pais::config::{Flags, Settings};
 use pais::db::quotas::Quotas;
-use pais::db::{Store, instances, retention};
+use pais::db::{Store, deletion, instances};
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::storage::Storage;
@@ -149,7 +149,7 @@ async fn work(
         .build_global()
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
-    retention::destroy_leftover_keys(store).await?;
+    deletion::destroy_leftover_keys(store).await?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
     let service = App::new(
