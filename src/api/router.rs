@@ -7,7 +7,6 @@ use axum::extract::{FromRequestParts, OriginalUri, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::Redirect;
 use axum::routing::get;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -17,6 +16,7 @@ use utoipa::openapi::Server;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use crate::oidc::SignIn;
 use crate::problem::Code;
 use crate::roles::Caller;
 
@@ -28,9 +28,9 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    audit, compositions, dataset_changes, datasets, drafts, events, grants, health, jobs,
+    audit, compositions, console, dataset_changes, datasets, drafts, events, grants, health, jobs,
     legal_holds, metrics, openapi, organizations, packages, policies, profile, releases,
-    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, withdrawals,
+    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami, withdrawals,
 };
 
 /// The settings of the router.
@@ -42,6 +42,8 @@ pub struct RouterSettings {
     pub cors_origins: Vec<String>,
     /// Whether the probes and the metrics have a listener of their own ([`operation_router`]).
     pub is_operation_separate: bool,
+    /// Where people sign in to the console; `None` for API tokens alone.
+    pub sign_in: Option<SignIn>,
 }
 
 /// Resources whose responses begin soon.
@@ -49,6 +51,7 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(organizations::routes())
         .merge(tokens::routes())
+        .merge(whoami::routes())
         .merge(taxonomies::routes())
         .merge(datasets::routes())
         .merge(dataset_changes::routes())
@@ -142,7 +145,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         .merge(streaming)
         .merge(operation)
         .route("/openapi.json", document)
-        .route("/", get(async || Redirect::temporary("/docs")))
+        .merge(console::routes(settings.sign_in.clone()))
         .route("/docs/errors", get(async || error_page::page()))
         .merge(swagger_ui)
         .fallback(unknown_path)

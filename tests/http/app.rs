@@ -144,6 +144,7 @@ impl Builder {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
             is_operation_separate: false,
+            sign_in: None,
         };
         let router = pais::api::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
