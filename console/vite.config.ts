@@ -18,5 +18,13 @@ export default defineConfig({
       ['/v1', '/reports', '/readyz', '/console/config.json'].map((path) => [path, service]),
     ),
   },
+  // `npm run preview` serves the built files with the policy that the service has for them.
+  preview: {
+    headers: {
+      'Content-Security-Policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    },
+  },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },
 });

@@ -1,5 +1,6 @@
 // What a privacy model means, in a sentence.
 
+import { percent } from './format';
 import type { Texts } from '../texts/en';
 import { MODELS, parameter, type Model } from './privacy';
 
@@ -14,7 +15,7 @@ export function meaning(t: Texts, privacy: { readonly model: string }): string |
   const isListed = listed !== undefined && listed !== null && Object.keys(listed).length > 0;
   const what = isListed ? t.meaning.listed(Object.keys(listed).join(', ')) : t.meaning.any;
   const share = (text: string): string =>
-    text.split(', ').map((part) => `${String(Math.round(Number(part.replace(',', '.')) * 1000) / 10)} %`).join(', ');
+    text.split(', ').map((part) => percent(Number(part))).join(', ');
   const m = t.meaning;
   switch (model) {
     case 'lkc':
