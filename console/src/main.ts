@@ -6,5 +6,6 @@ import './styles.css';
 const target = document.getElementById('app');
 if (target) {
   watchInput();
+  target.replaceChildren();
   mount(App, { target });
 }

@@ -30,7 +30,7 @@ test('somebody else who signs in then begins anew', async ({ page, world, enter 
   await page.getByRole('textbox', { name: 'Token' }).fill(await world.token('recipient'));
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('heading', { name: 'Releases', level: 1 })).toBeVisible();
-  await page.goto('#/policy');
+  await page.goto('/console/#/policy');
   await expect(page.getByRole('heading', { name: 'Releases', level: 1 })).toBeVisible();
 });
 
