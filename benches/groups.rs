@@ -13,11 +13,11 @@ use std::time::Instant;
 
 use pais_anonymize::{AnonymizationRun, Unobserved, VerifiedRelease};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
+use pais_io::chunk::Assembler;
+use pais_io::read::{ReadLimits, csv};
 use pais_sample::Sample;
 use serde_json::{Value, json};
 

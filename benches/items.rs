@@ -14,11 +14,11 @@ use std::time::Instant;
 use anyhow::Context;
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
-use pais_core::table::chunk::Assembler;
 use pais_core::table::{EncodedTable, Table};
 use pais_core::taxonomy::TreeLimits;
+use pais_io::chunk::Assembler;
+use pais_io::read::{ReadLimits, csv};
 use pais_sample::receipts;
 use serde_json::{Value, json};
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
-use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
+use pais_io::chunk::Assembler;
+use pais_io::read::{ReadLimits, csv};
 
 fn main() {
     divan::main();

@@ -1,7 +1,7 @@
 //! The service: what `pais serve` runs, over the library crates of the workspace.
 //!
 //! `docs/architecture.md` is the map of the modules. Imports run one way:
-//! `api → jobs → engine → db → pais-anonymize → pais-verify → pais-core`.
+//! `api → jobs → engine → db → pais-anonymize → pais-measure → pais-verify → pais-core`.
 
 pub mod api;
 pub mod clock;

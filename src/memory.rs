@@ -66,14 +66,9 @@ pub struct MemoryBudget {
 #[derive(Debug)]
 struct Shared {
     total: u64,
-    used: Mutex<Used>,
+    /// The bytes of each [`MemoryUse`].
+    used: Mutex<[u64; 2]>,
     freed: Notify,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Used {
-    tables: u64,
-    requests: u64,
 }
 
 /// Reserved memory, which is returned when this is dropped.
@@ -115,8 +110,7 @@ impl MemoryBudget {
 
     /// The bytes in use.
     pub fn used(&self) -> u64 {
-        let used = self.shared.used.lock();
-        used.tables + used.requests
+        self.shared.used.lock().iter().sum()
     }
 
     /// Reserves memory; waits up to the configured time.
@@ -165,21 +159,12 @@ impl MemoryBudget {
     fn take(&self, purpose: MemoryUse, bytes: u64) -> bool {
         let limit = self.limit(purpose);
         let mut used = self.shared.used.lock();
-        let used = used.of(purpose);
+        let used = &mut used[purpose as usize];
         let fits = *used + bytes <= limit;
         if fits {
             *used += bytes;
         }
         fits
-    }
-}
-
-impl Used {
-    fn of(&mut self, purpose: MemoryUse) -> &mut u64 {
-        match purpose {
-            MemoryUse::Tables => &mut self.tables,
-            MemoryUse::Requests => &mut self.requests,
-        }
     }
 }
 
@@ -193,7 +178,7 @@ impl MemoryReservation {
 
 impl Drop for MemoryReservation {
     fn drop(&mut self) {
-        *self.shared.used.lock().of(self.purpose) -= self.bytes;
+        self.shared.used.lock()[self.purpose as usize] -= self.bytes;
         self.shared.freed.notify_waiters();
     }
 }

@@ -90,14 +90,7 @@ impl Policy {
             let expected = "is a list of at most 1000 names of 1 to 200 characters";
             require(names.as_ref().is_none_or(fit), line, expected);
         }
-        match faults.first() {
-            None => Ok(()),
-            Some(first) => Err(Problem::with(
-                Code::InvalidValue,
-                first.detail.clone(),
-                faults,
-            )),
-        }
+        refuse(Code::InvalidValue, faults)
     }
 
     /// Whether a release has to be approved before its grants take effect.
@@ -124,10 +117,8 @@ impl Policy {
     pub fn check_job(&self, job: &JobDefinition, schema: &Schema) -> Result<(), Problem> {
         let mut faults = self.below_in_model(&job.privacy);
         let limit = job.suppression_limit.unwrap_or(0.0);
-        faults.extend(
-            self.suppression(limit)
-                .map(|detail| ("/suppression_limit".to_owned(), detail)),
-        );
+        let suppression = self.suppression(limit);
+        faults.extend(suppression.map(|detail| Fault::at("/suppression_limit", detail)));
         for name in self.quasi_identifiers.iter().flatten() {
             let Some(column) = schema.columns.iter().find(|it| *it.name() == **name) else {
                 continue;
@@ -141,9 +132,9 @@ impl Policy {
                 Some(_) => format!("/roles/{}", escaped(name)),
                 None => "/dataset_id".to_owned(),
             };
-            faults.push((pointer, must_be_quasi_identifier(name)));
+            faults.push(Fault::at(pointer, must_be_quasi_identifier(name)));
         }
-        below(faults)
+        refuse(Code::BelowPolicy, faults)
     }
 
     /// Checks a finished release against the policy. The pointers are `pointer`, the place of the
@@ -153,13 +144,16 @@ impl Policy {
     /// `below_policy` with all faults.
     pub fn check_release(&self, release: &ReleasedTable<'_>, pointer: &str) -> Result<(), Problem> {
         let of_model = self.below_in_model(release.privacy).into_iter();
-        let mut details: Vec<String> = of_model.map(|(_, detail)| detail).collect();
+        let mut details: Vec<String> = of_model.map(|fault| fault.detail).collect();
         details.extend(self.suppression(release.suppressed));
         let named = self.quasi_identifiers.iter().flatten();
         let others = named.filter(|name| release.other_columns.contains(name));
         details.extend(others.map(|name| must_be_quasi_identifier(name)));
         let faults = details.into_iter();
-        below(faults.map(|detail| (pointer.to_owned(), detail)).collect())
+        refuse(
+            Code::BelowPolicy,
+            faults.map(|detail| Fault::at(pointer, detail)).collect(),
+        )
     }
 
     /// Whether an organization of this name may get grants.
@@ -168,13 +162,14 @@ impl Policy {
         recipients.is_none_or(|recipients| recipients.iter().any(|allowed| allowed == name))
     }
 
-    /// What of a privacy model is below the policy: pointers into a job, and what is wrong.
-    fn below_in_model(&self, privacy: &PrivacyDefinition) -> Vec<(String, String)> {
+    /// What of a privacy model is below the policy, with pointers into a job.
+    fn below_in_model(&self, privacy: &PrivacyDefinition) -> Vec<Fault> {
         let model = privacy.model;
         let word = model.as_str();
         let mut faults = Vec::new();
-        let mut add =
-            |place: &str, detail: String| faults.push((format!("/privacy/{place}"), detail));
+        let mut add = |place: &str, detail: String| {
+            faults.push(Fault::at(format!("/privacy/{place}"), detail));
+        };
         let is_named = self
             .models
             .as_ref()
@@ -257,12 +252,10 @@ fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-fn below(faults: Vec<(String, String)>) -> Result<(), Problem> {
-    let Some((_, first)) = faults.first() else {
-        return Ok(());
-    };
-    let detail = first.clone();
-    let faults = faults.into_iter();
-    let faults = faults.map(|(pointer, detail)| Fault::at(pointer, detail));
-    Err(Problem::with(Code::BelowPolicy, detail, faults.collect()))
+/// The problem with these faults, if there are any.
+fn refuse(code: Code, faults: Vec<Fault>) -> Result<(), Problem> {
+    match faults.first() {
+        None => Ok(()),
+        Some(first) => Err(Problem::with(code, first.detail.clone(), faults)),
+    }
 }

@@ -8,10 +8,10 @@ use std::time::Instant;
 use anyhow::anyhow;
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
-use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
+use pais_io::chunk::Assembler;
+use pais_io::read::{ReadLimits, csv};
 
 use crate::REPEATS;
 use pais_test_support::adult;

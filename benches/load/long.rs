@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use anyhow::{anyhow, ensure};
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
-use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
+use pais_io::chunk::Assembler;
+use pais_io::read::{ReadLimits, csv};
 use serde_json::{Value, json};
 
 use pais_test_support::median::median;

@@ -6,11 +6,11 @@ use std::time::Instant;
 use anyhow::anyhow;
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::{DatasetDefinition, JobDefinition};
-use pais_core::read::{ReadLimits, csv};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_core::table::chunk::Assembler;
 use pais_core::taxonomy::TreeLimits;
+use pais_io::chunk::Assembler;
+use pais_io::read::{ReadLimits, csv};
 use pais_sample::blood;
 use serde_json::{Value, json};
 

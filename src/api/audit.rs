@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream, TryStreamExt};
@@ -12,19 +11,16 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use utoipa::IntoParams;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::db::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent, Outcome};
-use crate::db::{Store, StoreError, audit_chain};
+use crate::db::{StoreError, audit_chain};
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
 use super::error::ApiError;
 use super::extract::{Auditor, Parameters};
-use super::page::{Page, PageRequest, page_request};
-use super::state::{App, AppState};
+use super::page::{Page, page_request};
+use super::state::CallerApp;
 
 /// The problems that are recorded.
 const REFUSALS: [Code; 3] = [
@@ -100,10 +96,6 @@ impl AuditQuery {
         })
     }
 
-    fn page(&self) -> Result<PageRequest<i64>, Problem> {
-        page_request(self.limit, self.cursor.as_deref())
-    }
-
     /// Whether all events are exported.
     fn is_export(&self) -> Result<bool, Problem> {
         match self.format.as_deref() {
@@ -131,11 +123,6 @@ fn invalid(detail: impl Into<String>) -> Problem {
     Problem::new(Code::InvalidParameter, detail)
 }
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list))
-}
-
 /// List the events of the auditor's organization, newest first
 ///
 /// The events of an organization are a chain: `hash` is the SHA-256 of `previous_hash`, a line feed,
@@ -147,54 +134,51 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 400, description = "`invalid_parameter`"),
         (status = 422, description = "`invalid_value`: an export with `limit` or `cursor`"),
     ))]
-async fn list(
-    State(state): State<AppState>,
-    Auditor(caller): Auditor,
+pub(super) async fn list(
+    Auditor(app): Auditor,
     Parameters(query): Parameters<AuditQuery>,
 ) -> Result<Response, ApiError> {
     let (filter, is_export) = (query.filter()?, query.is_export()?);
-    let app = state.of(caller);
     if is_export {
-        record_reading(&app.db, caller, "export").await?;
+        record_reading(&app, "export").await?;
         // Events that are committed but not chained yet.
         audit_chain::extend(&app.db, &app.keys).await?;
-        let lines = batches(app.db, caller, filter)
+        let lines = batches(app, filter)
             .map_err(|error| cut_short(&error))
             .and_then(async |events| lines(&events));
         let media_type = [(header::CONTENT_TYPE, "application/x-ndjson")];
         return Ok((media_type, Body::from_stream(lines)).into_response());
     }
-    let page = query.page()?;
+    let page = page_request(query.limit, query.cursor.as_deref())?;
     audit_chain::extend(&app.db, &app.keys).await?;
     let order = EventOrder::NewestFirst(page.after);
-    let (organization, limit) = (caller.organization, page.rows_to_query());
+    let (organization, limit) = (app.caller.organization, page.rows_to_query());
     let rows = audit::list(&app.db, organization, &filter, order, limit).await?;
     // Further pages belong to the read that began with the first.
     if page.after.is_none() {
-        record_reading(&app.db, caller, "page").await?;
+        record_reading(&app, "page").await?;
     }
     Ok(Json(Page::new(rows, page, |event| event.seq)).into_response())
 }
 
-async fn record_reading(db: &Store, caller: Caller, part: &str) -> Result<(), StoreError> {
-    let log = caller.organization.0;
-    let event = NewEvent::by(caller, Action::AuditRead, log, json!({ "part": part }));
-    audit::record_alone(db, event).await
+async fn record_reading(app: &CallerApp, part: &str) -> Result<(), StoreError> {
+    let log = app.caller.organization.0;
+    let event = NewEvent::by(app.caller, Action::AuditRead, log, json!({ "part": part }));
+    audit::record_alone(&app.db, event).await
 }
 
 /// The events of the caller's organization, oldest first.
 fn batches(
-    db: Store,
-    caller: Caller,
+    app: CallerApp,
     filter: EventFilter,
 ) -> impl Stream<Item = Result<Vec<Event>, StoreError>> {
     stream::try_unfold(Some(0), move |after| {
-        let (db, filter) = (db.clone(), filter.clone());
+        let (app, filter) = (app.clone(), filter.clone());
         async move {
             let Some(after) = after else { return Ok(None) };
             let order = EventOrder::OldestFirst(after);
-            let organization = caller.organization;
-            let events = audit::list(&db, organization, &filter, order, EXPORT_BATCH).await?;
+            let organization = app.caller.organization;
+            let events = audit::list(&app.db, organization, &filter, order, EXPORT_BATCH).await?;
             let last = events.last().map(|event| event.seq);
             Ok(last.map(|last| (events, Some(last))))
         }
@@ -216,7 +200,7 @@ fn lines(events: &[Event]) -> Result<Bytes, std::io::Error> {
     Ok(text.into())
 }
 
-impl App {
+impl CallerApp {
     /// The result of an action. Where the holder's policy or the decision on several releases together
     /// refuses it, that is recorded.
     ///
@@ -224,7 +208,6 @@ impl App {
     /// That of the result; when the database fails.
     pub(crate) async fn recorded<T>(
         &self,
-        caller: Caller,
         action: Action,
         subject: Uuid,
         result: Result<T, ApiError>,
@@ -235,7 +218,7 @@ impl App {
             let detail = json!({ "code": problem.code.as_str() });
             let event = NewEvent {
                 outcome: Outcome::Refused,
-                ..NewEvent::by(caller, action, subject, detail)
+                ..NewEvent::by(self.caller, action, subject, detail)
             };
             audit::record_alone(&self.db, event).await?;
         }

@@ -2,33 +2,30 @@
 //! together.
 
 use axum::Json;
-use axum::extract::State;
 use pais_core::definition::SubmissionId;
 use pais_verify::Composition;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::audit::{self, Action, NewEvent};
-use crate::db::datasets::{self, DatasetState, StoredDataset};
+use crate::db::datasets::StoredDataset;
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::{
     StoreError, organizations, profile, release_readers, release_sources, submissions,
 };
 use crate::engine::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
-use crate::engine::table_work::TableKind;
-use crate::engine::{load_rows, on_thread};
+use crate::engine::load_rows;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
+use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::{Holder, Parameters, Path};
+use super::raw_rows::RawRows;
 use super::releases::load_release;
-use super::state::{App, AppState};
+use super::state::CallerApp;
 
 /// Whose releases are considered.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
@@ -59,11 +56,6 @@ pub(crate) struct CompositionDocument {
     pub reason: Option<String>,
 }
 
-/// The route of compositions.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(show))
-}
-
 /// Look up what a release and a recipient's other releases say together
 ///
 /// The same decision as before a grant of the release to the recipient, which changes nothing.
@@ -77,14 +69,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 422, description = "`limit_exceeded`"),
     ),
 )]
-async fn show(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn show(
+    Holder(app): Holder,
     Path(release): Path<ReleaseId>,
     Parameters(query): Parameters<CompositionQuery>,
 ) -> Result<Json<CompositionDocument>, ApiError> {
-    let app = state.of(caller);
-    let release = load_release(&app.db, caller, release).await?;
+    let release = load_release(&app, release).await?;
     if release.withdrawn.is_some() {
         return Err(ApiError::withdrawn());
     }
@@ -101,9 +91,9 @@ async fn show(
     .await?;
     drop(connection);
     let id = release.id;
-    let found = compose(&app, caller, release, &known).await?;
+    let found = compose(&app, release, &known).await?;
     let detail = json!({ "recipient": recipient.name, "holds": found.holds });
-    let event = NewEvent::by(caller, Action::CompositionRead, id.0, detail);
+    let event = NewEvent::by(app.caller, Action::CompositionRead, id.0, detail);
     audit::record_alone(&app.db, event).await?;
     Ok(Json(found))
 }
@@ -143,8 +133,7 @@ impl CompositionDocument {
 /// # Errors
 /// `limit_exceeded` if the tables do not fit into memory; `busy`.
 pub(super) async fn compose(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     release: StoredRelease,
     others: &[ReleaseId],
 ) -> Result<CompositionDocument, ApiError> {
@@ -152,17 +141,16 @@ pub(super) async fn compose(
         .chain(others.iter().copied())
         .collect();
     if others.is_empty() {
-        return Ok(alone(&[&release], ids));
+        return Ok(alone(&[release], ids));
     }
-    let state = datasets::find_any(&app.db, release.organization, release.dataset).await?;
-    let Some(DatasetState::Live(dataset)) = state else {
+    let Some(dataset) = find_live(app, release.organization, release.dataset).await? else {
         return Ok(CompositionDocument::undecided(
             ids,
             "it cannot be decided whether the privacy model holds, because the dataset was \
              deleted with its rows",
         ));
     };
-    let Some((parts, submissions)) = parts(app, caller, &dataset, &ids).await? else {
+    let Some((parts, submissions)) = parts(app, &dataset, &ids).await? else {
         return Ok(CompositionDocument::undecided(
             ids,
             "it cannot be decided whether the privacy model holds, because rows of a release were \
@@ -170,11 +158,10 @@ pub(super) async fn compose(
         ));
     };
     let releases: Vec<StoredRelease> = parts.iter().map(|part| part.release.clone()).collect();
-    let decided = decide(app, caller, *dataset, parts, submissions).await?;
-    let stored: Vec<&StoredRelease> = releases.iter().collect();
+    let decided = decide(app, dataset, parts, submissions).await?;
     Ok(match decided {
-        Ok(found) if found.joined.is_empty() => alone(&stored, ids),
-        Ok(found) => joined(&found, &stored, ids),
+        Ok(found) if found.joined.is_empty() => alone(&releases, ids),
+        Ok(found) => joined(&found, &releases, ids),
         Err(reason) => CompositionDocument::undecided(
             ids,
             format!("it cannot be decided whether the privacy model holds: {reason}"),
@@ -185,14 +172,13 @@ pub(super) async fn compose(
 /// The releases as they are stored, and the submissions of their jobs in the order in which rows
 /// are loaded; `None` where the rows of one of them are not known or not there any more.
 async fn parts(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     dataset: &StoredDataset,
     ids: &[ReleaseId],
 ) -> Result<Option<(Vec<StoredParts>, Vec<(SubmissionId, u64)>)>, ApiError> {
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, dataset)?;
-    let viewer = Viewer::Holder(caller.organization);
+    let viewer = Viewer::Holder(app.caller.organization);
     let damaged = || StoreError::Damaged { what: "a release" };
     let mut parts = Vec::with_capacity(ids.len());
     for &id in ids {
@@ -226,41 +212,33 @@ async fn parts(
 
 /// Decides, or says why it cannot be.
 async fn decide(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     dataset: StoredDataset,
     mut parts: Vec<StoredParts>,
     submissions: Vec<(SubmissionId, u64)>,
 ) -> Result<Result<Composition, String>, ApiError> {
-    let store = &app.db;
     let ids: Vec<SubmissionId> = submissions.iter().map(|(id, _)| *id).collect();
-    let size = submissions::size(store, dataset.id, Some(&ids)).await?;
-    let raw = app
-        .limits
-        .table_bytes(&app.memory, &dataset.schema, &[], size)?;
+    let size = submissions::size(&app.db, dataset.id, Some(&ids)).await?;
     let released = parts.iter().map(|part| released_bytes(part, size.rows));
-    let needed = released.fold(raw, u64::saturating_add);
-    let guard = app
-        .tables
-        .begin(TableKind::Raw, caller.organization, needed);
-    let guard = guard.await?;
-    let work = guard.share();
+    let rows = RawRows {
+        submissions: Some(&ids),
+        size,
+        plans: &[],
+        extra_bytes: released.fold(0, u64::saturating_add),
+    };
+    let loaded = rows.load(app, dataset).await?;
     for part in &mut parts {
         let mut index = 0;
-        while let Some(chunk) = releases::chunk(store, &part.table, index).await? {
+        while let Some(chunk) = releases::chunk(&app.db, &part.table, index).await? {
             part.chunks.push(chunk);
             index += 1;
         }
     }
-    let table = load_rows::load(store, &app.keys, &dataset, Some(&ids), work.clone()).await?;
-    let schema = dataset.schema;
-    let decided = on_thread(move || {
-        let found = composition_tables::decide(parts, &schema, table, &submissions, &work)?;
+    let decided = loaded.work(move |schema, table, work| {
+        let found = composition_tables::decide(parts, &schema, table, &submissions, work)?;
         Ok(found.map_err(|error| error.to_string()))
     });
-    let decided = decided.await?;
-    drop(guard);
-    Ok(decided)
+    decided.await
 }
 
 /// Bytes that a release needs beside the raw rows: its cells as stored and joined, its texts, and a
@@ -275,17 +253,12 @@ fn released_bytes(part: &StoredParts, raw_rows: u64) -> u64 {
 }
 
 /// The finding where no two releases had to be joined: what each was verified for holds.
-fn alone(releases: &[&StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocument {
-    let figure = |release: &StoredRelease, name: &str| release.verification.get(name).cloned();
-    let smallest = releases.iter().filter_map(|release| {
-        let smallest = figure(release, "smallest_group");
-        smallest.as_ref().and_then(Value::as_u64)
-    });
-    let greatest = releases.iter().filter_map(|release| {
-        let bounded = figure(release, "greatest_bounded_confidence");
-        let bounded = bounded.as_ref().and_then(Value::as_f64);
-        let any = figure(release, "greatest_confidence");
-        bounded.or_else(|| any.as_ref().and_then(Value::as_f64))
+fn alone(releases: &[StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocument {
+    let found = || releases.iter().map(|release| &release.verification);
+    let smallest = found().filter_map(|found| found["smallest_group"].as_u64());
+    let greatest = found().filter_map(|found| {
+        let bounded = found["greatest_bounded_confidence"].as_f64();
+        bounded.or_else(|| found["greatest_confidence"].as_f64())
     });
     CompositionDocument {
         holds: true,
@@ -297,14 +270,18 @@ fn alone(releases: &[&StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocumen
     }
 }
 
+/// What is said of a finding that is on the safe side.
+const BOUND: &str =
+    " (a bound: the labels of some releases overlap, or persons have rows in several)";
+
 fn joined(
     found: &Composition,
-    releases: &[&StoredRelease],
+    releases: &[StoredRelease],
     ids: Vec<ReleaseId>,
 ) -> CompositionDocument {
     let broken = found.broken.and_then(|position| releases.get(position));
     let reason = broken.map(|release| {
-        let model = release.privacy.get("model").and_then(Value::as_str);
+        let model = release.privacy["model"].as_str();
         format!(
             "the model `{}` of release {} does not hold: an adversary who can match their rows finds \
              a group of {}, and a confidence of {:.3} in a sensitive value{}",
@@ -312,10 +289,7 @@ fn joined(
             release.id,
             found.smallest_group.unwrap_or(0),
             found.greatest_confidence.unwrap_or(0.0),
-            if found.exact { "" } else {
-" (a bound: the labels of some releases overlap, or persons have rows in \
-                          several)"
-}
+            if found.exact { "" } else { BOUND },
         )
     });
     CompositionDocument {

@@ -3,41 +3,31 @@
 use std::collections::HashMap;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{
-    ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, json,
-    whole,
+    ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, json, whole,
 };
-use pais_core::read::unfit_cells;
 use pais_core::rejection::Place;
 use pais_core::schema::Schema;
+use pais_core::schema::unfit_cells;
 use pais_core::table::Table;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::dataset_changes::{self, ChangeResult, DatasetChange};
 use crate::db::dataset_view::Dataset;
 use crate::db::datasets::StoredDataset;
-use crate::db::{submissions, taxonomies};
+use crate::db::submissions;
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
-use super::datasets::{check_definition, get_dataset, load, referenced_taxonomies, trees};
+use super::datasets::{NamedTaxonomies, check_definition, get_dataset, load};
 use super::error::ApiError;
 use super::extract::headers::require_json;
 use super::extract::{Holder, Path, WholeBody};
 use super::raw_rows::{RawRows, on_rows};
-use super::state::{App, AppState};
-
-/// The route of changes.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(change))
-}
+use super::state::CallerApp;
 
 /// Change a dataset.
 ///
@@ -49,9 +39,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "The changed dataset", body = Dataset),
         (status = 409, description = "`conflict`: the rows would have to be read again, or do not fit, or jobs or uploads of the dataset are under way"),
         (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_value`, `limit_exceeded`")))]
-async fn change(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn change(
+    Holder(app): Holder,
     Path(id): Path<DatasetId>,
     headers: HeaderMap,
     body: WholeBody,
@@ -59,9 +48,7 @@ async fn change(
     require_json(&headers)?;
     body.process(async move |body| {
         let patch: DatasetPatch = json::parse(&body)?;
-        Ok(Json(
-            apply_patch(&state.of(caller), caller, id, patch).await?,
-        ))
+        Ok(Json(apply_patch(&app, id, patch).await?))
     })
     .await
 }
@@ -115,26 +102,36 @@ struct Changed {
 /// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
 /// the database fails.
 async fn apply_patch(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     id: DatasetId,
     patch: DatasetPatch,
 ) -> Result<Dataset, ApiError> {
-    let dataset = load(app, caller, id).await?;
+    let dataset = load(app, id).await?;
     let Changed { definition, places } = changed(&dataset, &patch)?;
     check_definition(&definition, &app.limits)?;
-    let (schema, roots) = resolve(app, caller, &definition, &places).await?;
+    let taxonomies = NamedTaxonomies::load(app, &definition).await?;
+    let tree = |id| taxonomies.trees.get(&id).cloned();
+    let schema = Schema::resolve(&definition, app.limits.taxonomy, tree);
+    let schema = schema.map_err(|mut error| {
+        for fault in &mut error.faults {
+            if let Place::Pointer(pointer) = &mut fault.place {
+                *pointer = in_patch(pointer, &places);
+            }
+        }
+        error
+    })?;
     let size = submissions::size(&app.db, id, None).await?;
     if size.rows > 0 && !places.is_empty() {
         let rows = RawRows {
             submissions: None,
             size,
+            plans: &[],
             extra_bytes: 0,
         };
         let (schema, places) = (schema.clone(), places.clone());
         let check =
             move |_: &Schema, table, _: &Cancellation| check_table(&schema, &places, &table);
-        on_rows(app, caller, dataset, rows, check).await?;
+        on_rows(app, dataset, rows, check).await?;
     }
     let change = DatasetChange {
         id,
@@ -144,20 +141,19 @@ async fn apply_patch(
             .map(|&at| definition.columns[at].name.clone())
             .collect(),
         definition,
-        trees: roots,
+        trees: taxonomies.roots,
         rows: size.rows,
     };
-    match dataset_changes::change(&app.db, caller, change).await? {
-        ChangeResult::Changed => get_dataset(app, caller, id).await,
+    let conflict = |detail| Err(ApiError::new(Code::Conflict, detail));
+    match dataset_changes::change(&app.db, app.caller, change).await? {
+        ChangeResult::Changed => get_dataset(app, id).await,
         ChangeResult::NotFound => Err(ApiError::not_found()),
-        ChangeResult::JobsUnderWay => Err(ApiError::new(
-            Code::Conflict,
+        ChangeResult::JobsUnderWay => conflict(
             "jobs of the dataset are queued or running; wait for their end, or cancel them",
-        )),
-        ChangeResult::RowsUnderWay => Err(ApiError::new(
-            Code::Conflict,
-            "rows of the dataset are being sent or deleted; try again afterwards",
-        )),
+        ),
+        ChangeResult::RowsUnderWay => {
+            conflict("rows of the dataset are being sent or deleted; try again afterwards")
+        }
         ChangeResult::TooOld => Err(Problem::at(
             Code::InvalidValue,
             "/retention_days",
@@ -165,29 +161,6 @@ async fn apply_patch(
         )
         .into()),
     }
-}
-
-/// The schema of a changed definition, and the taxonomies that it names.
-async fn resolve(
-    app: &App,
-    caller: Caller,
-    definition: &DatasetDefinition,
-    places: &HashMap<usize, usize>,
-) -> Result<(Schema, HashMap<TaxonomyId, TaxonomyNode>), ApiError> {
-    let ids = referenced_taxonomies(definition);
-    let roots = taxonomies::roots(&app.db, caller.organization, &ids).await?;
-    let limits = app.limits.taxonomy;
-    let trees = trees(&roots, limits)?;
-    let schema = Schema::resolve(definition, limits, |id| trees.get(&id).cloned());
-    let schema = schema.map_err(|mut error| {
-        for fault in &mut error.faults {
-            if let Place::Pointer(pointer) = &mut fault.place {
-                *pointer = in_patch(pointer, places);
-            }
-        }
-        error
-    })?;
-    Ok((schema, roots))
 }
 
 fn check_table(

@@ -5,23 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{
     DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference, json,
 };
 use pais_core::schema::Schema;
-use pais_core::taxonomy::{Tree, TreeLimits};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use pais_core::taxonomy::Tree;
 
 use crate::db::dataset_view::{self, Dataset, DatasetSummary};
-use crate::db::datasets::{self, DatasetCreation, NewDataset, StoredDataset};
-use crate::db::{RowScope, dataset_deletion, taxonomies};
+use crate::db::datasets::{self, DatasetCreation, DatasetState, NewDataset, StoredDataset};
+use crate::db::{RowScope, StoreError, dataset_deletion, taxonomies};
+use crate::ids::OrganizationId;
 use crate::jobs::reclaiming::reclaim_space;
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
 use super::error::ApiError;
 use super::extract::headers::require_json;
@@ -30,7 +27,7 @@ use super::legal_holds::deleted;
 use super::limits::Limits;
 use super::page::{Page, PageQuery};
 use super::response::created;
-use super::state::{App, AppState};
+use super::state::CallerApp;
 use super::text;
 
 /// Maximum retention: a century.
@@ -42,13 +39,6 @@ const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 /// Maximum length of a description, in characters.
 const DESCRIPTION_LENGTH: usize = 10_000;
 
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(get, delete))
-}
-
 /// Declare a dataset.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets", request_body = DatasetDefinition,
     responses((status = 201, description = "Declared", body = Dataset,
@@ -56,9 +46,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 404, description = "`not_found`: no such taxonomy"),
         (status = 409, description = "`name_taken`"),
         (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_name`, `invalid_value`, `limit_exceeded`")))]
-async fn create(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn create(
+    Holder(app): Holder,
     headers: HeaderMap,
     body: WholeBody,
 ) -> Result<Response, ApiError> {
@@ -66,13 +55,13 @@ async fn create(
     body.process(async move |body| {
         let definition: DatasetDefinition = json::parse(&body)?;
         // Even a small definition may name large trees.
-        let app = state.of(caller);
+        let documents = app.documents.clone();
         let create = async move || {
-            let dataset = create_dataset(&app, caller, definition).await?;
+            let dataset = create_dataset(&app, definition).await?;
             let path = format!("/v1/datasets/{}", dataset.id);
             Ok(created(path, dataset).into_response())
         };
-        state.unscoped().documents.load(create).await?
+        documents.load(create).await?
     })
     .await
 }
@@ -80,14 +69,13 @@ async fn create(
 /// List datasets without their columns, oldest first.
 #[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<DatasetSummary>)))]
-async fn list(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn list(
+    Holder(app): Holder,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<DatasetSummary>>, ApiError> {
     let page = query.parse()?;
-    let (db, organization) = (state.db(caller), caller.organization);
-    let rows = dataset_view::list(&db, organization, page.after, page.rows_to_query()).await?;
+    let organization = app.caller.organization;
+    let rows = dataset_view::list(&app.db, organization, page.after, page.rows_to_query()).await?;
     Ok(Json(Page::new(rows, page, |dataset| dataset.id.0)))
 }
 
@@ -95,12 +83,11 @@ async fn list(
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 200, description = "The dataset", body = Dataset)))]
-async fn get(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn get(
+    Holder(app): Holder,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<Dataset>, ApiError> {
-    Ok(Json(get_dataset(&state.of(caller), caller, id).await?))
+    Ok(Json(get_dataset(&app, id).await?))
 }
 
 /// Delete a dataset.
@@ -110,15 +97,13 @@ async fn get(
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 204, description = "Deleted"),
         (status = 409, description = "`legal_hold`: nothing of the dataset is deleted for now")))]
-async fn delete(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn delete(
+    Holder(app): Holder,
     Path(id): Path<DatasetId>,
 ) -> Result<StatusCode, ApiError> {
-    let app = state.of(caller);
     // The key of the dataset is destroyed at once; the reserve is used if the disk is full.
     app.storage.make_room();
-    deleted(dataset_deletion::delete(&app.db, caller, id).await?)?;
+    deleted(dataset_deletion::delete(&app.db, app.caller, id).await?)?;
     app.wake.notify_waiters();
     // Also what is left of other organizations.
     let store = app.db.within(RowScope::Service);
@@ -142,27 +127,23 @@ async fn delete(
 /// A definition that is invalid or exceeds a limit; a taxonomy that does not exist;
 /// `name_taken`; when the database fails.
 async fn create_dataset(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     mut definition: DatasetDefinition,
 ) -> Result<Dataset, ApiError> {
     definition.name = text::name(&definition.name)?;
     check_definition(&definition, &app.limits)?;
-    let ids = referenced_taxonomies(&definition);
-    let roots = taxonomies::roots(&app.db, caller.organization, &ids).await?;
-    let limits = app.limits.taxonomy;
-    let trees = trees(&roots, limits)?;
-    let schema = Schema::resolve(&definition, limits, |id| trees.get(&id).cloned())?;
-
+    let taxonomies = NamedTaxonomies::load(app, &definition).await?;
+    let tree = |id| taxonomies.trees.get(&id).cloned();
+    let schema = Schema::resolve(&definition, app.limits.taxonomy, tree)?;
     let id = DatasetId::new();
     let new = NewDataset {
         id,
         definition,
-        trees: roots,
+        trees: taxonomies.roots,
         wrapped_key: app.keys.new_data_key(id)?,
         warnings: schema.warnings(),
     };
-    match datasets::create(&app.db, &app.keys, caller, new).await? {
+    match datasets::create(&app.db, &app.keys, app.caller, new).await? {
         DatasetCreation::Created(dataset) => Ok(*dataset),
         DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
         DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
@@ -176,12 +157,8 @@ async fn create_dataset(
 ///
 /// # Errors
 /// `not_found`.
-pub(crate) async fn get_dataset(
-    app: &App,
-    caller: Caller,
-    id: DatasetId,
-) -> Result<Dataset, ApiError> {
-    let dataset = dataset_view::find(&app.db, &app.keys, caller.organization, id).await?;
+pub(crate) async fn get_dataset(app: &CallerApp, id: DatasetId) -> Result<Dataset, ApiError> {
+    let dataset = dataset_view::find(&app.db, &app.keys, app.caller.organization, id).await?;
     dataset.ok_or_else(ApiError::not_found)
 }
 
@@ -189,15 +166,36 @@ pub(crate) async fn get_dataset(
 ///
 /// # Errors
 /// `not_found`.
-pub(crate) async fn load(
-    app: &App,
-    caller: Caller,
+pub(super) async fn load(app: &CallerApp, id: DatasetId) -> Result<StoredDataset, ApiError> {
+    find(app, id).await?.ok_or_else(ApiError::not_found)
+}
+
+/// Like [`load`]; `None` where there is no such dataset.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn find(
+    app: &CallerApp,
     id: DatasetId,
-) -> Result<StoredDataset, ApiError> {
-    let db = app.db.clone();
-    let load = async move || datasets::load(&db, caller.organization, id).await;
-    let dataset = app.documents.load(load).await??;
-    dataset.ok_or_else(ApiError::not_found)
+) -> Result<Option<StoredDataset>, ApiError> {
+    let (db, organization) = (app.db.clone(), app.caller.organization);
+    let load = async move || datasets::load(&db, organization, id).await;
+    Ok(app.documents.load(load).await??)
+}
+
+/// A dataset whose rows are there; `None` where it was deleted.
+///
+/// # Errors
+/// When the database fails.
+pub(super) async fn find_live(
+    app: &CallerApp,
+    owner: OrganizationId,
+    id: DatasetId,
+) -> Result<Option<StoredDataset>, StoreError> {
+    Ok(match datasets::find_any(&app.db, owner, id).await? {
+        Some(DatasetState::Live(dataset)) => Some(*dataset),
+        Some(DatasetState::Deleted) | None => None,
+    })
 }
 
 /// Checks everything about a definition except its columns, which [`Schema::resolve`] checks.
@@ -236,25 +234,36 @@ pub(crate) fn check_definition(
 }
 
 /// The taxonomies that a definition refers to by id.
-pub(crate) fn referenced_taxonomies(definition: &DatasetDefinition) -> Vec<TaxonomyId> {
-    let columns = definition.columns.iter();
-    let ids = columns.filter_map(|column| match column.taxonomy {
-        Some(TaxonomyReference::Id(id)) => Some(id),
-        Some(TaxonomyReference::Generated(_) | TaxonomyReference::Inline(_)) | None => None,
-    });
-    ids.collect()
+pub(super) struct NamedTaxonomies {
+    /// As they are stored.
+    pub(super) roots: HashMap<TaxonomyId, TaxonomyNode>,
+    /// With their trees.
+    pub(super) trees: HashMap<TaxonomyId, Arc<Tree>>,
 }
 
-/// Builds the trees of stored taxonomies. The limits may have been lowered since they were stored.
-pub(crate) fn trees(
-    roots: &HashMap<TaxonomyId, TaxonomyNode>,
-    limits: TreeLimits,
-) -> Result<HashMap<TaxonomyId, Arc<Tree>>, Problem> {
-    let tree = |(&id, root)| {
-        let tree = Tree::new(root, limits).map_err(|error| {
-            Problem::new(Code::LimitExceeded, format!("taxonomy {id}: {error}"))
-        })?;
-        Ok((id, Arc::new(tree)))
-    };
-    roots.iter().map(tree).collect()
+impl NamedTaxonomies {
+    /// Loads them. The limits may have been lowered since they were stored.
+    ///
+    /// # Errors
+    /// `limit_exceeded`; when the database fails.
+    pub(super) async fn load(
+        app: &CallerApp,
+        definition: &DatasetDefinition,
+    ) -> Result<Self, ApiError> {
+        let columns = definition.columns.iter();
+        let ids = columns.filter_map(|column| match column.taxonomy {
+            Some(TaxonomyReference::Id(id)) => Some(id),
+            Some(TaxonomyReference::Generated(_) | TaxonomyReference::Inline(_)) | None => None,
+        });
+        let ids: Vec<TaxonomyId> = ids.collect();
+        let roots = taxonomies::roots(&app.db, app.caller.organization, &ids).await?;
+        let tree = |(&id, root)| {
+            let tree = Tree::new(root, app.limits.taxonomy).map_err(|error| {
+                Problem::new(Code::LimitExceeded, format!("taxonomy {id}: {error}"))
+            })?;
+            Ok((id, Arc::new(tree)))
+        };
+        let trees = roots.iter().map(tree).collect::<Result<_, Problem>>()?;
+        Ok(Self { roots, trees })
+    }
 }

@@ -4,36 +4,32 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
-use pais_core::read::{Delimiter, ReadFailure, ReadLimits, TextParameters};
+use pais_io::FileFormat;
+use pais_io::draft::{self, Draft, DraftFailure, DraftOptions};
+use pais_io::read::{Delimiter, ReadFailure, ReadLimits, TextParameters};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::engine::ingest::body::{FrameReader, frames, pump};
 use crate::engine::ingest::reader;
-use crate::engine::table_format::ReceivedFormat;
 use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 use crate::storage::Storage;
 
 use super::error::ApiError;
 use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters};
-use super::state::{App, AppState};
-use super::text;
+use super::state::CallerApp;
+use super::text::name;
 use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// The name of a proposed dataset.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct DraftQuery {
+pub(super) struct DraftQuery {
     /// Name of the proposed dataset; `draft` when omitted.
     #[param(
         min_length = 1,
@@ -41,11 +37,6 @@ struct DraftQuery {
         pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
     )]
     name: Option<String>,
-}
-
-/// The route of drafts.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(propose))
 }
 
 /// Propose a dataset from its rows
@@ -70,48 +61,36 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`, `invalid_name`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
     ),
 )]
-async fn propose(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn propose(
+    Holder(app): Holder,
     Parameters(query): Parameters<DraftQuery>,
     Parameters(text): Parameters<TextQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
-    let asked = DraftParameters {
-        query,
-        text,
-        headers: &headers,
-    };
-    let answer = draft(&state.of(caller), caller, asked, &mut incoming).await;
+    let mut incoming = IncomingBody::new(body, &headers, app.limits.upload_pace);
+    let answer = draft(&app, query, &text, &headers, &mut incoming).await;
     // The rows after those that were read, and those of a refused body.
-    incoming.drain(state.unscoped().limits.upload_bytes).await;
+    incoming.drain(app.limits.upload_bytes).await;
     match answer {
         Ok(draft) => Json(draft).into_response(),
         Err(error) => error.into_response(),
     }
 }
 
-/// What a request says beside its body.
-struct DraftParameters<'r> {
-    query: DraftQuery,
-    text: TextQuery,
-    headers: &'r HeaderMap,
-}
-
 async fn draft(
-    app: &App,
-    caller: Caller,
-    asked: DraftParameters<'_>,
+    app: &CallerApp,
+    query: DraftQuery,
+    text: &TextQuery,
+    headers: &HeaderMap,
     incoming: &mut IncomingBody,
 ) -> Result<Draft, ApiError> {
-    let mut given = asked.text.parse()?;
-    let format = format(asked.headers, &mut given)?;
-    let encoding = ContentEncoding::from_headers(asked.headers)?;
+    let mut given = text.parse()?;
+    let format = format(headers, &mut given)?;
+    let encoding = ContentEncoding::from_headers(headers)?;
     incoming.receive_first().await?;
-    let name = text::name(asked.query.name.as_deref().unwrap_or("draft"))?;
-    let admission = app.uploads.admit(caller.organization, &app.memory, 0);
+    let name = name(query.name.as_deref().unwrap_or("draft"))?;
+    let admission = app.uploads.admit(app.caller.organization, &app.memory, 0);
     let _admission = admission.await?;
     let limits = ReadLimits {
         cell_bytes: app.limits.cell_bytes,
@@ -136,16 +115,16 @@ async fn draft(
 }
 
 fn read(
-    format: ReceivedFormat,
+    format: FileFormat,
     given: TextParameters,
     options: DraftOptions<'_>,
     source: FrameReader,
     storage: &Storage,
 ) -> Result<Draft, WorkError> {
     let draft = match format {
-        ReceivedFormat::Text(_) => draft::csv(source, given, options),
-        ReceivedFormat::Ndjson => draft::ndjson(source, options),
-        ReceivedFormat::Parquet => match reader::copy_to_file(source, &storage.spool) {
+        FileFormat::Text(_) => draft::csv(source, given, options),
+        FileFormat::Ndjson => draft::ndjson(source, options),
+        FileFormat::Parquet => match reader::copy_to_file(source, &storage.spool) {
             Ok(file) => draft::parquet(file, options),
             Err(ReadFailure::Refused(error)) => Err(DraftFailure::Refused(error)),
             Err(ReadFailure::Source(error)) => Err(DraftFailure::Source(error)),
@@ -163,7 +142,7 @@ fn read(
 }
 
 /// The format of the body. The media type of cells between tabulators names the delimiter.
-fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<ReceivedFormat, Problem> {
+fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<FileFormat, Problem> {
     // The marks of numbers need not fit the default delimiter, which is not the file's.
     let without_marks = TextParameters {
         decimal: None,
@@ -171,11 +150,11 @@ fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<ReceivedForm
         ..*text
     };
     match received_format(headers, &without_marks)? {
-        ReceivedFormat::Text(format) => {
+        FileFormat::Text(format) => {
             if format.delimiter() == Delimiter::TAB {
                 text.delimiter = Some(Delimiter::TAB);
             }
-            Ok(ReceivedFormat::Text(format))
+            Ok(FileFormat::Text(format))
         }
         _ => received_format(headers, text),
     }

@@ -22,19 +22,12 @@ pub enum ApiError {
     /// The database or the encryption failed. The client gets no details; the cause is logged.
     #[error(transparent)]
     Store(StoreError),
-    /// A thread that worked on a table panicked. The client gets no details.
-    #[error("a thread that worked on a table panicked")]
-    Panicked,
-    /// The token has used up its requests.
-    #[error("this token has too many requests per second (limits.requests_per_second)")]
+    /// A token has sent too many requests, or an address too many refused tokens.
+    #[error("{reason}; try again in {retry_after} s")]
     TooManyRequests {
+        /// Of what there are too many, with the limit.
+        reason: &'static str,
         /// Seconds until the next request is admitted.
-        retry_after: u64,
-    },
-    /// The address has sent too many refused tokens.
-    #[error("this address has sent too many refused tokens (limits.refused_tokens_per_minute)")]
-    TooManyRefusedTokens {
-        /// Seconds until the next token is checked.
         retry_after: u64,
     },
 }
@@ -71,6 +64,12 @@ impl ApiError {
         )
     }
 
+    /// The error of a request whose work panicked. The client gets no details.
+    pub(crate) fn panicked() -> Self {
+        tracing::error!("a thread that worked for a request panicked");
+        Self::Problem(internal_error())
+    }
+
     /// The error of a request that comes in while the service stops.
     pub(crate) fn stopping() -> Self {
         Self::new(Code::Unavailable, "the service is stopping")
@@ -79,9 +78,10 @@ impl ApiError {
 
 const NOTHING_HERE: &str = "there is nothing here for this token; check the id";
 
-/// `not_found` where a statement found no row.
-pub(crate) fn found(is_found: bool) -> Result<(), ApiError> {
-    is_found.then_some(()).ok_or_else(ApiError::not_found)
+/// `204 No Content`, or `not_found` where a statement found no row.
+pub(crate) fn done(is_found: bool) -> Result<StatusCode, ApiError> {
+    let done = is_found.then_some(StatusCode::NO_CONTENT);
+    done.ok_or_else(ApiError::not_found)
 }
 
 impl<E: Into<Problem>> From<E> for ApiError {
@@ -115,7 +115,7 @@ impl From<WorkError> for ApiError {
             WorkError::Problem(problem) if problem.code == Code::Cancelled => Self::stopping(),
             WorkError::Problem(problem) => Self::Problem(problem),
             WorkError::Store(error) => Self::Store(error),
-            WorkError::Panicked => Self::Panicked,
+            WorkError::Panicked => Self::panicked(),
         }
     }
 }
@@ -123,19 +123,15 @@ impl From<WorkError> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match &self {
-            Self::TooManyRequests { retry_after } | Self::TooManyRefusedTokens { retry_after } => {
-                let detail = format!("{self}; try again in {retry_after} s");
-                let mut response = problem_response(&Problem::new(Code::TooManyRequests, detail));
+            Self::TooManyRequests { retry_after, .. } => {
+                let problem = Problem::new(Code::TooManyRequests, self.to_string());
+                let mut response = problem_response(&problem);
                 let headers = response.headers_mut();
                 headers.insert(header::RETRY_AFTER, HeaderValue::from(*retry_after));
                 response
             }
             Self::Problem(problem) => problem_response(problem),
             Self::Store(error) => problem_response(&store_problem(error)),
-            Self::Panicked => {
-                tracing::error!(error = %self, "a request failed");
-                problem_response(&internal_error())
-            }
         }
     }
 }

@@ -1,36 +1,25 @@
 //! `/v1/releases/{id}/grants`: which recipients may fetch a release.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use time::OffsetDateTime;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::audit::Action;
 use crate::db::grants::{self, Grant, GrantCreation, GrantRefusal, NewGrant};
 use crate::db::policies;
 use crate::ids::{GrantId, ReleaseId};
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
 use super::compositions::compose;
-use super::error::{ApiError, found};
+use super::error::{ApiError, done};
 use super::extract::{Holder, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
 use super::policies::check_release;
 use super::releases::load_release;
 use super::response::created;
-use super::state::{App, AppState};
+use super::state::CallerApp;
 use super::text;
-
-/// The grants' routes.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(delete))
-}
 
 /// Grant a release to a recipient
 ///
@@ -50,18 +39,16 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 422, description = "`invalid_value`; `below_policy`; `limit_exceeded`"),
     ),
 )]
-async fn create(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn create(
+    Holder(app): Holder,
     Path(release): Path<ReleaseId>,
     JsonBody(mut new, _memory): JsonBody<NewGrant>,
 ) -> Result<impl IntoResponse, ApiError> {
     for text in std::iter::once(&mut new.purpose).chain(&mut new.acknowledge_composition_risk) {
         *text = text.trim().to_owned();
     }
-    let app = state.of(caller);
-    let granted = decide_grant(&app, caller, release, &new).await;
-    let recorded = app.recorded(caller, Action::GrantCreated, release.0, granted);
+    let granted = decide_grant(&app, release, &new).await;
+    let recorded = app.recorded(Action::GrantCreated, release.0, granted);
     let grant = recorded.await?;
     let path = format!("/v1/releases/{release}/grants/{}", grant.id);
     Ok(created(path, grant))
@@ -75,15 +62,14 @@ async fn create(
         (status = 200, description = "A page", body = Page<Grant>),
     ),
 )]
-async fn list(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn list(
+    Holder(app): Holder,
     Path(release): Path<ReleaseId>,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Grant>>, ApiError> {
     let page = query.parse()?;
-    let (organization, limit) = (caller.organization, page.rows_to_query());
-    let rows = grants::list(&state.db(caller), organization, release, page.after, limit).await?;
+    let (organization, limit) = (app.caller.organization, page.rows_to_query());
+    let rows = grants::list(&app.db, organization, release, page.after, limit).await?;
     let rows = rows.ok_or_else(ApiError::not_found)?;
     Ok(Json(Page::new(rows, page, |grant| grant.id.0)))
 }
@@ -99,43 +85,40 @@ async fn list(
         (status = 204, description = "Withdrawn"),
     ),
 )]
-async fn delete(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn delete(
+    Holder(app): Holder,
     Path((release, grant)): Path<(ReleaseId, GrantId)>,
 ) -> Result<StatusCode, ApiError> {
-    found(grants::delete(&state.db(caller), caller, release, grant).await?)?;
-    Ok(StatusCode::NO_CONTENT)
+    done(grants::delete(&app.db, app.caller, release, grant).await?)
 }
 
 /// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;
 
-/// How often a grant is decided, where the recipient comes to know other releases meanwhile.
+/// Most attempts at a grant, if the recipient gets access to other releases meanwhile.
 const COMPOSITIONS: usize = 4;
 
 /// Grants a release to a recipient, unless it breaks a privacy model together with what the
 /// recipient knows of the dataset and the request does not acknowledge that.
 async fn decide_grant(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     release: ReleaseId,
     new: &NewGrant,
 ) -> Result<Grant, ApiError> {
     check_grant(new, app.db.now())?;
-    let release = load_release(&app.db, caller, release).await?;
-    let policy = policies::load(&app.db, caller.organization).await?;
+    let release = load_release(app, release).await?;
+    let policy = policies::load(&app.db, app.caller.organization).await?;
     check_release(&app.db, &policy, &release, "").await?;
     // A grant is made only together with those releases that were decided with it. Where the
-    // recipient comes to know others meanwhile, it is decided again.
+    // recipient gets access to others meanwhile, it is decided again.
     let mut composed = Vec::new();
     for _ in 0..COMPOSITIONS {
-        let known = match grants::create(&app.db, caller, release.id, new, &composed).await? {
+        let known = match grants::create(&app.db, app.caller, release.id, new, &composed).await? {
             GrantCreation::Made(grant) => return Ok(grant),
             GrantCreation::Refused(refusal) => return Err(refused(refusal)),
             GrantCreation::Undecided(known) => known,
         };
-        let composition = compose(app, caller, release.clone(), &known).await?;
+        let composition = compose(app, release.clone(), &known).await?;
         if !composition.holds && new.acknowledge_composition_risk.is_none() {
             return Err(composition.problem().into());
         }
@@ -149,30 +132,22 @@ async fn decide_grant(
 }
 
 fn check_grant(grant: &NewGrant, now: OffsetDateTime) -> Result<(), Problem> {
+    let invalid = |pointer, detail| Err(Problem::at(Code::InvalidValue, pointer, detail));
     if grant.purpose.is_empty() {
-        return Err(Problem::at(
-            Code::InvalidValue,
-            "/purpose",
-            "the purpose is empty; say what the recipient needs the data for",
-        ));
+        let detail = "the purpose is empty; say what the recipient needs the data for";
+        return invalid("/purpose", detail);
     }
     text::check_length("/purpose", Some(&grant.purpose), PURPOSE_LENGTH)?;
     let risk = "/acknowledge_composition_risk";
     let reason = grant.acknowledge_composition_risk.as_deref();
     if reason.is_some_and(str::is_empty) {
-        return Err(Problem::at(
-            Code::InvalidValue,
-            risk,
-            "the reason is empty; say why the risk is taken, or leave it out",
-        ));
+        let detail = "the reason is empty; say why the risk is taken, or leave it out";
+        return invalid(risk, detail);
     }
     text::check_length(risk, reason, PURPOSE_LENGTH)?;
     if grant.expires_at.is_some_and(|at| at <= now) {
-        return Err(Problem::at(
-            Code::InvalidValue,
-            "/expires_at",
-            "`expires_at` is in the past; give a later time, or leave it out",
-        ));
+        let detail = "`expires_at` is in the past; give a later time, or leave it out";
+        return invalid("/expires_at", detail);
     }
     Ok(())
 }

@@ -6,8 +6,6 @@ use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::readiness;
 use crate::problem::Code;
@@ -18,13 +16,6 @@ use super::state::AppState;
 /// Time limit of the database query. It is shorter than elsewhere, because the answer must come
 /// before the probe gives up.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// The routes of both probes.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(alive))
-        .routes(routes!(ready))
-}
 
 /// The answer of a probe.
 #[derive(Debug, Serialize, ToSchema)]
@@ -38,7 +29,7 @@ const OK: Json<Health> = Json(Health { status: "ok" });
 /// Whether the process lives.
 #[utoipa::path(get, path = "/healthz", tag = "operation", security(()),
     responses((status = 200, description = "It lives", body = Health)))]
-async fn alive() -> Json<Health> {
+pub(super) async fn alive() -> Json<Health> {
     OK
 }
 
@@ -46,7 +37,7 @@ async fn alive() -> Json<Health> {
 #[utoipa::path(get, path = "/readyz", tag = "operation", security(()),
     responses((status = 200, description = "It can work", body = Health),
         (status = 503, description = "`unavailable`")))]
-async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> {
+pub(super) async fn ready(State(state): State<AppState>) -> Result<Json<Health>, ApiError> {
     let unavailable = |detail| Err(ApiError::new(Code::Unavailable, detail));
     if state.unscoped().shutdown.is_cancelled() {
         return unavailable("the service is stopping");

@@ -11,10 +11,9 @@ use serde::Serialize;
 
 use crate::db::idempotency::{self, IdempotentAnswer, KeyState, Reservation, StoredAnswer};
 use crate::problem::Code;
-use crate::roles::Caller;
 
 use super::error::{ApiError, internal_error, problem_response};
-use super::state::{App, AppState};
+use super::state::{AppState, CallerApp};
 
 /// Maximum length of a key, in bytes.
 const KEY_BYTES: usize = 255;
@@ -22,14 +21,6 @@ const KEY_BYTES: usize = 255;
 /// The `Idempotency-Key` of a request, if it has one.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotencyKey(Option<String>);
-
-impl IdempotencyKey {
-    /// The key with the endpoint it was sent to: a method and a path, such as `POST /v1/jobs`.
-    pub(crate) fn at(self, endpoint: impl Into<String>) -> Option<RequestKey> {
-        let endpoint = endpoint.into();
-        self.0.map(|key| RequestKey { endpoint, key })
-    }
-}
 
 impl FromRequestParts<AppState> for IdempotencyKey {
     type Rejection = ApiError;
@@ -47,15 +38,6 @@ impl FromRequestParts<AppState> for IdempotencyKey {
             )),
         }
     }
-}
-
-/// The idempotency key of a request, with the endpoint that it belongs to.
-#[derive(Clone, Debug)]
-pub(crate) struct RequestKey {
-    /// The endpoint: a method and a path, such as `POST /v1/jobs`.
-    pub endpoint: String,
-    /// The key that the client sent.
-    pub key: String,
 }
 
 /// How to continue with a request.
@@ -101,21 +83,22 @@ pub(crate) async fn abandon(reservation: Option<Reservation>) -> Result<(), ApiE
     }
 }
 
-impl App {
-    /// Reserves the key of a request, if it has one.
+impl CallerApp {
+    /// Reserves the key of a request, if it has one. `endpoint` is the method and the path that it was
+    /// sent to, such as `POST /v1/jobs`.
     ///
     /// # Errors
     /// `idempotency_key_in_use`; when the database fails.
     pub(crate) async fn reserve(
         &self,
-        caller: Caller,
-        key: Option<&RequestKey>,
+        endpoint: &str,
+        key: &IdempotencyKey,
     ) -> Result<KeyedRequest, ApiError> {
-        let Some(RequestKey { endpoint, key }) = key else {
+        let Some(key) = &key.0 else {
             return Ok(KeyedRequest::New(None));
         };
         let (store, keys) = (&self.db, &self.keys);
-        match idempotency::begin(store, keys, caller.organization, endpoint, key).await? {
+        match idempotency::begin(store, keys, self.caller.organization, endpoint, key).await? {
             KeyState::Reserved(reservation) => Ok(KeyedRequest::New(Some(reservation))),
             KeyState::Answered(answer) => Ok(KeyedRequest::Repeated(answer)),
             KeyState::InUse => Err(key_in_use()),

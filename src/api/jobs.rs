@@ -1,69 +1,53 @@
 //! `/v1/jobs`: jobs are created, listed and cancelled.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use pais_anonymize::JobPlan;
-use pais_core::definition::{DatasetId, JobDefinition, Sweep, first_list, json};
-use pais_core::warning::Warning;
-use serde::Serialize;
+use pais_core::definition::{JobDefinition, Sweep, first_list, json};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use time::OffsetDateTime;
-use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::db::audit::Action;
-use crate::db::datasets::{self, StoredDataset};
+use crate::db::datasets::StoredDataset;
 use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
-use crate::db::{JobStatus, policies, submissions};
+use crate::db::{policies, submissions};
 use crate::engine::load_rows;
-use crate::ids::{JobId, ReleaseId};
-use crate::problem::{Code, Problem, ProblemDocument};
-use crate::roles::Caller;
+use crate::engine::table_memory::{self, TableLimits};
+use crate::ids::JobId;
+use crate::problem::{Code, Problem};
 
-use crate::engine::table_memory;
-
+use super::datasets::find;
 use super::error::ApiError;
 use super::extract::body::JobBody;
 use super::extract::headers::require_json;
 use super::extract::{Holder, Parameters, Path};
 use super::idempotency::{
-    IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use, replay,
+    IdempotencyKey, KeyedRequest, abandon, idempotent_answer, key_in_use, replay,
 };
 use super::page::{Page, PageQuery};
-use super::state::{App, AppState};
+use super::state::CallerApp;
 
-/// The routes of jobs.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(show, cancel))
-}
-
-/// Asks for a run
+/// Create a job
 ///
-/// The job works on the submissions that are there now, later ones do not change it.
+/// The job reads the submissions that the dataset has now; later ones do not change it.
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
             min_length = 1, max_length = 255, pattern = "^[!-~]{1,255}$")),
     request_body = JobDefinition,
     responses(
-        (status = 202, description = "Queued", body = JobDocument,
+        (status = 202, description = "Queued", body = StoredJob,
          headers(("Location" = String, description = "The job"))),
         (status = 404, description = "`not_found`: no such dataset or submission"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
         (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
     ),
 )]
-async fn create(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn create(
+    Holder(app): Holder,
     key: IdempotencyKey,
     headers: HeaderMap,
     JobBody(body): JobBody,
@@ -71,171 +55,70 @@ async fn create(
     require_json(&headers)?;
     body.process(async move |body| {
         let request = JobRequest::parse(&body)?;
-        let key = key.at("POST /v1/jobs");
-        let app = state.of(caller);
-        create_job(&app, caller, &request, key.as_ref()).await
+        create_job(&app, &request, &key).await
     })
     .await
 }
 
 fn queued(job: &StoredJob) -> Result<IdempotentAnswer, serde_json::Error> {
-    let document = JobDocument::from(job.clone());
-    idempotent_answer(
-        StatusCode::ACCEPTED,
-        format!("/v1/jobs/{}", job.id),
-        &document,
-    )
+    let path = format!("/v1/jobs/{}", job.id);
+    idempotent_answer(StatusCode::ACCEPTED, path, job)
 }
 
-/// Jobs without their definitions, oldest first
+/// List jobs without their definitions, oldest first.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(PageQuery),
     responses(
-        (status = 200, description = "A page of jobs", body = Page<JobSummaryDocument>),
+        (status = 200, description = "A page of jobs", body = Page<JobSummary>),
     ),
 )]
-async fn list(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn list(
+    Holder(app): Holder,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<Page<JobSummaryDocument>>, ApiError> {
+) -> Result<Json<Page<JobSummary>>, ApiError> {
     let page = query.parse()?;
-    let (organization, limit) = (caller.organization, page.rows_to_query());
-    let rows = jobs::list(&state.db(caller), organization, page.after, limit).await?;
-    let jobs = Page::new(rows, page, |job| job.id.0);
-    Ok(Json(jobs.map(JobSummaryDocument::from)))
+    let (organization, limit) = (app.caller.organization, page.rows_to_query());
+    let rows = jobs::list(&app.db, organization, page.after, limit).await?;
+    Ok(Json(Page::new(rows, page, |job| job.id.0)))
 }
 
-/// One job
+/// Look up a job.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", tag = "jobs",
     params(("id" = JobId, Path, description = "The job")),
     responses(
-        (status = 200, description = "The job in its current state", body = JobDocument),
+        (status = 200, description = "The job in its current state", body = StoredJob),
     ),
 )]
-async fn show(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn show(
+    Holder(app): Holder,
     Path(id): Path<JobId>,
-) -> Result<Json<JobDocument>, ApiError> {
-    let job = load_job(&state.of(caller), caller, id).await?;
-    Ok(Json(job.into()))
+) -> Result<Json<StoredJob>, ApiError> {
+    Ok(Json(load_job(&app, id).await?))
 }
 
-/// Cancels a job
+/// Cancel a job
 ///
 /// A queued job is cancelled at once, a running one within about a second.
 #[utoipa::path(
     delete, path = "/v1/jobs/{id}", tag = "jobs",
     params(("id" = JobId, Path, description = "The job")),
     responses(
-        (status = 202, description = "Cancelled, or about to be", body = JobDocument),
+        (status = 202, description = "Cancelled, or about to be", body = StoredJob),
         (status = 409, description = "`job_ended`"),
     ),
 )]
-async fn cancel(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn cancel(
+    Holder(app): Holder,
     Path(id): Path<JobId>,
-) -> Result<(StatusCode, Json<JobDocument>), ApiError> {
-    let app = state.of(caller);
-    match jobs::cancel(&app.db, &app.keys, caller, id).await? {
-        JobCancellation::Accepted(job) => Ok((StatusCode::ACCEPTED, Json((*job).into()))),
+) -> Result<(StatusCode, Json<StoredJob>), ApiError> {
+    match jobs::cancel(&app.db, &app.keys, app.caller, id).await? {
+        JobCancellation::Accepted(job) => Ok((StatusCode::ACCEPTED, Json(*job))),
         JobCancellation::Ended => Err(ApiError::new(
             Code::JobEnded,
             "the job has ended; there is nothing to cancel",
         )),
         JobCancellation::NotFound => Err(ApiError::not_found()),
-    }
-}
-
-/// A job in its current state, without its definition.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct JobSummaryDocument {
-    /// Its id.
-    pub id: JobId,
-    /// What it runs on.
-    pub dataset_id: DatasetId,
-    /// Its state.
-    pub status: JobStatus,
-    /// Share of the work done, 0 to 1, by the time it takes; never shrinks, 1 when it has succeeded.
-    pub progress: f64,
-    /// What is being done: `reading`, `searching`, `verifying` or `writing`.
-    pub phase: Option<String>,
-    /// Rows that it reads: those of its submissions.
-    pub rows: u64,
-    /// Rows read so far, by this attempt.
-    pub rows_read: u64,
-    /// Specializations performed so far, by this attempt; over all combinations of a sweep. 0 for a
-    /// job without steps.
-    pub steps_done: u64,
-    /// Estimated seconds until its end, from the speed it has shown; null while nothing is known,
-    /// and for a job that does not run.
-    pub remaining_seconds: Option<f64>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<ProblemDocument>)]
-    pub error: Option<Value>,
-    /// What the holder should know about its rows; empty until it has read them.
-    pub warnings: Vec<Warning>,
-    /// The release it made at its end, where it was asked to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub release_id: Option<ReleaseId>,
-    /// Number of attempts.
-    pub attempt: u32,
-    /// When it was asked for.
-    #[serde(with = "time::serde::rfc3339")]
-    pub created_at: OffsetDateTime,
-    /// When a worker first began.
-    #[serde(with = "time::serde::rfc3339::option")]
-    pub started_at: Option<OffsetDateTime>,
-    /// When it ended.
-    #[serde(with = "time::serde::rfc3339::option")]
-    pub ended_at: Option<OffsetDateTime>,
-}
-
-/// A job in its current state.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct JobDocument {
-    /// All but what was asked for.
-    #[serde(flatten)]
-    pub summary: JobSummaryDocument,
-    /// What was asked for, as it was sent; when the dataset is deleted, without the sensitive and
-    /// pre-generalized values that it lists.
-    #[schema(value_type = JobDefinition)]
-    pub definition: Value,
-}
-
-impl From<StoredJob> for JobDocument {
-    fn from(job: StoredJob) -> Self {
-        Self {
-            summary: job.summary.into(),
-            definition: job.definition,
-        }
-    }
-}
-
-impl From<JobSummary> for JobSummaryDocument {
-    fn from(job: JobSummary) -> Self {
-        Self {
-            id: job.id,
-            dataset_id: job.dataset,
-            status: job.status,
-            progress: job.progress,
-            phase: job.phase,
-            rows: job.rows,
-            rows_read: job.counts.rows_read,
-            steps_done: job.counts.steps_done,
-            remaining_seconds: job.remaining_seconds,
-            error: job.error,
-            warnings: job.warnings,
-            release_id: job.release,
-            attempt: job.attempt,
-            created_at: job.created_at,
-            started_at: job.started_at,
-            ended_at: job.ended_at,
-        }
     }
 }
 
@@ -272,19 +155,18 @@ impl JobRequest {
 /// `storage_full`; a job that does not fit its dataset; an idempotency key that is in use or was used with
 /// another body.
 async fn create_job(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     request: &JobRequest,
-    key: Option<&RequestKey>,
+    key: &IdempotencyKey,
 ) -> Result<IdempotentAnswer, ApiError> {
     app.storage.check()?;
-    let reservation = match app.reserve(caller, key).await? {
+    let reservation = match app.reserve("POST /v1/jobs", key).await? {
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => return replay(stored, &request.sha256),
     };
-    let checked = check_job(app, caller, request).await;
+    let checked = check_job(app, request).await;
     let subject = request.definition.dataset_id.map_or(Uuid::nil(), |id| id.0);
-    let recorded = app.recorded(caller, Action::JobCreated, subject, checked);
+    let recorded = app.recorded(Action::JobCreated, subject, checked);
     let dataset = match recorded.await {
         Ok(dataset) => dataset,
         Err(error) => {
@@ -292,15 +174,11 @@ async fn create_job(
             return Err(error);
         }
     };
-    insert_job(app, caller, dataset, request, reservation).await
+    insert_job(app, dataset, request, reservation).await
 }
 
 /// Checks everything about a job that can be checked without its rows. Returns its dataset.
-async fn check_job(
-    app: &App,
-    caller: Caller,
-    request: &JobRequest,
-) -> Result<StoredDataset, ApiError> {
+async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDataset, ApiError> {
     let job = &request.definition;
     let id = job.dataset_id.ok_or_else(|| {
         Problem::at(
@@ -309,26 +187,22 @@ async fn check_job(
             "`dataset_id` is missing; give the id of the dataset to anonymize",
         )
     })?;
-    let store = app.db.clone();
-    let load = async move || datasets::load(&store, caller.organization, id).await;
-    let dataset = app.documents.load(load).await??;
-    let dataset = dataset.ok_or_else(no_dataset)?;
+    let dataset = find(app, id).await?.ok_or_else(no_dataset)?;
     let plans = table_memory::plans(&dataset.schema, job, &request.sweep)?;
     if request.sweep.is_sweep {
         check_sweep(&plans, job)?;
     }
-    let policy = policies::load(&app.db, caller.organization).await?;
+    let policy = policies::load(&app.db, app.caller.organization).await?;
     policy.check_job(job, &dataset.schema)?;
     let submissions = job.submissions.as_deref();
     let size = submissions::size(&app.db, id, submissions).await?;
-    let limits = &app.limits;
-    limits.table_bytes(&app.memory, &dataset.schema, &plans, size)?;
+    let limits = TableLimits::new(app.limits.job_bytes, &app.memory);
+    limits.needed(&dataset.schema, &plans, size)?;
     Ok(dataset)
 }
 
 async fn insert_job(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     dataset: StoredDataset,
     request: &JobRequest,
     reservation: Option<Reservation>,
@@ -342,7 +216,7 @@ async fn insert_job(
         submissions: request.definition.submissions.as_deref(),
         quotas: app.limits.quotas,
     };
-    match jobs::create(&app.db, &app.keys, caller, &new, reservation, queued).await? {
+    match jobs::create(&app.db, &app.keys, app.caller, &new, reservation, queued).await? {
         JobCreation::Queued(answer) => {
             app.wake.notify_one();
             Ok(answer)
@@ -372,8 +246,8 @@ async fn insert_job(
 ///
 /// # Errors
 /// `not_found`.
-pub(super) async fn load_job(app: &App, caller: Caller, id: JobId) -> Result<StoredJob, ApiError> {
-    let job = jobs::load(&app.db, &app.keys, caller.organization, id).await?;
+pub(super) async fn load_job(app: &CallerApp, id: JobId) -> Result<StoredJob, ApiError> {
+    let job = jobs::load(&app.db, &app.keys, app.caller.organization, id).await?;
     job.ok_or_else(ApiError::not_found)
 }
 

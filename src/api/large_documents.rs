@@ -119,7 +119,7 @@ impl LargeDocuments {
     /// that may block, and the memory of its parsed form is reserved first.
     ///
     /// # Errors
-    /// [`MemoryError`]; [`ApiError::Panicked`].
+    /// [`MemoryError`]; `internal` if the work panics.
     pub(crate) async fn process<R, F>(
         &self,
         size: DocumentSize,
@@ -147,7 +147,7 @@ impl LargeDocuments {
     /// Reads a stored document that may be large, on a thread that may block.
     ///
     /// # Errors
-    /// [`ApiError::Panicked`].
+    /// `internal` if the work panics.
     pub(crate) async fn load<R, F>(
         &self,
         work: impl FnOnce() -> F + Send + 'static,
@@ -188,7 +188,7 @@ where
     let work = move || span.in_scope(|| runtime.block_on(work()));
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => Ok(result),
-        Err(error) if error.is_panic() => Err(ApiError::Panicked),
+        Err(error) if error.is_panic() => Err(ApiError::panicked()),
         Err(_) => Err(ApiError::stopping()),
     }
 }

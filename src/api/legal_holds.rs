@@ -1,34 +1,25 @@
 //! `/v1/datasets/{id}/legal-hold`: nothing of a dataset is deleted.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use pais_core::definition::DatasetId;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::legal_holds::{self, Deletion, LegalHold};
 use crate::problem::Code;
 
-use super::error::{ApiError, found};
+use super::error::{ApiError, done};
 use super::extract::{Holder, JsonBody, Path};
-use super::state::AppState;
 use super::text;
 
-/// A legal hold that is asked for.
+/// A legal hold to be placed.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LegalHoldDefinition {
     /// Why the rows must be kept.
     #[schema(min_length = 1, max_length = 2000)]
     pub reason: String,
-}
-
-/// The routes of legal holds.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(place, lift))
 }
 
 /// Place a legal hold on a dataset
@@ -44,14 +35,13 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 422, description = "`invalid_value`"),
     ),
 )]
-async fn place(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn place(
+    Holder(app): Holder,
     Path(dataset): Path<DatasetId>,
     JsonBody(definition, _memory): JsonBody<LegalHoldDefinition>,
 ) -> Result<Json<LegalHold>, ApiError> {
     let reason = text::reason(&definition.reason, "the rows must be kept")?;
-    let placed = legal_holds::place(&state.db(caller), caller, dataset, reason).await?;
+    let placed = legal_holds::place(&app.db, app.caller, dataset, reason).await?;
     Ok(Json(placed.ok_or_else(ApiError::not_found)?))
 }
 
@@ -63,13 +53,11 @@ async fn place(
     params(("id" = DatasetId, Path, description = "The dataset")),
     responses((status = 204, description = "It has no hold any more")),
 )]
-async fn lift(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn lift(
+    Holder(app): Holder,
     Path(dataset): Path<DatasetId>,
 ) -> Result<StatusCode, ApiError> {
-    found(legal_holds::lift(&state.db(caller), caller, dataset).await?)?;
-    Ok(StatusCode::NO_CONTENT)
+    done(legal_holds::lift(&app.db, app.caller, dataset).await?)
 }
 
 /// The answer to a request for a deletion.

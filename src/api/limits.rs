@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use pais_anonymize::JobPlan;
-use pais_core::schema::Schema;
 use pais_core::taxonomy::TreeLimits;
 use time::OffsetDateTime;
 
 use super::events::streams::StreamLimits;
+use super::upload::UploadPace;
 use crate::db::quotas::Quotas;
-use crate::db::submissions::SubmissionsSize;
-use crate::engine::table_memory::TableLimits;
-use crate::memory::MemoryBudget;
 use crate::problem::{Code, Problem};
 
 /// Limits on what a client sends, from the sections `limits` and `memory` of the configuration.
@@ -41,27 +37,12 @@ pub struct Limits {
     pub uploads_per_organization: usize,
     /// Longest wait of an upload.
     pub upload_wait: Duration,
+    /// How slowly a client may send an upload.
+    pub upload_pace: UploadPace,
     /// Shares of each organization.
     pub quotas: Quotas,
     /// Event streams that may be open.
     pub streams: StreamLimits,
-}
-
-impl Limits {
-    /// The bytes that a table of these submissions needs. `plans` are the combinations of one job; if
-    /// there are none, the table is only read.
-    ///
-    /// # Errors
-    /// `limit_exceeded` if it never fits, with the memory needed and the limit.
-    pub(crate) fn table_bytes(
-        &self,
-        memory: &MemoryBudget,
-        schema: &Schema,
-        plans: &[JobPlan],
-        size: SubmissionsSize,
-    ) -> Result<u64, Problem> {
-        TableLimits::new(self.job_bytes, memory).needed(schema, plans, size)
-    }
 }
 
 /// The longest lifetime of a token, `security.token_max_days`.

@@ -6,10 +6,6 @@ use std::sync::OnceLock;
 use axum::http::header;
 use axum::response::IntoResponse;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
-
-use super::state::AppState;
 
 /// Upper bounds of the buckets, in seconds. Uploads and rendering take long; all other requests are
 /// short.
@@ -52,16 +48,11 @@ pub(super) fn install() -> &'static PrometheusHandle {
     })
 }
 
-/// The route of the metrics.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(render))
-}
-
 /// Metrics in Prometheus's text format.
 #[utoipa::path(get, path = "/metrics", tag = "operation", security(()),
     responses((status = 200, description = "Metrics", body = String,
         content_type = "text/plain; version=0.0.4")))]
-async fn render() -> impl IntoResponse {
+pub(super) async fn render() -> impl IntoResponse {
     let handle = install();
     handle.run_upkeep();
     (

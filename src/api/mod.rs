@@ -1,5 +1,5 @@
 //! The HTTP API. A resource is one file: its routes, its rules and its documents. Handlers call
-//! [`crate::db`] with the rows that their caller may come to.
+//! [`crate::db`] with the rows that their caller may access.
 //!
 //! - `state`: what handlers share, and the database for a caller.
 //! - `extract`: what handlers take from a request: the caller, the path, the query, the body.
@@ -16,6 +16,7 @@ pub mod connections;
 pub mod console;
 pub mod dataset_changes;
 pub mod datasets;
+mod downloads;
 pub mod drafts;
 pub mod error;
 pub mod events;

@@ -1,12 +1,9 @@
 //! `/v1/organizations`.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::db::Store;
@@ -18,18 +15,10 @@ use super::error::ApiError;
 use super::extract::{Admin, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
 use super::response::created;
-use super::state::AppState;
 use super::text;
 
 /// Maximum length of a display name, in characters.
 const DISPLAY_NAME_LENGTH: usize = 200;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(get, change))
-}
 
 /// A new organization.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -54,16 +43,14 @@ pub(crate) struct NewOrganization {
     responses((status = 201, description = "Made", body = Organization,
         headers(("Location" = String, description = "Its path"))),
         (status = 409, description = "`name_taken`"), (status = 422, description = "`invalid_name`")))]
-async fn create(
-    State(state): State<AppState>,
-    Admin(caller): Admin,
+pub(super) async fn create(
+    Admin(app): Admin,
     JsonBody(new, _memory): JsonBody<NewOrganization>,
 ) -> Result<impl IntoResponse, ApiError> {
     let display_name = new.display_name.as_deref();
     check_name(&new.name)?;
     text::check_length("/display_name", display_name, DISPLAY_NAME_LENGTH)?;
-    let db = state.db(caller);
-    let made = organizations::create(&db, Some(caller), &new.name, display_name).await?;
+    let made = organizations::create(&app.db, Some(app.caller), &new.name, display_name).await?;
     let organization = made.ok_or_else(|| text::name_taken("an organization"))?;
     let path = format!("/v1/organizations/{}", organization.id);
     Ok(created(path, organization))
@@ -72,13 +59,12 @@ async fn create(
 /// List organizations, oldest first.
 #[utoipa::path(get, path = "/v1/organizations", tag = "administration", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<Organization>)))]
-async fn list(
-    State(state): State<AppState>,
-    Admin(caller): Admin,
+pub(super) async fn list(
+    Admin(app): Admin,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Organization>>, ApiError> {
     let page = query.parse()?;
-    let rows = organizations::list(&state.db(caller), page.after, page.rows_to_query()).await?;
+    let rows = organizations::list(&app.db, page.after, page.rows_to_query()).await?;
     Ok(Json(Page::new(rows, page, |organization| {
         organization.id.0
     })))
@@ -88,12 +74,11 @@ async fn list(
 #[utoipa::path(get, path = "/v1/organizations/{id}", tag = "administration",
     params(("id" = OrganizationId, Path, description = "Its id")),
     responses((status = 200, description = "The organization", body = Organization)))]
-async fn get(
-    State(state): State<AppState>,
-    Admin(caller): Admin,
+pub(super) async fn get(
+    Admin(app): Admin,
     Path(id): Path<OrganizationId>,
 ) -> Result<Json<Organization>, ApiError> {
-    Ok(Json(find(&state.db(caller), id).await?))
+    Ok(Json(find(&app.db, id).await?))
 }
 
 /// What changes of an organization.
@@ -113,21 +98,19 @@ pub(crate) struct OrganizationChange {
     request_body = OrganizationChange,
     responses((status = 200, description = "The organization from now on", body = Organization),
         (status = 409, description = "`conflict`: the administrator's own organization")))]
-async fn change(
-    State(state): State<AppState>,
-    Admin(caller): Admin,
+pub(super) async fn change(
+    Admin(app): Admin,
     Path(id): Path<OrganizationId>,
     JsonBody(change, _memory): JsonBody<OrganizationChange>,
 ) -> Result<Json<Organization>, ApiError> {
-    if id == caller.organization && change.disabled {
+    if id == app.caller.organization && change.disabled {
         let detail = "this is your own organization: nobody could enable it again";
         return Err(ApiError::new(Code::Conflict, detail));
     }
-    let db = state.db(caller);
-    if !organizations::set_disabled(&db, caller, id, change.disabled).await? {
+    if !organizations::set_disabled(&app.db, app.caller, id, change.disabled).await? {
         return Err(ApiError::not_found());
     }
-    Ok(Json(find(&db, id).await?))
+    Ok(Json(find(&app.db, id).await?))
 }
 
 async fn find(db: &Store, id: OrganizationId) -> Result<Organization, ApiError> {
@@ -142,19 +125,12 @@ async fn find(db: &Store, id: OrganizationId) -> Result<Organization, ApiError> 
 /// `invalid_name`.
 pub fn check_name(name: &str) -> Result<(), Problem> {
     let slug = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if !(1..=63).contains(&name.len()) || !name.bytes().all(slug) {
-        return Err(Problem::at(
-            Code::InvalidName,
-            "/name",
-            "an organization's name has 1 to 63 lower-case letters, digits and hyphens",
-        ));
-    }
-    if name.parse::<Uuid>().is_ok() {
-        return Err(Problem::at(
-            Code::InvalidName,
-            "/name",
-            "an organization's name cannot have the form of an id",
-        ));
-    }
-    Ok(())
+    let detail = if !(1..=63).contains(&name.len()) || !name.bytes().all(slug) {
+        "an organization's name has 1 to 63 lower-case letters, digits and hyphens"
+    } else if name.parse::<Uuid>().is_ok() {
+        "an organization's name cannot have the form of an id"
+    } else {
+        return Ok(());
+    };
+    Err(Problem::at(Code::InvalidName, "/name", detail))
 }

@@ -1,51 +1,40 @@
 //! `/v1/releases/{id}/package` and the public key of packages.
 
 use axum::Json;
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use headers::{ETag, HeaderMapExt};
+use axum::http::request::Parts;
+use axum::response::Response;
 use pais_anonymize::Observer;
 use pais_core::cancellation::Cancellation;
-use pais_package::{PackageError, PackageWriter, PackagedFile};
+use pais_io::FileFormat;
+use pais_package::{PackageError, PackageWriter, SigningKey};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{self, BufWriter, Cursor, Write};
+use std::io::{self, BufWriter, Cursor};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::NamedTempFile;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
 use crate::engine::data_package::{PackagedTable, descriptor};
-use crate::engine::rendered_tables::unwritable;
-use crate::engine::table_format::{Rendering, TableFormat};
+use crate::engine::rendered_tables::{Rendering, unwritable};
 use crate::engine::table_work::TableKind;
 use crate::engine::{WorkError, on_thread};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 use crate::storage::spool::UNFINISHED;
 
-use super::error::{ApiError, internal_error};
+use super::downloads::Download;
+use super::error::ApiError;
 use super::extract::{HolderOrRecipient, Path};
 use super::releases::load_release;
 use super::reports::get_packed_page;
-use super::response::permitted_body::while_permitted;
-use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
-use super::state::{App, AppState};
-use super::tables::{get_table, may_still_read};
-use crate::db::releases;
-use pais_package::SigningKey;
-
-/// The media type of a package.
-const ZIP: &str = "application/zip";
+use super::state::{App, AppState, CallerApp};
+use super::tables::get_table;
 
 /// The public key that verifies the signatures of packages, as a JSON Web Key (RFC 8037).
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -63,20 +52,10 @@ pub(crate) struct SigningKeyDocument {
     usage: &'static str,
 }
 
-/// The routes of packages.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(package))
-}
-
-/// The route of the public key, which needs no token.
-pub(super) fn key_routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(pais_signing_key))
-}
-
 /// The public key of the signatures of packages.
 #[utoipa::path(get, path = "/.well-known/pais-signing-key.json", tag = "operation", security(()),
     responses((status = 200, description = "The key", body = SigningKeyDocument)))]
-async fn pais_signing_key(
+pub(super) async fn pais_signing_key(
     State(state): State<AppState>,
 ) -> Result<Json<SigningKeyDocument>, ApiError> {
     let key = signing_key(state.unscoped())?.public().document();
@@ -100,89 +79,38 @@ async fn pais_signing_key(
     responses(
         (status = 200, description = "The package", content((Vec<u8> = "application/zip")),
          headers(("ETag" = String, description = "Changes with the report, the purpose of the grant and the version of the service"))),
-        (status = 206, description = "The part asked for by `Range`", content((Vec<u8> = "application/zip"))),
+        (status = 206, description = "The part that `Range` requests", content((Vec<u8> = "application/zip"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
         (status = 422, description = "`limit_exceeded`: the package has more than 4 GiB, or a table needs more memory than there is"),
     ),
 )]
-async fn package(
-    State(state): State<AppState>,
-    HolderOrRecipient(caller): HolderOrRecipient,
+pub(super) async fn package(
+    HolderOrRecipient(app): HolderOrRecipient,
     Path(id): Path<ReleaseId>,
-    method: Method,
-    headers: HeaderMap,
+    request: Parts,
 ) -> Result<Response, ApiError> {
-    let app = state.of(caller);
-    let (owner, page) = get_packed_page(&app, caller, id).await?;
+    let (owner, page) = get_packed_page(&app, id).await?;
     let documents = PackageDocuments {
-        release: load_release(&app.db, caller, id).await?,
+        release: load_release(&app, id).await?,
         report_page: page.render().into_bytes(),
         report: page.report,
     };
-    let etag: ETag = format!("\"{}\"", documents.digest())
-        .parse()
-        .map_err(|_| internal_error())?;
-    let name = documents.release.name.as_deref();
-    let disposition = disposition(name, id);
-    if is_cached(&headers, &etag) {
-        let mut response = StatusCode::NOT_MODIFIED.into_response();
-        describe(response.headers_mut(), etag, &disposition);
-        return Ok(response);
-    }
-    let is_get = method == Method::GET;
-    let range = requested_range(&headers, &etag).filter(|_| is_get);
-    // The file may be removed before it is opened; then it is written again.
-    for _ in 0..3 {
-        let path = render_package(&app, caller, &documents).await?;
-        let Some(mut response) = serve_file(path, &method, range.clone()).await? else {
-            continue;
-        };
-        if !response.status().is_success() {
-            return Ok(response);
-        }
-        describe(response.headers_mut(), etag, &disposition);
-        if is_get {
-            releases::record_fetch(&app.db, caller, owner, id, "package").await?;
-        }
-        let tables = documents.release.tables.as_array();
-        let first = tables.and_then(|tables| tables.first()?["name"].as_str());
-        let (app, table) = (app.clone(), first.unwrap_or_default().to_owned());
-        return Ok(response.map(|body: Body| {
-            while_permitted(body, move || {
-                let (app, table) = (app.clone(), table.clone());
-                async move { may_still_read(&app, caller, id, &table).await }
-            })
-        }));
-    }
-    Err(unservable())
-}
-
-/// Sets the headers that describe a package.
-fn describe(headers: &mut HeaderMap, etag: ETag, disposition: &str) {
-    headers.remove(header::LAST_MODIFIED);
-    headers.typed_insert(etag);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(ZIP));
-    headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    headers.insert(
-        header::CACHE_CONTROL,
-        HeaderValue::from_static("private, no-cache"),
-    );
-    if let Ok(disposition) = HeaderValue::try_from(disposition) {
-        headers.insert(header::CONTENT_DISPOSITION, disposition);
-    }
-}
-
-/// A file name that is valid in every file system and in a header.
-fn disposition(name: Option<&str>, id: ReleaseId) -> String {
-    let id = id.to_string();
-    let safe = |char: char| match char {
-        'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => char,
-        _ => '_',
+    let name = documents.release.name.clone();
+    let download = Download {
+        release: id,
+        owner,
+        part: "package".to_owned(),
+        table: documents.tables().next().unwrap_or_default().to_owned(),
+        tag: documents.digest(),
+        content_type: "application/zip",
+        stem: name.unwrap_or_else(|| id.to_string()),
+        ending: "zip",
+        is_negotiated: false,
     };
-    let stem: String = name.unwrap_or(&id).chars().take(100).map(safe).collect();
-    format!("attachment; filename=\"{stem}.zip\"")
+    let write = || render_package(&app, &documents);
+    download.answer(&app, &request, write).await
 }
 
 /// Memory of the packaging of a table beside its rendering, in bytes: blocks of files.
@@ -224,10 +152,11 @@ impl PackageDocuments {
     }
 }
 
-/// A package that is being written.
-struct Unfinished {
-    writer: PackageWriter<CancellableFile>,
-    tables: Vec<PackagedTable>,
+/// A table whose files are to be packaged.
+struct RenderedTable {
+    table: Arc<StoredTable>,
+    csv: File,
+    parquet: File,
 }
 
 /// The path of the file with the package of a release. Writes the file if it does not exist. The
@@ -236,8 +165,7 @@ struct Unfinished {
 /// # Errors
 /// `busy`; `limit_exceeded` for more than 4 GiB; when the database or the disk fails.
 async fn render_package(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     documents: &PackageDocuments,
 ) -> Result<PathBuf, ApiError> {
     let directory = app.storage.spool.directory().to_owned();
@@ -246,84 +174,93 @@ async fn render_package(
         return Ok(path);
     }
     let key = signing_key(app)?;
-    let cancellation = Cancellation::new();
-    let _stop = StopOnDrop(cancellation.clone());
-    let mut package = on_thread(move || {
-        let file = CancellableFile::new(&directory, cancellation)?;
-        Ok(Unfinished {
-            writer: PackageWriter::new(file),
-            tables: Vec::new(),
-        })
-    })
-    .await?;
-    for (position, name) in documents.tables().enumerate() {
-        let table = get_table(app, caller, documents.release.id, name).await?;
-        package = package_table(app, package, position, table).await?;
+    let mut tables = Vec::new();
+    for name in documents.tables() {
+        let table = Arc::new(get_table(app, documents.release.id, name).await?);
+        tables.push(RenderedTable {
+            csv: open_rendered(app, &table, FileFormat::CSV).await?,
+            parquet: open_rendered(app, &table, FileFormat::Parquet).await?,
+            table,
+        });
     }
-    let (documents, target) = (documents.clone(), path.clone());
+    let owner = documents.release.organization;
+    let guard = app
+        .tables
+        .begin(TableKind::Released, owner, PACKAGING_BYTES);
+    let guard = guard.await?;
+    let (work, documents, target) = (guard.share(), documents.clone(), path.clone());
     let storage = app.storage.clone();
-    let finishing = on_thread(move || {
-        let file = finish(package, &documents, &key)?;
-        let file = file.into_inner()?;
+    let writing = on_thread(move || {
+        let unwritable = |error: io::Error| unwritable(&error);
+        std::fs::create_dir_all(&directory).map_err(unwritable)?;
+        let mut file = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(&directory)
+            .map_err(unwritable)?;
+        write_package(&mut file, tables, &documents, &key, work.cancellation())?;
         file.persist(&target)
-            .map_err(|error| unwritable(&error.error))?;
-        let removed = storage.spool.remove_oldest(&target);
-        removed.map_err(|error| unwritable(&error))
+            .map_err(|error| unwritable(error.error))?;
+        storage.spool.remove_oldest(&target).map_err(unwritable)
     });
-    finishing.await?;
+    writing.await?;
+    drop(guard);
     Ok(path)
 }
 
-/// Adds a table in both formats.
-async fn package_table(
-    app: &App,
-    mut package: Unfinished,
-    position: usize,
-    table: StoredTable,
-) -> Result<Unfinished, ApiError> {
-    let table = Arc::new(table);
-    let stem = file_stem(&table.name, position);
-    let mut files = Vec::with_capacity(2);
-    for format in [TableFormat::Csv, TableFormat::Parquet] {
-        let rendered = open_rendered(app, &table, format).await?;
-        let guard = app
-            .tables
-            .begin(TableKind::Released, table.organization, PACKAGING_BYTES);
-        let guard = guard.await?;
-        let (work, name) = (guard.share(), format!("{stem}.{}", format.as_str()));
-        let adding = on_thread(move || {
-            let mut rendered = Cancellable {
-                file: rendered,
-                cancellation: work.cancellation().clone(),
-            };
-            let file = package.writer.add(&name, &mut rendered);
-            let file = file.map_err(unwritten)?;
-            Ok((package, file))
-        });
-        let file: PackagedFile;
-        (package, file) = adding.await?;
-        drop(guard);
-        files.push(file);
-    }
-    if let [csv, parquet] = &files[..] {
+/// Writes the tables in both formats, the documents and the manifest.
+fn write_package(
+    file: &mut NamedTempFile,
+    tables: Vec<RenderedTable>,
+    documents: &PackageDocuments,
+    key: &SigningKey,
+    cancellation: &Cancellation,
+) -> Result<(), WorkError> {
+    let mut writer = PackageWriter::new(BufWriter::new(file));
+    let mut packaged = Vec::with_capacity(tables.len());
+    for (position, rendered) in tables.into_iter().enumerate() {
+        let RenderedTable {
+            table,
+            csv,
+            parquet,
+        } = rendered;
+        let stem = file_stem(&table.name, position);
+        let mut add = |file, format: FileFormat| {
+            let mut content = Cancellable { file, cancellation };
+            let added = writer.add(&format!("{stem}.{}", format.as_str()), &mut content);
+            added.map_err(unwritten)
+        };
+        let csv = add(csv, FileFormat::CSV)?;
+        let parquet = add(parquet, FileFormat::Parquet)?;
         if csv.sha256 != table.sha256 {
             let what = "a released table";
             return Err(StoreError::Damaged { what }.into());
         }
-        package.tables.push(PackagedTable {
-            table: StoredTable::clone(&table),
-            csv: csv.clone(),
-            parquet: parquet.clone(),
+        packaged.push(PackagedTable {
+            table: Arc::unwrap_or_clone(table),
+            csv,
+            parquet,
         });
     }
-    Ok(package)
+    let json = |value: &Value| serde_json::to_vec_pretty(value).map_err(StoreError::from);
+    let package = json(&descriptor(&documents.release, &packaged))?;
+    for (name, content) in [
+        ("datapackage.json", package),
+        ("report.json", json(&documents.report)?),
+        ("report.html", documents.report_page.clone()),
+    ] {
+        let added = writer.add(name, &mut Cursor::new(content));
+        added.map_err(unwritten)?;
+    }
+    let id = documents.release.id.to_string();
+    writer.finish(&id, key).map_err(unwritten)?;
+    Ok(())
 }
 
 /// A rendered table. It is rendered again if it was removed before it was opened.
 async fn open_rendered(
-    app: &App,
+    app: &CallerApp,
     table: &Arc<StoredTable>,
-    format: TableFormat,
+    format: FileFormat,
 ) -> Result<File, ApiError> {
     let rendering = Rendering::exact(format);
     for _ in 0..3 {
@@ -336,39 +273,11 @@ async fn open_rendered(
     Err(ApiError::new(Code::Unavailable, detail))
 }
 
-/// Adds the documents and the manifest.
-fn finish(
-    package: Unfinished,
-    documents: &PackageDocuments,
-    key: &SigningKey,
-) -> Result<CancellableFile, WorkError> {
-    let Unfinished { mut writer, tables } = package;
-    let json = |value: &Value| serde_json::to_vec_pretty(value).map_err(StoreError::from);
-    for (name, content) in [
-        (
-            "datapackage.json",
-            json(&descriptor(&documents.release, &tables))?,
-        ),
-        ("report.json", json(&documents.report)?),
-        ("report.html", documents.report_page.clone()),
-    ] {
-        writer
-            .add(name, &mut Cursor::new(content))
-            .map_err(unwritten)?;
-    }
-    let id = documents.release.id.to_string();
-    writer.finish(&id, key).map_err(unwritten)
-}
-
 /// The name of the files of a table without their ending. A name that is not one in every file system
 /// gets the table's number.
 fn file_stem(table: &str, position: usize) -> String {
-    let is_safe = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
-    let stem: String = table
-        .chars()
-        .take(100)
-        .filter(|&char| is_safe(char))
-        .collect();
+    let is_safe = |char: &char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
+    let stem: String = table.chars().take(100).filter(is_safe).collect();
     if stem == table {
         stem
     } else {
@@ -376,22 +285,13 @@ fn file_stem(table: &str, position: usize) -> String {
     }
 }
 
-/// Stops the writing when the request ends.
-struct StopOnDrop(Cancellation);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 /// A file that can be read until the work is stopped.
-struct Cancellable {
+struct Cancellable<'c> {
     file: File,
-    cancellation: Cancellation,
+    cancellation: &'c Cancellation,
 }
 
-impl io::Read for Cancellable {
+impl io::Read for Cancellable<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.cancellation.is_cancelled() {
             return Err(io::Error::other("stopped"));
@@ -400,49 +300,9 @@ impl io::Read for Cancellable {
     }
 }
 
-impl io::Seek for Cancellable {
+impl io::Seek for Cancellable<'_> {
     fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
         self.file.seek(to)
-    }
-}
-
-/// A temporary file that can be written until the request ends.
-struct CancellableFile {
-    file: BufWriter<NamedTempFile>,
-    cancellation: Cancellation,
-}
-
-impl CancellableFile {
-    fn new(directory: &std::path::Path, cancellation: Cancellation) -> Result<Self, WorkError> {
-        let unwritable = |error: io::Error| unwritable(&error);
-        std::fs::create_dir_all(directory).map_err(unwritable)?;
-        let file = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempfile_in(directory)
-            .map_err(unwritable)?;
-        Ok(Self {
-            file: BufWriter::new(file),
-            cancellation,
-        })
-    }
-
-    fn into_inner(self) -> Result<NamedTempFile, WorkError> {
-        let file = self.file.into_inner();
-        file.map_err(|error| unwritable(error.error()))
-    }
-}
-
-impl Write for CancellableFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.cancellation.is_cancelled() {
-            Err(io::Error::other("stopped"))
-        } else {
-            self.file.write(bytes)
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }
 

@@ -1,12 +1,9 @@
 //! `/v1/policy`, and `/v1/releases/{id}/approval`.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use pais_core::definition::PrivacyDefinition;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::policies::{self, Approval, ApprovalCreation};
 use crate::db::releases::{self, StoredRelease, Viewer};
@@ -17,25 +14,14 @@ use crate::problem::Code;
 
 use super::error::ApiError;
 use super::extract::{Holder, JsonBody, Path};
-use super::state::AppState;
-
-/// The routes of the policy and of approvals.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(show, replace))
-        .routes(routes!(approve))
-}
 
 /// Look up the policy of the holder's organization
 ///
 /// What is absent is not restricted.
 #[utoipa::path(get, path = "/v1/policy", tag = "policy",
     responses((status = 200, description = "The policy", body = Policy)))]
-async fn show(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
-) -> Result<Json<Policy>, ApiError> {
-    let policy = policies::load(&state.db(caller), caller.organization).await?;
+pub(super) async fn show(Holder(app): Holder) -> Result<Json<Policy>, ApiError> {
+    let policy = policies::load(&app.db, app.caller.organization).await?;
     Ok(Json(policy))
 }
 
@@ -49,13 +35,12 @@ async fn show(
         (status = 200, description = "The policy from now on", body = Policy),
         (status = 422, description = "`invalid_value`"),
     ))]
-async fn replace(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn replace(
+    Holder(app): Holder,
     JsonBody(policy, _memory): JsonBody<Policy>,
 ) -> Result<Json<Policy>, ApiError> {
     policy.check()?;
-    policies::replace(&state.db(caller), caller, &policy).await?;
+    policies::replace(&app.db, app.caller, &policy).await?;
     Ok(Json(policy))
 }
 
@@ -67,23 +52,19 @@ async fn replace(
         (status = 409, description = "`conflict`: this token made the release, or it is approved already"),
         (status = 410, description = "`withdrawn`"),
     ))]
-async fn approve(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn approve(
+    Holder(app): Holder,
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
-    match policies::approve(&state.db(caller), caller, release).await? {
+    let conflict = |detail| Err(ApiError::new(Code::Conflict, detail));
+    match policies::approve(&app.db, app.caller, release).await? {
         ApprovalCreation::Made(approval) => Ok((StatusCode::CREATED, Json(approval))),
         ApprovalCreation::NoRelease => Err(ApiError::not_found()),
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
-        ApprovalCreation::SameToken => Err(ApiError::new(
-            Code::Conflict,
+        ApprovalCreation::SameToken => conflict(
             "this token made the release; somebody else with a token of their own approves it",
-        )),
-        ApprovalCreation::Exists => Err(ApiError::new(
-            Code::Conflict,
-            "the release is approved already",
-        )),
+        ),
+        ApprovalCreation::Exists => conflict("the release is approved already"),
     }
 }
 

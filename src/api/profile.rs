@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::State;
 use pais_core::definition::DatasetId;
 use pais_core::table::SubjectCounts;
 use pais_core::table::profile::{self, ColumnProfile};
@@ -11,8 +10,6 @@ use pais_core::warning::Warning;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::audit::{self, Action, NewEvent};
 use crate::db::{dataset_view, profile as stored, submissions};
@@ -22,7 +19,6 @@ use super::datasets::load;
 use super::error::ApiError;
 use super::extract::{Holder, Path};
 use super::raw_rows::{RawRows, on_rows};
-use super::state::AppState;
 
 /// A dataset in numbers.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -52,11 +48,6 @@ pub(crate) struct ProfileDocument {
     pub warnings: Vec<Warning>,
 }
 
-/// The profile's route.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(show))
-}
-
 /// Profile a dataset: each column in numbers.
 ///
 /// How many distinct and missing values there are, the range of numbers, the sizes of sets, how many
@@ -69,13 +60,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 422, description = "`limit_exceeded`: its rows need more memory than there is"),
     ),
 )]
-async fn show(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn show(
+    Holder(app): Holder,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<ProfileDocument>, ApiError> {
-    let app = state.of(caller);
-    let dataset = load(&app, caller, id).await?;
+    let dataset = load(&app, id).await?;
     // Persons are counted by submission, so the submissions are settled before the rows are read.
     let submissions = match dataset.schema.subject() {
         Some(_) => Some(stored::rows_by_submission(&app.db, id).await?),
@@ -88,26 +77,21 @@ async fn show(
     let rows = RawRows {
         submissions: ids.as_deref(),
         size: submissions::size(&app.db, id, ids.as_deref()).await?,
+        plans: &[],
         extra_bytes: 0,
     };
-    let profile = on_rows(
-        &app,
-        caller,
-        dataset,
-        rows,
-        |schema, table, cancellation| {
-            let columns = profile::profile_until(schema, &table, cancellation);
-            let subjects = schema.subject().zip(submissions);
-            let subjects = subjects.map(|(column, submissions)| {
-                let rows = submissions.into_iter().map(|(_, rows)| rows);
-                SubjectCounts::new(&table.columns[column], rows)
-            });
-            let stopped = || Problem::new(Code::Cancelled, "the profile was stopped");
-            Ok((table.rows as u64, columns.ok_or_else(stopped)?, subjects))
-        },
-    );
+    let profile = on_rows(&app, dataset, rows, |schema, table, cancellation| {
+        let columns = profile::profile_until(schema, &table, cancellation);
+        let subjects = schema.subject().zip(submissions);
+        let subjects = subjects.map(|(column, submissions)| {
+            let rows = submissions.into_iter().map(|(_, rows)| rows);
+            SubjectCounts::new(&table.columns[column], rows)
+        });
+        let stopped = || Problem::new(Code::Cancelled, "the profile was stopped");
+        Ok((table.rows as u64, columns.ok_or_else(stopped)?, subjects))
+    });
     let (rows, columns, subjects) = profile.await?;
-    let event = NewEvent::by(caller, Action::ProfileRead, id.0, json!({}));
+    let event = NewEvent::by(app.caller, Action::ProfileRead, id.0, json!({}));
     audit::record_alone(&app.db, event).await?;
     Ok(Json(ProfileDocument {
         dataset_id: id,

@@ -5,6 +5,7 @@
 //! one proxy share an address, and one of them must not lock out the others.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -23,22 +24,41 @@ use super::error::ApiError;
 /// forgotten.
 const CLEANUP_INTERVAL: u32 = 1_024;
 
-/// Admits a number of requests of each token per second, and the same number at once after a pause.
-pub struct RateLimiter {
-    limiter: DefaultKeyedRateLimiter<TokenId>,
+/// Counts events by key, and forgets keys that are not in use.
+struct KeyedLimiter<K: Clone + Eq + Hash> {
+    limiter: DefaultKeyedRateLimiter<K>,
     clock: DefaultClock,
     since_cleanup: AtomicU32,
 }
+
+impl<K: Clone + Eq + Hash> KeyedLimiter<K> {
+    fn new(quota: Quota) -> Self {
+        Self {
+            limiter: DefaultKeyedRateLimiter::keyed(quota),
+            clock: DefaultClock::default(),
+            since_cleanup: AtomicU32::new(0),
+        }
+    }
+
+    /// Counts an event. If there are too many: the time until the next is admitted.
+    fn count(&self, key: &K) -> Result<(), Duration> {
+        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
+            self.since_cleanup.store(0, Ordering::Relaxed);
+            self.limiter.retain_recent();
+        }
+        let counted = self.limiter.check_key(key);
+        counted.map_err(|over| over.wait_time_from(self.clock.now()))
+    }
+}
+
+/// Admits a number of requests of each token per second, and the same number at once after a pause.
+pub struct RateLimiter(KeyedLimiter<TokenId>);
 
 impl RateLimiter {
     /// Creates a limiter; `None` for 0, which means no limit.
     pub fn new(requests_per_second: u32) -> Option<Self> {
         let quota = Quota::per_second(NonZeroU32::new(requests_per_second)?);
-        Some(Self {
-            limiter: DefaultKeyedRateLimiter::keyed(quota),
-            clock: DefaultClock::default(),
-            since_cleanup: AtomicU32::new(0),
-        })
+        Some(Self(KeyedLimiter::new(quota)))
     }
 
     /// Counts a request of a token.
@@ -46,16 +66,8 @@ impl RateLimiter {
     /// # Errors
     /// [`ApiError::TooManyRequests`] if the token is over its limit.
     pub(crate) fn admit(&self, token: TokenId) -> Result<(), ApiError> {
-        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
-            self.since_cleanup.store(0, Ordering::Relaxed);
-            self.limiter.retain_recent();
-        }
-        self.limiter.check_key(&token).map_err(|refused| {
-            let wait: Duration = refused.wait_time_from(self.clock.now());
-            ApiError::TooManyRequests {
-                retry_after: wait.as_secs_f64().ceil().max(1.0) as u64,
-            }
-        })
+        let reason = "this token has too many requests per second (limits.requests_per_second)";
+        self.0.count(&token).map_err(|wait| too_many(reason, wait))
     }
 }
 
@@ -67,9 +79,7 @@ const MAX_REMEMBERED: usize = 10_000;
 
 /// Counts refused tokens for each address.
 pub struct RefusedTokens {
-    limiter: DefaultKeyedRateLimiter<ClientAddress>,
-    clock: DefaultClock,
-    since_cleanup: AtomicU32,
+    limiter: KeyedLimiter<ClientAddress>,
     /// Until when an address is over its limit.
     blocked: Mutex<HashMap<ClientAddress, Instant>>,
     /// Until when a token is remembered, by its SHA-256.
@@ -81,9 +91,7 @@ impl RefusedTokens {
     pub fn new(per_minute: u32) -> Option<Self> {
         let quota = Quota::per_minute(NonZeroU32::new(per_minute)?);
         Some(Self {
-            limiter: DefaultKeyedRateLimiter::keyed(quota),
-            clock: DefaultClock::default(),
-            since_cleanup: AtomicU32::new(0),
+            limiter: KeyedLimiter::new(quota),
             blocked: Mutex::default(),
             accepted: Mutex::default(),
         })
@@ -92,8 +100,8 @@ impl RefusedTokens {
     /// Whether a token from this address is to be checked.
     ///
     /// # Errors
-    /// If not: the seconds until the next token is.
-    pub(crate) fn admit(&self, address: ClientAddress, token: &str) -> Result<(), u64> {
+    /// [`ApiError::TooManyRequests`] if not.
+    pub(crate) fn admit(&self, address: ClientAddress, token: &str) -> Result<(), ApiError> {
         let now = Instant::now();
         let until = self.blocked.lock().get(&address).copied();
         let Some(wait) = until.and_then(|until| until.checked_duration_since(now)) else {
@@ -102,7 +110,10 @@ impl RefusedTokens {
         let known_until = self.accepted.lock().get(&digest(token)).copied();
         match known_until {
             Some(until) if until > now => Ok(()),
-            _ => Err(wait.as_secs_f64().ceil().max(1.0) as u64),
+            _ => Err(too_many(
+                "this address has sent too many refused tokens (limits.refused_tokens_per_minute)",
+                wait,
+            )),
         }
     }
 
@@ -121,16 +132,19 @@ impl RefusedTokens {
     /// Counts a token that was refused, and forgets it.
     pub(crate) fn refused(&self, address: ClientAddress, token: &str) {
         self.accepted.lock().remove(&digest(token));
-        let now = Instant::now();
-        if self.since_cleanup.fetch_add(1, Ordering::Relaxed) >= CLEANUP_INTERVAL {
-            self.since_cleanup.store(0, Ordering::Relaxed);
-            self.blocked.lock().retain(|_, until| *until > now);
-            self.limiter.retain_recent();
+        if let Err(wait) = self.limiter.count(&address) {
+            let now = Instant::now();
+            let mut blocked = self.blocked.lock();
+            blocked.retain(|_, until| *until > now);
+            blocked.insert(address, now + wait);
         }
-        if let Err(over) = self.limiter.check_key(&address) {
-            let until = now + over.wait_time_from(self.clock.now());
-            self.blocked.lock().insert(address, until);
-        }
+    }
+}
+
+fn too_many(reason: &'static str, wait: Duration) -> ApiError {
+    ApiError::TooManyRequests {
+        reason,
+        retry_after: wait.as_secs_f64().ceil().max(1.0) as u64,
     }
 }
 
@@ -142,7 +156,7 @@ fn digest(token: &str) -> [u8; 32] {
 mod tests {
     use std::net::SocketAddr;
 
-    use super::{ClientAddress, RefusedTokens};
+    use super::{ApiError, ClientAddress, RefusedTokens};
 
     fn address(last: u8) -> ClientAddress {
         ClientAddress::from(SocketAddr::from(([192, 0, 2, last], 1)))
@@ -159,8 +173,11 @@ mod tests {
             assert!(tokens.admit(address(1), "wrong").is_ok());
             tokens.refused(address(1), "wrong");
         }
-        let wait = tokens.admit(address(1), "another").unwrap_err();
-        assert!((1..=30).contains(&wait), "{wait}");
+        let refused = tokens.admit(address(1), "another").unwrap_err();
+        let ApiError::TooManyRequests { retry_after, .. } = refused else {
+            panic!("{refused}");
+        };
+        assert!((1..=30).contains(&retry_after), "{retry_after}");
         assert!(tokens.admit(address(1), "known").is_ok());
         assert!(tokens.admit(address(2), "wrong").is_ok());
         // Revoked meanwhile.

@@ -1,6 +1,8 @@
 //! Work of a request on the raw rows of a dataset.
 
-use pais_anonymize::Observer;
+use std::sync::Arc;
+
+use pais_anonymize::{JobPlan, Observer};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::SubmissionId;
 use pais_core::schema::Schema;
@@ -8,59 +10,94 @@ use pais_core::table::{Column, Table};
 
 use crate::db::datasets::StoredDataset;
 use crate::db::submissions::SubmissionsSize;
-use crate::engine::table_work::TableKind;
+use crate::engine::table_memory::TableLimits;
+use crate::engine::table_work::{TableKind, TableWork, WorkGuard};
 use crate::engine::{WorkError, load_rows, on_thread};
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
 use super::error::ApiError;
-use super::state::App;
+use super::state::CallerApp;
 
 /// The rows that are read, and what the work on them needs.
-pub(crate) struct RawRows<'a> {
+pub(super) struct RawRows<'a> {
     /// Their submissions; `None` for all.
-    pub(crate) submissions: Option<&'a [SubmissionId]>,
+    pub(super) submissions: Option<&'a [SubmissionId]>,
     /// Their size.
-    pub(crate) size: SubmissionsSize,
+    pub(super) size: SubmissionsSize,
+    /// The runs on them.
+    pub(super) plans: &'a [JobPlan],
     /// Memory that the work needs beside the table, in bytes.
-    pub(crate) extra_bytes: u64,
+    pub(super) extra_bytes: u64,
+}
+
+/// Rows in memory, with the slot for work on them.
+pub(super) struct LoadedRows {
+    guard: WorkGuard,
+    schema: Arc<Schema>,
+    table: Table,
+}
+
+impl RawRows<'_> {
+    /// Waits for a slot and for memory, and loads the rows.
+    ///
+    /// # Errors
+    /// `limit_exceeded` if they do not fit into memory; `busy`; `dataset_deleted` where they are deleted
+    /// meanwhile.
+    pub(super) async fn load(
+        &self,
+        app: &CallerApp,
+        dataset: StoredDataset,
+    ) -> Result<LoadedRows, ApiError> {
+        let limits = TableLimits::new(app.limits.job_bytes, &app.memory);
+        let table = limits.needed(&dataset.schema, self.plans, self.size)?;
+        let needed = table.saturating_add(self.extra_bytes);
+        let organization = app.caller.organization;
+        let guard = app.tables.begin(TableKind::Raw, organization, needed);
+        let guard = guard.await?;
+        let (submissions, observer) = (self.submissions, guard.share());
+        let table = load_rows::load(&app.db, &app.keys, &dataset, submissions, observer);
+        Ok(LoadedRows {
+            table: table.await?,
+            schema: dataset.schema,
+            guard,
+        })
+    }
+}
+
+impl LoadedRows {
+    /// Works on the rows on a thread of its own.
+    ///
+    /// # Errors
+    /// That of the work.
+    pub(super) async fn work<T: Send + 'static>(
+        self,
+        work: impl FnOnce(Arc<Schema>, Table, &TableWork) -> Result<T, WorkError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (shared, schema, table) = (self.guard.share(), self.schema, self.table);
+        Ok(on_thread(move || work(schema, table, &shared)).await?)
+    }
 }
 
 /// Loads rows of a dataset, and works on them on a thread of its own.
 ///
 /// # Errors
-/// `limit_exceeded` if they do not fit into memory; `busy`; `not_found` where they are deleted meanwhile;
-/// the error of the work.
-pub(crate) async fn on_rows<T: Send + 'static>(
-    app: &App,
-    caller: Caller,
+/// Those of [`RawRows::load`], but `not_found` where the rows are deleted meanwhile, as if they had not
+/// existed; the error of the work.
+pub(super) async fn on_rows<T: Send + 'static>(
+    app: &CallerApp,
     dataset: StoredDataset,
     rows: RawRows<'_>,
     work: impl FnOnce(&Schema, Table, &Cancellation) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let table = app
-        .limits
-        .table_bytes(&app.memory, &dataset.schema, &[], rows.size)?;
-    let needed = table.saturating_add(rows.extra_bytes);
-    let guard = app
-        .tables
-        .begin(TableKind::Raw, caller.organization, needed);
-    let guard = guard.await?;
-    let shared = guard.share();
-    let (submissions, observer) = (rows.submissions, shared.clone());
-    let table = load_rows::load(&app.db, &app.keys, &dataset, submissions, observer).await;
-    let mut table = table.map_err(|error| match error {
-        // Deleted while it was read: the same error as if it had not existed.
-        WorkError::Problem(problem) if problem.code == Code::DatasetDeleted => {
-            ApiError::not_found()
-        }
-        error => error.into(),
+    let loaded = rows.load(app, dataset).await.map_err(|error| match error {
+        ApiError::Problem(problem) if problem.code == Code::DatasetDeleted => ApiError::not_found(),
+        error => error,
     })?;
-    let done = on_thread(move || {
+    let done = loaded.work(move |schema, mut table, shared| {
         // The columns come with the chunks; without a submission there are none.
-        let stored = dataset.schema.stored().count();
+        let stored = schema.stored().count();
         table.columns.resize_with(stored, Column::default);
-        Ok(work(&dataset.schema, table, shared.cancellation())?)
+        Ok(work(&schema, table, shared.cancellation())?)
     });
-    Ok(done.await?)
+    done.await
 }

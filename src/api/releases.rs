@@ -1,45 +1,33 @@
 //! `/v1/releases`: a job's table after a step is released; releases are listed.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::IntoResponse;
 use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
-use pais_core::codebook::Codebook;
-use pais_core::definition::{
-    CombinationQuery, DatasetId, JobDefinition, Objective, Recoding, SuppressionFor, Sweep,
-};
-use pais_core::model::MissingSensitive;
-use pais_core::warning::Warning;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use time::OffsetDateTime;
+use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
+use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::audit::Action;
-use crate::db::datasets::{self, DatasetState, StoredDataset};
-use crate::db::jobs::{self, StoredJob};
-use crate::db::releases::{self, NewRelease, ReleaseCreation, StoredRelease, Viewer};
-use crate::db::withdrawals::Withdrawal;
-use crate::db::{JobStatus, Store, policies, runs, submissions};
+use crate::db::jobs;
+use crate::db::releases::{self, ReleaseCreation, StoredRelease, Viewer};
+use crate::db::{JobStatus, policies, runs, submissions};
 use crate::engine::records::{self, SweepStatus};
 use crate::engine::release_packing::{self, ReleaseOrigin};
-use crate::engine::table_work::TableKind;
-use crate::engine::{attempt, load_rows, on_thread};
+use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
 
+use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::{Holder, HolderOrRecipient, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
-
+use super::raw_rows::RawRows;
 use super::response::created;
-use super::state::{App, AppState};
+use super::state::CallerApp;
 use super::text;
 
-/// A release that is asked for.
+/// A release to be made.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReleaseDefinition {
@@ -74,149 +62,40 @@ pub(crate) struct ReleaseDefinition {
     pub name: Option<String>,
 }
 
-/// A release.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct ReleaseDocument {
-    /// Its id.
-    pub id: ReleaseId,
-    /// The job it comes from.
-    pub job_id: JobId,
-    /// The dataset it comes from.
-    pub dataset_id: DatasetId,
-    /// A name for people.
-    pub name: Option<String>,
-    /// The step after which the table was released; null for a method without steps.
-    pub step: Option<u32>,
-    /// Rows released.
-    pub rows: u64,
-    /// Rows left out.
-    pub suppressed_rows: u64,
-    /// Its tables: `data`; or `qit` and one `st_<column>` a sensitive column.
-    #[schema(value_type = Vec<TableDocument>)]
-    pub tables: Value,
-    /// The privacy model with its parameters.
-    #[schema(value_type = Object)]
-    pub privacy: Value,
-    /// Column to the labels of its cut; with global recoding only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<std::collections::BTreeMap<String, Vec<String>>>)]
-    pub cut: Option<Value>,
-    /// What the verifier found.
-    #[schema(value_type = Object)]
-    pub verification: Value,
-    /// What rows could be suppressed for; absent where none could.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suppression_for: Option<SuppressionFor>,
-    /// How missing sensitive cells count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing_sensitive: Option<MissingSensitive>,
-    /// What a reader should know about it.
-    pub warnings: Vec<Warning>,
-    /// Of the CSV as served, hexadecimal; where there is one table.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-    /// What resolves its labels: columns, roles, and the taxonomies above the cut. Absent in a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Codebook>)]
-    pub codebook: Option<Value>,
-    /// The purpose of the grant, for a recipient; absent in a list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub purpose: Option<String>,
-    /// When it was made.
-    #[serde(with = "time::serde::rfc3339")]
-    pub created_at: OffsetDateTime,
-    /// Since when and why the release is withdrawn; absent where it is not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub withdrawn: Option<Withdrawal>,
-}
-
-/// A table of a release.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct TableDocument {
-    /// `data`, `qit` or `st_<column>`.
-    pub name: String,
-    /// Number of rows.
-    pub rows: u64,
-    /// Of the CSV as served, hexadecimal.
-    pub sha256: String,
-    /// Size of the CSV as served.
-    pub bytes: u64,
-}
-
-impl From<StoredRelease> for ReleaseDocument {
-    fn from(release: StoredRelease) -> Self {
-        let sha256 = match release.tables.as_array().map(Vec::as_slice) {
-            Some([table]) => table["sha256"].as_str().map(str::to_owned),
-            _ => None,
-        };
-        Self {
-            id: release.id,
-            job_id: release.job,
-            dataset_id: release.dataset,
-            name: release.name,
-            step: release.step,
-            rows: release.rows,
-            suppressed_rows: release.suppressed_rows,
-            tables: release.tables,
-            privacy: release.privacy,
-            cut: release.cut,
-            verification: release.verification,
-            suppression_for: release.model_options.suppression_for,
-            missing_sensitive: Some(release.model_options.missing_sensitive),
-            warnings: release.warnings,
-            sha256,
-            codebook: release.codebook,
-            purpose: release.purpose,
-            created_at: release.created_at,
-            withdrawn: release.withdrawn,
-        }
-    }
-}
-
-/// The routes of releases.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(show))
-}
-
 /// Make a release of a job's table as it stood after a step.
 #[utoipa::path(
     post, path = "/v1/releases", tag = "releases",
     request_body = ReleaseDefinition,
     responses(
-        (status = 201, description = "Made", body = ReleaseDocument,
+        (status = 201, description = "Made", body = StoredRelease,
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such job"),
         (status = 409, description = "`job_not_succeeded`, `dataset_deleted`"),
         (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`; `below_policy`"),
     ),
 )]
-async fn create(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn create(
+    Holder(app): Holder,
     JsonBody(definition, _memory): JsonBody<ReleaseDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let release = create_release(&state.of(caller), caller, definition).await?;
+    let release = create_release(&app, definition).await?;
     let path = format!("/v1/releases/{}", release.id);
-    Ok(created(path, ReleaseDocument::from(release)))
+    Ok(created(path, release))
 }
 
 /// List releases, oldest first: a holder's own, or those granted to a recipient.
 #[utoipa::path(
     get, path = "/v1/releases", tag = "releases", params(PageQuery),
-    responses((status = 200, description = "A page", body = Page<ReleaseDocument>)),
+    responses((status = 200, description = "A page", body = Page<StoredRelease>)),
 )]
-async fn list(
-    State(state): State<AppState>,
-    HolderOrRecipient(caller): HolderOrRecipient,
+pub(super) async fn list(
+    HolderOrRecipient(app): HolderOrRecipient,
     Parameters(query): Parameters<PageQuery>,
-) -> Result<Json<Page<ReleaseDocument>>, ApiError> {
+) -> Result<Json<Page<StoredRelease>>, ApiError> {
     let page = query.parse()?;
     let limit = page.rows_to_query();
-    let rows = releases::list(&state.db(caller), viewer(caller), page.after, limit).await?;
-    let releases = Page::new(rows, page, |release| release.id.0);
-    Ok(Json(releases.map(ReleaseDocument::from)))
+    let rows = releases::list(&app.db, viewer(app.caller), page.after, limit).await?;
+    Ok(Json(Page::new(rows, page, |release| release.id.0)))
 }
 
 /// Look up a release.
@@ -224,41 +103,29 @@ async fn list(
     get, path = "/v1/releases/{id}", tag = "releases",
     params(("id" = ReleaseId, Path, description = "Its id")),
     responses(
-        (status = 200, description = "The release", body = ReleaseDocument),
+        (status = 200, description = "The release", body = StoredRelease),
     ),
 )]
-async fn show(
-    State(state): State<AppState>,
-    HolderOrRecipient(caller): HolderOrRecipient,
+pub(super) async fn show(
+    HolderOrRecipient(app): HolderOrRecipient,
     Path(id): Path<ReleaseId>,
-) -> Result<Json<ReleaseDocument>, ApiError> {
-    let release = load_release(&state.db(caller), caller, id).await?;
-    Ok(Json(release.into()))
+) -> Result<Json<StoredRelease>, ApiError> {
+    Ok(Json(load_release(&app, id).await?))
 }
 
-/// The table of a job that is to be released.
-struct TableToRelease {
-    /// The job with the parameters of the combination.
-    definition: JobDefinition,
-    /// The number of the combination.
-    run: u32,
-    step: Option<u32>,
-    name: Option<String>,
-}
-
-/// Makes a release of a job's table.
+/// Makes a release of a job's table: replays the recorded steps up to the requested one, verifies the
+/// table, and packs it.
 ///
 /// # Errors
 /// `not_found`; `job_not_succeeded`; `dataset_deleted`; `no_such_step`; `invalid_job` if the
 /// request names no combination of the sweep; `invalid_name`; `busy`.
 async fn create_release(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     request: ReleaseDefinition,
 ) -> Result<StoredRelease, ApiError> {
     app.storage.check()?;
     let name = request.name.as_deref().map(text::name).transpose()?;
-    let job = jobs::load(&app.db, &app.keys, caller.organization, request.job_id).await?;
+    let job = jobs::load(&app.db, &app.keys, app.caller.organization, request.job_id).await?;
     let job = job.ok_or_else(|| ApiError::not_found_at("/job_id"))?;
     if job.status != JobStatus::Succeeded {
         let detail = format!(
@@ -267,11 +134,8 @@ async fn create_release(
         );
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
     }
-    let organization = caller.organization;
-    let dataset = match datasets::find_any(&app.db, organization, job.dataset).await? {
-        Some(DatasetState::Live(dataset)) => *dataset,
-        Some(DatasetState::Deleted) | None => return Err(dataset_deleted()),
-    };
+    let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
+    let dataset = dataset.ok_or_else(dataset_deleted)?;
     let step = request.step.map(u32::try_from).transpose();
     let step = step.map_err(|_| {
         Problem::at(
@@ -291,96 +155,63 @@ async fn create_release(
     })?;
     let definition = attempt::combination(&stored, &sweep, run)?;
     // The policy may be stricter than when the job was created.
-    let policy = policies::load(&app.db, caller.organization).await?;
+    let policy = policies::load(&app.db, app.caller.organization).await?;
     let allowed = policy.check_job(&definition, &dataset.schema);
     let allowed =
         allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail).into());
-    app.recorded(caller, Action::ReleaseCreated, request.job_id.0, allowed)
+    app.recorded(Action::ReleaseCreated, request.job_id.0, allowed)
         .await?;
-    let table = TableToRelease {
-        definition,
-        run: run as u32,
-        step,
-        name,
-    };
-    let release = prepare_release(app, caller, &job, dataset, table).await?;
-    match releases::create(&app.db, &release).await? {
-        ReleaseCreation::Stored => {}
-        ReleaseCreation::NoDataset => return Err(dataset_deleted()),
-        ReleaseCreation::TokenEnded => return Err(ApiError::unauthenticated()),
-    }
-    load_release(&app.db, caller, release.id).await
-}
-
-/// Replays the recorded steps up to the requested one, verifies the table, and packs it.
-async fn prepare_release(
-    app: &App,
-    caller: Caller,
-    job: &StoredJob,
-    dataset: StoredDataset,
-    table: TableToRelease,
-) -> Result<NewRelease, ApiError> {
-    let TableToRelease {
-        definition,
-        run,
-        step,
-        name,
-    } = table;
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, &dataset)?;
+    let run = run as u32;
     let steps = runs::step_records(store, &key, job.id, run).await?;
     let steps = steps.into_iter().map(records::step_record);
     let steps = steps.collect::<Result<Vec<_>, _>>()?;
     let job_to_run = definition.parse()?;
     let plan = JobPlan::new(&dataset.schema, &job_to_run)?;
     // The one row of a sweep from this combination on; none for a job without lists.
-    let combination = runs::sweep(store, job.id, run, 1).await?;
-    let combination = combination.into_iter().find(|(number, _)| *number == run);
-    let combination = combination.map(|(_, item)| records::sweep_item(item));
-    let failed = combination
-        .transpose()?
-        .is_some_and(|item| item.status == SweepStatus::Failed);
-    if failed {
+    let rows = runs::sweep(store, job.id, run, 1).await?;
+    if let Some((_, item)) = rows.into_iter().find(|(number, _)| *number == run)
+        && records::sweep_item(item)?.status == SweepStatus::Failed
+    {
         let detail =
             "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
     }
     check_step(&steps, step)?;
     let origin = ReleaseOrigin {
-        organization: caller.organization,
-        holder: load_rows::holder(store, caller.organization).await?,
+        organization: app.caller.organization,
+        holder: load_rows::holder(store, app.caller.organization).await?,
         job: job.id,
         dataset: dataset.id,
         definition: dataset.definition.clone(),
         name,
-        by: caller.into(),
+        by: app.caller.into(),
         created_at: store.now(),
     };
     let ids = Some(job.submissions.as_slice());
-    let size = submissions::size(store, dataset.id, ids).await?;
-    let plans = [plan];
-    let needed = app
-        .limits
-        .table_bytes(&app.memory, &dataset.schema, &plans, size)?;
-    let organization = caller.organization;
-    let guard = app.tables.begin(TableKind::Raw, organization, needed);
-    let guard = guard.await?;
-    let work = guard.share();
-    let table = load_rows::load(store, &app.keys, &dataset, ids, work.clone()).await?;
-    let schema = dataset.schema;
-    let order_key = key.order_key();
-    let release = on_thread(move || {
-        let run = AnonymizationRun::new(schema, job_to_run, table, &*work)?;
-        let run = run.with_order_key(order_key);
-        let found = run.search_recorded(steps, &*work)?;
-        let release = run.release(&found, step, &*work)?;
+    let rows = RawRows {
+        submissions: ids,
+        size: submissions::size(store, dataset.id, ids).await?,
+        plans: &[plan],
+        extra_bytes: 0,
+    };
+    let loaded = rows.load(app, dataset).await?;
+    let release = loaded.work(move |schema, table, work| {
+        let run = AnonymizationRun::new(schema, job_to_run, table, work)?;
+        let run = run.with_order_key(key.order_key());
+        let found = run.search_recorded(steps, work)?;
+        let release = run.release(&found, step, work)?;
         let schema = run.schema();
         drop(run);
         release_packing::pack(release, origin, &definition, &schema, &key)
     });
     let release = release.await?;
-    drop(guard);
-    Ok(release)
+    match releases::create(&app.db, &release).await? {
+        ReleaseCreation::Stored => load_release(app, release.id).await,
+        ReleaseCreation::NoDataset => Err(dataset_deleted()),
+        ReleaseCreation::TokenEnded => Err(ApiError::unauthenticated()),
+    }
 }
 
 /// A release that the caller may see.
@@ -388,11 +219,10 @@ async fn prepare_release(
 /// # Errors
 /// `not_found`.
 pub(super) async fn load_release(
-    db: &Store,
-    caller: Caller,
+    app: &CallerApp,
     id: ReleaseId,
 ) -> Result<StoredRelease, ApiError> {
-    let release = releases::load(db, viewer(caller), id).await?;
+    let release = releases::load(&app.db, viewer(app.caller), id).await?;
     release.ok_or_else(ApiError::not_found)
 }
 

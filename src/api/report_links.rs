@@ -9,15 +9,12 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use maud::html;
 use pais_report::ReportPage;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
-use uuid::Uuid;
 
-use crate::db::{releases, token_validity};
+use crate::db::{StoreError, releases, token_validity};
 use crate::ids::{OrganizationId, ReleaseId, TokenId};
 use crate::problem::Code;
 use crate::roles::{Caller, Role};
@@ -39,13 +36,6 @@ pub(crate) struct ReportLinkDocument {
     pub expires_at: OffsetDateTime,
 }
 
-/// The routes of links to reports.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create))
-        .routes(routes!(open))
-}
-
 /// Make a link to the report of a release
 ///
 /// It opens this report in a browser for 15 minutes, without a token: a page for people, which can be
@@ -59,23 +49,24 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 410, description = "`withdrawn`"),
     ),
 )]
-async fn create(
+pub(super) async fn create(
     State(state): State<AppState>,
-    HolderOrRecipient(caller): HolderOrRecipient,
+    HolderOrRecipient(app): HolderOrRecipient,
     Path(release): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
-    let app = state.of(caller);
-    let (owner, _) = get_report(&app, caller, release).await?;
+    let (owner, _) = get_report(&app, release).await?;
     let expires_at = app.db.now() + LIFETIME;
     let body = LinkBody {
         release,
-        caller,
+        organization: app.caller.organization,
+        role: app.caller.role,
+        token: app.caller.token,
         end: expires_at.unix_timestamp(),
     };
-    let mut bytes = body.bytes();
+    let mut bytes = serde_json::to_vec(&body).map_err(StoreError::from)?;
     bytes.extend_from_slice(&app.keys.report_link(&bytes));
-    releases::record_link(&app.db, caller, owner, release).await?;
+    releases::record_link(&app.db, app.caller, owner, release).await?;
     let base = match &state.public_url {
         Some(url) => url.clone(),
         None => {
@@ -103,7 +94,11 @@ async fn create(
         (status = 404, description = "The link does not work, or no longer", content((String = "text/html"))),
     ),
 )]
-async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<String>) -> Response {
+pub(super) async fn open(
+    State(state): State<AppState>,
+    client: Anyone,
+    Path(link): Path<String>,
+) -> Response {
     match open_report_link(state.unscoped(), &link, client.address).await {
         Ok(page) => response::html_document(page.render()),
         Err(ApiError::Problem(problem))
@@ -123,49 +118,18 @@ async fn open(State(state): State<AppState>, client: Anyone, Path(link): Path<St
 /// How long a link works.
 const LIFETIME: Duration = Duration::minutes(15);
 
-/// Bytes of a link before its authentication: release, organization, token, role, end.
-const BODY_BYTES: usize = 16 + 16 + 16 + 1 + 8;
-
-/// Bytes of the authentication.
+/// Bytes of the authentication at the end of a link.
 const MAC_BYTES: usize = 32;
 
 /// Whose report a link opens, and until when.
+#[derive(Serialize, Deserialize)]
 struct LinkBody {
     release: ReleaseId,
-    caller: Caller,
+    organization: OrganizationId,
+    role: Role,
+    token: TokenId,
+    /// Seconds since 1970.
     end: i64,
-}
-
-impl LinkBody {
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(BODY_BYTES + MAC_BYTES);
-        bytes.extend_from_slice(self.release.0.as_bytes());
-        bytes.extend_from_slice(self.caller.organization.0.as_bytes());
-        bytes.extend_from_slice(self.caller.token.0.as_bytes());
-        bytes.push(u8::from(self.caller.role == Role::Holder));
-        bytes.extend_from_slice(&self.end.to_be_bytes());
-        bytes
-    }
-
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let id = |at: usize| Uuid::from_slice(bytes.get(at..at + 16)?).ok();
-        let role = match bytes.get(48)? {
-            1 => Role::Holder,
-            0 => Role::Recipient,
-            _ => return None,
-        };
-        let end = bytes.get(49..BODY_BYTES)?.try_into().ok()?;
-        Some(Self {
-            release: ReleaseId(id(0)?),
-            caller: Caller {
-                organization: OrganizationId(id(16)?),
-                role,
-                token: TokenId(id(32)?),
-                address: None,
-            },
-            end: i64::from_be_bytes(end),
-        })
-    }
 }
 
 /// The page that a link opens. Reading it is recorded in the audit log.
@@ -178,28 +142,29 @@ async fn open_report_link(
     address: Option<IpAddr>,
 ) -> Result<ReportPage, ApiError> {
     let body = link_body(app, code).ok_or_else(ApiError::not_found)?;
-    let caller = Caller {
-        address,
-        ..body.caller
-    };
-    if !token_validity::is_valid(&app.db, body.caller.token).await? {
+    if !token_validity::is_valid(&app.db, body.token).await? {
         return Err(ApiError::not_found());
     }
-    let app = app.of(caller);
-    let (owner, page) = get_report_page(&app, caller, body.release).await?;
-    releases::record_fetch(&app.db, caller, owner, body.release, "report").await?;
+    let app = app.of(Caller {
+        organization: body.organization,
+        role: body.role,
+        token: body.token,
+        address,
+    });
+    let (owner, page) = get_report_page(&app, body.release).await?;
+    releases::record_fetch(&app.db, app.caller, owner, body.release, "report").await?;
     Ok(page)
 }
 
 /// What a link says, if this service made it and it has not ended.
 fn link_body(app: &App, code: &str) -> Option<LinkBody> {
     let bytes = URL_SAFE_NO_PAD.decode(code).ok()?;
-    let (body, mac) = bytes.split_at_checked(BODY_BYTES)?;
+    let (body, mac) = bytes.split_last_chunk::<MAC_BYTES>()?;
     // Digests are compared, so that the time says nothing about the expected bytes.
     let expected = app.keys.report_link(&app.keys.report_link(body));
-    if mac.len() != MAC_BYTES || app.keys.report_link(mac) != expected {
+    if app.keys.report_link(mac) != expected {
         return None;
     }
-    let body = LinkBody::parse(body)?;
+    let body: LinkBody = serde_json::from_slice(body).ok()?;
     (app.db.now().unix_timestamp() < body.end).then_some(body)
 }

@@ -1,36 +1,33 @@
 //! `/v1/releases/{id}/report`: the report of a release, as JSON and as a page for people.
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
-use pais_anonymize::utility::{self, Report};
 use pais_core::definition::Sweep;
 use pais_core::warning::Warning;
+use pais_measure::{Report, for_recipient};
 use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::db::datasets::{self, DatasetState};
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::seal::DataKey;
 use crate::db::{StoreError, grants, jobs, report_context, runs};
 use crate::engine::records::{self, SweepItem};
 use crate::engine::{attempt, load_rows};
 use crate::ids::{OrganizationId, ReleaseId};
-use crate::roles::{Caller, Role};
+use crate::roles::Role;
 
+use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::headers::best;
 use super::extract::{HolderOrRecipient, Path};
 use super::releases::{load_release, viewer};
 use super::response::html_document;
-use super::state::{App, AppState};
+use super::state::CallerApp;
 
 /// Most grants that a page names.
 const MOST_GRANTS: i64 = 20;
@@ -48,11 +45,6 @@ pub(crate) struct ReportDocument {
     pub warnings: Vec<Warning>,
 }
 
-/// The route of reports.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(report))
-}
-
 /// Fetch the utility and risk report of a release.
 ///
 /// As JSON, or as a page for people where `Accept` prefers `text/html`.
@@ -65,26 +57,21 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 410, description = "`withdrawn`"),
     ),
 )]
-async fn report(
-    State(state): State<AppState>,
-    HolderOrRecipient(caller): HolderOrRecipient,
+pub(super) async fn report(
+    HolderOrRecipient(app): HolderOrRecipient,
     Path(id): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let app = state.of(caller);
     let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
-    let (owner, mut response) = if wants_page {
-        let (owner, page) = get_report_page(&app, caller, id).await?;
+    let (owner, response) = if wants_page {
+        let (owner, page) = get_report_page(&app, id).await?;
         (owner, html_document(page.render()))
     } else {
-        let (owner, report) = get_report(&app, caller, id).await?;
+        let (owner, report) = get_report(&app, id).await?;
         (owner, Json(report).into_response())
     };
-    response
-        .headers_mut()
-        .insert(header::VARY, HeaderValue::from_static("accept"));
-    releases::record_fetch(&app.db, caller, owner, id, "report").await?;
-    Ok(response)
+    releases::record_fetch(&app.db, app.caller, owner, id, "report").await?;
+    Ok(([(header::VARY, "accept")], response).into_response())
 }
 
 /// The holder and the report of a release that the caller may see. What needs raw rows is for
@@ -93,11 +80,10 @@ async fn report(
 /// # Errors
 /// `not_found`; `withdrawn`.
 pub(super) async fn get_report(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     id: ReleaseId,
 ) -> Result<(OrganizationId, Value), ApiError> {
-    let viewer = viewer(caller);
+    let viewer = viewer(app.caller);
     let stored = releases::report(&app.db, viewer, id).await?;
     let stored = stored.ok_or_else(ApiError::not_found)?;
     if stored.is_withdrawn {
@@ -105,7 +91,7 @@ pub(super) async fn get_report(
     }
     let mut report = match viewer {
         Viewer::Holder(_) => stored.report,
-        Viewer::Recipient(_) => utility::for_recipient(stored.report),
+        Viewer::Recipient(_) => for_recipient(stored.report),
     };
     report["warnings"] = serde_json::to_value(stored.warnings).map_err(StoreError::from)?;
     Ok((stored.owner, report))
@@ -117,13 +103,12 @@ pub(super) async fn get_report(
 /// # Errors
 /// As [`get_report`].
 pub(super) async fn get_report_page(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
-    let (owner, mut page) = get_packed_page(app, caller, id).await?;
-    if caller.role == Role::Holder
-        && let Some(key) = key_of_release(app, caller, id).await?
+    let (owner, mut page) = get_packed_page(app, id).await?;
+    if app.caller.role == Role::Holder
+        && let Some(key) = key_of_release(app, &load_release(app, id).await?).await?
         && let Some(shares) = report_context::distributions(&app.db, &key, id).await?
     {
         page.report["distributions"] = shares;
@@ -133,17 +118,12 @@ pub(super) async fn get_report_page(
 
 /// The data key of a release's dataset; `None` where it was deleted, and what it sealed with it.
 async fn key_of_release(
-    app: &App,
-    caller: Caller,
-    id: ReleaseId,
+    app: &CallerApp,
+    release: &StoredRelease,
 ) -> Result<Option<DataKey>, ApiError> {
-    let release = load_release(&app.db, caller, id).await?;
-    let owner = release.organization;
-    let state = datasets::find_any(&app.db, owner, release.dataset).await?;
-    Ok(match state {
-        Some(DatasetState::Live(dataset)) => Some(load_rows::open_key(&app.keys, &dataset)?),
-        Some(DatasetState::Deleted) | None => None,
-    })
+    let dataset = find_live(app, release.organization, release.dataset).await?;
+    let key = dataset.map(|dataset| load_rows::open_key(&app.keys, &dataset));
+    Ok(key.transpose()?)
 }
 
 /// The page as a package has it, which may be passed on: without distributions.
@@ -151,12 +131,11 @@ async fn key_of_release(
 /// # Errors
 /// As [`get_report`].
 pub(super) async fn get_packed_page(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
-    let (owner, report) = get_report(app, caller, id).await?;
-    let release = load_release(&app.db, caller, id).await?;
+    let (owner, report) = get_report(app, id).await?;
+    let release = load_release(app, id).await?;
     let context = report_context::load(&app.db, id).await?;
     let mut page = ReportPage {
         release: id.to_string(),
@@ -169,8 +148,7 @@ pub(super) async fn get_packed_page(
             purpose: release.purpose.clone(),
         },
         privacy: release.privacy.clone(),
-        suppression_for: serde_json::to_value(release.model_options.suppression_for)
-            .unwrap_or_default(),
+        suppression_for: json!(release.suppression_for),
         verification: release.verification.clone(),
         report,
         tables: release.tables.clone(),
@@ -179,21 +157,17 @@ pub(super) async fn get_packed_page(
         released_step: release.step,
         ..ReportPage::default()
     };
-    if caller.role == Role::Holder {
+    if app.caller.role == Role::Holder {
         page.reader = Reader::Holder {
-            grants: grant_facts(app, caller, id).await?,
+            grants: grant_facts(app, id).await?,
         };
-        add_tradeoff(app, caller, &release, &mut page).await?;
+        add_tradeoff(app, &release, &mut page).await?;
     }
     Ok((owner, page))
 }
 
-async fn grant_facts(
-    app: &App,
-    caller: Caller,
-    release: ReleaseId,
-) -> Result<Vec<GrantFact>, ApiError> {
-    let organization = caller.organization;
+async fn grant_facts(app: &CallerApp, release: ReleaseId) -> Result<Vec<GrantFact>, ApiError> {
+    let organization = app.caller.organization;
     let grants = grants::list(&app.db, organization, release, None, MOST_GRANTS).await?;
     let now = app.db.now();
     let grants = grants.unwrap_or_default().into_iter();
@@ -208,41 +182,36 @@ async fn grant_facts(
 
 /// Adds the steps of the run, or the combinations of the sweep.
 async fn add_tradeoff(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     release: &StoredRelease,
     page: &mut ReportPage,
 ) -> Result<(), ApiError> {
     let store = &app.db;
-    let job = jobs::load(store, &app.keys, caller.organization, release.job).await?;
+    let job = jobs::load(store, &app.keys, app.caller.organization, release.job).await?;
     let Some(job) = job else { return Ok(()) };
     let definition = attempt::stored_job(&job.definition)?;
     if Sweep::new(&definition)?.is_sweep {
-        let rows = runs::sweep(store, release.job, 0, MOST_STEPS).await?;
-        let items = rows.into_iter().map(|(_, item)| records::sweep_item(item));
-        let items = items.collect::<Result<Vec<_>, _>>()?;
         let ncp = page.report["utility"]["ncp"].as_f64();
-        let facts = items.iter().map(|item| combination(item, release, ncp));
-        page.sweep = facts.collect();
+        for (_, item) in runs::sweep(store, release.job, 0, MOST_STEPS).await? {
+            let item = records::sweep_item(item)?;
+            page.sweep.push(combination(&item, release, ncp));
+        }
         return Ok(());
     }
-    let Some(key) = key_of_release(app, caller, release.id).await? else {
+    let Some(key) = key_of_release(app, release).await? else {
         return Ok(());
     };
     let steps = runs::steps(store, &key, release.job, 0, 0, MOST_STEPS).await?;
-    let steps = steps.into_iter().map(records::step_item);
-    page.steps = steps
-        .map(|item| {
-            let item = item?;
-            Ok(StepFact {
-                step: item.step,
-                column: item.attribute,
-                ncp: item.ncp,
-                dr: item.dr,
-                smallest: item.smallest_group,
-            })
-        })
-        .collect::<Result<_, ApiError>>()?;
+    for item in steps.into_iter().map(records::step_item) {
+        let item = item?;
+        page.steps.push(StepFact {
+            step: item.step,
+            column: item.attribute,
+            ncp: item.ncp,
+            dr: item.dr,
+            smallest: item.smallest_group,
+        });
+    }
     Ok(())
 }
 
@@ -266,15 +235,8 @@ fn combination(item: &SweepItem, release: &StoredRelease, ncp: Option<f64>) -> S
         parts.push(format!("C {} %", c * 100.0));
         compare("c", Some(c));
     }
-    let word = |value: Result<Value, serde_json::Error>| {
-        let value = value.ok()?;
-        value.as_str().map(str::to_owned)
-    };
-    if let Some(recoding) = item.recoding {
-        parts.extend(word(serde_json::to_value(recoding)));
-    }
-    if let Some(objective) = item.objective {
-        parts.extend(word(serde_json::to_value(objective)));
+    for word in [json!(item.recoding), json!(item.objective)] {
+        parts.extend(word.as_str().map(str::to_owned));
     }
     // The measured loss distinguishes recodings and objectives under the same parameters.
     same &= item.ncp.zip(ncp).is_none_or(|(a, b)| (a - b).abs() < 1e-9);

@@ -1,14 +1,11 @@
 //! `/v1/datasets/{id}/risk`: how far the rows single out persons, before any run.
 
 use axum::Json;
-use axum::extract::State;
 use pais_core::definition::DatasetId;
 use pais_core::risk::{self, DEFAULT_COMBINED, MOST_COMBINED, TableRisk};
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::audit::{self, Action, NewEvent};
 use crate::db::submissions;
@@ -18,12 +15,6 @@ use super::datasets::load;
 use super::error::ApiError;
 use super::extract::{Holder, Parameters, Path};
 use super::raw_rows::{RawRows, on_rows};
-use super::state::AppState;
-
-/// The route of the risk.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(show))
-}
 
 /// Which combinations are examined.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
@@ -66,15 +57,13 @@ impl RiskQuery {
         (status = 422, description = "`limit_exceeded`: too many combinations, or its rows need more memory than there is"),
     ),
 )]
-async fn show(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn show(
+    Holder(app): Holder,
     Path(id): Path<DatasetId>,
     Parameters(query): Parameters<RiskQuery>,
 ) -> Result<Json<TableRisk>, ApiError> {
     let l = query.parse()?;
-    let app = state.of(caller);
-    let dataset = load(&app, caller, id).await?;
+    let dataset = load(&app, id).await?;
     let size = submissions::size(&app.db, id, None).await?;
     // Refused before it waits for a place and for memory.
     risk::check_work(&dataset.schema, size.rows, l)?;
@@ -86,17 +75,14 @@ async fn show(
     let rows = RawRows {
         submissions: None,
         size,
+        plans: &[],
         extra_bytes,
     };
-    let risk = on_rows(
-        &app,
-        caller,
-        dataset,
-        rows,
-        move |schema, table, cancellation| Ok(risk::assess(schema, table, l, cancellation)?),
-    );
+    let risk = on_rows(&app, dataset, rows, move |schema, table, cancellation| {
+        Ok(risk::assess(schema, table, l, cancellation)?)
+    });
     let risk = risk.await?;
-    let event = NewEvent::by(caller, Action::RiskRead, id.0, json!({ "l": l }));
+    let event = NewEvent::by(app.caller, Action::RiskRead, id.0, json!({ "l": l }));
     audit::record_alone(&app.db, event).await?;
     Ok(Json(risk))
 }

@@ -14,6 +14,7 @@ use tower_http::sensitive_headers::SetSensitiveRequestHeadersLayer;
 use utoipa::OpenApi;
 use utoipa::openapi::Server;
 use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::oidc::SignIn;
@@ -49,44 +50,59 @@ pub struct RouterSettings {
 /// Resources whose responses begin soon.
 fn prompt_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .merge(organizations::routes())
-        .merge(tokens::routes())
-        .merge(whoami::routes())
-        .merge(taxonomies::routes())
-        .merge(datasets::routes())
-        .merge(dataset_changes::routes())
-        .merge(submissions::list_routes())
-        .merge(jobs::routes())
-        .merge(steps::routes())
-        .merge(withdrawals::routes())
-        .merge(legal_holds::routes())
-        .merge(policies::routes())
-        .merge(audit::routes())
-        .merge(packages::key_routes())
+        .routes(routes!(organizations::create, organizations::list))
+        .routes(routes!(organizations::get, organizations::change))
+        .routes(routes!(tokens::create, tokens::list))
+        .routes(routes!(tokens::list_own))
+        .routes(routes!(tokens::revoke))
+        .routes(routes!(tokens::redeem))
+        .routes(routes!(whoami::whoami))
+        .routes(routes!(taxonomies::create, taxonomies::list))
+        .routes(routes!(taxonomies::get, taxonomies::delete))
+        .routes(routes!(datasets::create, datasets::list))
+        .routes(routes!(datasets::get, datasets::delete))
+        .routes(routes!(dataset_changes::change))
+        .routes(routes!(submissions::list))
+        .routes(routes!(submissions::delete))
+        .routes(routes!(jobs::create, jobs::list))
+        .routes(routes!(jobs::show, jobs::cancel))
+        .routes(routes!(steps::steps))
+        .routes(routes!(steps::sweep_rows))
+        .routes(routes!(withdrawals::create))
+        .routes(routes!(legal_holds::place, legal_holds::lift))
+        .routes(routes!(policies::show, policies::replace))
+        .routes(routes!(policies::approve))
+        .routes(routes!(audit::list))
+        .routes(routes!(packages::pais_signing_key))
 }
 
 /// The probes and the metrics.
 fn operation_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .merge(health::routes())
-        .merge(metrics::routes())
+        .routes(routes!(health::alive))
+        .routes(routes!(health::ready))
+        .routes(routes!(metrics::render))
 }
 
 /// Resources whose requests or responses stream.
 fn streaming_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
-        .merge(submissions::routes())
-        .merge(drafts::routes())
-        .merge(events::routes())
-        .merge(profile::routes())
-        .merge(risk::routes())
-        .merge(releases::routes())
-        .merge(reports::routes())
-        .merge(report_links::routes())
-        .merge(tables::routes())
-        .merge(packages::routes())
-        .merge(grants::routes())
-        .merge(compositions::routes())
+        .routes(routes!(submissions::create))
+        .routes(routes!(drafts::propose))
+        .routes(routes!(events::events))
+        .routes(routes!(profile::show))
+        .routes(routes!(risk::show))
+        .routes(routes!(releases::create, releases::list))
+        .routes(routes!(releases::show))
+        .routes(routes!(reports::report))
+        .routes(routes!(report_links::create))
+        .routes(routes!(report_links::open))
+        .routes(routes!(tables::data))
+        .routes(routes!(tables::table))
+        .routes(routes!(packages::package))
+        .routes(routes!(grants::create, grants::list))
+        .routes(routes!(grants::delete))
+        .routes(routes!(compositions::show))
 }
 
 /// The OpenAPI document of the service.
@@ -168,33 +184,25 @@ pub fn operation_router(state: AppState) -> Router {
         .with_state(state)
 }
 
-async fn unknown_path(State(state): State<AppState>, mut parts: Parts) -> ApiError {
-    match authenticate(&mut parts, &state).await {
-        Ok(()) => ApiError::new(
-            Code::NotFound,
-            "there is no such path; /openapi.json lists the paths",
-        ),
-        Err(refused) => refused,
-    }
+async fn unknown_path(State(state): State<AppState>, parts: Parts) -> ApiError {
+    let detail = "there is no such path; /openapi.json lists the paths";
+    no_route(&state, parts, ApiError::new(Code::NotFound, detail)).await
 }
 
-async fn wrong_method(State(state): State<AppState>, mut parts: Parts) -> ApiError {
-    match authenticate(&mut parts, &state).await {
-        Ok(()) => ApiError::new(
-            Code::MethodNotAllowed,
-            "this path does not have this method; the header `Allow` lists its methods",
-        ),
-        Err(refused) => refused,
-    }
+async fn wrong_method(State(state): State<AppState>, parts: Parts) -> ApiError {
+    let detail = "this path does not have this method; the header `Allow` lists its methods";
+    no_route(&state, parts, ApiError::new(Code::MethodNotAllowed, detail)).await
 }
 
-/// Requires a valid token below `/v1/`, so that a client without one cannot find out which paths
-/// exist.
-async fn authenticate(parts: &mut Parts, state: &AppState) -> Result<(), ApiError> {
+/// The error of a request without a route. Below `/v1/` a valid token is required first, so that a
+/// client without one cannot find out which paths exist.
+async fn no_route(state: &AppState, mut parts: Parts, error: ApiError) -> ApiError {
     let path = parts.extensions.get::<OriginalUri>();
     let path = path.map_or(parts.uri.path(), |OriginalUri(uri)| uri.path());
-    if path.starts_with("/v1/") {
-        Caller::from_request_parts(parts, state).await?;
+    if path.starts_with("/v1/")
+        && let Err(refused) = Caller::from_request_parts(&mut parts, state).await
+    {
+        return refused;
     }
-    Ok(())
+    error
 }

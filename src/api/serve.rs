@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
+use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -24,8 +25,7 @@ use tower::ServiceExt;
 use crate::problem::{Code, Problem};
 
 use super::connections::{
-    Admission, ClientAddress, ConnectionLimits, Connections, CountedBody, OpenConnection,
-    WatchedStream,
+    Admission, ClientAddress, ConnectionLimits, Connections, OpenConnection, WatchedStream,
 };
 use super::tls::Tls;
 
@@ -168,7 +168,12 @@ async fn converse(
         let router = router.clone();
         async move {
             let Ok(response) = router.oneshot(request).await;
-            Ok::<_, Infallible>(response.map(|body| CountedBody::new(body, running)))
+            // The request is under way until its answer is sent or dropped, and this closure with it.
+            let counted = move |error: axum::Error| {
+                let _ = &running;
+                error
+            };
+            Ok::<_, Infallible>(response.map(|body| body.map_err(counted)))
         }
     });
     let io = TokioIo::new(WatchedStream::new(stream, activity.clone()));

@@ -1,5 +1,6 @@
 //! The state of the handlers.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,6 @@ use crate::storage::Storage;
 use super::large_documents::LargeDocuments;
 use super::limits::Limits;
 use super::rate_limits::{RateLimiter, RefusedTokens};
-use super::upload::UploadPace;
 use super::upload::slots::UploadSlots;
 
 /// What handlers and workers of this process share. Cheap to clone.
@@ -78,12 +78,13 @@ impl App {
         }
     }
 
-    /// The same state, with the rows of the database that the caller may come to.
-    pub(crate) fn of(&self, caller: Caller) -> Self {
-        Self {
+    /// The same state on behalf of a caller.
+    pub(crate) fn of(&self, caller: Caller) -> CallerApp {
+        let app = Self {
             db: self.db.within(RowScope::of(caller)),
             ..self.clone()
-        }
+        };
+        CallerApp { app, caller }
     }
 
     /// Renders released tables into files.
@@ -107,6 +108,22 @@ impl App {
     }
 }
 
+/// The shared state on behalf of a caller: its database has the rows that the caller may access.
+#[derive(Clone)]
+pub struct CallerApp {
+    app: App,
+    /// Who makes the request.
+    pub(crate) caller: Caller,
+}
+
+impl Deref for CallerApp {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
 /// The state that every handler can use. Cheap to clone.
 #[derive(Clone)]
 pub struct AppState {
@@ -120,8 +137,6 @@ pub struct AppState {
     pub oidc: Option<Arc<Verifier>>,
     /// Longest time that a client may take to send a body that is read as a whole.
     pub body_timeout: Duration,
-    /// How slowly a client may send an upload.
-    pub upload_pace: UploadPace,
     /// Whether every request comes through a proxy, which names the address of its client.
     pub is_behind_proxy: bool,
     /// The URL at which clients reach the service, without a trailing slash; `None` where it is not
@@ -130,19 +145,9 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// The shared state with the rows of the database that this caller may come to.
-    pub(crate) fn of(&self, caller: Caller) -> App {
+    /// The shared state on behalf of a caller.
+    pub(crate) fn of(&self, caller: Caller) -> CallerApp {
         self.app.0.of(caller)
-    }
-
-    /// The database with the rows that this caller may come to.
-    pub(crate) fn db(&self, caller: Caller) -> Store {
-        self.app.0.db.within(RowScope::of(caller))
-    }
-
-    /// The limits on what a client sends.
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.app.0.limits
     }
 
     /// The shared state without a restriction by PostgreSQL to the rows of an organization:
@@ -152,8 +157,8 @@ impl AppState {
     }
 }
 
-/// The shared state with every row of the database. A handler can use it only by [`AppState::of`],
-/// [`AppState::db`] or [`AppState::unscoped`], and so says for whom.
+/// The shared state with every row of the database. A handler can use it only by [`AppState::of`] or
+/// [`AppState::unscoped`], and so says for whom.
 #[derive(Clone)]
 pub struct Unscoped(App);
 

@@ -1,34 +1,23 @@
 //! `/v1/jobs/{id}/steps` and `/v1/jobs/{id}/sweep`: what a job found.
 
 use axum::Json;
-use axum::extract::State;
 use pais_anonymize::StepItem;
 use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-use crate::db::datasets::{self, DatasetState};
 use crate::db::runs;
 use crate::engine::records::{self, SweepItem};
 use crate::engine::{attempt, load_rows};
 use crate::ids::JobId;
 
+use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::{Holder, Parameters, Path};
 use super::jobs::load_job;
 use super::page::{NumberedPageQuery, Page, page_request};
-use super::state::AppState;
 
-/// The routes of a job's results.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(steps))
-        .routes(routes!(sweep_rows))
-}
-
-/// Steps of a top-down run
+/// List the steps of a job
 ///
 /// From step 0, the topmost table, on; none for a job without steps or one that has not
 /// succeeded. The cursor is the number of the last step seen.
@@ -37,12 +26,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     params(("id" = JobId, Path, description = "The job"), StepQuery),
     responses(
         (status = 200, description = "A page of steps", body = Page<StepItem>),
-        (status = 422, description = "`invalid_job`: which combination of the sweep?"),
+        (status = 422, description = "`invalid_job`: the parameters name no combination of the sweep"),
     ),
 )]
-async fn steps(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn steps(
+    Holder(app): Holder,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<StepQuery>,
 ) -> Result<Json<Page<StepItem>>, ApiError> {
@@ -54,25 +42,24 @@ async fn steps(
         recoding: query.recoding,
         objective: query.objective,
     };
-    let app = state.of(caller);
-    let job = load_job(&app, caller, id).await?;
+    let job = load_job(&app, id).await?;
     let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
     let run = sweep.find(combination)? as u32;
     let (first, limit) = (page.first(), page.rows_to_query());
-    let items = match datasets::find_any(&app.db, caller.organization, job.dataset).await? {
-        Some(DatasetState::Live(dataset)) => {
+    let items = match find_live(&app, app.caller.organization, job.dataset_id).await? {
+        Some(dataset) => {
             let key = load_rows::open_key(&app.keys, &dataset)?;
             runs::steps(&app.db, &key, id, run, first, limit).await?
         }
         // Its steps were deleted with it.
-        Some(DatasetState::Deleted) | None => Vec::new(),
+        None => Vec::new(),
     };
     let items = items.into_iter().map(records::step_item);
     let items = items.collect::<Result<Vec<_>, _>>()?;
     Ok(Json(Page::new(items, page, |item| item.step)))
 }
 
-/// Combinations of a sweep
+/// List the combinations of a sweep
 ///
 /// One row for each combination of the job's lists of `l`, `k`, `c`, recodings and objectives, in
 /// the order of the lists; none for a job without lists or one that has not succeeded. Any combination that has
@@ -82,15 +69,13 @@ async fn steps(
     params(("id" = JobId, Path, description = "The job"), NumberedPageQuery),
     responses((status = 200, description = "A page of combinations", body = Page<SweepItem>)),
 )]
-async fn sweep_rows(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn sweep_rows(
+    Holder(app): Holder,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<NumberedPageQuery>,
 ) -> Result<Json<Page<SweepItem>>, ApiError> {
     let page = query.parse()?;
-    let app = state.of(caller);
-    load_job(&app, caller, id).await?;
+    load_job(&app, id).await?;
     let rows = runs::sweep(&app.db, id, page.first(), page.rows_to_query()).await?;
     let rows = Page::new(rows, page, |&(run, _)| run);
     Ok(Json(rows.try_map(|(_, item)| records::sweep_item(item))?))

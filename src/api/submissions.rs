@@ -4,16 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::read::{IdentifierRepeats, ReadLimits};
-use serde::{Deserialize, Serialize};
-use time::OffsetDateTime;
-use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
+use pais_io::read::{IdentifierRepeats, ReadLimits};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::db::dataset_view::{self, SubmissionSummary};
 use crate::db::idempotency::IdempotentAnswer;
@@ -25,7 +21,6 @@ use crate::engine::ingest::body;
 use crate::engine::ingest::pipeline::{IngestSettings, ingest};
 use crate::engine::load_rows;
 use crate::problem::Code;
-use crate::roles::Caller;
 
 use super::datasets::load;
 use super::error::ApiError;
@@ -33,33 +28,15 @@ use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters, Path};
 use super::idempotency::{
-    IdempotencyKey, KeyedRequest, RequestKey, abandon, idempotent_answer, key_in_use, replay,
+    IdempotencyKey, KeyedRequest, abandon, idempotent_answer, key_in_use, replay,
 };
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
-use super::state::{App, AppState};
+use super::state::CallerApp;
 use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
 const IDENTIFIER_BYTES: u64 = 28 << 20;
-
-/// A batch of rows that was accepted.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct SubmissionDocument {
-    /// Its id.
-    pub id: SubmissionId,
-    /// The dataset it was sent to.
-    pub dataset_id: DatasetId,
-    /// Number of records.
-    pub rows: u64,
-    /// Length of the decoded body.
-    pub bytes: u64,
-    /// Of the decoded body, hexadecimal.
-    pub sha256: String,
-    /// When it was accepted.
-    #[serde(with = "time::serde::rfc3339")]
-    pub created_at: OffsetDateTime,
-}
 
 /// The query of a submission.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -79,19 +56,7 @@ impl SubmissionQuery {
     }
 }
 
-/// The routes of submissions.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(create))
-}
-
-/// The routes that do not stream.
-pub(super) fn list_routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(delete))
-}
-
-/// Sends rows to a dataset
+/// Send rows to a dataset
 ///
 /// The body is a table whose header or keys name exactly the declared columns, in any order.
 /// It is read as it streams, and stored whole or not at all. A refusal names the first 20
@@ -114,7 +79,7 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
     request_body(content((String = "text/csv"), (String = "text/tab-separated-values"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
         description = "CSV with a header row, one JSON object a line, or Parquet"),
     responses(
-        (status = 201, description = "Stored", body = SubmissionDocument,
+        (status = 201, description = "Stored", body = Submission,
          headers(("Location" = String, description = "The dataset"))),
         (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
@@ -122,18 +87,16 @@ pub(super) fn list_routes() -> OpenApiRouter<AppState> {
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
     ),
 )]
-async fn create(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn create(
+    Holder(app): Holder,
     Path(id): Path<DatasetId>,
-    queries: (Parameters<SubmissionQuery>, Parameters<TextQuery>),
+    Parameters(query): Parameters<SubmissionQuery>,
+    Parameters(text): Parameters<TextQuery>,
     key: IdempotencyKey,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
-    let (Parameters(query), Parameters(text)) = queries;
-    let mut incoming = IncomingBody::new(body, &headers, state.upload_pace);
-    let key = key.at(format!("POST /v1/datasets/{id}/submissions"));
+    let mut incoming = IncomingBody::new(body, &headers, app.limits.upload_pace);
     let sent = Sent {
         dataset: id,
         text,
@@ -141,10 +104,10 @@ async fn create(
         key,
         headers: &headers,
     };
-    match submit(&state.of(caller), caller, sent, &mut incoming).await {
+    match submit(&app, sent, &mut incoming).await {
         Ok(answer) => answer.into_response(),
         Err(error) => {
-            incoming.drain(state.unscoped().limits.upload_bytes).await;
+            incoming.drain(app.limits.upload_bytes).await;
             error.into_response()
         }
     }
@@ -154,18 +117,16 @@ async fn create(
 #[utoipa::path(get, path = "/v1/datasets/{id}/submissions", tag = "datasets",
     params(("id" = DatasetId, Path, description = "The dataset"), PageQuery),
     responses((status = 200, description = "A page", body = Page<SubmissionSummary>)))]
-async fn list(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn list(
+    Holder(app): Holder,
     Path(id): Path<DatasetId>,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
     let page = query.parse()?;
-    let app = state.of(caller);
     let rows = dataset_view::list_submissions(
         &app.db,
         &app.keys,
-        caller.organization,
+        app.caller.organization,
         id,
         page.after,
         page.rows_to_query(),
@@ -186,13 +147,11 @@ async fn list(
     ),
     responses((status = 204, description = "Deleted"),
         (status = 409, description = "`legal_hold`: nothing of the dataset is deleted for now")))]
-async fn delete(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn delete(
+    Holder(app): Holder,
     Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
 ) -> Result<StatusCode, ApiError> {
-    let app = state.of(caller);
-    deleted(submission_deletion::delete(&app.db, caller, dataset, submission).await?)?;
+    deleted(submission_deletion::delete(&app.db, app.caller, dataset, submission).await?)?;
     app.wake.notify_waiters();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -202,18 +161,17 @@ struct Sent<'r> {
     dataset: DatasetId,
     text: TextQuery,
     duplicates: Duplicates,
-    key: Option<RequestKey>,
+    key: IdempotencyKey,
     headers: &'r HeaderMap,
 }
 
 /// Stores the rows of a submission. A repeated request gets the stored answer.
 async fn submit(
-    app: &App,
-    caller: Caller,
+    app: &CallerApp,
     sent: Sent<'_>,
     incoming: &mut IncomingBody,
 ) -> Result<IdempotentAnswer, ApiError> {
-    let dataset = load(app, caller, sent.dataset).await?;
+    let dataset = load(app, sent.dataset).await?;
     let format = received_format(sent.headers, &sent.text.parse()?)?;
     let encoding = ContentEncoding::from_headers(sent.headers)?;
     incoming.receive_first().await?;
@@ -224,16 +182,20 @@ async fn submit(
     let extra_bytes = if identifiers { IDENTIFIER_BYTES } else { 0 };
     let admission = app
         .uploads
-        .admit(caller.organization, &app.memory, extra_bytes);
+        .admit(app.caller.organization, &app.memory, extra_bytes);
     let _admission = admission.await?;
-    let reservation = match app.reserve(caller, sent.key.as_ref()).await? {
+    let endpoint = format!("POST /v1/datasets/{}/submissions", sent.dataset);
+    let reservation = match app.reserve(&endpoint, &sent.key).await? {
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => {
             let digest = body::digest(body, limit).await?;
             return replay(stored, &digest.sha256);
         }
     };
-    let space = app.limits.quotas.check_space(&app.db, caller.organization);
+    let space = app
+        .limits
+        .quotas
+        .check_space(&app.db, app.caller.organization);
     if let Err(exceeded) = space.await? {
         abandon(reservation).await?;
         return Err(exceeded.into());
@@ -254,7 +216,7 @@ async fn submit(
                 duplicates: sent.duplicates,
                 quotas: &app.limits.quotas,
             };
-            let commit = writer.commit(&key, caller, &totals, rules, reservation, stored);
+            let commit = writer.commit(&key, app.caller, &totals, rules, reservation, stored);
             committed(&totals, commit.await?)
         }
         Err(error) => {
@@ -288,14 +250,6 @@ fn committed(
 }
 
 fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {
-    let document = SubmissionDocument {
-        id: submission.id,
-        dataset_id: submission.dataset,
-        rows: submission.rows,
-        bytes: submission.bytes,
-        sha256: hex::encode(&submission.sha256),
-        created_at: submission.created_at,
-    };
-    let path = format!("/v1/datasets/{}", submission.dataset);
-    idempotent_answer(StatusCode::CREATED, path, &document)
+    let path = format!("/v1/datasets/{}", submission.dataset_id);
+    idempotent_answer(StatusCode::CREATED, path, submission)
 }

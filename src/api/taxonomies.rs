@@ -1,34 +1,24 @@
 //! `/v1/taxonomies`.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{TaxonomyId, TaxonomyNode, json};
-use pais_core::taxonomy::{Tree, hierarchy};
+use pais_core::taxonomy::Tree;
+use pais_io::hierarchy;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::taxonomies::{self, Taxonomy, TaxonomyDeletion, TaxonomySummary};
 use crate::problem::{Code, Problem};
-use crate::roles::Caller;
 
 use super::error::ApiError;
 use super::extract::headers::media_type;
 use super::extract::{Holder, Parameters, Path, WholeBody};
 use super::page::{Page, PageQuery};
 use super::response::created;
-use super::state::AppState;
+use super::state::CallerApp;
 use super::text;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(get, delete))
-}
 
 /// A new taxonomy.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -48,7 +38,7 @@ pub(crate) struct NewTaxonomy {
 /// The name of a taxonomy whose body is CSV.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct NameQuery {
+pub(super) struct NameQuery {
     /// Unique in the organization; for a CSV body, where it is required.
     #[param(
         min_length = 1,
@@ -69,16 +59,15 @@ struct NameQuery {
         headers(("Location" = String, description = "Its path"))),
         (status = 409, description = "`name_taken`"),
         (status = 422, description = "`invalid_taxonomy`, `invalid_name`, `limit_exceeded`")))]
-async fn create(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn create(
+    Holder(app): Holder,
     Parameters(query): Parameters<NameQuery>,
     headers: HeaderMap,
     body: WholeBody,
 ) -> Result<Response, ApiError> {
     let format = TreeFormat::from_headers(&headers)?;
     body.process(async move |body| {
-        let taxonomy = make(&state, caller, format, query, &body).await?;
+        let taxonomy = make(&app, format, query, &body).await?;
         let path = format!("/v1/taxonomies/{}", taxonomy.summary.id);
         Ok(created(path, taxonomy).into_response())
     })
@@ -107,13 +96,12 @@ impl TreeFormat {
 }
 
 async fn make(
-    state: &AppState,
-    caller: Caller,
+    app: &CallerApp,
     format: TreeFormat,
     query: NameQuery,
     body: &[u8],
 ) -> Result<Taxonomy, ApiError> {
-    let limits = state.limits().taxonomy;
+    let limits = app.limits.taxonomy;
     let (name, tree) = match format {
         TreeFormat::Json => {
             let new: NewTaxonomy = json::parse(body)?;
@@ -136,21 +124,20 @@ async fn make(
             (name, tree)
         }
     };
-    let made = taxonomies::create(&state.db(caller), caller, &name, &tree).await?;
+    let made = taxonomies::create(&app.db, app.caller, &name, &tree).await?;
     Ok(made.ok_or_else(|| text::name_taken("a taxonomy"))?)
 }
 
 /// List taxonomies without their trees, oldest first.
 #[utoipa::path(get, path = "/v1/taxonomies", tag = "datasets", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<TaxonomySummary>)))]
-async fn list(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn list(
+    Holder(app): Holder,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<TaxonomySummary>>, ApiError> {
     let page = query.parse()?;
-    let (db, organization) = (state.db(caller), caller.organization);
-    let rows = taxonomies::list(&db, organization, page.after, page.rows_to_query()).await?;
+    let organization = app.caller.organization;
+    let rows = taxonomies::list(&app.db, organization, page.after, page.rows_to_query()).await?;
     Ok(Json(Page::new(rows, page, |taxonomy| taxonomy.id.0)))
 }
 
@@ -158,17 +145,16 @@ async fn list(
 #[utoipa::path(get, path = "/v1/taxonomies/{id}", tag = "datasets",
     params(("id" = TaxonomyId, Path, description = "Its id")),
     responses((status = 200, description = "The taxonomy", body = Taxonomy)))]
-async fn get(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn get(
+    Holder(app): Holder,
     Path(id): Path<TaxonomyId>,
 ) -> Result<Response, ApiError> {
-    let db = state.db(caller);
+    let documents = app.documents.clone();
     let load = async move || {
-        let taxonomy = taxonomies::find(&db, caller.organization, id).await?;
+        let taxonomy = taxonomies::find(&app.db, app.caller.organization, id).await?;
         Ok(Json(taxonomy.ok_or_else(ApiError::not_found)?).into_response())
     };
-    state.unscoped().documents.load(load).await?
+    documents.load(load).await?
 }
 
 /// Delete a taxonomy that no dataset uses.
@@ -176,12 +162,11 @@ async fn get(
     params(("id" = TaxonomyId, Path, description = "Its id")),
     responses((status = 204, description = "Deleted"),
         (status = 409, description = "`taxonomy_in_use`")))]
-async fn delete(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn delete(
+    Holder(app): Holder,
     Path(id): Path<TaxonomyId>,
 ) -> Result<StatusCode, ApiError> {
-    match taxonomies::delete(&state.db(caller), caller, id).await? {
+    match taxonomies::delete(&app.db, app.caller, id).await? {
         TaxonomyDeletion::Deleted => Ok(StatusCode::NO_CONTENT),
         TaxonomyDeletion::NotFound => Err(ApiError::not_found()),
         TaxonomyDeletion::InUse => Err(ApiError::new(

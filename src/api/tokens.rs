@@ -10,8 +10,6 @@ use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::Store;
 use crate::db::tokens::{self, IssuedToken, NewToken, Token};
@@ -20,7 +18,7 @@ use crate::problem::{Code, Problem};
 use crate::roles::Role;
 
 use super::connections::ClientAddress;
-use super::error::{ApiError, found};
+use super::error::{ApiError, done};
 use super::extract::{Admin, Anyone, HolderOrAuditor, JsonBody, Parameters, Path};
 use super::page::{Page, PageQuery};
 use super::state::AppState;
@@ -28,15 +26,6 @@ use super::text;
 
 /// Maximum length of a label, in characters.
 const LABEL_LENGTH: usize = 200;
-
-/// The routes of this resource.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(create, list))
-        .routes(routes!(list_own))
-        .routes(routes!(revoke))
-        .routes(routes!(redeem))
-}
 
 /// A new token.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -102,21 +91,21 @@ pub(crate) struct Enrolment {
         body = ShownToken),
         (status = 404, description = "`not_found`: no such organization"),
         (status = 422, description = "`invalid_value`")))]
-async fn create(
-    State(state): State<AppState>,
-    Admin(caller): Admin,
+pub(super) async fn create(
+    Admin(app): Admin,
     JsonBody(request, _memory): JsonBody<TokenRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
     let label = request.label.as_deref();
     text::check_length("/label", label, LABEL_LENGTH)?;
-    let (db, limits) = (state.db(caller), state.limits());
+    let lifetime = app.limits.token_lifetime;
     let new = NewToken {
         role: request.role,
         label,
-        expires_at: limits.token_lifetime.end(request.expires_at, db.now())?,
-        is_enrolled: limits.enrolment,
+        expires_at: lifetime.end(request.expires_at, app.db.now())?,
+        is_enrolled: app.limits.enrolment,
     };
-    let issued = tokens::create_token(&db, Some(caller), &request.organization, new).await?;
+    let issued =
+        tokens::create_token(&app.db, Some(app.caller), &request.organization, new).await?;
     let issued = issued.ok_or_else(|| {
         let detail = "there is no such organization";
         Problem::at(Code::NotFound, "/organization", detail)
@@ -140,7 +129,7 @@ fn shown(issued: IssuedToken) -> impl IntoResponse {
     responses((status = 201, description = "Redeemed; the secret is shown this once",
         body = ShownToken),
         (status = 404, description = "`not_found`: the code does not work, or no longer")))]
-async fn redeem(
+pub(super) async fn redeem(
     State(state): State<AppState>,
     client: Anyone,
     ConnectInfo(address): ConnectInfo<SocketAddr>,
@@ -148,8 +137,7 @@ async fn redeem(
 ) -> Result<impl IntoResponse, ApiError> {
     let (code, address) = (&enrolment.code, ClientAddress::from(address));
     if let Some(limit) = &state.refused_tokens {
-        let admitted = limit.admit(address, code);
-        admitted.map_err(|retry_after| ApiError::TooManyRefusedTokens { retry_after })?;
+        limit.admit(address, code)?;
     }
     let issued = if tokens::is_well_formed(code, tokens::CODE_PREFIX) {
         tokens::redeem(&state.unscoped().db, code, client.address).await?
@@ -170,12 +158,11 @@ async fn redeem(
 /// List tokens without their secrets, oldest first.
 #[utoipa::path(get, path = "/v1/tokens", tag = "administration", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<Token>)))]
-async fn list(
-    State(state): State<AppState>,
-    Admin(caller): Admin,
+pub(super) async fn list(
+    Admin(app): Admin,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Token>>, ApiError> {
-    page_of_tokens(&state.db(caller), None, &query).await
+    page_of_tokens(&app.db, None, &query).await
 }
 
 /// List the tokens of the caller's organization
@@ -184,12 +171,11 @@ async fn list(
 /// unknown to the organization. An auditor finds the same as `token.created` in the audit log.
 #[utoipa::path(get, path = "/v1/organization/tokens", tag = "administration", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<Token>)))]
-async fn list_own(
-    State(state): State<AppState>,
-    HolderOrAuditor(caller): HolderOrAuditor,
+pub(super) async fn list_own(
+    HolderOrAuditor(app): HolderOrAuditor,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Token>>, ApiError> {
-    page_of_tokens(&state.db(caller), Some(caller.organization), &query).await
+    page_of_tokens(&app.db, Some(app.caller.organization), &query).await
 }
 
 /// The tokens of an organization, or of all.
@@ -207,11 +193,9 @@ async fn page_of_tokens(
 #[utoipa::path(delete, path = "/v1/tokens/{id}", tag = "administration",
     params(("id" = TokenId, Path, description = "Its id")),
     responses((status = 204, description = "It no longer works")))]
-async fn revoke(
-    State(state): State<AppState>,
-    Admin(caller): Admin,
+pub(super) async fn revoke(
+    Admin(app): Admin,
     Path(id): Path<TokenId>,
 ) -> Result<StatusCode, ApiError> {
-    found(tokens::revoke(&state.db(caller), caller, id).await?)?;
-    Ok(StatusCode::NO_CONTENT)
+    done(tokens::revoke(&app.db, app.caller, id).await?)
 }

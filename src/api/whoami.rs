@@ -5,8 +5,6 @@ use axum::extract::State;
 use serde::Serialize;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::tokens;
 use crate::ids::{OrganizationId, TokenId};
@@ -15,11 +13,6 @@ use crate::roles::{Caller, Role};
 
 use super::error::ApiError;
 use super::state::AppState;
-
-/// The route of this resource.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(whoami))
-}
 
 /// The caller of a request.
 #[derive(Serialize, ToSchema)]
@@ -49,7 +42,7 @@ pub(crate) struct CallerOrganization {
 /// Look up the caller: its organization, role and token.
 #[utoipa::path(get, path = "/v1/whoami", tag = "administration",
     responses((status = 200, description = "The caller", body = CallerDocument)))]
-async fn whoami(
+pub(super) async fn whoami(
     State(state): State<AppState>,
     caller: Caller,
 ) -> Result<Json<CallerDocument>, ApiError> {

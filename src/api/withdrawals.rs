@@ -1,34 +1,25 @@
 //! `/v1/releases/{id}/withdrawal`: the holder withdraws a release.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::withdrawals::{self, Withdrawal, WithdrawalCreation};
 use crate::ids::ReleaseId;
 
 use super::error::ApiError;
 use super::extract::{Holder, JsonBody, Path};
-use super::state::AppState;
 use super::text;
 
-/// A withdrawal that is asked for.
+/// A withdrawal to be made.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WithdrawalDefinition {
     /// Why; recipients of the release see it.
     #[schema(min_length = 1, max_length = 2000)]
     pub reason: String,
-}
-
-/// The route of withdrawals.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(create))
 }
 
 /// Withdraw a release
@@ -45,15 +36,14 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         (status = 422, description = "`invalid_value`"),
     ),
 )]
-async fn create(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn create(
+    Holder(app): Holder,
     Path(release): Path<ReleaseId>,
     JsonBody(definition, _memory): JsonBody<WithdrawalDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {
     let action = "the release is withdrawn, its recipients see it";
     let reason = text::reason(&definition.reason, action)?;
-    match withdrawals::create(&state.db(caller), caller, release, reason).await? {
+    match withdrawals::create(&app.db, app.caller, release, reason).await? {
         WithdrawalCreation::Made(withdrawal) => Ok((StatusCode::CREATED, Json(withdrawal))),
         WithdrawalCreation::NoRelease => Err(ApiError::not_found()),
         WithdrawalCreation::Exists => Err(ApiError::withdrawn()),

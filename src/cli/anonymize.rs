@@ -10,14 +10,12 @@ use pais_anonymize::{
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
-use serde::Serialize;
 use serde_json::json;
 
 use super::bar::Bar;
 use super::definitions::{self, SchemaArgs};
 use super::directory::Directory;
-use super::output::{self, Style, write_json};
-use super::output::{Failure, in_file};
+use super::output::{self, Failure, Style, in_file, write_json};
 use super::sources::DocumentSource;
 use super::summary::{self, Summary, SweepFile};
 use super::table_file::{InputFormat, TableFile, refuse_overwriting};
@@ -53,15 +51,10 @@ pub(crate) struct Anonymize {
     seed: Option<u64>,
     /// Prints the summary and errors as JSON, as it does where standard error is not a terminal.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 impl Anonymize {
-    /// How the summary and errors are printed.
-    pub(crate) fn style(&self) -> Style {
-        Style::of_errors(self.json)
-    }
-
     /// Runs, and writes the requested files; nothing is written unless the run succeeds. A job
     /// with lists of parameters writes a table of its combinations in place of a release.
     ///
@@ -109,7 +102,7 @@ impl Anonymize {
         self.write(out, &release, found.steps())?;
         bar.clear();
         let of_job = declared.into_iter().chain(run.warnings());
-        Summary::new(&release, of_job).write(self.style());
+        Summary::new(&release, of_job).write(Style::of_errors(self.json));
         Ok(())
     }
 
@@ -152,7 +145,11 @@ impl Anonymize {
         out.write(&outcomes)?;
         bar.clear();
         let succeeded = outcomes.iter().filter(|outcome| outcome.steps.is_ok());
-        summary::write_sweep(outcomes.len(), succeeded.count(), self.style());
+        summary::write_sweep(
+            outcomes.len(),
+            succeeded.count(),
+            Style::of_errors(self.json),
+        );
         Ok(())
     }
 
@@ -162,22 +159,14 @@ impl Anonymize {
         release: &VerifiedRelease,
         steps: &[StepRecord],
     ) -> Result<(), Failure> {
-        #[derive(Serialize)]
-        struct Steps<'a> {
-            items: Vec<&'a StepItem>,
-        }
         if let Some(path) = &self.report {
             let mut report = json!(release.report());
             report["warnings"] = json!(release.warnings);
             write_json(path, &report)?;
         }
         if let Some(path) = &self.steps {
-            write_json(
-                path,
-                &Steps {
-                    items: steps.iter().map(|record| &record.item).collect(),
-                },
-            )?;
+            let items: Vec<&StepItem> = steps.iter().map(|record| &record.item).collect();
+            write_json(path, &json!({ "items": items }))?;
         }
         out.write(release.tables())
     }
@@ -211,6 +200,6 @@ impl Destination {
         if let Self::File(file) = self {
             return file.write(table);
         }
-        output::print(|out| table.write_csv(out))
+        output::print(|out| pais_io::write::csv(&table, out))
     }
 }

@@ -1,11 +1,10 @@
 //! Shows the progress of a run on a terminal.
 
 use std::fmt::Write;
-use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
 
@@ -26,15 +25,7 @@ impl Bar {
     /// Starts the line for a run that begins now.
     pub(crate) fn new() -> Self {
         let run = Arc::new(RunProgress::new(true, 0.0));
-        let cancellation = Cancellation::new();
-        if !std::io::stderr().is_terminal() {
-            let hidden = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-            return Self {
-                bar: hidden,
-                run,
-                cancellation,
-            };
-        }
+        // Hidden where standard error is not a terminal.
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{status}") {
             let run = Arc::clone(&run);
@@ -50,7 +41,7 @@ impl Bar {
         Self {
             bar,
             run,
-            cancellation,
+            cancellation: Cancellation::new(),
         }
     }
 

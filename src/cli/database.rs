@@ -59,33 +59,20 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Opens the database for the service. The service starts its own embedded server.
+    /// Opens the database: for the service, which starts its own embedded server, or for a command,
+    /// which shares that of a running service.
     ///
     /// # Errors
     /// When the database cannot be started, reached or migrated.
-    pub(crate) async fn open_for_service(settings: &Settings) -> anyhow::Result<Self> {
-        let dir = &settings.server.data_dir;
-        let server = match settings.database.url {
-            Some(_) => None,
-            None => Some(pais_postgres::start(dir, &embedded(settings)).await?),
+    pub(crate) async fn open(settings: &Settings, is_service: bool) -> anyhow::Result<Self> {
+        let (dir, options) = (&settings.server.data_dir, embedded(settings));
+        let server = if settings.database.url.is_some() {
+            None
+        } else if is_service {
+            Some(pais_postgres::start(dir, &options).await?)
+        } else {
+            Some(pais_postgres::attach_or_start(dir, &options).await?)
         };
-        Self::open(settings, server).await
-    }
-
-    /// Opens the database for a command. If a service is running, the command shares its server.
-    ///
-    /// # Errors
-    /// When the database cannot be started, reached or migrated.
-    async fn open_for_command(settings: &Settings) -> anyhow::Result<Self> {
-        let dir = &settings.server.data_dir;
-        let server = match settings.database.url {
-            Some(_) => None,
-            None => Some(pais_postgres::attach_or_start(dir, &embedded(settings)).await?),
-        };
-        Self::open(settings, server).await
-    }
-
-    async fn open(settings: &Settings, server: Option<EmbeddedServer>) -> anyhow::Result<Self> {
         let connections = settings.database.connections;
         let clock = Arc::new(SystemClock);
         let store = match (&server, &settings.database.url) {
@@ -138,7 +125,7 @@ pub(crate) fn with_database<T>(
     work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     block_on(async {
-        let database = Database::open_for_command(settings).await?;
+        let database = Database::open(settings, false).await?;
         let result = work(&database.store).await;
         database.close().await?;
         result

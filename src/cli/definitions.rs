@@ -87,49 +87,46 @@ impl SchemaArgs {
         &self,
         definition: &DatasetDefinition,
     ) -> Result<HashMap<TaxonomyId, Arc<Tree>>, Failure> {
-        let mut missing: Vec<TaxonomyId> = Vec::new();
-        for column in &definition.columns {
-            if let Some(TaxonomyReference::Id(id)) = column.taxonomy
-                && !missing.contains(&id)
-            {
-                missing.push(id);
-            }
-        }
         let mut trees = HashMap::new();
-        let mut add = |source: &DocumentSource, missing: &mut Vec<TaxonomyId>| {
-            let found = parse_taxonomies(&source.read()?);
-            for (id, root) in found.map_err(|error| in_file(source, error))? {
-                let tree = Tree::new(&root, LIMITS).map_err(|error| {
-                    in_file(
-                        source,
-                        Problem::new(Code::InvalidTaxonomy, error.to_string()),
-                    )
-                })?;
-                trees.insert(id, Arc::new(tree));
-                missing.retain(|other| *other != id);
+        for source in &self.taxonomies {
+            if let DocumentSource::File(_) = source {
+                read_taxonomies(source, &mut trees)?;
             }
-            Ok::<(), Failure>(())
-        };
-        let is_of_service = |source: &&DocumentSource| matches!(source, DocumentSource::Service(_));
-        for file in self
-            .taxonomies
-            .iter()
-            .filter(|source| !is_of_service(source))
-        {
-            add(file, &mut missing)?;
         }
-        let mut services = self.taxonomies.iter().chain([&self.schema]);
-        let Some(DocumentSource::Service(service)) = services.find(is_of_service) else {
+        let mut sources = self.taxonomies.iter().chain([&self.schema]);
+        let service = sources.find_map(|source| match source {
+            DocumentSource::Service(address) => Some(address),
+            DocumentSource::File(_) => None,
+        });
+        let Some(service) = service else {
             return Ok(trees);
         };
-        for id in missing.clone() {
-            add(
-                &DocumentSource::Service(service.taxonomy(id.0)),
-                &mut missing,
-            )?;
+        for column in &definition.columns {
+            if let Some(TaxonomyReference::Id(id)) = column.taxonomy
+                && !trees.contains_key(&id)
+            {
+                let source = DocumentSource::Service(service.taxonomy(id.0));
+                read_taxonomies(&source, &mut trees)?;
+            }
         }
         Ok(trees)
     }
+}
+
+/// Reads and checks the taxonomies of a document.
+fn read_taxonomies(
+    source: &DocumentSource,
+    trees: &mut HashMap<TaxonomyId, Arc<Tree>>,
+) -> Result<(), Failure> {
+    let found = parse_taxonomies(&source.read()?);
+    for (id, root) in found.map_err(|error| in_file(source, error))? {
+        let tree = Tree::new(&root, LIMITS).map_err(|error| {
+            let problem = Problem::new(Code::InvalidTaxonomy, error.to_string());
+            in_file(source, problem)
+        })?;
+        trees.insert(id, Arc::new(tree));
+    }
+    Ok(())
 }
 
 /// The schema under the roles that a job, which was read from `source`, gives the columns.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use pais_core::definition::ColumnRole;
-use pais_core::read::anatomized;
+use pais_core::reimport::anatomized;
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
 use pais_verify::ReleaseTables;
@@ -27,10 +27,9 @@ impl Directory {
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
         let names_table = !path.exists() && TableFile::of(path).is_ok();
         if path.is_file() || names_table {
-            return Err(Failure::Usage(format!(
-                "{}: expected a directory, not a file, because anatomized output is several tables",
-                path.display()
-            )));
+            let detail =
+                "expected a directory, not a file, because anatomized output is several tables";
+            return Err(Failure::file(path, detail));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -50,7 +49,7 @@ impl Directory {
     /// # Errors
     /// If the directory cannot be created or a file cannot be written.
     pub(crate) fn write(&self, tables: &[ReleasedTable]) -> Result<(), Failure> {
-        std::fs::create_dir_all(&self.path).map_err(|error| Failure::file(&self.path, &error))?;
+        std::fs::create_dir_all(&self.path).map_err(|error| Failure::file(&self.path, error))?;
         tables
             .iter()
             .try_for_each(|table| self.file(&table.name)?.write(table))

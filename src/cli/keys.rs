@@ -18,20 +18,16 @@ use super::process;
 #[derive(clap::Subcommand)]
 pub(crate) enum KeysCommand {
     /// Make a key-encryption key in a new file of mode 0600
-    Generate(KeyArgs),
+    Generate {
+        /// The file to make
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Wrap the keys of all datasets under a new key-encryption key; services may run meanwhile
     Rotate(SettingsArgs),
     /// Check that the key of every dataset opens: exit status 0 if so, 1 if not, 2 if the keys or the
     /// database cannot be read
     Check(SettingsArgs),
-}
-
-/// Arguments of `pais keys generate`.
-#[derive(clap::Args)]
-pub(crate) struct KeyArgs {
-    /// The file to make
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
 }
 
 /// Runs a subcommand of `pais keys`.
@@ -41,11 +37,11 @@ pub(crate) struct KeyArgs {
 pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
     process::forbid_dumps();
     match command {
-        KeysCommand::Generate(args) => {
-            if args.file.exists() {
-                bail!("{} exists; choose another name", args.file.display());
+        KeysCommand::Generate { file } => {
+            if file.exists() {
+                bail!("{} exists; choose another name", file.display());
             }
-            key_file::create(&args.file)?;
+            key_file::create(&file)?;
             Ok(ExitCode::SUCCESS)
         }
         KeysCommand::Rotate(args) => {

@@ -30,12 +30,10 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::{Shell, generate};
-use pais::config::ConfigError;
 use pais::problem::{Code, Problem};
 
 use database::{SettingsArgs, with_database};
-use output::Failure;
-use output::Style;
+use output::{Failure, Style};
 
 /// Privacy-aware sharing of health data.
 #[derive(Parser)]
@@ -90,33 +88,42 @@ enum Command {
 /// Runs the command given on the command line. The exit status is 0 on success, 2 if arguments or
 /// settings are invalid, and 1 if the work failed.
 pub(crate) fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Serve(args) => of_service(serve::run(args)),
-        Command::Migrate(args) => of_service(migrate(&args)),
-        Command::Token(command) => of_service(token::run(command)),
-        Command::Keys(command) => match keys::run(command) {
-            Ok(status) => status,
-            Err(error) => of_service(Err(error)),
-        },
-        Command::Audit(command) => match audit::run(command) {
-            Ok(status) => status,
-            Err(error) => of_service(Err(error)),
-        },
-        Command::Anonymize(command) => of_files(command.run(), command.style()),
-        Command::VerifyPackage(command) => match command.run() {
-            Ok(status) => status,
-            Err(failure) => failure.report(Style::of_errors(false)),
-        },
-        Command::Transform(command) => of_files(command.run(), command.style()),
-        Command::Sample(command) => of_files(command.run(), Style::of_errors(false)),
-        Command::Schema(command) => of_files(command.run(), command.style()),
-        Command::Taxonomy(command) => of_files(command.run(), command.style()),
-        Command::Verify(command) => match command.run() {
-            Ok(status) => status,
-            Err(failure) => failure.report(command.style()),
-        },
-        Command::Openapi => of_files(openapi(), Style::of_errors(false)),
-        Command::Completions { shell } => of_files(completions(shell), Style::of_errors(false)),
+    let command = Cli::parse().command;
+    let style = Style::of_errors(command.has_json());
+    let done = command.run();
+    done.unwrap_or_else(|failure| failure.report(style))
+}
+
+impl Command {
+    /// Whether `--json` is given.
+    fn has_json(&self) -> bool {
+        match self {
+            Self::Anonymize(command) => command.json,
+            Self::Verify(command) => command.json,
+            Self::Schema(schema::SchemaCommand::Draft(args)) => args.json,
+            Self::Taxonomy(taxonomy::TaxonomyCommand::Check(args)) => args.json,
+            _ => false,
+        }
+    }
+
+    fn run(self) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Keys(command) => return keys::run(command).map_err(Failure::Service),
+            Self::Audit(command) => return audit::run(command).map_err(Failure::Service),
+            Self::VerifyPackage(command) => return command.run(),
+            Self::Verify(command) => return command.run(),
+            Self::Serve(args) => serve::run(args).map_err(Failure::Service)?,
+            Self::Migrate(args) => migrate(&args).map_err(Failure::Service)?,
+            Self::Token(command) => token::run(command).map_err(Failure::Service)?,
+            Self::Anonymize(command) => command.run()?,
+            Self::Transform(command) => command.run()?,
+            Self::Sample(command) => command.run()?,
+            Self::Schema(schema::SchemaCommand::Draft(args)) => args.run()?,
+            Self::Taxonomy(command) => command.run()?,
+            Self::Openapi => openapi()?,
+            Self::Completions { shell } => completions(shell)?,
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -139,27 +146,6 @@ fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     generate(shell, &mut Cli::command(), "pais", &mut script);
     output::print(|out| out.write_all(&script))
-}
-
-/// The exit status of a command that works on files.
-fn of_files(result: Result<(), Failure>, style: Style) -> ExitCode {
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(style),
-    }
-}
-
-/// The exit status of a command that works on the service or its database.
-fn of_service(result: anyhow::Result<()>) -> ExitCode {
-    let Err(error) = result else {
-        return ExitCode::SUCCESS;
-    };
-    match error.downcast_ref::<Problem>() {
-        Some(problem) => output::print_problem(problem, Style::of_errors(false)),
-        None => output::note(format_args!("pais: {error:#}")),
-    }
-    let usage = error.is::<ConfigError>();
-    ExitCode::from(if usage { 2 } else { 1 })
 }
 
 /// How long the process waits at its end for threads that are still busy.

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use pais::config::ConfigError;
 use pais::problem::Problem;
 use pais_core::rejection::Place;
 use serde::Serialize;
@@ -21,7 +22,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// JSON if it is asked for, or if standard error is not a terminal.
+    /// JSON if it is requested, or if standard error is not a terminal.
     pub(crate) fn of_errors(json: bool) -> Self {
         if json || !io::stderr().is_terminal() {
             Self::Json
@@ -38,7 +39,7 @@ impl Style {
 pub(crate) fn print(
     write: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    try_print(write).map_err(|error| Failure::file(Path::new("standard output"), &error))
+    try_print(write).map_err(|error| Failure::file(Path::new("standard output"), error))
 }
 
 /// Writes a line to standard output, as [`print`].
@@ -64,13 +65,21 @@ fn try_print(
     }
 }
 
+/// Writes a document to standard output as indented JSON, as [`print`].
+///
+/// # Errors
+/// If standard output cannot be written.
+pub(crate) fn print_json(document: &impl Serialize) -> Result<(), Failure> {
+    print(|out| write_pretty(out, document))
+}
+
 /// Writes a line to standard error. There is no place to report that this fails.
 pub(crate) fn note(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Writes a document to standard error as indented JSON.
-pub(crate) fn note_json(document: &impl serde::Serialize) {
+pub(crate) fn note_json(document: &impl Serialize) {
     // Serializing cannot fail: the documents have no maps whose keys are not strings.
     if let Ok(text) = serde_json::to_string_pretty(document) {
         note(text);
@@ -82,62 +91,76 @@ pub(crate) fn note_json(document: &impl serde::Serialize) {
 /// # Errors
 /// If the file cannot be written.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::file(path, &error);
-    let mut out = BufWriter::new(File::create(path).map_err(failed)?);
-    serde_json::to_writer_pretty(&mut out, value).map_err(|error| failed(error.into()))?;
-    out.write_all(b"\n")
-        .and_then(|()| out.flush())
-        .map_err(failed)
+    let file = File::create(path).map(BufWriter::new);
+    let written = file.and_then(|mut out| {
+        write_pretty(&mut out, value)?;
+        out.flush()
+    });
+    written.map_err(|error| Failure::file(path, error))
+}
+
+fn write_pretty(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, document)?;
+    writeln!(out)
 }
 
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The run failed. The problem is printed to standard error; the exit status is 1.
-    Problem(Box<Problem>),
-    /// The table to check cannot be read. The problem is printed to standard error; the exit
-    /// status is 2.
-    Unreadable(Box<Problem>),
+    /// The problem is printed to standard error. The exit status is 1, or 2 where what is to be checked
+    /// cannot be read.
+    Problem {
+        problem: Box<Problem>,
+        is_unreadable: bool,
+    },
     /// The arguments are invalid, or a file cannot be read or written. The exit status is 2.
     Usage(String),
+    /// A command on the service or its database failed. The exit status is 2 for invalid settings, else 1.
+    Service(anyhow::Error),
 }
 
 impl Failure {
-    /// A file that cannot be read or written.
-    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        Self::Usage(format!("{}: {error}", path.display()))
+    /// A file or directory that cannot be used, and why.
+    pub(crate) fn file(path: &Path, why: impl Display) -> Self {
+        Self::Usage(format!("{}: {why}", path.display()))
     }
 
-    /// Turns a [`Self::Problem`] into [`Self::Unreadable`], for a command that only checks: there a
-    /// problem means that the check could not be made.
-    pub(crate) fn unreadable(self) -> Self {
-        match self {
-            Self::Problem(problem) => Self::Unreadable(problem),
-            other => other,
+    /// The failure of a command that only checks: there a problem means that the check could not be
+    /// made.
+    pub(crate) fn unreadable(mut self) -> Self {
+        if let Self::Problem { is_unreadable, .. } = &mut self {
+            *is_unreadable = true;
         }
+        self
     }
 
     /// Prints the failure to standard error and returns its exit status.
     pub(crate) fn report(&self, style: Style) -> ExitCode {
         match self {
-            Self::Problem(problem) => {
+            Self::Problem {
+                problem,
+                is_unreadable,
+            } => {
                 print_problem(problem, style);
-                ExitCode::from(1)
-            }
-            Self::Unreadable(problem) => {
-                print_problem(problem, style);
-                ExitCode::from(2)
+                ExitCode::from(1 + u8::from(*is_unreadable))
             }
             Self::Usage(detail) => {
                 note(format_args!("pais: {detail}"));
                 ExitCode::from(2)
+            }
+            Self::Service(error) => {
+                match error.downcast_ref::<Problem>() {
+                    Some(problem) => print_problem(problem, style),
+                    None => note(format_args!("pais: {error:#}")),
+                }
+                ExitCode::from(if error.is::<ConfigError>() { 2 } else { 1 })
             }
         }
     }
 }
 
 /// Prints a problem to standard error.
-pub(crate) fn print_problem(problem: &Problem, style: Style) {
+fn print_problem(problem: &Problem, style: Style) {
     match style {
         Style::Json => note_json(&problem.document()),
         Style::Lines => note(problem_lines(problem)),
@@ -155,7 +178,10 @@ pub(crate) fn in_file(file: impl Display, error: impl Into<Problem>) -> Problem 
 
 impl<E: Into<Problem>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Problem(Box::new(error.into()))
+        Self::Problem {
+            problem: Box::new(error.into()),
+            is_unreadable: false,
+        }
     }
 }
 

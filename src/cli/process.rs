@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
 };
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -115,54 +115,32 @@ pub(super) struct Stop {
 /// When a signal cannot be handled.
 pub(super) fn handle_signals() -> std::io::Result<Stop> {
     let stop = Stop::default();
-    let mut signals = Signals {
-        terminate: signal(SignalKind::terminate())?,
-        interrupt: signal(SignalKind::interrupt())?,
-        quit: signal(SignalKind::quit())?,
-        hangup: signal(SignalKind::hangup())?,
-    };
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut quit = signal(SignalKind::quit())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     let asked = stop.clone();
     tokio::spawn(async move {
         loop {
-            match signals.next().await {
-                SignalRequest::Reload => asked.reload.notify_one(),
-                SignalRequest::Stop if !asked.shutdown.is_cancelled() => {
-                    tracing::info!("stopping; a second signal stops without waiting");
-                    asked.shutdown.cancel();
+            let is_at_once = tokio::select! {
+                _ = terminate.recv() => asked.shutdown.is_cancelled(),
+                _ = interrupt.recv() => asked.shutdown.is_cancelled(),
+                _ = quit.recv() => true,
+                _ = hangup.recv() => {
+                    asked.reload.notify_one();
+                    continue;
                 }
-                SignalRequest::Stop | SignalRequest::StopAtOnce => {
-                    tracing::info!("stopping at once");
-                    asked.shutdown.cancel();
-                    asked.at_once.cancel();
-                }
+            };
+            asked.shutdown.cancel();
+            if is_at_once {
+                tracing::info!("stopping at once");
+                asked.at_once.cancel();
+            } else {
+                tracing::info!("stopping; a second signal stops without waiting");
             }
         }
     });
     Ok(stop)
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    quit: Signal,
-    hangup: Signal,
-}
-
-enum SignalRequest {
-    Reload,
-    Stop,
-    StopAtOnce,
-}
-
-impl Signals {
-    async fn next(&mut self) -> SignalRequest {
-        tokio::select! {
-            _ = self.terminate.recv() => SignalRequest::Stop,
-            _ = self.interrupt.recv() => SignalRequest::Stop,
-            _ = self.quit.recv() => SignalRequest::StopAtOnce,
-            _ = self.hangup.recv() => SignalRequest::Reload,
-        }
-    }
 }
 
 #[cfg(test)]

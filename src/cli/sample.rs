@@ -8,8 +8,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pais_sample::Sample;
 
-use super::output::Failure;
-use super::output::write_json;
+use super::output::{Failure, write_json};
 
 /// Arguments of `pais sample`.
 #[derive(Debug, Args)]
@@ -44,7 +43,7 @@ impl SampleArgs {
     /// If a file cannot be written.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let folder = &self.output;
-        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
+        std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
         let name = self.sample.name();
         write_json(
             &folder.join(format!("{name}.schema.json")),
@@ -53,7 +52,7 @@ impl SampleArgs {
         write_json(&folder.join(format!("{name}.job.json")), &self.sample.job())?;
         let path = folder.join(format!("{name}.csv"));
         self.table(&path)
-            .map_err(|error| Failure::file(&path, &error))
+            .map_err(|error| Failure::file(&path, error))
     }
 
     fn table(&self, path: &Path) -> std::io::Result<()> {

@@ -1,13 +1,11 @@
 //! `pais schema`: proposes the schema of a table.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use pais_core::draft::{Draft, DraftOptions};
+use pais_io::draft::{Draft, DraftOptions};
 
-use super::output::Failure;
-use super::output::{self, Style, note, write_json};
+use super::output::{Failure, note, print_json, write_json};
 use super::table_file::{FormatName, TableFile, TextFlags};
 
 /// Works with schemas.
@@ -30,7 +28,7 @@ pub(crate) struct DraftArgs {
     output: Option<PathBuf>,
     /// Prints the schema, the format of the text and the reasons as one document.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// The name of the dataset.
     #[arg(long, default_value = "draft")]
     name: String,
@@ -41,26 +39,12 @@ pub(crate) struct DraftArgs {
     text: TextFlags,
 }
 
-impl SchemaCommand {
-    /// How its errors are printed.
-    pub(crate) fn style(&self) -> Style {
-        let Self::Draft(args) = self;
-        Style::of_errors(args.json)
-    }
-
-    /// Runs the command.
+impl DraftArgs {
+    /// Proposes the schema and writes it.
     ///
     /// # Errors
     /// A problem where the table is refused, an unreadable file otherwise.
-    pub(crate) fn run(&self) -> Result<(), Failure> {
-        match self {
-            Self::Draft(args) => args.run(),
-        }
-    }
-}
-
-impl DraftArgs {
-    fn run(&self) -> Result<(), Failure> {
+    pub(super) fn run(&self) -> Result<(), Failure> {
         let table = TableFile::input(&self.file, self.format)?;
         let options = DraftOptions {
             name: &self.name,
@@ -73,8 +57,8 @@ impl DraftArgs {
         match (&self.output, self.json) {
             (Some(path), true) => write_json(path, &draft),
             (Some(path), false) => write_json(path, &draft.dataset),
-            (None, true) => print(&draft),
-            (None, false) => print(&draft.dataset),
+            (None, true) => print_json(&draft),
+            (None, false) => print_json(&draft.dataset),
         }
     }
 }
@@ -94,11 +78,4 @@ fn print_reasons(draft: &Draft) {
     for (column, sentences) in &draft.reasons {
         note(format_args!("{column}: {}", sentences.join("; ")));
     }
-}
-
-fn print(document: &impl serde::Serialize) -> Result<(), Failure> {
-    output::print(|out| {
-        serde_json::to_writer_pretty(&mut *out, document)?;
-        writeln!(out)
-    })
 }

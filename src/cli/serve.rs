@@ -65,7 +65,7 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
     let home = Home::lock(&settings.server.data_dir)?;
     // The database needs space to start.
     storage.make_room();
-    let mut database = Database::open_for_service(settings).await?;
+    let mut database = Database::open(settings, true).await?;
     let store = database.store.clone();
     instances::register(&store, home.id).await?;
     let served = tokio::select! {
@@ -167,11 +167,6 @@ async fn work(
         refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
         oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
         body_timeout: Duration::from_secs(settings.server.body_timeout_seconds),
-        upload_pace: UploadPace {
-            max_duration: Duration::from_secs(settings.limits.upload_seconds),
-            bytes_per_second: settings.limits.upload_bytes_per_second,
-            ..UploadPace::default()
-        },
         is_behind_proxy: settings.server.behind_proxy,
         public_url: settings.server.public_url.clone(),
     };
@@ -245,14 +240,14 @@ async fn work(
     Ok(served.and(operation_served)?)
 }
 
-/// Reads the certificate again whenever that is asked for.
+/// Reads the certificate again whenever that is requested.
 async fn reload(asked: Arc<Notify>, tls: Option<Arc<Tls>>) {
     loop {
         asked.notified().await;
         match tls.as_ref().map(|tls| tls.reload()) {
             Some(Ok(())) => tracing::info!("the certificate was read again"),
             Some(Err(error)) => tracing::error!(
-                error = &error as &dyn std::error::Error,
+                error = &*error as &dyn std::error::Error,
                 "the certificate could not be read again; the previous certificate stays in use"
             ),
             None => tracing::info!("SIGHUP: there is no certificate to read again"),
@@ -301,6 +296,11 @@ fn limits(settings: &Settings) -> Limits {
         concurrent_uploads: settings.uploads,
         uploads_per_organization: organizations.uploads,
         upload_wait: Duration::from_secs(settings.upload_wait_seconds),
+        upload_pace: UploadPace {
+            max_duration: Duration::from_secs(settings.upload_seconds),
+            bytes_per_second: settings.upload_bytes_per_second,
+            ..UploadPace::default()
+        },
         quotas: Quotas {
             stored_bytes: organizations.stored_bytes,
             stored_rows: organizations.stored_rows,

@@ -13,7 +13,7 @@ use pais_core::codebook::{Codebook, ReleaseTerms};
 use pais_core::definition::json::{self, DocumentError};
 use pais_core::definition::{DatasetDefinition, JobDefinition, TaxonomyId, TaxonomyNode};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::output::{Failure, in_file};
@@ -55,8 +55,8 @@ impl DocumentSource {
     /// If the file cannot be read, or the service does not answer with a document.
     pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
         match self {
-            Self::File(path) => std::fs::read(path).map_err(|error| Failure::file(path, &error)),
-            Self::Service(address) => address.get(),
+            Self::File(path) => std::fs::read(path).map_err(|error| Failure::file(path, error)),
+            Self::Service(address) => address.fetch(Some(&address.token()?)),
         }
     }
 
@@ -67,7 +67,7 @@ impl DocumentSource {
     pub(crate) fn read_public(&self) -> Result<Vec<u8>, Failure> {
         match self {
             Self::File(_) => self.read(),
-            Self::Service(address) => address.get_public(),
+            Self::Service(address) => address.fetch(None),
         }
     }
 }
@@ -125,24 +125,9 @@ impl ServiceAddress {
         }
     }
 
-    /// Fetches the document.
-    ///
-    /// # Errors
-    /// Without a token, and if the service does not answer with a document.
-    pub(crate) fn get(&self) -> Result<Vec<u8>, Failure> {
-        let Ok(token) = std::env::var(TOKEN) else {
-            let detail = format!("put a token of its holder into {TOKEN}");
-            return Err(Failure::Usage(format!("{self}: {detail}")));
-        };
-        self.fetch(Some(token.trim()))
-    }
-
-    /// Fetches a document that needs no token.
-    ///
-    /// # Errors
-    /// If the service does not answer with a document.
-    pub(crate) fn get_public(&self) -> Result<Vec<u8>, Failure> {
-        self.fetch(None)
+    fn token(&self) -> Result<String, Failure> {
+        std::env::var(TOKEN)
+            .map_err(|_| Failure::Usage(format!("{self}: put a token of its holder into {TOKEN}")))
     }
 
     fn fetch(&self, token: Option<&str>) -> Result<Vec<u8>, Failure> {
@@ -156,7 +141,7 @@ impl ServiceAddress {
         }
         let request = ureq::Agent::from(config.build()).get(&self.text);
         let request = match token {
-            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            Some(token) => request.header("authorization", format!("Bearer {}", token.trim())),
             None => request,
         };
         let mut answer = request.call().map_err(|error| failed(error.to_string()))?;
@@ -183,14 +168,6 @@ const OF_DATASET: [&str; 7] = [
     "legal_hold",
     "warnings",
 ];
-
-/// Tells a document of the service from a definition.
-#[derive(Deserialize)]
-struct Probe {
-    id: Option<IgnoredAny>,
-    created_at: Option<IgnoredAny>,
-    definition: Option<IgnoredAny>,
-}
 
 /// A definition of a dataset: the body of `POST /v1/datasets`, or an answer of
 /// `GET /v1/datasets/{id}`.
@@ -219,9 +196,10 @@ pub(crate) fn parse_job(body: &[u8]) -> Result<(JobDefinition, bool), DocumentEr
 
 /// A document of the service; `None` for a definition, and for what is no JSON object.
 fn of_service(body: &[u8]) -> Option<Map<String, Value>> {
-    let probe: Probe = serde_json::from_slice(body).ok()?;
-    let is_of_service = probe.id.is_some() && (probe.created_at.or(probe.definition)).is_some();
-    is_of_service.then(|| serde_json::from_slice(body).ok())?
+    let document: Map<String, Value> = serde_json::from_slice(body).ok()?;
+    let has = |field| document.get(field).is_some_and(|value| !value.is_null());
+    let is_of_service = has("id") && (has("created_at") || has("definition"));
+    is_of_service.then_some(document)
 }
 
 fn of_value<T: DeserializeOwned>(value: &Value) -> Result<T, DocumentError> {

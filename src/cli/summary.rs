@@ -6,14 +6,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use pais::engine::records::{SweepItem, SweepStatus};
+use pais::engine::records::SweepItem;
 use pais_anonymize::{SweepOutcome, VerifiedRelease};
 use pais_core::warning::Warning;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::output::Failure;
-use super::output::{self, Style, write_json};
+use super::output::{self, Failure, Style, write_json};
 
 /// The result of a run in short.
 #[derive(Debug, Serialize)]
@@ -100,7 +99,7 @@ impl Summary {
 /// Writes how many combinations of a sweep have a result to standard error.
 pub(crate) fn write_sweep(combinations: usize, succeeded: usize, style: Style) {
     match style {
-        Style::Json => output::note_json(&serde_json::json!({
+        Style::Json => output::note_json(&json!({
             "combinations": combinations,
             "succeeded": succeeded,
         })),
@@ -120,12 +119,6 @@ pub(crate) enum SweepFile {
     Json(PathBuf),
 }
 
-/// The items of a sweep.
-#[derive(Serialize)]
-struct Items {
-    items: Vec<SweepItem>,
-}
-
 impl SweepFile {
     /// The file at a path, by its file extension; standard output without a path.
     ///
@@ -138,11 +131,11 @@ impl SweepFile {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(Self::Csv(path.to_owned())),
             Some("json") => Ok(Self::Json(path.to_owned())),
-            _ => Err(Failure::Usage(format!(
-                "{}: a job with lists of parameters writes a table of its combinations; expected \
-                 .csv or .json",
-                path.display()
-            ))),
+            _ => Err(Failure::file(
+                path,
+                "a job with lists of parameters writes a table of its combinations; expected .csv or \
+                 .json",
+            )),
         }
     }
 
@@ -158,9 +151,9 @@ impl SweepFile {
                 let file = File::create(path).map(BufWriter::new);
                 (&**path, file.and_then(|file| write_csv(&items, file)))
             }
-            Self::Json(path) => return write_json(path, &Items { items }),
+            Self::Json(path) => return write_json(path, &json!({ "items": items })),
         };
-        written.map_err(|error| Failure::file(path, &error))
+        written.map_err(|error| Failure::file(path, error))
     }
 }
 
@@ -183,10 +176,6 @@ fn write_csv(items: &[SweepItem], out: impl Write) -> io::Result<()> {
         "error",
     ])?;
     for item in items {
-        let status = match item.status {
-            SweepStatus::Succeeded => "succeeded",
-            SweepStatus::Failed => "failed",
-        };
         let error = item.error.as_ref().map(|error| error.detail.clone());
         out.write_record([
             text(item.l.as_ref()),
@@ -194,7 +183,7 @@ fn write_csv(items: &[SweepItem], out: impl Write) -> io::Result<()> {
             text(item.c),
             word(item.recoding)?,
             word(item.objective)?,
-            status.to_owned(),
+            word(Some(item.status))?,
             text(item.steps),
             text(item.groups),
             text(item.smallest_group),

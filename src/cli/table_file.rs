@@ -1,25 +1,26 @@
 //! A table in a file: its format, which the file extension or flags give, how it is read and written,
 //! and the refusal to write over what is read.
 
-use std::cell::Cell;
 use std::fs::{File, Metadata, metadata};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use clap::{Args, ValueEnum};
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::draft::{self, Draft, DraftFailure, DraftOptions};
-use pais_core::read::{
-    DecimalMark, Delimiter, ReadError, ReadFailure, ReadLimits, TextEncoding, TextFormat,
-    TextParameters, ThousandsMark, csv, ndjson, parquet, reimport,
-};
+use pais_core::reimport;
 use pais_core::schema::Schema;
-use pais_core::table::chunk::Assembler;
+use pais_core::table::ReadError;
 use pais_core::table::{ReleasedTable, Table};
+use pais_io::FileFormat;
+use pais_io::chunk::Assembler;
+use pais_io::draft::{self, Draft, DraftFailure, DraftOptions};
+use pais_io::read::{
+    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextParameters, ThousandsMark,
+    csv, ndjson, parquet,
+};
 
 use super::output::{Failure, in_file};
 
@@ -31,25 +32,6 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// Share of the reading phase that parsing takes; the rest is the engine's encoding.
 const PARSING_SHARE: f64 = 0.9;
-
-/// How a table is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FileFormat {
-    /// CSV, as its text is written.
-    Text(TextFormat),
-    /// One JSON object per line.
-    Ndjson,
-    /// Apache Parquet.
-    Parquet,
-}
-
-impl FileFormat {
-    /// Cells between commas.
-    pub(crate) const CSV: Self = Self::Text(TextFormat::CSV);
-
-    /// Cells between tabulators.
-    pub(crate) const TSV: Self = Self::Text(TextFormat::TSV);
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileCompression {
@@ -80,10 +62,8 @@ impl TableFile {
             Some("ndjson") => FileFormat::Ndjson,
             Some("parquet") if compression == FileCompression::None => FileFormat::Parquet,
             _ => {
-                return Err(Failure::Usage(format!(
-                    "{}: unknown file extension; expected {EXTENSIONS}",
-                    path.display()
-                )));
+                let detail = format!("unknown file extension; expected {EXTENSIONS}");
+                return Err(Failure::file(path, detail));
             }
         };
         Ok(Self {
@@ -101,10 +81,8 @@ impl TableFile {
     pub(crate) fn output(path: &Path) -> Result<Self, Failure> {
         let file = Self::of(path)?;
         if file.format == FileFormat::TSV {
-            return Err(Failure::Usage(format!(
-                "{}: a release is not written as TSV; name it .csv, .ndjson or .parquet",
-                path.display()
-            )));
+            let detail = "a release is not written as TSV; name it .csv, .ndjson or .parquet";
+            return Err(Failure::file(path, detail));
         }
         Ok(file)
     }
@@ -143,11 +121,9 @@ impl TableFile {
             FileFormat::Text(default) => text.format(default).map(FileFormat::Text),
             other if text.is_empty() => Ok(other),
             FileFormat::Ndjson | FileFormat::Parquet => {
-                return Err(Failure::Usage(format!(
-                    "{}: --delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
-                     leave them out",
-                    self.path.display()
-                )));
+                let detail = "--delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
+                              leave them out";
+                return Err(Failure::file(&self.path, detail));
             }
         };
         self.format = format.map_err(|error| Failure::Usage(error.to_string()))?;
@@ -161,10 +137,7 @@ impl TableFile {
 
     /// The line of the first row.
     pub(crate) fn first_line(&self) -> u64 {
-        match self.format {
-            FileFormat::Text(_) => 2,
-            FileFormat::Ndjson | FileFormat::Parquet => 1,
-        }
+        self.format.first_line()
     }
 
     /// Which file it is; `None` for one that does not exist and for a pipe.
@@ -196,13 +169,14 @@ impl TableFile {
         observer: &dyn Observer,
     ) -> Result<Table, Failure> {
         let mut assembler = Assembler::default();
-        let file = CountedFile::new(self.file()?);
-        let share = file.share();
+        let file = self.file()?;
+        let position = file.try_clone();
+        let position = position.map_err(|error| Failure::file(&self.path, error))?;
         let mut rows = 0;
         let chunk = |chunk: Table| {
             rows += chunk.rows as u64;
             observer.counted(Count::RowsRead(rows));
-            observer.progress(Phase::Reading, PARSING_SHARE * share.now());
+            observer.progress(Phase::Reading, PARSING_SHARE * share_read(&position));
             assembler.push(chunk)
         };
         // The whole file may be of any size, because the memory is the user's own.
@@ -280,36 +254,26 @@ impl TableFile {
     /// If the file cannot be written.
     pub(crate) fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
         self.try_write(table)
-            .map_err(|error| Failure::file(&self.path, &error))
+            .map_err(|error| Failure::file(&self.path, error))
     }
 
     fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
         let mut out = BufWriter::new(File::create(&self.path)?);
         match self.compression {
-            FileCompression::None if self.format == FileFormat::Parquet => {
-                table.write_parquet(&mut out)?;
-            }
-            FileCompression::None => self.write_text(table, &mut out)?,
+            FileCompression::None => self.format.write(table, &mut out)?,
             FileCompression::Gzip => {
                 let level = flate2::Compression::default();
                 let mut packed = flate2::write::GzEncoder::new(&mut out, level);
-                self.write_text(table, &mut packed)?;
+                self.format.write(table, &mut packed)?;
                 packed.finish()?;
             }
             FileCompression::Zstd => {
                 let mut packed = zstd::Encoder::new(&mut out, ZSTD_LEVEL)?;
-                self.write_text(table, &mut packed)?;
+                self.format.write(table, &mut packed)?;
                 packed.finish()?;
             }
         }
         out.flush()
-    }
-
-    fn write_text(&self, table: &ReleasedTable, out: &mut impl Write) -> io::Result<()> {
-        match self.format {
-            FileFormat::Ndjson => table.write_ndjson(out),
-            FileFormat::Text(_) | FileFormat::Parquet => table.write_csv(out),
-        }
     }
 
     fn file(&self) -> Result<File, Failure> {
@@ -318,7 +282,7 @@ impl TableFile {
         } else {
             File::open(&self.path)
         };
-        opened.map_err(|error| Failure::file(&self.path, &error))
+        opened.map_err(|error| Failure::file(&self.path, error))
     }
 
     fn decompressed(&self, file: impl Read + 'static) -> Result<Box<dyn Read>, Failure> {
@@ -326,7 +290,7 @@ impl TableFile {
             FileCompression::None => Box::new(file),
             FileCompression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
             FileCompression::Zstd => Box::new(
-                zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, &error))?,
+                zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, error))?,
             ),
         })
     }
@@ -411,8 +375,8 @@ pub(crate) enum FormatName {
 impl From<FormatName> for FileFormat {
     fn from(name: FormatName) -> Self {
         match name {
-            FormatName::Csv => Self::CSV,
-            FormatName::Tsv => Self::TSV,
+            FormatName::Csv => FileFormat::CSV,
+            FormatName::Tsv => FileFormat::TSV,
             FormatName::Ndjson => Self::Ndjson,
         }
     }
@@ -434,52 +398,13 @@ impl InputFormat {
     }
 }
 
-/// A file that counts the bytes read from it.
-pub(crate) struct CountedFile {
-    file: File,
-    share: ReadShare,
-}
-
-/// The share of a [`CountedFile`] that has been read. It is updated while the file is read.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadShare {
-    read: Rc<Cell<u64>>,
-    /// Size of the file in bytes; 0 if it has no size, such as a pipe.
-    bytes: u64,
-}
-
-impl CountedFile {
-    /// Wraps a file of which nothing has been read yet.
-    pub(crate) fn new(file: File) -> Self {
-        let share = ReadShare {
-            read: Rc::default(),
-            bytes: file.metadata().map_or(0, |metadata| metadata.len()),
-        };
-        Self { file, share }
-    }
-
-    /// A handle on the share that has been read. It stays valid while the file is read.
-    pub(crate) fn share(&self) -> ReadShare {
-        self.share.clone()
-    }
-}
-
-impl Read for CountedFile {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(out)?;
-        let before = self.share.read.get();
-        self.share.read.set(before + read as u64);
-        Ok(read)
-    }
-}
-
-impl ReadShare {
-    /// The share read so far, from 0 to 1; 0 if the size of the file is not known.
-    pub(crate) fn now(&self) -> f64 {
-        match self.bytes {
-            0 => 0.0,
-            bytes => (self.read.get() as f64 / bytes as f64).min(1.0),
-        }
+/// The share of a file that has been read, by it or by one that was cloned from it, from 0 to 1; 0 if the
+/// file has no size, such as a pipe.
+fn share_read(mut file: &File) -> f64 {
+    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    match file.stream_position() {
+        Ok(read) if bytes > 0 => (read as f64 / bytes as f64).min(1.0),
+        _ => 0.0,
     }
 }
 
@@ -524,10 +449,8 @@ pub(crate) fn refuse_overwriting(
         tables.any(|entry| is_input(&entry.path()))
     };
     if is_input(output) || (output.is_dir() && has_input(output)) {
-        return Err(Failure::Usage(format!(
-            "{}: this is the raw table, which would be overwritten; name another output",
-            output.display()
-        )));
+        let detail = "this is the raw table, which would be overwritten; name another output";
+        return Err(Failure::file(output, detail));
     }
     Ok(())
 }
@@ -537,7 +460,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::path::Path;
 
-    use super::{CountedFile, FileCompression, FileFormat, TableFile};
+    use super::{FileCompression, FileFormat, TableFile, share_read};
 
     #[test]
     fn the_file_extension_gives_the_format() {
@@ -568,10 +491,9 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"1234").unwrap();
         std::io::Seek::rewind(&mut file).unwrap();
-        let mut counted = CountedFile::new(file);
-        let share = counted.share();
-        assert_eq!(share.now(), 0.0);
-        counted.read_exact(&mut [0; 3]).unwrap();
-        assert_eq!(share.now(), 0.75);
+        let position = file.try_clone().unwrap();
+        assert_eq!(share_read(&position), 0.0);
+        file.read_exact(&mut [0; 3]).unwrap();
+        assert_eq!(share_read(&position), 0.75);
     }
 }

@@ -38,41 +38,29 @@ pub(crate) struct CreateArgs {
     /// When it stops working: a number of days such as 90d, a date (the token works until its
     /// beginning, UTC) or an RFC 3339 time. If omitted: after security.token_max_days
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
-    expires: Option<TokenExpiry>,
+    expires: Option<OffsetDateTime>,
     #[command(flatten)]
     settings: SettingsArgs,
 }
 
-/// When a token stops working.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TokenExpiry {
-    /// After a number of days.
-    Days(u16),
-    /// At a time.
-    At(OffsetDateTime),
+fn expiry(text: &str) -> Result<OffsetDateTime, &'static str> {
+    expiry_from(OffsetDateTime::now_utc(), text)
 }
 
-impl TokenExpiry {
-    fn time(self, now: OffsetDateTime) -> OffsetDateTime {
-        match self {
-            // 65,535 days are less than two centuries.
-            Self::Days(days) => now + Duration::days(days.into()),
-            Self::At(time) => time,
-        }
-    }
-}
-
-fn expiry(text: &str) -> Result<TokenExpiry, &'static str> {
-    if let Some(days) = text.strip_suffix('d').and_then(|days| days.parse().ok()) {
-        return Ok(TokenExpiry::Days(days));
+fn expiry_from(now: OffsetDateTime, text: &str) -> Result<OffsetDateTime, &'static str> {
+    // 65,535 days are less than two centuries.
+    if let Some(days) = text
+        .strip_suffix('d')
+        .and_then(|days| days.parse::<u16>().ok())
+    {
+        return Ok(now + Duration::days(days.into()));
     }
     if let Ok(time) = OffsetDateTime::parse(text, &Rfc3339) {
-        return Ok(TokenExpiry::At(time));
+        return Ok(time);
     }
-    match Date::parse(text, format_description!("[year]-[month]-[day]")) {
-        Ok(date) => Ok(TokenExpiry::At(date.midnight().assume_utc())),
-        Err(_) => Err("expected 90d, 2027-01-31 or 2027-01-31T12:00:00Z"),
-    }
+    let date = Date::parse(text, format_description!("[year]-[month]-[day]"));
+    let date = date.map_err(|_| "expected 90d, 2027-01-31 or 2027-01-31T12:00:00Z")?;
+    Ok(date.midnight().assume_utc())
 }
 
 fn organization_name(text: &str) -> Result<String, Problem> {
@@ -97,12 +85,10 @@ async fn issue(
     args: &CreateArgs,
     lifetime: TokenLifetime,
 ) -> anyhow::Result<SecretString> {
-    let now = store.now();
-    let requested = args.expires.map(|expires| expires.time(now));
     let new = NewToken {
         role: args.role,
         label: args.label.as_deref(),
-        expires_at: lifetime.end(requested, now)?,
+        expires_at: lifetime.end(args.expires, store.now())?,
         is_enrolled: false,
     };
     loop {
@@ -118,18 +104,18 @@ async fn issue(
 mod tests {
     use time::macros::datetime;
 
-    use super::{TokenExpiry, expiry};
+    use super::expiry_from;
 
     #[test]
     fn an_expiry_is_a_number_of_days_a_date_or_a_time() {
         let now = datetime!(2026-11-22 10:00 UTC);
-        let time = |text| expiry(text).map(|expiry: TokenExpiry| expiry.time(now));
+        let time = |text| expiry_from(now, text);
         assert_eq!(time("90d"), Ok(datetime!(2027-02-20 10:00 UTC)));
         assert_eq!(time("2027-01-31"), Ok(datetime!(2027-01-31 00:00 UTC)));
         let offset = time("2027-01-31T12:00:00+02:00");
         assert_eq!(offset, Ok(datetime!(2027-01-31 10:00 UTC)));
         for wrong in ["", "d", "-1d", "90", "99999d", "2027-02-30", "tomorrow"] {
-            assert!(expiry(wrong).is_err(), "{wrong}");
+            assert!(time(wrong).is_err(), "{wrong}");
         }
     }
 }

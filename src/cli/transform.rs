@@ -7,8 +7,7 @@ use pais::problem::{Code, Problem};
 use pais_core::codebook::{input_schema, transform};
 
 use super::definitions::OptionalSchemaArgs;
-use super::output::{Failure, in_file};
-use super::output::{Style, print};
+use super::output::{Failure, in_file, print};
 use super::sources::{DocumentSource, load_release};
 use super::table_file::{InputFormat, TableFile};
 
@@ -33,11 +32,6 @@ pub(crate) struct Transform {
 }
 
 impl Transform {
-    /// How errors are printed.
-    pub(crate) fn style(&self) -> Style {
-        Style::of_errors(false)
-    }
-
     /// Maps the rows, and writes them.
     ///
     /// # Errors
@@ -47,16 +41,13 @@ impl Transform {
         let input = self.format.table(&self.input)?;
         if input.is_standard_input() {
             let detail = "the header of the rows is read before the rows; name a file";
-            return Err(Failure::Usage(format!(
-                "{}: {detail}",
-                self.input.display()
-            )));
+            return Err(Failure::file(&self.input, detail));
         }
         let identity = output.as_ref().and_then(TableFile::identity);
         if identity.is_some() && identity == input.identity() {
             let detail = "this is the file of the raw rows, too; name another file";
             let name = self.output.as_deref().unwrap_or(&self.input);
-            return Err(Failure::Usage(format!("{}: {detail}", name.display())));
+            return Err(Failure::file(name, detail));
         }
         let release = load_release(&self.release)?;
         let Some(cut) = &release.terms.cut else {
@@ -79,7 +70,7 @@ impl Transform {
         let mapped = mapped.map_err(|error| in_file(self.input.display(), error))?;
         match output {
             Some(output) => output.write(&mapped),
-            None => print(|out| mapped.write_csv(out)),
+            None => print(|out| pais_io::write::csv(&mapped, out)),
         }
     }
 }

@@ -1,6 +1,5 @@
 //! `pais verify`: checks a finished table, from any source, against a privacy model.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,8 +17,7 @@ use serde::Serialize;
 
 use super::definitions::{self, LIMITS, OptionalSchemaArgs};
 use super::directory::{Directory, read_anatomized};
-use super::output::{self, Style};
-use super::output::{Failure, in_file};
+use super::output::{self, Failure, in_file};
 use super::sources::{DocumentSource, load_release};
 use super::table_file::{InputFormat, TableFile};
 use super::verify_text;
@@ -50,15 +48,10 @@ pub(crate) struct Verify {
     format: InputFormat,
     /// Prints what was found as one JSON document.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 impl Verify {
-    /// How errors are printed.
-    pub(crate) fn style(&self) -> Style {
-        Style::of_errors(self.json)
-    }
-
     /// Checks, and prints what was found to standard output; exit status 1 where something does
     /// not hold, else 0.
     ///
@@ -71,10 +64,9 @@ impl Verify {
     fn check(&self) -> Result<ExitCode, Failure> {
         let is_anatomized = self.release.is_dir();
         if is_anatomized && self.raw.is_none() {
-            return Err(Failure::Usage(format!(
-                "{}: an anatomized release is checked against the raw table; give it with --raw",
-                self.release.display()
-            )));
+            let detail =
+                "an anatomized release is checked against the raw table; give it with --raw";
+            return Err(Failure::file(&self.release, detail));
         }
         if self.raw.is_none() && !self.format.is_empty() {
             return Err(Failure::Usage(
@@ -107,11 +99,7 @@ impl Verify {
             let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
             verify_text::print(&found, job.privacy.model, width)?;
         }
-        Ok(if found.fails() {
-            ExitCode::from(1)
-        } else {
-            ExitCode::SUCCESS
-        })
+        Ok(ExitCode::from(u8::from(found.fails())))
     }
 
     /// The schema with the roles of the job, and the job.
@@ -208,10 +196,7 @@ fn print_json(found: &ReleaseVerification, job: &JobDefinition) -> Result<(), Fa
         raw: found.raw.as_ref().map(RawDocument::from),
         warnings: &found.warnings,
     };
-    output::print(|out| {
-        serde_json::to_writer_pretty(&mut *out, &document)?;
-        writeln!(out)
-    })
+    output::print_json(&document)
 }
 
 impl From<&RawFinding> for RawDocument {

@@ -7,8 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use pais_package::{PublicKey, verify};
 
-use super::output::Failure;
-use super::output::print;
+use super::output::{Failure, print};
 use super::sources::DocumentSource;
 
 /// Arguments of `pais verify-package`.
@@ -36,7 +35,7 @@ impl VerifyPackage {
             key.map_err(|error| Failure::Usage(format!("{source}: {error}")))
         });
         let key = key.transpose()?;
-        let unreadable = |error: std::io::Error| Failure::file(&self.file, &error);
+        let unreadable = |error: std::io::Error| Failure::file(&self.file, error);
         let mut file = File::open(&self.file).map_err(unreadable)?;
         let found = verify(&mut file, key.as_ref()).map_err(unreadable)?;
         let (name, holds) = (self.file.display(), found.holds());

@@ -10,8 +10,7 @@ use pais_verify::{
     Undecided, Verification, WorstGroup,
 };
 
-use super::output;
-use super::output::Failure;
+use super::output::{self, Failure};
 
 /// Prints what was found on standard output, and the warnings on standard error.
 ///
@@ -108,27 +107,24 @@ impl Printout {
     }
 
     fn confidence(&mut self, greatest: f64, reading: MissingSensitive) {
-        self.line("greatest confidence", percent(greatest));
-        self.note(match reading {
-            MissingSensitive::Excluded => {
-                "The greatest share of one sensitive value among those rows of a group that have a \
-                 value in its column."
-            }
-            MissingSensitive::Counted => {
-                "The greatest share of one sensitive value among all rows of a group."
-            }
-        });
-        let (word, sentence) = match reading {
-            MissingSensitive::Excluded => {
-                ("excluded", "A missing sensitive cell lowers no confidence.")
-            }
+        let (among, word, effect) = match reading {
+            MissingSensitive::Excluded => (
+                "those rows of a group that have a value in its column",
+                "excluded",
+                "A missing sensitive cell lowers no confidence.",
+            ),
             MissingSensitive::Counted => (
+                "all rows of a group",
                 "counted",
                 "A row with a missing sensitive cell lowers the confidence in the values of others.",
             ),
         };
+        self.line("greatest confidence", percent(greatest));
+        self.note(format_args!(
+            "The greatest share of one sensitive value among {among}."
+        ));
         self.line("missing sensitive", word);
-        self.note(sentence);
+        self.note(effect);
     }
 
     fn subsets(&mut self, found: &Verification, known: &str) {

@@ -6,8 +6,17 @@ use crate::oidc::is_safe_address;
 
 use super::Settings;
 
-/// The key of an invalid setting, and what is wrong with it.
-type InvalidSetting = (&'static str, String);
+/// A setting that is invalid.
+pub(super) struct InvalidSetting {
+    pub(super) key: &'static str,
+    /// What is wrong and what is expected.
+    pub(super) reason: String,
+}
+
+fn invalid(key: &'static str, reason: impl Into<String>) -> Result<(), InvalidSetting> {
+    let reason = reason.into();
+    Err(InvalidSetting { key, reason })
+}
 
 /// Connections in addition to those of the pool: two are for heartbeats, three are reserved for the
 /// superuser, and a command that runs beside the service needs some.
@@ -29,7 +38,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     oidc(settings)?;
     if settings.encryption.key_file.is_some() && settings.encryption.key_base64.is_some() {
         let reason = "and encryption.key_base64 are both set; leave one out";
-        return Err(("encryption.key_file", reason.to_owned()));
+        return invalid("encryption.key_file", reason);
     }
     Ok(())
 }
@@ -73,7 +82,7 @@ fn not_zero(settings: &Settings) -> Result<(), InvalidSetting> {
         database.connections,
     ];
     match zeros.into_iter().find(|(_, is_zero)| *is_zero) {
-        Some((key, _)) => Err((key, "must be at least 1".to_owned())),
+        Some((key, _)) => invalid(key, "must be at least 1"),
         None => Ok(()),
     }
 }
@@ -83,12 +92,12 @@ fn limits(settings: &Settings) -> Result<(), InvalidSetting> {
     if workers.heartbeat_seconds >= workers.lease_seconds {
         let lease = workers.lease_seconds;
         let reason = format!("must be less than workers.lease_seconds, which is {lease}");
-        return Err(("workers.heartbeat_seconds", reason));
+        return invalid("workers.heartbeat_seconds", reason);
     }
     if limits.taxonomy_depth > TREE_DEPTH {
         let reason =
             format!("must be at most {TREE_DEPTH}, because deeper JSON documents are rejected");
-        return Err(("limits.taxonomy_depth", reason));
+        return invalid("limits.taxonomy_depth", reason);
     }
     Ok(())
 }
@@ -102,26 +111,25 @@ fn connections(settings: &Settings) -> Result<(), InvalidSetting> {
         let reason = format!(
             "must be at least {least}, which is database.connections and {SPARE_CONNECTIONS} more"
         );
-        return Err(("postgres.max_connections", reason));
+        return invalid("postgres.max_connections", reason);
     }
     Ok(())
 }
 
 fn addresses(settings: &Settings) -> Result<(), InvalidSetting> {
-    if let Some(url) = &settings.server.public_url
-        && host(url).is_none()
-    {
-        let reason = "must be a URL like https://pais.example.org".to_owned();
-        return Err(("server.public_url", reason));
+    let url = settings.server.public_url.as_deref();
+    if url.is_some_and(|url| host(url).is_none()) {
+        let reason = "must be a URL like https://pais.example.org";
+        return invalid("server.public_url", reason);
     }
     // An origin is a URL that ends after its host and port.
     let is_origin = |url: &str| host(url).is_some_and(|host| !host.contains(['/', ' ', '*']));
-    match settings.server.cors_origins.iter().find(|o| !is_origin(o)) {
-        Some(origin) => {
-            let reason =
-                format!("has {origin:?}, which is not an origin like https://app.example.org");
-            Err(("server.cors_origins", reason))
-        }
+    let mut origins = settings.server.cors_origins.iter();
+    match origins.find(|origin| !is_origin(origin)) {
+        Some(origin) => invalid(
+            "server.cors_origins",
+            format!("has {origin:?}, which is not an origin like https://app.example.org"),
+        ),
         None => Ok(()),
     }
 }
@@ -132,16 +140,16 @@ fn transport(settings: &Settings) -> Result<(), InvalidSetting> {
     let is_local = server.listen.ip().to_canonical().is_loopback();
     match (&server.tls_certificate, &server.tls_key) {
         (Some(_), Some(_)) => Ok(()),
-        (Some(_), None) => Err((
+        (Some(_), None) => invalid(
             "server.tls_certificate",
-            "needs its private key in server.tls_key".to_owned(),
-        )),
-        (None, Some(_)) => Err((
+            "needs its private key in server.tls_key",
+        ),
+        (None, Some(_)) => invalid(
             "server.tls_key",
-            "needs the certificate in server.tls_certificate".to_owned(),
-        )),
+            "needs the certificate in server.tls_certificate",
+        ),
         (None, None) if is_local || server.behind_proxy => Ok(()),
-        (None, None) => Err((
+        (None, None) => invalid(
             "server.listen",
             format!(
                 "is {}, where tokens and tables would pass the network in clear; set \
@@ -149,32 +157,28 @@ fn transport(settings: &Settings) -> Result<(), InvalidSetting> {
                  proxy that terminates TLS is in front of the service",
                 server.listen
             ),
-        )),
+        ),
     }
 }
 
 fn oidc(settings: &Settings) -> Result<(), InvalidSetting> {
     let oidc = &settings.oidc;
-    let reason = match (&oidc.issuer, &oidc.audience) {
-        (None, None) => return Ok(()),
-        (Some(_), None) => (
+    match (&oidc.issuer, &oidc.audience) {
+        (None, None) => Ok(()),
+        (Some(_), None) => invalid(
             "oidc.issuer",
             "needs oidc.audience: tokens for others are refused",
         ),
-        (None, Some(_)) => ("oidc.audience", "needs oidc.issuer"),
-        (Some(issuer), Some(_)) if is_safe_address(issuer) => {
-            return if oidc.leeway_seconds <= MOST_LEEWAY_SECONDS {
-                Ok(())
-            } else {
-                Err((
-                    "oidc.leeway_seconds",
-                    format!("must be at most {MOST_LEEWAY_SECONDS}"),
-                ))
-            };
+        (None, Some(_)) => invalid("oidc.audience", "needs oidc.issuer"),
+        (Some(issuer), Some(_)) if !is_safe_address(issuer) => {
+            invalid("oidc.issuer", "must begin with https://")
         }
-        (Some(_), Some(_)) => ("oidc.issuer", "must begin with https://"),
-    };
-    Err((reason.0, reason.1.to_owned()))
+        (Some(_), Some(_)) if oidc.leeway_seconds > MOST_LEEWAY_SECONDS => invalid(
+            "oidc.leeway_seconds",
+            format!("must be at most {MOST_LEEWAY_SECONDS}"),
+        ),
+        (Some(_), Some(_)) => Ok(()),
+    }
 }
 
 /// The part of an HTTP URL after the scheme; `None` if it is not an HTTP URL.

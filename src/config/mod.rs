@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use figment::Figment;
 use figment::providers::{Format, Toml};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::oidc::{OidcSettings, SignIn};
@@ -32,21 +32,10 @@ pub enum ConfigError {
         source: std::io::Error,
     },
 
-    /// A value has the wrong type, a key is unknown, or the file is not valid TOML. One message for
-    /// each error.
-    #[error("settings: {}", .0.join("; "))]
-    Form(Vec<String>),
-
-    /// A value has the right type but is invalid.
-    #[error("setting {key} {reason} (set by {set_by})")]
-    Value {
-        /// The setting, as `section.key`.
-        key: &'static str,
-        /// What is wrong and what is expected.
-        reason: String,
-        /// Where the value comes from.
-        set_by: String,
-    },
+    /// A value is invalid or has the wrong type, a key is unknown, or the file is not valid TOML. The
+    /// message names the setting and where it comes from.
+    #[error("{0}")]
+    Invalid(String),
 }
 
 /// All settings, complete and checked.
@@ -357,10 +346,11 @@ impl Settings {
         environment: impl IntoIterator<Item = (String, String)>,
         flags: &Flags,
     ) -> Result<Self, ConfigError> {
-        let mut figment = Figment::from(source::NamedSource::new(
+        let defaults = Figment::from(source::NamedSource::new(
             "the built-in config/default.toml",
             Toml::string(DEFAULTS),
         ));
+        let mut figment = defaults.clone();
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(|source| ConfigError::File {
                 path: path.to_path_buf(),
@@ -369,36 +359,21 @@ impl Settings {
             let name = format!("the file {}", path.display());
             figment = figment.merge(source::NamedSource::new(name, Toml::string(&text)));
         }
-        for variable in source::variables(environment)? {
+        for variable in source::variables(environment, &defaults)? {
             figment = figment.merge(variable);
         }
         for flag in source::flags(flags) {
             figment = figment.merge(flag);
         }
         let mut settings: Self = figment.extract().map_err(source::explain)?;
-        settings.normalize();
-        check::check(&settings).map_err(|(key, reason)| ConfigError::Value {
-            key,
-            reason,
-            set_by: source::set_by(&figment, key),
-        })?;
-        Ok(settings)
-    }
-
-    /// Treats an empty secret as not set, because shells and compose files write it so. Removes the
-    /// trailing slash of `server.public_url`.
-    fn normalize(&mut self) {
-        for secret in [&mut self.database.url, &mut self.encryption.key_base64] {
-            if secret
-                .as_ref()
-                .is_some_and(|s| s.expose_secret().is_empty())
-            {
-                *secret = None;
-            }
-        }
-        if let Some(url) = &mut self.server.public_url {
+        if let Some(url) = &mut settings.server.public_url {
             url.truncate(url.trim_end_matches('/').len());
         }
+        check::check(&settings).map_err(|check::InvalidSetting { key, reason }| {
+            let set_by = source::set_by(&figment, key);
+            ConfigError::Invalid(format!("setting {key} {reason} (set by {set_by})"))
+        })?;
+        Ok(settings)
     }
 }
 

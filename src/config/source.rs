@@ -1,12 +1,11 @@
 //! The sources of settings. Each has a name, which error messages show.
 
-use std::fmt;
-
 use figment::error::Kind;
+use figment::providers::Serialized;
 use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
 use secrecy::SecretString;
-use serde::de::{self, Deserializer, Visitor};
+use serde::de::{self, Deserialize, Deserializer};
 
 use super::{ConfigError, Flags};
 
@@ -24,6 +23,9 @@ pub(super) struct NamedSource<P> {
     name: String,
     provider: P,
 }
+
+/// A source of one setting.
+type SingleSetting = NamedSource<Serialized<Value>>;
 
 impl<P> NamedSource<P> {
     pub(super) fn new(name: impl Into<String>, provider: P) -> Self {
@@ -44,26 +46,6 @@ impl<P: Provider> Provider for NamedSource<P> {
     }
 }
 
-/// A source with a single setting.
-pub(super) struct SingleSetting {
-    key: String,
-    value: Value,
-}
-
-impl Provider for SingleSetting {
-    fn metadata(&self) -> Metadata {
-        Metadata::named("a single setting")
-    }
-
-    fn data(&self) -> Result<Map<Profile, Dict>, Error> {
-        let nested = figment::util::nest(&self.key, self.value.clone());
-        let dict = nested
-            .into_dict()
-            .ok_or("expected a variable name of the form PAIS__SECTION__KEY")?;
-        Ok(Profile::Default.collect(dict))
-    }
-}
-
 /// The settings in an environment. `DATABASE_URL` comes first, so that `PAIS__DATABASE__URL`
 /// overrides it. The variable of a secret may end in `_FILE`: then its value names a file with the
 /// secret, as orchestrators mount it.
@@ -72,18 +54,19 @@ impl Provider for SingleSetting {
 /// A file of a secret cannot be read, or a secret is given in both ways.
 pub(super) fn variables(
     environment: impl IntoIterator<Item = (String, String)>,
-) -> Result<Vec<NamedSource<SingleSetting>>, ConfigError> {
+    defaults: &Figment,
+) -> Result<Vec<SingleSetting>, ConfigError> {
+    let environment = environment.into_iter();
     let mut found: Vec<Variable> = environment
-        .into_iter()
         .filter_map(|(name, value)| Variable::new(name, value))
         .collect();
     found.sort_by_key(|variable| {
         let is_general = variable.name.starts_with(DATABASE_URL);
         (!is_general, variable.name.clone())
     });
-    found
-        .iter()
-        .map(|variable| variable.source(&found))
+    let sources = found.iter();
+    sources
+        .map(|variable| variable.source(&found, defaults))
         .collect()
 }
 
@@ -100,35 +83,23 @@ struct Variable {
 impl Variable {
     /// `None` for a variable that is not one of pais.
     fn new(name: String, value: String) -> Option<Self> {
-        let key = if let Some(rest) = name.strip_prefix(DATABASE_URL) {
-            ["", FILE]
-                .contains(&rest)
-                .then(|| format!("database.url{}", rest.to_ascii_lowercase()))?
-        } else {
-            name.strip_prefix(PREFIX)?
-                .to_ascii_lowercase()
-                .replace("__", ".")
+        let key = match (name.strip_prefix(PREFIX), name.strip_prefix(DATABASE_URL)) {
+            (Some(key), _) => key.to_ascii_lowercase().replace("__", "."),
+            (None, Some("")) => "database.url".to_owned(),
+            (None, Some(FILE)) => "database.url_file".to_owned(),
+            (None, _) => return None,
         };
-        let secret = key
-            .strip_suffix("_file")
-            .filter(|key| SECRETS.contains(key));
-        Some(match secret {
-            Some(key) => Self {
-                key: key.to_owned(),
-                name,
-                value,
-                is_file: true,
-            },
-            None => Self {
-                name,
-                key,
-                value,
-                is_file: false,
-            },
+        let secret = key.strip_suffix("_file");
+        let secret = secret.filter(|key| SECRETS.contains(key));
+        Some(Self {
+            is_file: secret.is_some(),
+            key: secret.unwrap_or(&key).to_owned(),
+            name,
+            value,
         })
     }
 
-    fn source(&self, all: &[Self]) -> Result<NamedSource<SingleSetting>, ConfigError> {
+    fn source(&self, all: &[Self], defaults: &Figment) -> Result<SingleSetting, ConfigError> {
         let Self {
             name,
             key,
@@ -136,67 +107,41 @@ impl Variable {
             is_file,
         } = self;
         if !is_file {
-            let (key, value) = (key.clone(), read_value(key, value.clone()));
-            let single = SingleSetting { key, value };
+            let value = read_value(defaults, key, value);
+            let single = Serialized::default(key, value);
             return Ok(NamedSource::new(format!("the variable {name}"), single));
         }
         let plain = name.trim_end_matches(FILE);
-        if all
-            .iter()
-            .any(|other| other.name == plain && !other.value.is_empty())
-        {
-            let message = format!("the variables {plain} and {name} are both set; leave one out");
-            return Err(ConfigError::Form(vec![message]));
+        let is_plain = |other: &Self| other.name == plain && !other.value.is_empty();
+        if all.iter().any(is_plain) {
+            return Err(ConfigError::Invalid(format!(
+                "settings: the variables {plain} and {name} are both set; leave one out"
+            )));
         }
         let text = std::fs::read_to_string(value).map_err(|source| ConfigError::File {
             path: value.into(),
             source,
         })?;
-        let single = SingleSetting {
-            key: key.clone(),
-            value: Value::from(text.trim_end_matches(['\r', '\n'])),
-        };
+        let text = Value::from(text.trim_end_matches(['\r', '\n']));
         Ok(NamedSource::new(
             format!("the file {value}, which the variable {name} names"),
-            single,
+            Serialized::default(key, text),
         ))
     }
 }
 
-/// Parses the value of a variable. Settings that are text are not parsed; lists such as `[a, b]`,
-/// numbers and the like are.
-fn read_value(key: &str, text: String) -> Value {
-    const LISTS_AND_NUMBERS: [&str; 7] = [
-        "limits.",
-        "organizations.",
-        "workers.",
-        "memory.",
-        "storage.",
-        "security.",
-        "server.",
-    ];
-    let is_parsed = LISTS_AND_NUMBERS
-        .iter()
-        .any(|section| key.starts_with(section))
-        || key.ends_with("connections");
-    let is_text = [
-        "server.listen",
-        "server.operation_listen",
-        "server.data_dir",
-        "server.public_url",
-        "storage.spool_dir",
-    ]
-    .contains(&key);
-    if is_parsed && !is_text {
+/// The value of a variable. What is text by default, or has no default, stays text; lists such as
+/// `[a, b]`, numbers and the like are parsed.
+fn read_value(defaults: &Figment, key: &str, text: &str) -> Value {
+    match defaults.find_value(key) {
+        Ok(Value::String(..)) | Err(_) => Value::from(text),
         // Parsing a value cannot fail: figment reads anything else as text.
-        text.parse().unwrap_or_else(|_| Value::from(text))
-    } else {
-        Value::from(text)
+        Ok(_) => text.parse().unwrap_or_else(|_| Value::from(text)),
     }
 }
 
 /// The settings on the command line.
-pub(super) fn flags(flags: &Flags) -> Vec<NamedSource<SingleSetting>> {
+pub(super) fn flags(flags: &Flags) -> Vec<SingleSetting> {
     let listen = flags.listen.map(|listen| listen.to_string());
     let data_dir = flags
         .data_dir
@@ -208,10 +153,7 @@ pub(super) fn flags(flags: &Flags) -> Vec<NamedSource<SingleSetting>> {
     ]
     .into_iter()
     .filter_map(|(flag, key, value)| {
-        let single = SingleSetting {
-            key: key.to_owned(),
-            value: Value::from(value?),
-        };
+        let single = Serialized::default(key, Value::from(value?));
         Some(NamedSource::new(format!("the flag {flag}"), single))
     })
     .collect()
@@ -226,7 +168,8 @@ pub(super) fn set_by(figment: &Figment, key: &str) -> String {
 
 /// Converts an error of figment, with one message for each thing that is wrong.
 pub(super) fn explain(error: Error) -> ConfigError {
-    ConfigError::Form(error.into_iter().map(|error| explain_one(&error)).collect())
+    let errors: Vec<String> = error.into_iter().map(|error| explain_one(&error)).collect();
+    ConfigError::Invalid(format!("settings: {}", errors.join("; ")))
 }
 
 fn explain_one(error: &Error) -> String {
@@ -265,63 +208,16 @@ fn without_excerpt(message: &str) -> String {
     kept.join(", ")
 }
 
-/// Reads a secret. No error quotes it, whatever type the parser took it for.
+/// Reads a secret; an empty one is not set, because shells and compose files write it so. No error
+/// quotes it, whatever type the parser took it for.
 pub(super) fn secret<'de, D>(deserializer: D) -> Result<Option<SecretString>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    deserializer.deserialize_any(SecretVisitor)
-}
-
-struct SecretVisitor;
-
-/// The error for a value that is not text.
-const NOT_TEXT: &str = "a secret must be text; put it in quotes";
-
-impl<'de> Visitor<'de> for SecretVisitor {
-    type Value = Option<SecretString>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Some(SecretString::from(text)))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_none<E: de::Error>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Self::Value, D::Error> {
-        secret(inner)
-    }
-
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Self::Value, E> {
-        Err(E::custom(NOT_TEXT))
-    }
-
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Self::Value, E> {
-        Err(E::custom(NOT_TEXT))
-    }
-
-    fn visit_i128<E: de::Error>(self, _: i128) -> Result<Self::Value, E> {
-        Err(E::custom(NOT_TEXT))
-    }
-
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Self::Value, E> {
-        Err(E::custom(NOT_TEXT))
-    }
-
-    fn visit_u128<E: de::Error>(self, _: u128) -> Result<Self::Value, E> {
-        Err(E::custom(NOT_TEXT))
-    }
-
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Self::Value, E> {
-        Err(E::custom(NOT_TEXT))
+    match Option::<Value>::deserialize(deserializer)? {
+        None | Some(Value::Empty(..)) => Ok(None),
+        Some(Value::String(_, text)) if text.is_empty() => Ok(None),
+        Some(Value::String(_, text)) => Ok(Some(SecretString::from(text))),
+        Some(_) => Err(de::Error::custom("a secret must be text; put it in quotes")),
     }
 }

@@ -1,3 +1,5 @@
+use secrecy::ExposeSecret;
+
 use super::*;
 
 fn load(
@@ -50,6 +52,7 @@ fn later_sources_win() {
             r#"["https://a.example", "http://b.example:81"]"#,
         ),
         ("PAIS__LOG__FILTER", "off"),
+        ("PAIS__OIDC__LEEWAY_SECONDS", "7"),
         ("HOME", "/root"),
     ];
     let flags = Flags {
@@ -63,6 +66,7 @@ fn later_sources_win() {
     assert_eq!(settings.server.data_dir, Path::new("/from/file"));
     assert_eq!(settings.server.cors_origins.len(), 2);
     assert_eq!(settings.log.filter, "off");
+    assert_eq!(settings.oidc.leeway_seconds, 7);
 }
 
 #[test]

@@ -1,30 +1,35 @@
 //! The progress of a job, without its definition: what its watchers ask for again and again.
 
+use serde::Serialize;
 use sqlx::FromRow;
+use utoipa::ToSchema;
 
 use crate::ids::{JobId, OrganizationId};
 
-use super::queue::AttemptCounts;
 use super::{JobStatus, Store, StoreError};
 
-/// The progress of a job.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+/// The data of a `progress` event.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
+#[schema(as = ProgressDocument)]
 pub(crate) struct JobProgress {
     /// The job.
     pub id: JobId,
-    /// Its status.
+    /// Its state.
     pub status: JobStatus,
-    /// Share of the work done, 0 to 1; never decreases.
+    /// Share of the work done, 0 to 1; never shrinks.
     pub progress: f64,
-    /// The current phase, while it runs.
+    /// What is being done.
     pub phase: Option<String>,
-    /// Number of rows that the job reads.
+    /// Rows that the job reads.
     #[sqlx(try_from = "i64")]
     pub rows: u64,
-    /// The counts of the current attempt.
-    #[sqlx(flatten)]
-    pub counts: AttemptCounts,
-    /// Estimated seconds until its end; `None` if there is no estimate.
+    /// Rows read so far.
+    #[sqlx(try_from = "i64")]
+    pub rows_read: u64,
+    /// Specializations performed so far.
+    #[sqlx(try_from = "i64")]
+    pub steps_done: u64,
+    /// Estimated seconds until the end; null while nothing is known.
     pub remaining_seconds: Option<f64>,
 }
 

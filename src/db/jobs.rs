@@ -3,79 +3,92 @@
 
 use std::collections::HashSet;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::problem::ProblemDocument;
 use crate::roles::Caller;
-use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::definition::{DatasetId, JobDefinition, SubmissionId};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::idempotency::{IdempotentAnswer, Reservation};
 use super::job_definition::DefinitionAtRest;
 use super::key_ring::KeyRing;
-use super::queue::AttemptCounts;
 use super::quotas::{QuotaError, Quotas};
 use super::seal::DataKey;
 use super::submissions::lock_dataset;
 use super::{JobStatus, Store, StoreError};
 
-/// A job without what was asked for.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+/// A job in its current state, without its definition.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
+#[schema(as = JobSummaryDocument)]
 pub struct JobSummary {
     /// Its id.
     pub id: JobId,
-    /// The organization that owns it.
-    #[sqlx(rename = "organization_id")]
-    pub organization: OrganizationId,
-    /// The dataset it runs on.
-    #[sqlx(rename = "dataset_id")]
-    pub dataset: DatasetId,
-    /// Its status.
+    /// What it runs on.
+    pub dataset_id: DatasetId,
+    /// Its state.
     pub status: JobStatus,
-    /// Share of the work done, 0 to 1.
+    /// Share of the work done, 0 to 1, by the time it takes; never shrinks, 1 when it has succeeded.
     pub progress: f64,
-    /// The current phase, while it runs.
+    /// What is being done: `reading`, `searching`, `verifying` or `writing`.
     pub phase: Option<String>,
-    /// Number of rows of its submissions.
+    /// Rows that it reads: those of its submissions.
     #[sqlx(try_from = "i64")]
     pub rows: u64,
-    /// The counts of the current or last attempt.
-    #[sqlx(flatten)]
-    pub counts: AttemptCounts,
-    /// Estimated seconds until its end; `None` if it does not run or there is no estimate.
+    /// Rows read so far, by this attempt.
+    #[sqlx(try_from = "i64")]
+    pub rows_read: u64,
+    /// Specializations performed so far, by this attempt; over all combinations of a sweep. 0 for a
+    /// job without steps.
+    #[sqlx(try_from = "i64")]
+    pub steps_done: u64,
+    /// Estimated seconds until its end, from the speed it has shown; null while nothing is known,
+    /// and for a job that does not run.
     pub remaining_seconds: Option<f64>,
-    /// The problem document of a failed job.
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ProblemDocument>)]
     pub error: Option<Value>,
-    /// What the holder should know about its rows. Empty until it has read them.
+    /// What the holder should know about its rows; empty until it has read them.
     #[sqlx(json)]
     pub warnings: Vec<Warning>,
-    /// Number of attempts so far.
+    /// The release it made at its end, where it was asked to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_id: Option<ReleaseId>,
+    /// Number of attempts.
     #[sqlx(try_from = "i32")]
     pub attempt: u32,
-    /// The release that the job itself created.
-    #[sqlx(rename = "release_id")]
-    pub release: Option<ReleaseId>,
-    /// When it was created.
+    /// When it was asked for.
+    #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// When the first attempt started.
+    /// When a worker first began.
+    #[serde(with = "time::serde::rfc3339::option")]
     pub started_at: Option<OffsetDateTime>,
     /// When it ended.
+    #[serde(with = "time::serde::rfc3339::option")]
     pub ended_at: Option<OffsetDateTime>,
 }
 
-/// A stored job. It has the fields of its summary, too.
-#[derive(Clone, Debug, PartialEq)]
+/// A job in its current state.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = JobDocument)]
 pub struct StoredJob {
     /// All but what was asked for.
+    #[serde(flatten)]
     pub summary: JobSummary,
-    /// The definition as it was sent; without the sensitive and pre-generalized values that it
-    /// lists if the dataset was deleted.
+    /// What was asked for, as it was sent; when the dataset is deleted, without the sensitive and
+    /// pre-generalized values that it lists.
+    #[schema(value_type = JobDefinition)]
     pub definition: Value,
     /// The submissions it reads.
+    #[serde(skip)]
     pub submissions: Vec<SubmissionId>,
 }
 
@@ -135,7 +148,7 @@ pub(crate) enum JobCancellation {
 /// The columns of a summary.
 macro_rules! summary_columns {
     () => {
-        "id, organization_id, dataset_id, status, progress, phase, rows, rows_read, steps_done,
+        "id, dataset_id, status, progress, phase, rows, rows_read, steps_done,
          remaining_seconds, error, warnings, attempt, created_at, started_at, ended_at,
          (SELECT r.id FROM releases r WHERE r.job_id = jobs.id AND r.by_job) AS release_id"
     };
@@ -204,7 +217,7 @@ pub async fn create(
     .fetch_one(&mut *transaction)
     .await?;
     let made = row.open(store, &mut *transaction, keys).await?;
-    let detail = json!({ "dataset_id": made.dataset });
+    let detail = json!({ "dataset_id": made.dataset_id });
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     let answer = answer(&made)?;
@@ -349,7 +362,7 @@ impl JobRow {
         executor: impl PgExecutor<'_>,
         keys: &KeyRing,
     ) -> Result<StoredJob, StoreError> {
-        let (id, dataset) = (self.summary.id, self.summary.dataset);
+        let (id, dataset) = (self.summary.id, self.summary.dataset_id);
         let wrapped_key = match self.definition.sealed {
             Some(_) => store.data_keys().read(executor, dataset).await?,
             None => None,

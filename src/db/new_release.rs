@@ -4,8 +4,8 @@ use pais_core::definition::{DatasetId, JobDefinition, SuppressionFor};
 use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
@@ -61,13 +61,11 @@ pub struct NewRelease {
 }
 
 /// The options of the privacy model of a job that its releases name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelOptions {
     /// What rows could be suppressed for; `None` if none could.
-    #[sqlx(json(nullable))]
     pub suppression_for: Option<SuppressionFor>,
     /// How missing sensitive cells count.
-    #[sqlx(json)]
     pub missing_sensitive: MissingSensitive,
 }
 

@@ -1,14 +1,18 @@
 //! Releases: immutable anonymized tables. Their holder and the recipients with a grant can read
 //! them.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::FromRow;
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::roles::{Caller, Role};
-use pais_core::definition::DatasetId;
+use pais_core::codebook::Codebook;
+use pais_core::definition::{DatasetId, SuppressionFor};
+use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
@@ -27,56 +31,91 @@ pub enum Viewer {
     Recipient(OrganizationId),
 }
 
-/// A stored release, without its rows and its report.
-#[derive(Clone, Debug, PartialEq, FromRow)]
+/// A release.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
+#[schema(as = ReleaseDocument)]
 pub struct StoredRelease {
     /// Its id.
     pub id: ReleaseId,
     /// The organization that owns it.
+    #[serde(skip)]
     #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The job it comes from.
+    #[serde(rename = "job_id")]
     #[sqlx(rename = "job_id")]
     pub job: JobId,
     /// The dataset it comes from.
+    #[serde(rename = "dataset_id")]
     #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
-    /// A display name.
+    /// A name for people.
     pub name: Option<String>,
-    /// The step of the run that it publishes.
+    /// The step after which the table was released; null for a method without steps.
     #[sqlx(json(nullable))]
     pub step: Option<u32>,
-    /// Number of released rows.
+    /// Rows released.
     #[sqlx(try_from = "i64")]
     pub rows: u64,
-    /// Number of suppressed rows.
+    /// Rows left out.
     #[sqlx(try_from = "i64")]
     pub suppressed_rows: u64,
-    /// Its tables, in order: `{name, rows, sha256, bytes}`.
+    /// Its tables: `data`; or `qit` and one `st_<column>` a sensitive column.
+    #[schema(value_type = Vec<TableDocument>)]
     pub tables: Value,
     /// The privacy model with its parameters.
+    #[schema(value_type = Object)]
     pub privacy: Value,
-    /// The labels of the cut of each column.
+    /// Column to the labels of its cut; with global recoding only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<std::collections::BTreeMap<String, Vec<String>>>)]
     pub cut: Option<Value>,
-    /// The result of the verification.
+    /// What the verifier found.
+    #[schema(value_type = Object)]
     pub verification: Value,
-    /// The options of the privacy model of the job that it is made under.
-    #[sqlx(flatten)]
-    pub model_options: ModelOptions,
+    /// What rows could be suppressed for; absent where none could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[sqlx(json(nullable))]
+    pub suppression_for: Option<SuppressionFor>,
+    /// How missing sensitive cells count.
+    #[schema(value_type = Option<MissingSensitive>)]
+    #[sqlx(json)]
+    pub missing_sensitive: MissingSensitive,
     /// What a reader should know about it.
     #[sqlx(json)]
     pub warnings: Vec<Warning>,
-    /// What a recipient needs to resolve its labels; `None` in a list.
+    /// Of the CSV as served, hexadecimal; where there is one table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// What resolves its labels: columns, roles, and the taxonomies above the cut. Absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Codebook>)]
     #[sqlx(default)]
     pub codebook: Option<Value>,
-    /// The purpose of the viewer's grant; `None` in a list, and for the holder.
+    /// The purpose of the grant, for a recipient; absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(default)]
     pub purpose: Option<String>,
-    /// When it was created.
+    /// When it was made.
+    #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// Why it is served to nobody; `None` where it is served.
+    /// Since when and why the release is withdrawn; absent where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(flatten, try_from = "WithdrawalColumns")]
     pub withdrawn: Option<Withdrawal>,
+}
+
+/// A table of a release.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct TableDocument {
+    /// `data`, `qit` or `st_<column>`.
+    pub name: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Of the CSV as served, hexadecimal.
+    pub sha256: String,
+    /// Size of the CSV as served.
+    pub bytes: u64,
 }
 
 /// A table of a release, without its rows.
@@ -105,7 +144,7 @@ pub(crate) struct StoredTable {
     /// Size of the CSV as served, in bytes.
     #[sqlx(try_from = "i64")]
     pub csv_bytes: u64,
-    /// Whether the release was withdrawn, so that the table is served to nobody.
+    /// Whether the release was withdrawn, so that the table is not served.
     pub is_withdrawn: bool,
 }
 
@@ -119,7 +158,9 @@ macro_rules! columns {
          (SELECT jsonb_agg(jsonb_build_object(
               'name', t.name, 'rows', t.rows, 'sha256', encode(t.sha256, 'hex'),
               'bytes', t.csv_bytes) ORDER BY t.position)
-          FROM release_tables t WHERE t.release_id = r.id) AS tables"
+          FROM release_tables t WHERE t.release_id = r.id) AS tables,
+         (SELECT encode((array_agg(t.sha256))[1], 'hex') FROM release_tables t
+          WHERE t.release_id = r.id HAVING count(*) = 1) AS sha256"
     };
 }
 
@@ -213,7 +254,7 @@ pub(crate) struct StoredReport {
     /// What a reader should know about the release.
     #[sqlx(json)]
     pub warnings: Vec<Warning>,
-    /// Whether the release was withdrawn, so that the report is served to nobody.
+    /// Whether the release was withdrawn, so that the report is not served.
     pub is_withdrawn: bool,
 }
 

@@ -10,6 +10,7 @@ use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, Postgres, Transaction};
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
+use utoipa::ToSchema;
 
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
@@ -21,20 +22,22 @@ use super::quotas::{QuotaError, Quotas};
 use super::seal::{DataKey, SealError, SealedItem};
 use super::{Store, StoreError, token_validity};
 
-/// A stored submission, without its rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A batch of rows that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SubmissionDocument)]
 pub(crate) struct Submission {
     /// Its id.
     pub id: SubmissionId,
     /// The dataset it was sent to.
-    pub dataset: DatasetId,
-    /// Number of rows.
+    pub dataset_id: DatasetId,
+    /// Number of records.
     pub rows: u64,
-    /// Size of the decoded body, in bytes.
+    /// Length of the decoded body.
     pub bytes: u64,
-    /// SHA-256 of the decoded body.
-    pub sha256: Vec<u8>,
+    /// Of the decoded body, hexadecimal.
+    pub sha256: String,
     /// When it was accepted.
+    #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
 }
 
@@ -141,10 +144,10 @@ impl SubmissionWriter {
     ) -> Result<Self, StoreError> {
         let submission = Submission {
             id,
-            dataset,
+            dataset_id: dataset,
             rows: 0,
             bytes: 0,
-            sha256: Vec::new(),
+            sha256: String::new(),
             created_at: store.now(),
         };
         let mut transaction = store.begin().await?;
@@ -202,7 +205,7 @@ impl SubmissionWriter {
         let submission = Submission {
             rows: totals.rows,
             bytes: totals.bytes,
-            sha256: totals.sha256.to_vec(),
+            sha256: hex::encode(totals.sha256),
             ..self.submission
         };
         // From here until the commit, the token cannot be revoked and the dataset cannot be deleted.
@@ -210,11 +213,11 @@ impl SubmissionWriter {
         if !token_validity::lock_valid(&mut self.transaction, by.token, now).await? {
             return Ok(SubmissionResult::TokenEnded);
         }
-        if !lock_dataset(&mut self.transaction, submission.dataset).await? {
+        if !lock_dataset(&mut self.transaction, submission.dataset_id).await? {
             return Ok(SubmissionResult::NoDataset);
         }
         if let (Duplicates::Refused, Some(digest)) = (rules.duplicates, &totals.rows_digest) {
-            let dataset = submission.dataset;
+            let dataset = submission.dataset_id;
             let earlier = equal_submission(&mut self.transaction, dataset, digest).await?;
             if let Some(earlier) = earlier {
                 self.transaction.rollback().await?;
@@ -247,7 +250,7 @@ impl SubmissionWriter {
         if let Err(exceeded) = stored.await? {
             return Ok(SubmissionResult::Refused(exceeded));
         }
-        let detail = json!({ "dataset_id": submission.dataset, "rows": totals.rows });
+        let detail = json!({ "dataset_id": submission.dataset_id, "rows": totals.rows });
         let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
         audit::record(&mut self.transaction, submission.created_at, event).await?;
         let answer = answer(&submission)?;

@@ -116,7 +116,7 @@ fn ready(
     };
     let privacy: PrivacyDefinition =
         serde_json::from_value(release.privacy).map_err(|_| damaged())?;
-    let missing = release.model_options.missing_sensitive;
+    let missing = release.missing_sensitive;
     let model = privacy.parse(missing).map_err(|_| damaged())?;
     let recoded = match (&*table.name, release.cut) {
         (ANATOMIZED_TABLE, _) => Recoded::Anatomized,

@@ -3,6 +3,7 @@
 use pais_core::codebook::Codebook;
 use pais_core::definition::ColumnRole;
 use pais_core::table::Form;
+use pais_io::FileFormat;
 use pais_package::PackagedFile;
 use serde_json::{Map, Value, json};
 use time::format_description::well_known::Rfc3339;
@@ -10,7 +11,6 @@ use time::format_description::well_known::Rfc3339;
 use crate::db::releases::{StoredRelease, StoredTable};
 
 use super::release_packing::StoredColumn;
-use super::table_format::TableFormat;
 
 /// Most labels of a column that are listed as its possible values.
 const MOST_LABELS: usize = 1_000;
@@ -115,17 +115,17 @@ fn resources(
         .iter()
         .map(|shape| field(shape, release, codebook))
         .collect();
-    let mut text = file(csv, &stem, TableFormat::Csv, "tabular-data-resource");
+    let mut text = file(csv, &stem, FileFormat::CSV, "tabular-data-resource");
     text["encoding"] = json!("utf-8");
     text["schema"] = json!({ "fields": fields, "missingValues": missing });
     let name = format!("{stem}-parquet");
-    let mut columns = file(parquet, &name, TableFormat::Parquet, "data-resource");
+    let mut columns = file(parquet, &name, FileFormat::Parquet, "data-resource");
     // Frictionless reads a table otherwise, for which it needs a further library.
     columns["type"] = json!("file");
     [text, columns]
 }
 
-fn file(file: &PackagedFile, name: &str, format: TableFormat, profile: &str) -> Value {
+fn file(file: &PackagedFile, name: &str, format: FileFormat, profile: &str) -> Value {
     json!({
         "name": name,
         "profile": profile,

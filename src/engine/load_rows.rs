@@ -17,7 +17,7 @@ use pais_anonymize::{Count, Observer, Phase};
 use pais_core::codebook::CodebookOrganization;
 use pais_core::definition::SubmissionId;
 use pais_core::table::Table;
-use pais_core::table::chunk::{self, Assembler};
+use pais_io::chunk::{self, Assembler};
 
 use super::{WorkError, on_thread};
 

@@ -4,7 +4,7 @@
 //! - `table_memory`, `fair_slots`, `table_work`: the memory and the slots that work waits for.
 //! - `load_rows`, `ingest`: raw rows out of the database and into it.
 //! - `attempt`, `records`: the search of a job, and its results as they are stored.
-//! - `release_packing`, `rendered_tables`, `table_format`: released tables in the database and in files.
+//! - `release_packing`, `rendered_tables`: released tables in the database and in files.
 //! - `composition_tables`: what releases say together. `data_package`: the description of a package.
 
 pub(crate) mod attempt;
@@ -16,7 +16,6 @@ pub mod load_rows;
 pub mod records;
 pub(crate) mod release_packing;
 pub(crate) mod rendered_tables;
-pub(crate) mod table_format;
 pub(crate) mod table_memory;
 pub(crate) mod table_work;
 

@@ -17,10 +17,10 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use pais_anonymize::VerifiedRelease;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
-use pais_core::read::CHUNK_ROWS;
 use pais_core::schema::Schema;
-use pais_core::table::chunk::{self, Assembler, ChunkError};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use pais_io::chunk::{self, Assembler, ChunkError};
+use pais_io::read::CHUNK_ROWS;
 
 use super::WorkError;
 use super::records::to_json;
@@ -117,7 +117,7 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
     // encode the chunks.
     let (digested, chunks) = rayon::join(
-        || table.write_csv(&mut digest),
+        || pais_io::write::csv(&table, &mut digest),
         || {
             let numbers = (0..table.rows.div_ceil(CHUNK_ROWS)).into_par_iter();
             let chunks = numbers.map(|number| pack_chunk(table, number * CHUNK_ROWS));

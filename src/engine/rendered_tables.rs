@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use pais_anonymize::Observer;
 use pais_core::cancellation::Cancellation;
-use pais_core::table::ReleasedTable;
+use pais_core::table::{BoundedColumn, ReleasedTable};
+use pais_io::FileFormat;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
@@ -18,9 +19,42 @@ use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use crate::storage::spool::UNFINISHED;
 
-use super::table_format::{Rendering, TableFormat};
 use super::table_work::{TableKind, TableSlots};
 use super::{WorkError, on_thread, release_packing};
+
+/// How a released table is rendered.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rendering {
+    /// The format.
+    pub(crate) format: FileFormat,
+    /// Whether no text is a formula for a spreadsheet; for CSV only.
+    pub(crate) is_safe: bool,
+    /// The columns whose bounds are columns too; `None` for the table as it was released.
+    pub(crate) bounds: Option<Arc<[BoundedColumn]>>,
+}
+
+impl Rendering {
+    /// The released table in a format.
+    pub(crate) fn exact(format: FileFormat) -> Self {
+        Self {
+            format,
+            is_safe: false,
+            bounds: None,
+        }
+    }
+
+    /// Whether it is the CSV whose SHA-256 the release has.
+    pub(crate) fn is_exact_csv(&self) -> bool {
+        *self == Self::exact(FileFormat::CSV)
+    }
+
+    /// The ending of a file name: the format, and what is not exact.
+    pub(crate) fn file_ending(&self) -> String {
+        let bounds = if self.bounds.is_some() { "bounds." } else { "" };
+        let safe = if self.is_safe { "safe." } else { "" };
+        format!("{bounds}{safe}{}", self.format.as_str())
+    }
+}
 
 /// What the rendering of a table needs of the process.
 pub(crate) struct Renderer<'a> {
@@ -123,11 +157,10 @@ fn render(
         hasher: rendering.is_exact_csv().then(Sha256::new),
         cancellation: cancellation.clone(),
     };
-    let written = match rendering.format {
-        TableFormat::Csv if rendering.is_safe => table.write_safe_csv(&mut out),
-        TableFormat::Csv => table.write_csv(&mut out),
-        TableFormat::Ndjson => table.write_ndjson(&mut out),
-        TableFormat::Parquet => table.write_parquet(&mut out),
+    let written = if rendering.is_safe {
+        pais_io::write::safe_csv(table, &mut out)
+    } else {
+        rendering.format.write(table, &mut out)
     };
     if cancellation.is_cancelled() {
         return Err(Problem::new(Code::Cancelled, "the rendering was stopped").into());

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::{Context, ensure};
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use thiserror::Error;
 use time::OffsetDateTime;
+
+use super::verifier::Refusal;
 
 /// Keys of this age are fetched again when they are used.
 const REFRESH: time::Duration = time::Duration::minutes(10);
@@ -28,17 +30,6 @@ const DOCUMENT_BYTES: u64 = 256 << 10;
 
 /// Most keys of an issuer.
 const MOST_KEYS: usize = 100;
-
-/// Why a key is not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum KeysError {
-    /// The issuer has no such key.
-    #[error("the issuer has no key of this id")]
-    Unknown,
-    /// The issuer cannot be reached, and what was fetched before is too old.
-    #[error("the keys of the issuer cannot be fetched")]
-    Unavailable,
-}
 
 /// The keys of an issuer. Clones share them.
 #[derive(Clone)]
@@ -65,23 +56,6 @@ struct Discovery {
     jwks_uri: String,
 }
 
-/// Why the issuer's keys could not be fetched; for the log.
-#[derive(Debug, Error)]
-enum FetchError {
-    #[error("the request failed")]
-    Request(#[from] ureq::Error),
-    #[error("the document is not of the documented form")]
-    Document(#[from] serde_json::Error),
-    #[error("the discovery document is of another issuer")]
-    OtherIssuer,
-    #[error("the address of the keys is neither https nor on this machine")]
-    Address,
-    #[error("there are more than {MOST_KEYS} keys")]
-    TooMany,
-    #[error("the thread that fetched the keys panicked")]
-    Panicked,
-}
-
 impl IssuerKeys {
     /// The keys of an issuer, which are fetched when the first is asked for.
     pub(crate) fn new(issuer: &str) -> Self {
@@ -101,10 +75,10 @@ impl IssuerKeys {
     /// once, and fetched again in the background when it is due.
     ///
     /// # Errors
-    /// [`KeysError`].
-    pub async fn find(&self, id: Option<&str>, now: OffsetDateTime) -> Result<Jwk, KeysError> {
-        let (known, age) = self.0.known(id, now);
-        if let (Some(key), Some(age)) = (known, age)
+    /// [`Refusal::Invalid`] if the issuer has no such key; [`Refusal::Unavailable`] if it cannot be reached,
+    /// and what was fetched before is too old.
+    pub async fn find(&self, id: Option<&str>, now: OffsetDateTime) -> Result<Jwk, Refusal> {
+        if let Some((Some(key), age)) = self.0.known(id, now)
             && age < GREATEST_AGE
         {
             if age >= REFRESH {
@@ -115,20 +89,28 @@ impl IssuerKeys {
         }
         self.0.refresh(now).await;
         match self.0.known(id, now) {
-            (key, Some(age)) if age < GREATEST_AGE => key.ok_or(KeysError::Unknown),
-            _ => Err(KeysError::Unavailable),
+            Some((key, age)) if age < GREATEST_AGE => key.ok_or(Refusal::Invalid),
+            _ => Err(Refusal::Unavailable),
         }
     }
 }
 
 impl SharedKeys {
+    /// The key with this id, or the only one, and the age of what was fetched; `None` before the first
+    /// fetch.
     fn known(
         &self,
         id: Option<&str>,
         now: OffsetDateTime,
-    ) -> (Option<Jwk>, Option<time::Duration>) {
+    ) -> Option<(Option<Jwk>, time::Duration)> {
         let cache = self.cache.lock();
-        (cache.find(id), cache.age(now))
+        let (keys, fetched) = cache.keys.as_ref()?;
+        let key = match (id, &*keys.keys) {
+            (Some(id), _) => keys.find(id).cloned(),
+            (None, [only]) => Some(only.clone()),
+            (None, _) => None,
+        };
+        Some((key, now - *fetched))
     }
 
     /// Fetches the keys, unless that was tried a moment ago.
@@ -144,44 +126,28 @@ impl SharedKeys {
         match fetched {
             Ok(keys) => cache.keys = Some((keys, now)),
             Err(error) => tracing::warn!(
-                error = &error as &dyn std::error::Error,
+                error = &*error as &dyn std::error::Error,
                 "the keys of the OIDC issuer could not be fetched"
             ),
         }
     }
 
-    async fn fetch(&self) -> Result<JwkSet, FetchError> {
+    async fn fetch(&self) -> anyhow::Result<JwkSet> {
         let (agent, issuer) = (self.agent.clone(), self.issuer.clone());
         let fetched = tokio::task::spawn_blocking(move || {
             let base = issuer.trim_end_matches('/');
             let address = format!("{base}/.well-known/openid-configuration");
             let discovery: Discovery = get(&agent, &address)?;
-            if discovery.issuer != issuer {
-                return Err(FetchError::OtherIssuer);
-            }
+            ensure!(
+                discovery.issuer == issuer,
+                "the discovery document is of another issuer"
+            );
             let keys: JwkSet = get(&agent, &discovery.jwks_uri)?;
-            if keys.keys.len() <= MOST_KEYS {
-                Ok(keys)
-            } else {
-                Err(FetchError::TooMany)
-            }
+            let number = keys.keys.len();
+            ensure!(number <= MOST_KEYS, "there are more than {MOST_KEYS} keys");
+            Ok(keys)
         });
-        fetched.await.map_err(|_| FetchError::Panicked)?
-    }
-}
-
-impl Cache {
-    fn age(&self, now: OffsetDateTime) -> Option<time::Duration> {
-        self.keys.as_ref().map(|(_, fetched)| now - *fetched)
-    }
-
-    fn find(&self, id: Option<&str>) -> Option<Jwk> {
-        let (keys, _) = self.keys.as_ref()?;
-        match (id, &*keys.keys) {
-            (Some(id), _) => keys.find(id).cloned(),
-            (None, [only]) => Some(only.clone()),
-            (None, _) => None,
-        }
+        fetched.await?
     }
 }
 
@@ -191,11 +157,13 @@ pub fn is_safe_address(address: &str) -> bool {
     address.starts_with("https://") || local.iter().any(|start| address.starts_with(start))
 }
 
-fn get<T: DeserializeOwned>(agent: &ureq::Agent, address: &str) -> Result<T, FetchError> {
-    if !is_safe_address(address) {
-        return Err(FetchError::Address);
-    }
+fn get<T: DeserializeOwned>(agent: &ureq::Agent, address: &str) -> anyhow::Result<T> {
+    ensure!(
+        is_safe_address(address),
+        "the address of the keys is neither https nor on this machine"
+    );
     let mut response = agent.get(address).call()?;
     let body = response.body_mut().with_config().limit(DOCUMENT_BYTES);
-    Ok(serde_json::from_slice(&body.read_to_vec()?)?)
+    let document = serde_json::from_slice(&body.read_to_vec()?);
+    document.context("the document is not of the documented form")
 }

@@ -8,7 +8,7 @@ mod verifier;
 
 use serde::Serialize;
 
-pub use issuer_keys::{IssuerKeys, KeysError, is_safe_address};
+pub use issuer_keys::{IssuerKeys, is_safe_address};
 pub use verifier::{Refusal, VerifiedPerson, Verifier, is_compact};
 
 /// Which tokens are accepted, and what their claims mean.

@@ -9,7 +9,7 @@ use time::OffsetDateTime;
 use crate::roles::Role;
 
 use super::OidcSettings;
-use super::issuer_keys::{IssuerKeys, KeysError};
+use super::issuer_keys::IssuerKeys;
 
 /// Longest token, in bytes.
 const TOKEN_BYTES: usize = 16 << 10;
@@ -45,12 +45,10 @@ pub struct VerifiedPerson {
 /// Why a token is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// It is no token, not signed as it must be, expired, or for somebody else.
+    /// It is no token, not signed as it must be, expired, or for somebody else; or it does not name a
+    /// person, one organization and one role.
     #[error("the token is not valid")]
     Invalid,
-    /// It does not name a person, one organization and one role.
-    #[error("the token lacks a claim")]
-    Claims,
     /// The keys of the issuer are not there.
     #[error("the issuer's keys are not available")]
     Unavailable,
@@ -92,13 +90,9 @@ impl Verifier {
         if !ALGORITHMS.contains(&header.alg) {
             return Err(Refusal::Invalid);
         }
-        let key = self.keys.find(header.kid.as_deref(), now).await;
-        let key = key.map_err(|error| match error {
-            KeysError::Unknown => Refusal::Invalid,
-            KeysError::Unavailable => Refusal::Unavailable,
-        })?;
+        let key = self.keys.find(header.kid.as_deref(), now).await?;
         let claims = self.claims(token, &header, &key)?;
-        self.person(&claims).ok_or(Refusal::Claims)
+        self.person(&claims).ok_or(Refusal::Invalid)
     }
 
     fn claims(

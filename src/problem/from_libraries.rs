@@ -2,11 +2,11 @@
 
 use pais_anonymize::RunError;
 use pais_core::definition::{DocumentErrorKind, JobErrorKind};
-use pais_core::read::ReadErrorKind;
 use pais_core::rejection::Rejection;
 use pais_core::risk::RiskError;
 use pais_core::schema::SchemaErrorKind;
-use pais_core::taxonomy::hierarchy::HierarchyErrorKind;
+use pais_core::table::ReadErrorKind;
+use pais_io::hierarchy::HierarchyErrorKind;
 
 use super::{Code, Problem};
 

@@ -10,13 +10,14 @@ use pais::api::page::{NumberedPageQuery, PageQuery};
 use pais::api::response::served_file::requested_range;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{DatasetDefinition, JobDefinition, Sweep, json};
-use pais_core::read::{
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use pais_core::taxonomy::{Tree, TreeLimits};
+use pais_io::hierarchy;
+use pais_io::read::{
     ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters, ThousandsMark, csv, ndjson,
     parquet,
 };
-use pais_core::schema::Schema;
-use pais_core::table::Table;
-use pais_core::taxonomy::{Tree, TreeLimits, hierarchy};
 
 use crate::fuzz;
 use pais_test_support::mutations::tokens;
@@ -70,7 +71,7 @@ fn take(chunk: Table) -> Result<(), Infallible> {
 fn check(read: Result<u64, ReadFailure<Infallible>>) {
     if let Err(ReadFailure::Refused(error)) = read {
         assert!(!error.detail.is_empty());
-        assert!(error.faults.len() <= pais_core::read::MAX_FAULTS);
+        assert!(error.faults.len() <= pais_core::table::MAX_FAULTS);
     }
 }
 

@@ -133,7 +133,6 @@ impl Builder {
             refused_tokens: RefusedTokens::new(self.refused_tokens_per_minute).map(Arc::new),
             oidc: self.oidc.map(Verifier::new).map(Arc::new),
             body_timeout: self.body_timeout,
-            upload_pace: UploadPace::default(),
             is_behind_proxy: false,
             public_url: self.public_url,
         };
@@ -224,6 +223,7 @@ impl TestApp {
                 concurrent_uploads: 2,
                 uploads_per_organization: 0,
                 upload_wait: Duration::from_secs(5),
+                upload_pace: UploadPace::default(),
                 quotas: Quotas::default(),
                 streams: StreamLimits::default(),
                 token_lifetime: TokenLifetime::of_days(0),

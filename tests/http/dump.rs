@@ -6,7 +6,7 @@ use std::path::Path;
 
 use memchr::memmem;
 use pais::db::Store;
-use pais_core::table::chunk;
+use pais_io::chunk;
 use sqlx::AssertSqlSafe;
 
 use crate::database;

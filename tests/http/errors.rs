@@ -1,6 +1,6 @@
 //! Every error code is explained, in `docs/errors.md` and at `/docs/errors`.
 
-use pais::api::response::error_page::{markdown, remedy};
+use pais::api::response::error_page::markdown;
 use pais::problem::Code;
 use reqwest::Method;
 
@@ -22,7 +22,7 @@ fn the_committed_table_is_up_to_date() {
 #[test]
 fn every_code_has_its_own_name_and_a_remedy() {
     for (index, code) in Code::ALL.iter().enumerate() {
-        assert!(remedy(*code).ends_with('.'), "{}", code.as_str());
+        assert!(code.remedy().ends_with('.'), "{}", code.as_str());
         let before = &Code::ALL[..index];
         assert!(before.iter().all(|other| other.as_str() != code.as_str()));
     }

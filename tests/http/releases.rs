@@ -587,7 +587,7 @@ async fn a_recipient_fetches_what_was_granted_in_every_format() {
             continue;
         }
         if below == "/report" {
-            let own = pais_anonymize::utility::for_recipient(own.json(200));
+            let own = pais_measure::for_recipient(own.json(200));
             assert_eq!(seen.json(200), own);
             continue;
         }

@@ -209,7 +209,7 @@ async fn an_organization_redeems_a_code_once_and_the_administrator_never_has_the
     assert_eq!(events["items"].as_array().unwrap().len(), 1);
 }
 
-/// No token of an organization is unknown to it, whoever has issued it.
+/// An organization sees all of its tokens, also those that an administrator has issued.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_and_an_auditor_see_the_tokens_of_their_organization() {
     let app = TestApp::builder().without_workers().start().await;

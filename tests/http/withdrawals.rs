@@ -1,4 +1,4 @@
-//! Withdrawals: what remains of a release that is served to nobody.
+//! Withdrawals: what remains of a withdrawn release.
 
 use pais::roles::Role;
 use serde_json::json;

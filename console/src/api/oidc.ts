@@ -79,6 +79,8 @@ export async function comeBack(signIn: SignIn): Promise<string | null> {
   sessionStorage.removeItem(KEY);
   const pending = JSON.parse(stored) as Pending;
   history.replaceState(null, '', `/console/${pending.hash}`);
+  // The page of the fragment is shown, as if a link had led to it.
+  dispatchEvent(new HashChangeEvent('hashchange'));
   if (query.get('state') !== pending.state) throw new Error('state');
   const code = query.get('code');
   if (code === null) throw new Error(query.get('error_description') ?? query.get('error') ?? '');

@@ -6,7 +6,9 @@ use std::{env::temp_dir, error::Error, fs::File, io};
 
 use pais_anonymize::Anonymizer;
 use pais_core::definition::{ColumnDefinition as Column, TaxonomyNode};
-use pais_core::{model::Lkc, read::csv, schema::Schema};
+use pais_core::model::Lkc;
+use pais_core::schema::Schema;
+use pais_io::read::csv;
 
 fn main() -> Result<(), Box<dyn Error>> {
     run(File::open("tests/data/kdd09/table1.csv")?, io::stdout())
@@ -28,5 +30,5 @@ pub(crate) fn run(file: File, mut out: impl io::Write) -> Result<(), Box<dyn Err
     let run = Anonymizer::new(model).run(&schema, &table)?;
     writeln!(out, "NCP {:.3}", run.report().utility.ncp)?;
     let mut file = File::create(temp_dir().join("release.csv"))?;
-    Ok(run.tables()[0].write_csv(&mut file)?)
+    Ok(pais_io::write::csv(&run.tables()[0], &mut file)?)
 }

@@ -1,7 +1,7 @@
 //! The gate: the only way from a method's tables to a release.
 //!
-//! Verify, then measure, then hand over. This is the only module that calls the verifier, and
-//! the only one that makes a [`VerifiedRelease`].
+//! This is the only module that calls the verifier, and the only one that makes a
+//! [`VerifiedRelease`]. It decides and does not measure.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,22 +9,21 @@ use std::collections::BTreeMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
-use pais_core::read::read_back_error;
+use pais_core::reimport::read_back_error;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::warning::Warning;
+use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
     CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive, SubjectGroups,
-    VerifyError, group_sizes, subject_groups,
+    VerifyError, subject_groups,
 };
 use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::method::{Candidate, Claim};
 use crate::observer::{Observer, Phase, stop_if_asked};
-use crate::pre_generalization;
 use crate::prepared::PreparedTable;
-use crate::utility::{self, Report};
 
 /// A release that the verifier accepted.
 #[derive(Clone, Debug)]
@@ -68,96 +67,66 @@ impl VerifiedRelease {
     }
 }
 
-/// Verifies and measures the finished tables after a step. `measure` adds to the report what only
-/// the method can measure.
+/// Tables that the verifier accepted.
+pub(crate) struct Accepted {
+    candidate: Candidate,
+    finding: PrivacyFinding,
+    persons: Option<SubjectGroups>,
+}
+
+impl Accepted {
+    /// What the verifier found.
+    pub(crate) fn finding(&self) -> &PrivacyFinding {
+        &self.finding
+    }
+
+    /// The tables.
+    pub(crate) fn candidate(&self) -> &Candidate {
+        &self.candidate
+    }
+
+    /// The persons of the groups, where the dataset has a subject column.
+    pub(crate) fn persons(&self) -> Option<&SubjectGroups> {
+        self.persons.as_ref()
+    }
+
+    /// The release, with its report.
+    pub(crate) fn into_release(
+        self,
+        input: &PreparedTable,
+        step: Option<u32>,
+        report: Report,
+    ) -> VerifiedRelease {
+        let candidate = self.candidate;
+        let rows = candidate.rows.len() as u64;
+        let suppressed_rows = input.table.rows as u64 - rows;
+        VerifiedRelease {
+            step,
+            rows,
+            suppressed_rows,
+            warnings: input.release_warnings(&candidate.tables, suppressed_rows),
+            tables: candidate.tables,
+            source_rows: candidate.rows,
+            cut: candidate.cut,
+            verification: self.finding,
+            report,
+        }
+    }
+}
+
+/// Readers get the tables as they are, the tables meet the model, every row is a raw row of its
+/// own, labels cover their raw values, and the recoding is the claimed one. The persons of the
+/// groups are returned too if the dataset has a subject column.
 ///
 /// # Errors
 /// [`RunError::NotVerified`] for tables that the verifier refuses, [`RunError::Cancelled`].
 pub(crate) fn admit(
     input: &PreparedTable,
     candidate: Candidate,
-    step: Option<u32>,
-    measure: impl FnOnce(&Candidate, Report) -> Result<Report, RunError>,
     observer: &dyn Observer,
-) -> Result<VerifiedRelease, RunError> {
+) -> Result<Accepted, RunError> {
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.3);
-    let (verdict, groups) = verify(input, &candidate, observer)?;
-    stop_if_asked(observer)?;
-    observer.progress(Phase::Verifying, 0.7);
-    let mut report = measure(&candidate, report(input, &candidate, &verdict)?)?;
-    if let Some(groups) = groups {
-        report = report.with_subjects(&groups);
-    }
-    observer.progress(Phase::Verifying, 0.8);
-    utility::add_adversaries(&mut report, input, &candidate, observer)?;
-    stop_if_asked(observer)?;
-    observer.progress(Phase::Verifying, 0.85);
-    if let Some(table) = candidate.tables.first() {
-        let stopped = || observer.must_stop();
-        let error = utility::classification_error(input, table, &candidate.rows, &stopped);
-        report = report.with_classification_error(error);
-    }
-    stop_if_asked(observer)?;
-    observer.progress(Phase::Verifying, 0.9);
-    if input.job.raw_figures {
-        utility::add_query_error(&mut report, input, &candidate, observer);
-        utility::add_distortion(&mut report, input, &candidate, observer)?;
-    } else {
-        report = report.without_raw_figures();
-    }
-    stop_if_asked(observer)?;
-    observer.progress(Phase::Verifying, 1.0);
-    let rows = candidate.rows.len() as u64;
-    let suppressed_rows = input.table.rows as u64 - rows;
-    let warnings = input.release_warnings(&candidate.tables, suppressed_rows);
-    Ok(VerifiedRelease {
-        tables: candidate.tables,
-        source_rows: candidate.rows,
-        step,
-        rows,
-        suppressed_rows,
-        warnings,
-        cut: candidate.cut,
-        verification: verdict,
-        report,
-    })
-}
-
-/// What is measured of the tables of every method.
-fn report(
-    input: &PreparedTable,
-    candidate: &Candidate,
-    verdict: &PrivacyFinding,
-) -> Result<Report, RunError> {
-    let schema = &input.schema;
-    let first = candidate.tables.first();
-    let table = first.ok_or_else(|| RunError::internal("there is no table"))?;
-    let report = match candidate.claim {
-        Claim::Global(_) | Claim::Local(_) => {
-            let suppressed = (input.table.rows - candidate.rows.len()) as u64;
-            utility::report(table, schema, suppressed, verdict).map_err(RunError::internal)?
-        }
-        Claim::Anatomized(_) => {
-            let sizes =
-                group_sizes(table, &[Box::from(GROUP_COLUMN)]).map_err(RunError::internal)?;
-            utility::anatomized_report(&sizes, schema, verdict)
-        }
-    };
-    Ok(Report {
-        pre_generalization: pre_generalization::published(schema, &input.job, table),
-        ..report
-    })
-}
-
-/// Readers get the tables as they are, the tables meet the model, every row is a raw row of its
-/// own, labels cover their raw values, and the recoding is the claimed one. The persons of the
-/// groups are returned too if the dataset has a subject column.
-fn verify(
-    input: &PreparedTable,
-    candidate: &Candidate,
-    observer: &dyn Observer,
-) -> Result<(PrivacyFinding, Option<SubjectGroups>), RunError> {
     let (table, counts) = candidate
         .tables
         .split_first()
@@ -169,46 +138,47 @@ fn verify(
     }
     let rows = candidate.rows.as_slice();
     let subjects = released_subjects(input, rows)?;
-    let (model, knowledge) = match &candidate.claim {
-        Claim::Global(model) => (model, Knowledge::OfModel),
-        Claim::Local(model) | Claim::Anatomized(model) => (model, Knowledge::OfGroups),
-    };
-    let (joined, names) = match &candidate.claim {
-        Claim::Global(_) | Claim::Local(_) => (None, input.names(ColumnRole::QuasiIdentifier)),
-        Claim::Anatomized(_) => {
-            let sensitive: Vec<_> = raw_sensitive(input).collect();
-            let joined = pais_verify::join_sensitive(table, &sensitive, rows)
-                .map_err(RunError::not_verified)?;
-            (Some(joined), vec![GROUP_COLUMN.into()])
-        }
+    let recoding = candidate.claim.recoding;
+    let (joined, names) = if recoding == ReleaseRecoding::Anatomized {
+        let sensitive: Vec<_> = raw_sensitive(input).collect();
+        let joined =
+            pais_verify::join_sensitive(table, &sensitive, rows).map_err(RunError::not_verified)?;
+        (Some(joined), vec![GROUP_COLUMN.into()])
+    } else {
+        (None, input.names(ColumnRole::QuasiIdentifier))
     };
     let counted = CountedTable {
         table: joined.as_ref().unwrap_or(table),
         subjects: subjects.as_deref(),
     };
     let sensitive = input.names(ColumnRole::Sensitive);
-    let verdict = decide(
+    let finding = decide(
         counted,
         &names,
         &sensitive,
-        model,
-        knowledge,
+        &candidate.claim,
         observer.cancellation(),
     )?;
-    let groups = match input.schema.subject() {
+    let persons = match input.schema.subject() {
         Some(_) => Some(subject_groups(counted, &names, &sensitive).map_err(refused)?),
         None => None,
     };
     observer.progress(Phase::Verifying, 0.6);
-    match &candidate.claim {
-        Claim::Global(_) => {
+    match recoding {
+        ReleaseRecoding::Global => {
             check_truthful(input, table, rows)?;
             check_cuts(input, table, rows)?;
         }
-        Claim::Local(_) => check_truthful(input, table, rows)?,
-        Claim::Anatomized(_) => check_anatomy(input, table, counts, rows)?,
+        ReleaseRecoding::Local => check_truthful(input, table, rows)?,
+        ReleaseRecoding::Anatomized => check_anatomy(input, table, counts, rows)?,
     }
-    Ok((verdict, groups))
+    stop_if_asked(observer)?;
+    observer.progress(Phase::Verifying, 0.7);
+    Ok(Accepted {
+        candidate,
+        finding,
+        persons,
+    })
 }
 
 /// The person of each released row; `None` where each row is a person of its own.
@@ -224,29 +194,22 @@ fn released_subjects(input: &PreparedTable, rows: &[u32]) -> Result<Option<Vec<u
     }
 }
 
-/// What an adversary knows of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Knowledge {
-    /// What the model says, of columns with one cut each.
-    OfModel,
-    /// Whole groups. Labels of groups overlap, so that fewer values match several groups.
-    OfGroups,
-}
-
 /// Decides the model over the named columns.
 fn decide(
     table: CountedTable,
     names: &[Box<str>],
     sensitive: &[Box<str>],
-    model: &PrivacyModel,
-    knowledge: Knowledge,
+    claim: &Claim,
     cancellation: &Cancellation,
 ) -> Result<PrivacyFinding, RunError> {
-    let found = match model {
+    let found = match &claim.model {
         PrivacyModel::Lkc(model) => {
-            let verify = match knowledge {
-                Knowledge::OfModel => pais_verify::verify_lkc_model,
-                Knowledge::OfGroups => pais_verify::verify_local_lkc,
+            let verify = match claim.recoding {
+                ReleaseRecoding::Global => pais_verify::verify_lkc_model,
+                // Labels of groups overlap, so that fewer values match several groups.
+                ReleaseRecoding::Local | ReleaseRecoding::Anatomized => {
+                    pais_verify::verify_local_lkc
+                }
             };
             verify(table, names, sensitive, model, cancellation).map(PrivacyFinding::Subsets)
         }

@@ -12,7 +12,7 @@
 //! use pais_anonymize::Anonymizer;
 //! use pais_core::definition::ColumnDefinition;
 //! use pais_core::model::Lkc;
-//! use pais_core::read::csv;
+//! use pais_io::read::csv;
 //! use pais_core::schema::Schema;
 //!
 //! let schema = Schema::builder()
@@ -24,7 +24,7 @@
 //!
 //! let release = Anonymizer::new(Lkc::new(1, 2, 0.5)?).run(&schema, &table)?;
 //! let mut released = Vec::new();
-//! release.tables()[0].write_csv(&mut released)?;
+//! pais_io::write::csv(&release.tables()[0], &mut released)?;
 //! let released = String::from_utf8(released)?;
 //! assert_eq!(released.matches("\"[0,71)\"").count(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -44,8 +44,9 @@ mod pre_generalization;
 mod prepared;
 mod progress;
 mod published_cut;
-mod range_ncp;
 mod released_table;
+#[cfg(test)]
+mod report_tests;
 mod row_order;
 mod run;
 mod step;
@@ -53,9 +54,9 @@ mod sweep;
 #[cfg(test)]
 mod test_data;
 mod top_warnings;
-pub mod utility;
 
 pub use pais_core;
+pub use pais_measure;
 pub use pais_verify;
 
 pub use error::RunError;
@@ -66,6 +67,5 @@ pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, PARALLEL_SEARCHES, memory_needed};
 pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, Anonymizer};
-pub use step::TableFigures;
 pub use step::{StepItem, StepRecord};
 pub use sweep::{SweepOutcome, run_sweep};

@@ -1,9 +1,9 @@
 //! Memory that every run needs, whatever its method.
 
 use pais_core::schema::Schema;
+use pais_measure::classification_bytes;
 
 use crate::job_checks::is_set;
-use crate::utility::classification_bytes;
 
 /// Number of copies of the distinct text that are in memory at most, beside the chunk that is
 /// decoded: sensitive values as released unchanged, as their column, in the released table and in

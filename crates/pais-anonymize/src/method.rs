@@ -7,12 +7,12 @@ use pais_core::definition::{Job, JobError};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
+use pais_measure::{MethodFacts, ReleaseRecoding};
 
 use crate::error::RunError;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::step::StepRecord;
-use crate::utility::Report;
 
 /// The method of a job with the job's parameters, or `None` for a job of another method; an error for
 /// a job of this method that does not fit the schema, with a pointer into the job.
@@ -60,19 +60,9 @@ pub(crate) trait Method: Send + Sync + 'static {
         step: u32,
     ) -> Result<Candidate, RunError>;
 
-    /// Adds to the report of accepted tables what only the method can measure.
-    ///
-    /// # Errors
-    /// [`RunError::Cancelled`].
-    fn measure(
-        &self,
-        _input: &PreparedTable,
-        _outcome: &Self::Outcome,
-        _candidate: &Candidate,
-        report: Report,
-        _observer: &dyn Observer,
-    ) -> Result<Report, RunError> {
-        Ok(report)
+    /// What only the method knows of its release, for the measures of a release that was accepted.
+    fn facts<'a>(&self, _input: &'a PreparedTable, _outcome: &'a Self::Outcome) -> MethodFacts<'a> {
+        MethodFacts::default()
     }
 }
 
@@ -123,15 +113,12 @@ pub(crate) trait AnyMethod: Send + Sync {
         step: u32,
     ) -> Result<Candidate, RunError>;
 
-    /// See [`Method::measure`].
-    fn measure(
+    /// See [`Method::facts`].
+    fn facts<'a>(
         &self,
-        input: &PreparedTable,
-        outcome: &SearchOutcome,
-        candidate: &Candidate,
-        report: Report,
-        observer: &dyn Observer,
-    ) -> Result<Report, RunError>;
+        input: &'a PreparedTable,
+        outcome: &'a SearchOutcome,
+    ) -> Result<MethodFacts<'a>, RunError>;
 }
 
 impl<M: Method> AnyMethod for M {
@@ -157,15 +144,12 @@ impl<M: Method> AnyMethod for M {
         Method::build(self, input, outcome.of()?, step)
     }
 
-    fn measure(
+    fn facts<'a>(
         &self,
-        input: &PreparedTable,
-        outcome: &SearchOutcome,
-        candidate: &Candidate,
-        report: Report,
-        observer: &dyn Observer,
-    ) -> Result<Report, RunError> {
-        Method::measure(self, input, outcome.of()?, candidate, report, observer)
+        input: &'a PreparedTable,
+        outcome: &'a SearchOutcome,
+    ) -> Result<MethodFacts<'a>, RunError> {
+        Ok(Method::facts(self, input, outcome.of()?))
     }
 }
 
@@ -182,11 +166,9 @@ pub(crate) struct Candidate {
 }
 
 /// What a method claims of its tables, in terms of the job alone.
-pub(crate) enum Claim {
-    /// The model holds, and each column is one cut.
-    Global(PrivacyModel),
-    /// The model holds in every group of rows with equal labels.
-    Local(PrivacyModel),
-    /// The model holds in every group of an anatomized release.
-    Anatomized(PrivacyModel),
+pub(crate) struct Claim {
+    /// The model that holds: in the whole table with global recoding, otherwise in every group.
+    pub(crate) model: PrivacyModel,
+    /// How the tables are recoded.
+    pub(crate) recoding: ReleaseRecoding,
 }

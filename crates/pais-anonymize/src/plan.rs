@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use pais_core::definition::{Job, JobError, Output};
 use pais_core::schema::Schema;
+use pais_measure::classification_bytes;
 
 use crate::job_checks::first_set;
 use crate::memory::{ANATOMIZED_TEXT_COPIES, TEXT_COPIES, release_codes};
 use crate::method::AnyMethod;
 use crate::methods;
-use crate::utility::classification_bytes;
 
 /// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
 /// other has. A sweep makes no release, whose memory the second search uses.

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use pais_core::definition::json::escape;
 use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::model::PrivacyModel;
-use pais_core::read::unfit_cells;
 use pais_core::schema::Schema;
+use pais_core::schema::unfit_cells;
 use pais_core::table::Table;
 use pais_core::warning::Warning;
+use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
+use pais_verify::VerifyError;
 
 use crate::error::RunError;
-use crate::gate::{self, VerifiedRelease};
-use crate::method::{AnyMethod, Candidate, SearchOutcome};
+use crate::gate::{self, Accepted, VerifiedRelease};
+use crate::method::{AnyMethod, SearchOutcome};
 use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::row_order::OrderSource;
-use crate::step::{StepRecord, TableFigures};
-use crate::{top_warnings, utility};
+use crate::step::StepRecord;
+use crate::{pre_generalization, top_warnings};
 
 /// A raw table encoded for a job, and the method that anonymizes it.
 ///
@@ -30,7 +32,7 @@ use crate::{top_warnings, utility};
 /// use pais_anonymize::{AnonymizationRun, RunError, Unobserved};
 /// # use pais_core::definition::{ColumnDefinition, Job};
 /// # use pais_core::model::Lkc;
-/// # use pais_core::read::csv;
+/// # use pais_io::read::csv;
 /// # use pais_core::schema::Schema;
 /// # let sex = ColumnDefinition::quasi_identifier("sex");
 /// # let schema = Arc::new(Schema::builder().column(sex).build()?);
@@ -66,7 +68,7 @@ pub struct AnonymizationRun {
 /// use pais_anonymize::{Anonymizer, RunError};
 /// use pais_core::definition::ColumnDefinition;
 /// use pais_core::model::Lkc;
-/// use pais_core::read::csv;
+/// use pais_io::read::csv;
 /// use pais_core::schema::Schema;
 ///
 /// let schema = Schema::builder()
@@ -242,7 +244,7 @@ impl AnonymizationRun {
             return Err(RunError::internal("there is not exactly one table"));
         };
         let subjects = input.table.subjects.as_deref();
-        let figures = utility::group_figures(table, subjects, &input.schema);
+        let figures = group_figures(table, subjects, &input.schema);
         figures.map_err(RunError::internal)
     }
 
@@ -262,12 +264,53 @@ impl AnonymizationRun {
             return Err(RunError::NoSuchStep { step, last });
         }
         let step = step.or(last);
-        let (method, input) = (&*self.method, &self.input);
-        let candidate = method.build(input, outcome, step.unwrap_or(0))?;
-        let measure = |candidate: &Candidate, report| {
-            method.measure(input, outcome, candidate, report, observer)
+        let input = &self.input;
+        let candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
+        let accepted = gate::admit(input, candidate, observer)?;
+        let report = self.measure(outcome, &accepted, observer)?;
+        Ok(accepted.into_release(input, step, report))
+    }
+
+    fn measure(
+        &self,
+        outcome: &SearchOutcome,
+        accepted: &Accepted,
+        observer: &dyn Observer,
+    ) -> Result<Report, RunError> {
+        let (input, candidate) = (&self.input, accepted.candidate());
+        let Some(table) = candidate.tables.first() else {
+            return Err(RunError::internal("there is no table"));
         };
-        gate::admit(input, candidate, step, measure, observer)
+        let columns = input.table.quasi_identifiers.iter();
+        let raw: Vec<_> = columns.map(|it| input.pre_generalization.raw(it)).collect();
+        let release = MeasuredRelease {
+            schema: &input.schema,
+            raw: &input.table,
+            quasi_identifiers: &raw,
+            exact: &input.exact,
+            table,
+            rows: &candidate.rows,
+            model: &candidate.claim.model,
+            recoding: candidate.claim.recoding,
+            finding: accepted.finding(),
+            persons: accepted.persons(),
+            cancellation: observer.cancellation(),
+        };
+        let facts = if input.job.raw_figures {
+            Some(self.method.facts(input, outcome)?)
+        } else {
+            None
+        };
+        let progress = |done: f64| observer.progress(Phase::Verifying, 0.7 + 0.3 * done);
+        let report = pais_measure::measure(&release, facts.as_ref(), &progress);
+        let report = report.map_err(|error| match error {
+            VerifyError::Stopped => RunError::Cancelled,
+            error => RunError::internal(error),
+        })?;
+        Ok(Report {
+            pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
+            ..report
+        })
     }
 }
 

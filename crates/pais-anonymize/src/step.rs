@@ -1,7 +1,8 @@
-//! The steps of a top-down run, and the figures of the table that any search found.
+//! The steps of a top-down run.
 
 use std::collections::BTreeMap;
 
+use pais_measure::TableFigures;
 use serde::{Deserialize, Serialize};
 
 /// One specialization of a top-down run, as `GET /v1/jobs/{id}/steps` shows it. Step 0 is the
@@ -45,24 +46,6 @@ pub struct StepRecord {
     pub item: StepItem,
     /// Numbers of the rows that this step suppressed, ascending.
     pub suppressed: Vec<u32>,
-}
-
-/// What a table that a search found is worth, and how small its groups are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TableFigures {
-    /// Specializations performed; `None` for a method without steps.
-    pub steps: Option<u32>,
-    /// Equivalence classes.
-    pub groups: u64,
-    /// Records of the smallest group that an adversary of the model can know, or persons where the
-    /// dataset has a subject column.
-    pub smallest_group: u64,
-    /// Discernibility ratio, from 0 to 1.
-    pub dr: f64,
-    /// Mean NCP, from 0 to 1.
-    pub ncp: f64,
-    /// Rows suppressed.
-    pub suppressed_rows: u64,
 }
 
 impl From<&StepItem> for TableFigures {

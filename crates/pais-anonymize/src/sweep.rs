@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{Combination, JobDefinition, Sweep};
+use pais_measure::TableFigures;
 
 use crate::error::RunError;
 use crate::method::SearchOutcome;
@@ -14,7 +15,6 @@ use crate::observer::{Count, Observer, Phase};
 use crate::plan::PARALLEL_SEARCHES;
 use crate::run::AnonymizationRun;
 use crate::step::StepRecord;
-use crate::step::TableFigures;
 
 /// The result of one combination of a sweep.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct SweepOutcome {
 /// use pais_anonymize::{AnonymizationRun, RunError, Unobserved, run_sweep};
 /// use pais_core::definition::{JobDefinition, Sweep, json};
 /// # use pais_core::definition::DatasetDefinition;
-/// # use pais_core::read::csv;
+/// # use pais_io::read::csv;
 /// # use pais_core::schema::Schema;
 /// # let dataset: DatasetDefinition = json::parse(
 /// #     br#"{"name": "a", "columns": [{"name": "sex", "role": "quasi_identifier"}]}"#,

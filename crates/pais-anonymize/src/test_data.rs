@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use pais_core::definition::{DatasetDefinition, Job, JobDefinition, JobError, JobErrorKind};
-use pais_core::read::csv;
 use pais_core::rejection::Fault;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::taxonomy::TreeLimits;
+use pais_io::read::csv;
 use serde_json::{Value, json};
 
 use crate::{AnonymizationRun, RunError, SearchOutcome, StepRecord, Unobserved, VerifiedRelease};

@@ -81,9 +81,9 @@ fn warning(column: &str) -> Warning {
 mod tests {
     use std::sync::Arc;
 
-    use pais_core::read::csv;
     use pais_core::schema::Schema;
     use pais_core::warning::WarningCode;
+    use pais_io::read::csv;
     use serde_json::json;
 
     use crate::test_data::job_of;

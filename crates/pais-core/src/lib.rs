@@ -6,7 +6,7 @@
 //! - [`taxonomy`]: trees of generalizations, and intervals of numbers and dates
 //! - [`schema`]: declared columns, checked against one another
 //! - [`table`]: dictionary-encoded tables, raw and released
-//! - [`read`] and [`mod@write`]: CSV, NDJSON and Parquet
+//! - [`reimport`]: released tables that are read from files, of any tool
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`risk`]: how far the rows of a table single out persons, before any run
 //! - [`rejection`]: why an input is refused, and where
@@ -22,13 +22,11 @@ pub mod cancellation;
 mod canonical_text;
 pub mod codebook;
 pub mod definition;
-pub mod draft;
 pub mod model;
-pub mod read;
+pub mod reimport;
 pub mod rejection;
 pub mod risk;
 pub mod schema;
 pub mod table;
 pub mod taxonomy;
 pub mod warning;
-pub mod write;

@@ -54,7 +54,7 @@ impl Fault {
     }
 
     /// A fault of a whole record.
-    pub(crate) fn record(line: u64, detail: impl Into<String>) -> Self {
+    pub fn record(line: u64, detail: impl Into<String>) -> Self {
         Self::new(Place::Record { line }, detail)
     }
 
@@ -101,8 +101,8 @@ impl Fault {
 /// Why an input is refused: a kind that a program can match, a sentence that says what is wrong
 /// and what to do, and the faults behind it.
 ///
-/// Each module has an enum of kinds, such as [`crate::read::ReadErrorKind`], and names its
-/// rejection by an alias, such as [`crate::read::ReadError`].
+/// Each module has an enum of kinds, such as [`crate::table::ReadErrorKind`], and names its
+/// rejection by an alias, such as [`crate::table::ReadError`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection<K> {
     /// What kind of error it is.
@@ -129,7 +129,7 @@ impl<K> Rejection<K> {
     }
 
     /// A rejection with the faults behind it.
-    pub(crate) fn with(kind: K, detail: impl Into<String>, faults: Vec<Fault>) -> Self {
+    pub fn with(kind: K, detail: impl Into<String>, faults: Vec<Fault>) -> Self {
         Self {
             kind,
             detail: detail.into(),

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use pais_core::read::reimport::SUPPRESSED_LABEL;
 use pais_core::table::{Domain, NULL_CODE, ReleasedColumn};
+use pais_core::taxonomy::SUPPRESSED_LABEL;
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Scale};
 
 use super::cover::outermost;

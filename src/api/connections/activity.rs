@@ -8,9 +8,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
@@ -21,7 +18,7 @@ use super::ConnectionLimits;
 /// it downloads it may pause.
 const MAX_UNREAD: Duration = Duration::from_secs(120);
 
-/// Time without reading after which a client makes way for a new one.
+/// Time without reading after which a connection may be closed in favour of a new one.
 const UNREAD: Duration = Duration::from_secs(10);
 
 /// The first bytes of an HTTP/2 connection.
@@ -100,14 +97,8 @@ impl Activity {
         let mut state = self.state.lock();
         state.requests += 1;
         state.head_since = None;
-        RunningRequest::new(Arc::clone(self))
-    }
-
-    pub(super) fn end_request(&self) {
-        let mut state = self.state.lock();
-        state.requests -= 1;
-        if state.requests == 0 {
-            state.free_since = Instant::now();
+        RunningRequest {
+            activity: Arc::clone(self),
         }
     }
 
@@ -237,51 +228,13 @@ pub(crate) struct RunningRequest {
     activity: Arc<Activity>,
 }
 
-impl RunningRequest {
-    pub(super) fn new(activity: Arc<Activity>) -> Self {
-        Self { activity }
-    }
-}
-
 impl Drop for RunningRequest {
     fn drop(&mut self) {
-        self.activity.end_request();
-    }
-}
-
-/// The body of an answer. The request is under way until it is sent or dropped.
-pub(crate) struct CountedBody {
-    body: Body,
-    _request: RunningRequest,
-}
-
-impl CountedBody {
-    /// The body of the answer to a request.
-    pub(crate) fn new(body: Body, request: RunningRequest) -> Self {
-        Self {
-            body,
-            _request: request,
+        let mut state = self.activity.state.lock();
+        state.requests -= 1;
+        if state.requests == 0 {
+            state.free_since = Instant::now();
         }
-    }
-}
-
-impl hyper::body::Body for CountedBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

@@ -9,7 +9,7 @@ mod registry;
 use std::time::Duration;
 
 pub use activity::ClientAddress;
-pub(super) use activity::{Activity, CountedBody, WatchedStream};
+pub(super) use activity::{Activity, WatchedStream};
 pub(super) use registry::{Admission, Connections, OpenConnection};
 
 /// Limits of the connections of one listener.

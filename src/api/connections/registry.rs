@@ -1,4 +1,4 @@
-//! The open connections of a listener, and which of them makes way for a new one.
+//! The open connections of a listener, and which of them is closed in favour of a new one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,12 +39,6 @@ pub(crate) enum Admission {
     Refused(&'static str),
 }
 
-enum Decision {
-    Open(OpenConnection),
-    Wait,
-    Refused(&'static str),
-}
-
 /// A connection that counts as open until this is dropped.
 pub(crate) struct OpenConnection {
     connections: Arc<Connections>,
@@ -66,40 +60,36 @@ impl Connections {
     /// Admits a connection. When a limit is reached, the connection that has been without a request
     /// for the longest time is closed for it.
     pub(crate) async fn admit(self: &Arc<Self>, address: ClientAddress) -> Admission {
-        let mut limit = "server.connections";
         for _ in 0..MAX_WAITS {
             let closed = self.closed.notified();
             match self.decide(address, Instant::now()) {
-                Decision::Open(connection) => return Admission::Open(connection),
-                Decision::Refused(reached) => {
-                    limit = reached;
-                    break;
-                }
+                Some(Admission::Refused(limit)) => return refused(limit),
+                Some(open) => return open,
                 // If it is not closed in time, another one is chosen.
-                Decision::Wait => _ = tokio::time::timeout(CLOSING, closed).await,
+                None => _ = tokio::time::timeout(CLOSING, closed).await,
             }
         }
-        metrics::counter!("http_connections_refused_total").increment(1);
-        Admission::Refused(limit)
+        refused("server.connections")
     }
 
-    fn decide(self: &Arc<Self>, address: ClientAddress, now: Instant) -> Decision {
+    /// `None` while a connection is being closed for this one.
+    fn decide(self: &Arc<Self>, address: ClientAddress, now: Instant) -> Option<Admission> {
         let mut open = self.open.lock();
         let of_address = open.by_address.get(&address).copied().unwrap_or(0);
         let is_address_full = of_address >= self.limits.per_address;
         if !is_address_full && open.by_number.len() < self.limits.connections {
-            return Decision::Open(self.insert(&mut open, address, now));
+            return Some(Admission::Open(self.insert(&mut open, address, now)));
         }
         let candidates = || {
             let activities = open.by_number.values();
             activities.filter(|activity| !is_address_full || activity.address == address)
         };
         if candidates().any(|activity| activity.is_closing()) || close_one(candidates(), now) {
-            Decision::Wait
+            None
         } else if is_address_full {
-            Decision::Refused("server.connections_per_address")
+            Some(Admission::Refused("server.connections_per_address"))
         } else {
-            Decision::Refused("server.connections")
+            Some(Admission::Refused("server.connections"))
         }
     }
 
@@ -151,6 +141,11 @@ impl Connections {
     pub(crate) fn close_oldest(&self) {
         close_one(self.open.lock().by_number.values(), Instant::now());
     }
+}
+
+fn refused(limit: &'static str) -> Admission {
+    metrics::counter!("http_connections_refused_total").increment(1);
+    Admission::Refused(limit)
 }
 
 /// Closes the connection that has been without a request for the longest time. If each has one, that

@@ -1,31 +1,26 @@
 //! `/v1/jobs/{id}/events`: a job's progress as server-sent events, until it ends. All watchers of a job
 //! share one poll.
 
-use axum::extract::State;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
+use futures_util::Stream;
 use futures_util::stream::unfold;
-use futures_util::{Stream, StreamExt};
-use serde::Serialize;
 use shared_polls::{Polled, SharedPolls};
 use std::sync::Arc;
 use std::time::Duration;
 use streams::{StreamLimits, StreamPlace, Streams};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use crate::db::job_progress::{self, JobProgress};
 use crate::db::jobs::{self, StoredJob};
-use crate::db::{JobStatus, StoreError, token_validity};
+use crate::db::{StoreError, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
-use crate::roles::Caller;
 
 use super::error::ApiError;
 use super::extract::{Holder, Path};
-use super::jobs::JobDocument;
-use super::state::{App, AppState};
+use super::state::CallerApp;
 
 mod shared_polls;
 pub mod streams;
@@ -33,59 +28,18 @@ pub mod streams;
 /// Time between two comments, which keep proxies from closing a quiet stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The data of a `progress` event.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub(crate) struct ProgressDocument {
-    /// The job.
-    pub id: JobId,
-    /// Its state.
-    pub status: JobStatus,
-    /// Share of the work done, 0 to 1; never shrinks.
-    pub progress: f64,
-    /// What is being done.
-    pub phase: Option<String>,
-    /// Rows that the job reads.
-    pub rows: u64,
-    /// Rows read so far.
-    pub rows_read: u64,
-    /// Specializations performed so far.
-    pub steps_done: u64,
-    /// Estimated seconds until the end; null while nothing is known.
-    pub remaining_seconds: Option<f64>,
-}
-
 /// One event of the stream.
 #[derive(ToSchema)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[expect(dead_code, reason = "events are written by axum; this is their schema")]
 enum JobEvent {
     /// Something has changed.
-    Progress(ProgressDocument),
+    Progress(JobProgress),
     /// The job has ended; the stream ends too.
-    End(JobDocument),
+    End(StoredJob),
 }
 
-impl From<JobProgress> for ProgressDocument {
-    fn from(progress: JobProgress) -> Self {
-        Self {
-            id: progress.id,
-            status: progress.status,
-            progress: progress.progress,
-            phase: progress.phase,
-            rows: progress.rows,
-            rows_read: progress.counts.rows_read,
-            steps_done: progress.counts.steps_done,
-            remaining_seconds: progress.remaining_seconds,
-        }
-    }
-}
-
-/// The route of the events.
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(events))
-}
-
-/// Watches a job
+/// Watch a job
 ///
 /// A `progress` event now and whenever something has changed, then one `end` event that carries
 /// the job, then the end of the stream. A stream that closes without `end` was cut by a
@@ -99,27 +53,22 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
          of one event, whose `data` is JSON text", body = JobEvent, content_type = "text/event-stream"),
     ),
 )]
-async fn events(
-    State(state): State<AppState>,
-    Holder(caller): Holder,
+pub(super) async fn events(
+    Holder(app): Holder,
     Path(id): Path<JobId>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
-    let updates = watch_job(&state.of(caller), caller, id).await?;
+    let place = app.watching.streams.open(app.caller)?;
+    let watcher = JobWatcher {
+        job: watched_job(&app, id).await?,
+        token: watched_token(&app),
+        shutdown: app.shutdown.clone(),
+        is_new: true,
+        last_sent: None,
+        _place: place,
+    };
+    let events = unfold(Some(watcher), async |watcher| watcher?.next().await);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE_INTERVAL);
-    Ok(Sse::new(updates.map(event)).keep_alive(keep_alive))
-}
-
-fn event(update: JobUpdate) -> Result<Event, axum::Error> {
-    match update {
-        JobUpdate::Progress(progress) => {
-            let document = ProgressDocument::from(progress);
-            Event::default().event("progress").json_data(document)
-        }
-        JobUpdate::Ended(job) => {
-            let document = JobDocument::from(Arc::unwrap_or_clone(job));
-            Event::default().event("end").json_data(document)
-        }
-    }
+    Ok(Sse::new(events).keep_alive(keep_alive))
 }
 
 /// Time between two queries of a job.
@@ -128,15 +77,6 @@ const JOB_INTERVAL: Duration = Duration::from_millis(200);
 /// Time between two checks of a token. Without them, a stream would outlast the revocation of its
 /// token.
 const TOKEN_INTERVAL: Duration = Duration::from_secs(2);
-
-/// An update on a watched job.
-#[derive(Clone, Debug)]
-enum JobUpdate {
-    /// The current progress. Sent once at the start, and whenever it has changed.
-    Progress(JobProgress),
-    /// The job has ended. Sent once, as the last update.
-    Ended(Arc<StoredJob>),
-}
 
 /// What a poll has last seen of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,9 +90,9 @@ struct SeenJob {
 #[derive(Clone, Debug)]
 pub(crate) struct Watching {
     streams: Streams,
-    jobs: SharedPolls<(OrganizationId, JobId), SeenJob>,
+    jobs: Arc<SharedPolls<(OrganizationId, JobId), SeenJob>>,
     /// Whether tokens are valid.
-    tokens: SharedPolls<TokenId, ()>,
+    tokens: Arc<SharedPolls<TokenId, ()>>,
 }
 
 impl Watching {
@@ -165,69 +105,31 @@ impl Watching {
     }
 }
 
-/// Watches a job. The stream ends after [`JobUpdate::Ended`], when the service stops, or when
-/// the caller's token expires or is revoked.
-///
-/// # Errors
-/// `not_found`; `quota_exceeded` if the token or the organization has too many open streams; when
-/// the database fails at the start. Later failures are logged and retried.
-async fn watch_job(
-    app: &App,
-    caller: Caller,
-    id: JobId,
-) -> Result<impl Stream<Item = JobUpdate> + Send + use<>, ApiError> {
-    let place = app.watching.streams.open(caller)?;
-    let watcher = JobWatcher {
-        app: app.clone(),
-        job: watched_job(app, caller.organization, id).await?,
-        token: watched_token(app, caller.token),
-        is_new: true,
-        last_sent: None,
-        _place: place,
-    };
-    Ok(unfold(Some(watcher), async |watcher| watcher?.next().await))
-}
-
-async fn watched_job(
-    app: &App,
-    organization: OrganizationId,
-    id: JobId,
-) -> Result<watch::Receiver<SeenJob>, ApiError> {
-    let key = (organization, id);
+/// A job of the caller's organization, as it is polled for all its watchers.
+async fn watched_job(app: &CallerApp, id: JobId) -> Result<watch::Receiver<SeenJob>, ApiError> {
+    let key = (app.caller.organization, id);
     if let Some(watched) = app.watching.jobs.join(key) {
         return Ok(watched);
     }
-    let job = see_job(app, organization, id).await?;
-    let job = job.ok_or_else(ApiError::not_found)?;
+    let job = see_job(app, id).await?.ok_or_else(ApiError::not_found)?;
     let polled = app.clone();
     let poll = move || {
         let app = polled.clone();
         async move {
-            match see_job(&app, organization, id).await {
-                Ok(Some(seen)) if seen.ended.is_some() => Polled::Last(seen),
-                Ok(Some(seen)) => Polled::Now(seen),
-                Ok(None) => Polled::Gone,
-                Err(error) => {
-                    tracing::warn!(
-                        job = %id,
-                        error = &error as &dyn std::error::Error,
-                        "a watched job could not be loaded"
-                    );
-                    Polled::Failed
-                }
-            }
+            Ok(match see_job(&app, id).await? {
+                Some(seen) if seen.ended.is_some() => Polled::Last(seen),
+                Some(seen) => Polled::Now(seen),
+                None => Polled::Gone,
+            })
         }
     };
     Ok(app.watching.jobs.watch(key, job, poll))
 }
 
 /// The progress of a job, and all of it if it has ended.
-async fn see_job(
-    app: &App,
-    organization: OrganizationId,
-    id: JobId,
-) -> Result<Option<SeenJob>, StoreError> {
+async fn see_job(app: &CallerApp, id: JobId) -> Result<Option<SeenJob>, StoreError> {
     metrics::counter!("pais_job_polls_total").increment(1);
+    let organization = app.caller.organization;
     let Some(progress) = job_progress::load(&app.db, organization, id).await? else {
         return Ok(None);
     };
@@ -240,32 +142,28 @@ async fn see_job(
     Ok(Some(SeenJob { progress, ended }))
 }
 
-fn watched_token(app: &App, token: TokenId) -> watch::Receiver<()> {
-    let store = app.db.clone();
+/// The validity of the caller's token. The sender is gone when the token is not valid any more.
+fn watched_token(app: &CallerApp) -> watch::Receiver<()> {
+    let (store, token) = (app.db.clone(), app.caller.token);
     let poll = move || {
         let store = store.clone();
         async move {
-            match token_validity::is_valid(&store, token).await {
-                Ok(true) => Polled::Now(()),
-                Ok(false) => Polled::Gone,
-                Err(error) => {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "the token of a watcher could not be checked"
-                    );
-                    Polled::Failed
-                }
-            }
+            let is_valid = token_validity::is_valid(&store, token).await?;
+            Ok(if is_valid {
+                Polled::Now(())
+            } else {
+                Polled::Gone
+            })
         }
     };
     app.watching.tokens.watch(token, (), poll)
 }
 
 struct JobWatcher {
-    app: App,
     job: watch::Receiver<SeenJob>,
     /// Has no sender any more when the token is not valid.
     token: watch::Receiver<()>,
+    shutdown: CancellationToken,
     /// Whether the job was not compared to what was sent.
     is_new: bool,
     last_sent: Option<JobProgress>,
@@ -273,14 +171,14 @@ struct JobWatcher {
 }
 
 impl JobWatcher {
-    /// The next update, and the watcher unless it is the last update. `None` when the service stops
-    /// or the caller may no longer see the job.
-    async fn next(mut self) -> Option<(JobUpdate, Option<Self>)> {
+    /// The next event, and the watcher unless it is the last one. `None` when the service stops or
+    /// the caller may no longer see the job.
+    async fn next(mut self) -> Option<(Result<Event, axum::Error>, Option<Self>)> {
         loop {
             if !self.is_new {
                 tokio::select! {
                     biased;
-                    () = self.app.shutdown.cancelled() => return None,
+                    () = self.shutdown.cancelled() => return None,
                     // Its value never changes, so this is its end.
                     _ = self.token.changed() => return None,
                     changed = self.job.changed() => changed.ok()?,
@@ -288,13 +186,15 @@ impl JobWatcher {
             }
             let seen = self.job.borrow_and_update().clone();
             if self.last_sent.as_ref() != Some(&seen.progress) {
-                self.last_sent = Some(seen.progress.clone());
+                let event = Event::default().event("progress");
+                let event = event.json_data(&seen.progress);
+                self.last_sent = Some(seen.progress);
                 self.is_new = seen.ended.is_some();
-                return Some((JobUpdate::Progress(seen.progress), Some(self)));
+                return Some((event, Some(self)));
             }
             self.is_new = false;
             if let Some(job) = seen.ended {
-                return Some((JobUpdate::Ended(job), None));
+                return Some((Event::default().event("end").json_data(&*job), None));
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Polls that are shared: however many watch a thing, it is asked for once in an interval. The poll
+//! Polls that are shared: a thing is queried once in an interval, whatever the number of its watchers. The poll
 //! ends with its last watcher.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,9 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// The result of a poll.
+use crate::db::StoreError;
+
+/// What a poll has found.
 pub(super) enum Polled<V> {
     /// The present value.
     Now(V),
@@ -18,37 +21,24 @@ pub(super) enum Polled<V> {
     Last(V),
     /// There is no value any more: the poll ends.
     Gone,
-    /// It could not be asked for; it is asked again.
-    Failed,
 }
 
-/// Polled things by their keys. Clones share them.
+/// Polled things by their keys.
 #[derive(Debug)]
 pub(super) struct SharedPolls<K, V> {
-    polls: Arc<Mutex<HashMap<K, watch::Sender<V>>>>,
+    polls: Mutex<HashMap<K, watch::Sender<V>>>,
     every: Duration,
-}
-
-impl<K, V> Clone for SharedPolls<K, V> {
-    fn clone(&self) -> Self {
-        Self {
-            polls: self.polls.clone(),
-            every: self.every,
-        }
-    }
 }
 
 impl<K, V> SharedPolls<K, V>
 where
-    K: Copy + Eq + Hash + Send + 'static,
+    K: Copy + Debug + Eq + Hash + Send + 'static,
     V: PartialEq + Send + Sync + 'static,
 {
-    /// No polls. Things are asked for once in `every`.
-    pub(super) fn new(every: Duration) -> Self {
-        Self {
-            polls: Arc::default(),
-            every,
-        }
+    /// No polls. Things are queried once in `every`.
+    pub(super) fn new(every: Duration) -> Arc<Self> {
+        let polls = Mutex::default();
+        Arc::new(Self { polls, every })
     }
 
     /// Watches a thing that others watch; `None` if nobody does.
@@ -56,16 +46,17 @@ where
         self.polls.lock().get(&key).map(watch::Sender::subscribe)
     }
 
-    /// Watches a thing. If nobody does, it has the value `now`, and `poll` asks for it from now on. When
-    /// the poll has ended, the receiver reports that its sender is gone.
+    /// Watches a thing. If nobody does, it has the value `now`, and `poll` asks for it from now on; a
+    /// failure is logged, and it is asked again. When the poll has ended, the receiver reports that its
+    /// sender is gone.
     pub(super) fn watch<F>(
-        &self,
+        self: &Arc<Self>,
         key: K,
         now: V,
         poll: impl Fn() -> F + Send + 'static,
     ) -> watch::Receiver<V>
     where
-        F: Future<Output = Polled<V>> + Send + 'static,
+        F: Future<Output = Result<Polled<V>, StoreError>> + Send + 'static,
     {
         let mut polls = self.polls.lock();
         if let Some(sender) = polls.get(&key) {
@@ -78,9 +69,9 @@ where
         receiver
     }
 
-    async fn keep_polling<F>(self, key: K, poll: impl Fn() -> F)
+    async fn keep_polling<F>(self: Arc<Self>, key: K, poll: impl Fn() -> F)
     where
-        F: Future<Output = Polled<V>>,
+        F: Future<Output = Result<Polled<V>, StoreError>>,
     {
         let mut ticks = interval_at(Instant::now() + self.every, self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -92,10 +83,17 @@ where
             let polled = poll().await;
             let mut polls = self.polls.lock();
             let (value, is_last) = match polled {
-                Polled::Now(value) => (value, false),
-                Polled::Last(value) => (value, true),
-                Polled::Failed => continue,
-                Polled::Gone => {
+                Ok(Polled::Now(value)) => (value, false),
+                Ok(Polled::Last(value)) => (value, true),
+                Err(error) => {
+                    tracing::warn!(
+                        ?key,
+                        error = &error as &dyn std::error::Error,
+                        "what is watched could not be loaded"
+                    );
+                    continue;
+                }
+                Ok(Polled::Gone) => {
                     polls.remove(&key);
                     return;
                 }
@@ -147,8 +145,8 @@ mod tests {
                 let asked = asked.clone();
                 async move {
                     match asked.fetch_add(1, Ordering::Relaxed) + 1 {
-                        10 => Polled::Last(10),
-                        number => Polled::Now(number),
+                        10 => Ok(Polled::Last(10)),
+                        number => Ok(Polled::Now(number)),
                     }
                 }
             })
@@ -165,7 +163,7 @@ mod tests {
     #[tokio::test]
     async fn a_poll_ends_with_its_last_watcher() {
         let polls = SharedPolls::<u8, u32>::new(EVERY);
-        drop(polls.watch(1, 0, || async { Polled::Now(1) }));
+        drop(polls.watch(1, 0, || async { Ok(Polled::Now(1)) }));
         for _ in 0..100 {
             if polls.polls.lock().is_empty() {
                 return;

@@ -1,12 +1,11 @@
 //! The event streams that are open, by token and by organization.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use uuid::Uuid;
 
-use crate::ids::{OrganizationId, TokenId};
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 
@@ -26,18 +25,16 @@ pub(super) struct Streams {
     open: Arc<Mutex<OpenStreams>>,
 }
 
-#[derive(Debug, Default)]
-struct OpenStreams {
-    tokens: HashMap<TokenId, usize>,
-    organizations: HashMap<OrganizationId, usize>,
-}
+/// Their number by the id of their token, and by that of its organization.
+type OpenStreams = HashMap<Uuid, usize>;
 
 /// The place of an open stream, which is free again when this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct StreamPlace {
     open: Arc<Mutex<OpenStreams>>,
-    caller: Caller,
+    /// Of its token and of its organization.
+    ids: [Uuid; 2],
 }
 
 impl Streams {
@@ -54,26 +51,30 @@ impl Streams {
     /// `quota_exceeded`, with the name of the limit.
     pub(super) fn open(&self, caller: Caller) -> Result<StreamPlace, Problem> {
         let mut open = self.open.lock();
-        let of = |limit: usize, used: Option<&usize>| limit > 0 && *used.unwrap_or(&0) >= limit;
         let StreamLimits {
             per_token,
             per_organization,
         } = self.limits;
-        if of(per_token, open.tokens.get(&caller.token)) {
-            return Err(refused(per_token, "token", "limits.streams_per_token"));
+        let ids = [caller.token.0, caller.organization.0];
+        for (id, limit, whose, setting) in [
+            (ids[0], per_token, "token", "limits.streams_per_token"),
+            (
+                ids[1],
+                per_organization,
+                "organization",
+                "organizations.streams",
+            ),
+        ] {
+            if limit > 0 && open.get(&id).is_some_and(|number| *number >= limit) {
+                return Err(refused(limit, whose, setting));
+            }
         }
-        if of(
-            per_organization,
-            open.organizations.get(&caller.organization),
-        ) {
-            let setting = "organizations.streams";
-            return Err(refused(per_organization, "organization", setting));
+        for id in ids {
+            *open.entry(id).or_default() += 1;
         }
-        *open.tokens.entry(caller.token).or_default() += 1;
-        *open.organizations.entry(caller.organization).or_default() += 1;
         Ok(StreamPlace {
             open: self.open.clone(),
-            caller,
+            ids,
         })
     }
 }
@@ -81,17 +82,12 @@ impl Streams {
 impl Drop for StreamPlace {
     fn drop(&mut self) {
         let mut open = self.open.lock();
-        close(&mut open.tokens, self.caller.token);
-        close(&mut open.organizations, self.caller.organization);
-    }
-}
-
-fn close<K: Eq + Hash>(open: &mut HashMap<K, usize>, key: K) {
-    if let Some(number) = open.get_mut(&key) {
-        *number -= 1;
-        if *number == 0 {
-            open.remove(&key);
+        for id in self.ids {
+            if let Some(number) = open.get_mut(&id) {
+                *number -= 1;
+            }
         }
+        open.retain(|_, number| *number > 0);
     }
 }
 

@@ -9,7 +9,7 @@ use headers::authorization::{Authorization, Bearer};
 
 use crate::api::connections::ClientAddress;
 use crate::api::error::ApiError;
-use crate::api::state::AppState;
+use crate::api::state::{AppState, CallerApp};
 use crate::db::persons::{self, Person};
 use crate::db::token_validity::{self, Authentication, RefusalReason};
 use crate::db::{Store, tokens};
@@ -65,10 +65,8 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
     let limit = state.refused_tokens.as_deref();
     let limit = limit.zip(address.map(ClientAddress::from));
     if let Some((limit, address)) = limit {
-        limit.admit(address, token).map_err(|retry_after| {
-            count_refusal("limited");
-            ApiError::TooManyRefusedTokens { retry_after }
-        })?;
+        let admitted = limit.admit(address, token);
+        admitted.inspect_err(|_| count_refusal("limited"))?;
     }
     let caller = match of_person {
         Some(verifier) => person(verifier, token, address, state).await?,
@@ -104,7 +102,7 @@ async fn person(
             let found = persons::authenticate(db, &person.organization, who, address).await?;
             admitted(db, found, address).await
         }
-        Err(Refusal::Invalid | Refusal::Claims) => Ok(None),
+        Err(Refusal::Invalid) => Ok(None),
         Err(Refusal::Unavailable) => Err(ApiError::new(
             Code::Unavailable,
             "the issuer of the token cannot be reached to check it; try again, or use an API token",
@@ -143,31 +141,35 @@ fn count_refusal(reason: &'static str) {
     metrics::counter!("pais_refused_tokens_total", "reason" => reason).increment(1);
 }
 
-fn check_role(caller: Caller, roles: &[Role]) -> Result<Caller, ApiError> {
+/// The shared state for a caller with one of these roles. Where its role does not permit the request,
+/// that is recorded in the audit log of its organization, at most once a minute for a token; a failure
+/// of that is logged: the request is refused anyway.
+async fn admitted_role(
+    parts: &mut Parts,
+    state: &AppState,
+    roles: &[Role],
+) -> Result<CallerApp, ApiError> {
+    let caller = Caller::from_request_parts(parts, state).await?;
+    let app = state.of(caller);
     if roles.contains(&caller.role) {
-        return Ok(caller);
+        return Ok(app);
+    }
+    let (token, organization) = (caller.token, caller.organization);
+    let (reason, address) = (RefusalReason::Role, caller.address);
+    let recorded = token_validity::record_refusal(&app.db, token, organization, reason, address);
+    if let Err(error) = recorded.await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(error, "a refused request could not be recorded");
     }
     let detail = format!("a token of the role `{}` may not do this", caller.role);
     Err(ApiError::new(Code::Forbidden, detail))
 }
 
-/// Records in the audit log of the caller's organization that its role may not do what was asked for;
-/// at most once a minute for a token. A failure is logged: the request is refused anyway.
-async fn record_forbidden(db: &Store, caller: Caller) {
-    let (token, organization) = (caller.token, caller.organization);
-    let (reason, address) = (RefusalReason::Role, caller.address);
-    let recorded = token_validity::record_refusal(db, token, organization, reason, address);
-    if let Err(error) = recorded.await {
-        let error = &error as &dyn std::error::Error;
-        tracing::warn!(error, "a refused request could not be recorded");
-    }
-}
-
 macro_rules! role_extractors {
     ($($(#[$doc:meta])* $name:ident = [$($role:ident),+];)+) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $name(pub Caller);
+        #[derive(Clone)]
+        pub struct $name(pub CallerApp);
 
         impl FromRequestParts<AppState> for $name {
             type Rejection = ApiError;
@@ -176,12 +178,7 @@ macro_rules! role_extractors {
                 parts: &mut Parts,
                 state: &AppState,
             ) -> Result<Self, ApiError> {
-                let caller = Caller::from_request_parts(parts, state).await?;
-                let checked = check_role(caller, &[$(Role::$role),+]);
-                if checked.is_err() {
-                    record_forbidden(&state.db(caller), caller).await;
-                }
-                checked.map(Self)
+                admitted_role(parts, state, &[$(Role::$role),+]).await.map(Self)
             }
         }
     )+};

@@ -87,7 +87,10 @@ impl WholeBody {
         let (mut body, mut memory, mut reserved) = (BytesMut::new(), None, TINY_BYTES);
         let mut time = ClientTime::default();
         loop {
-            let frame = time.wait(left(&state.body_timeout, &time), stream.next());
+            let frame = time.wait(
+                state.body_timeout.saturating_sub(time.spent()),
+                stream.next(),
+            );
             let Some(frame) = frame.await else {
                 return Err(too_slow(state.body_timeout));
             };
@@ -165,10 +168,6 @@ fn expected_bytes(headers: &HeaderMap, limit: Limit) -> Result<usize, ApiError> 
         Some(length) => Ok(length),
         None => Ok(limit.bytes),
     }
-}
-
-fn left(limit: &Duration, time: &ClientTime) -> Duration {
-    limit.saturating_sub(time.spent())
 }
 
 fn too_large(limit: Limit) -> ApiError {

@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use pais_core::read::{TextFormat, TextParameters};
+use pais_io::FileFormat;
+use pais_io::read::TextParameters;
 
-use crate::engine::table_format::{ReceivedFormat, TSV_MEDIA_TYPE, TableFormat};
 use crate::problem::{Code, Problem};
 
 use super::query::refused;
@@ -40,41 +40,35 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 pub(crate) fn received_format(
     headers: &HeaderMap,
     text: &TextParameters,
-) -> Result<ReceivedFormat, Problem> {
+) -> Result<FileFormat, Problem> {
     let (essence, parameters) = content_type(headers);
     if parameters.split(';').any(is_other_charset) {
         return Err(unsupported());
     }
-    let is = |media_type: &str| essence.eq_ignore_ascii_case(media_type);
-    let default = if is(TSV_MEDIA_TYPE) {
-        TextFormat::TSV
-    } else if is(TableFormat::Csv.media_type()) {
-        TextFormat::CSV
-    } else {
-        let format = if is(TableFormat::Ndjson.media_type()) {
-            ReceivedFormat::Ndjson
-        } else if is(TableFormat::Parquet.media_type()) {
-            ReceivedFormat::Parquet
-        } else {
-            return Err(unsupported());
-        };
-        if !text.is_empty() {
+    let [csv, ndjson, parquet] = FileFormat::RELEASED;
+    let mut known = [csv, FileFormat::TSV, ndjson, parquet].into_iter();
+    let format = known.find(|format| essence.eq_ignore_ascii_case(format.media_type()));
+    match format.ok_or_else(unsupported)? {
+        FileFormat::Text(default) => {
+            let format = text.format(default).map_err(refused)?;
+            Ok(FileFormat::Text(format))
+        }
+        format if text.is_empty() => Ok(format),
+        _ => {
             let detail = "`delimiter`, `decimal`, `thousands` and `encoding` are for text/csv and \
                           text/tab-separated-values; leave them out";
-            return Err(Problem::new(Code::InvalidValue, detail));
+            Err(Problem::new(Code::InvalidValue, detail))
         }
-        return Ok(format);
-    };
-    let format = text.format(default).map_err(refused)?;
-    Ok(ReceivedFormat::Text(format))
+    }
 }
 
 fn unsupported() -> Problem {
-    let known = TableFormat::ALL.map(TableFormat::media_type).join(", ");
+    let known = FileFormat::RELEASED.map(FileFormat::media_type).join(", ");
+    let tsv = FileFormat::TSV.media_type();
     Problem::new(
         Code::UnsupportedMediaType,
         format!(
-            "send rows with a `Content-Type` of {known} or {TSV_MEDIA_TYPE}; text in UTF-8, or in \
+            "send rows with a `Content-Type` of {known} or {tsv}; text in UTF-8, or in \
              the encoding that `?encoding=` names"
         ),
     )
@@ -200,14 +194,14 @@ mod tests {
 
     use axum::extract::ConnectInfo;
     use axum::http::{HeaderMap, HeaderValue, Request, header};
-    use pais_core::read::{TextFormat, TextParameters};
+    use pais_io::FileFormat;
+    use pais_io::read::{TextFormat, TextParameters};
 
-    use crate::engine::table_format::ReceivedFormat;
     use crate::problem::Code;
 
     use super::{best, client_address, received_format};
 
-    fn received(content_type: &'static str, text: TextParameters) -> Result<ReceivedFormat, Code> {
+    fn received(content_type: &'static str, text: TextParameters) -> Result<FileFormat, Code> {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         received_format(&headers, &text).map_err(|problem| problem.code)
@@ -216,12 +210,12 @@ mod tests {
     #[test]
     fn rows_come_in_a_known_format_and_in_utf_8() {
         let format = |content_type| received(content_type, TextParameters::default()).ok();
-        let csv = Some(ReceivedFormat::Text(TextFormat::CSV));
+        let csv = Some(FileFormat::Text(TextFormat::CSV));
         assert_eq!(format("Text/CSV"), csv);
         assert_eq!(format("text/csv; header=present; charset=\"UTF-8\""), csv);
         assert_eq!(
             format("text/tab-separated-values"),
-            Some(ReceivedFormat::Text(TextFormat::TSV))
+            Some(FileFormat::Text(TextFormat::TSV))
         );
         assert_eq!(format("text/csv; charset=latin1"), None);
         assert_eq!(format("application/json"), None);

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use axum::extract::{FromRequestParts, MatchedPath, Query};
 use axum::http::Method;
 use axum::http::request::Parts;
-use pais_core::read::{TextFormatError, TextParameters};
+use pais_io::read::{TextFormatError, TextParameters};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;

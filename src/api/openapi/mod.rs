@@ -4,9 +4,8 @@ mod examples;
 mod problems;
 mod shapes;
 
-use utoipa::Modify;
+use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{ComponentsBuilder, OpenApi as Document};
 
 use crate::problem::ProblemDocument;
 
@@ -30,29 +29,18 @@ use crate::problem::ProblemDocument;
         (name = "audit", description = "Who did what"),
         (name = "operation", description = "Probes and metrics"),
     ),
-    modifiers(&BearerScheme)
 )]
 pub(super) struct Base;
 
-/// The security scheme: bearer tokens.
-struct BearerScheme;
-
-impl Modify for BearerScheme {
-    fn modify(&self, document: &mut Document) {
-        let scheme = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .description(Some("A token of `POST /v1/tokens`"))
-            .build();
-        let components = document
-            .components
-            .get_or_insert_with(|| ComponentsBuilder::new().build());
-        components.add_security_scheme("token", SecurityScheme::Http(scheme));
-    }
-}
-
-/// Adds derived schemas, and to every operation the problems it may answer with, an example of its body, and its id.
+/// Adds derived schemas and the security scheme, and to every operation the problems it may answer with, an example of its body, and its id.
 pub(super) fn complete(document: &mut Document) {
     shapes::complete(document);
+    let bearer = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some("A token of `POST /v1/tokens`"))
+        .build();
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme("token", SecurityScheme::Http(bearer));
     for (path, item) in &mut document.paths.paths {
         let operations = [
             &mut item.get,

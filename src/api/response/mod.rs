@@ -2,7 +2,7 @@
 //! nothing from elsewhere.
 
 use axum::Json;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
@@ -52,11 +52,5 @@ pub(crate) fn html_page(title: &str, content: &Markup) -> Response {
 
 /// The response with a whole document, which has no script and loads nothing.
 pub(crate) fn html_document(text: String) -> Response {
-    let mut response = Html(text).into_response();
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(POLICY),
-    );
-    response
+    ([(header::CONTENT_SECURITY_POLICY, POLICY)], Html(text)).into_response()
 }

@@ -2,10 +2,8 @@
 //! of it decodes to nothing.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll, ready};
 
 use async_compression::tokio::bufread::{GzipDecoder, ZstdDecoder};
 use async_compression::zstd::DParameter;
@@ -14,8 +12,8 @@ use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, unfold};
-use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
-use tokio_util::io::StreamReader;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio_util::io::{InspectReader, StreamReader};
 
 use crate::engine::ingest::body::{BodyError, ZSTD_WINDOW_LOG};
 use crate::problem::{Code, Problem};
@@ -135,16 +133,17 @@ impl IncomingBody {
             return Box::new(raw);
         }
         self.progress.is_compressed.store(true, Ordering::Relaxed);
-        let progress = &*self.progress;
+        let decoded = &self.progress.decoded;
+        let count = |bytes: &[u8]| _ = decoded.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if encoding == ContentEncoding::Gzip {
             let mut decoder = GzipDecoder::new(raw);
             decoder.multiple_members(true);
-            Box::new(Decoded { decoder, progress })
+            Box::new(InspectReader::new(decoder, count))
         } else {
             let window = DParameter::window_log_max(ZSTD_WINDOW_LOG);
             let mut decoder = ZstdDecoder::with_params(raw, &[window]);
             decoder.multiple_members(true);
-            Box::new(Decoded { decoder, progress })
+            Box::new(InspectReader::new(decoder, count))
         }
     }
 
@@ -165,27 +164,6 @@ impl IncomingBody {
                 Ok(read) => left = left.saturating_sub(read as u64),
             }
         }
-    }
-}
-
-/// A decoder that counts what it has decoded.
-struct Decoded<'a, D> {
-    decoder: D,
-    progress: &'a ReadProgress,
-}
-
-impl<D: AsyncRead + Unpin> AsyncRead for Decoded<'_, D> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.decoder).poll_read(context, buffer))?;
-        let decoded = (buffer.filled().len() - before) as u64;
-        let count = &self.progress.decoded;
-        count.fetch_add(decoded, Ordering::Relaxed);
-        Poll::Ready(Ok(()))
     }
 }
 

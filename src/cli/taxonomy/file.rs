@@ -7,13 +7,13 @@ use std::path::Path;
 use clap::ValueEnum;
 use pais::problem::{Code, Problem};
 use pais_core::definition::{TaxonomyNode, json};
-use pais_core::taxonomy::{Tree, hierarchy};
+use pais_core::taxonomy::Tree;
+use pais_io::hierarchy;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::definitions::LIMITS;
-use crate::cli::output;
-use crate::cli::output::{Failure, in_file};
+use crate::cli::output::{self, Failure, in_file};
 
 /// A form in which a hierarchy is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,9 +62,9 @@ impl HierarchyFile {
     /// # Errors
     /// If the file cannot be read, or what is in it is no hierarchy.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let body = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
+        let body = std::fs::read(path).map_err(|error| Failure::file(path, error))?;
         let refused =
-            |problem: Problem| Failure::Unreadable(Box::new(in_file(path.display(), problem)));
+            |problem: Problem| Failure::from(in_file(path.display(), problem)).unreadable();
         let is_json = body.trim_ascii_start().first() == Some(&b'{');
         let (name, root, below) = if is_json {
             of_json(&body).map_err(refused)?
@@ -136,5 +136,5 @@ pub(super) fn write(
         write(&mut out)?;
         out.flush()
     };
-    to_file().map_err(|error| Failure::file(path, &error))
+    to_file().map_err(|error| Failure::file(path, error))
 }

@@ -100,7 +100,7 @@ impl GenerateArgs {
                 self.declare(column)?;
                 is_there = true;
             } else {
-                *column = as_text(column)
+                make_text(column);
             }
         }
         if !is_there {
@@ -155,28 +155,16 @@ impl GenerateArgs {
     }
 }
 
-/// The column as text that is released as it is. A set keeps how its items are written.
-fn as_text(column: &ColumnDefinition) -> ColumnDefinition {
-    let is_set = column.kind == ColumnKind::Set;
-    ColumnDefinition {
-        name: column.name.clone(),
-        role: match column.role {
-            ColumnRole::Identifier => ColumnRole::Identifier,
-            _ => ColumnRole::Insensitive,
-        },
-        kind: if is_set {
-            ColumnKind::Set
-        } else {
-            ColumnKind::Categorical
-        },
-        taxonomy: None,
-        domain: None,
-        separator: column.separator.clone().filter(|_| is_set),
-        missing: None,
-        round_range: false,
-        round: None,
-        format: None,
-        from: column.from.clone(),
-        order: None,
+/// Makes the column text that is released as it is. A set keeps how its items are written.
+fn make_text(column: &mut ColumnDefinition) {
+    if column.role != ColumnRole::Identifier {
+        column.role = ColumnRole::Insensitive;
     }
+    if column.kind != ColumnKind::Set {
+        column.kind = ColumnKind::Categorical;
+        column.separator = None;
+    }
+    (column.taxonomy, column.domain, column.order) = (None, None, None);
+    (column.missing, column.format) = (None, None);
+    (column.round, column.round_range) = (None, false);
 }

@@ -9,8 +9,7 @@ use clap::{Args, Subcommand};
 use file::{HierarchyFile, HierarchyFormat};
 use serde_json::json;
 
-use super::output::Failure;
-use super::output::{self, Style};
+use super::output::{self, Failure};
 
 /// Works with taxonomies.
 #[derive(Subcommand)]
@@ -49,16 +48,10 @@ pub(crate) struct CheckArgs {
     file: PathBuf,
     /// Prints the size as a JSON document, and errors too.
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 impl TaxonomyCommand {
-    /// How the command reports errors.
-    pub(crate) fn style(&self) -> Style {
-        let json = matches!(self, Self::Check(CheckArgs { json: true, .. }));
-        Style::of_errors(json)
-    }
-
     /// Runs the command.
     ///
     /// # Errors

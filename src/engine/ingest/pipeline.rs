@@ -7,10 +7,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 use pais_core::schema::Schema;
 use pais_core::table::{Table, ValueCounters};
 use pais_core::warning::{Warning, WarningCode};
+use pais_io::FileFormat;
+use pais_io::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
@@ -18,7 +19,6 @@ use crate::db::Store;
 use crate::db::datasets::StoredDataset;
 use crate::db::seal::DataKey;
 use crate::db::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
-use crate::engine::table_format::ReceivedFormat;
 use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
@@ -36,7 +36,7 @@ const CHUNKS_AHEAD: usize = 2;
 /// What the rows of a submission are read with.
 pub(crate) struct IngestSettings {
     /// The format of the body.
-    pub(crate) format: ReceivedFormat,
+    pub(crate) format: FileFormat,
     /// The data key of the dataset.
     pub(crate) key: DataKey,
     /// Where temporary files are.
@@ -118,8 +118,8 @@ fn read_and_seal(
 ) -> Result<ReadRows, WorkError> {
     // The identifiers of a Parquet file are not decoded.
     let mut repeats = match settings.format {
-        ReceivedFormat::Text(_) | ReceivedFormat::Ndjson => IdentifierRepeats::new(schema),
-        ReceivedFormat::Parquet => None,
+        FileFormat::Text(_) | FileFormat::Ndjson => IdentifierRepeats::new(schema),
+        FileFormat::Parquet => None,
     };
     let (tables, to_seal) = sync_channel::<Table>(TABLES_AHEAD);
     let (read, sealed) = thread::scope(|scope| {
@@ -203,7 +203,7 @@ async fn insert(
     dataset: DatasetId,
     submission: SubmissionId,
     sealed_key: &[u8],
-    format: ReceivedFormat,
+    format: FileFormat,
     storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
 ) -> Result<Option<SubmissionWriter>, WorkError> {

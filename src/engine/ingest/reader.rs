@@ -2,12 +2,12 @@
 
 use std::io::{self, Read};
 
-use pais_core::read::{IdentifierRepeats, ReadFailure, ReadLimits, csv, ndjson, parquet};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
+use pais_io::FileFormat;
+use pais_io::read::{IdentifierRepeats, ReadFailure, ReadLimits, csv, ndjson, parquet};
 
 use crate::engine::WorkError;
-use crate::engine::table_format::ReceivedFormat;
 use crate::problem::{Code, Problem};
 use crate::storage::spool::Spool;
 
@@ -20,7 +20,7 @@ use super::spool_file::{SpoolError, SpoolFile};
 /// # Errors
 /// Those of the reader of the format and of `chunk`.
 pub(super) fn read(
-    format: ReceivedFormat,
+    format: FileFormat,
     schema: &Schema,
     source: impl Read,
     spool: &Spool,
@@ -29,11 +29,9 @@ pub(super) fn read(
     chunk: impl FnMut(Table) -> Result<(), WorkError>,
 ) -> Result<u64, ReadFailure<WorkError>> {
     match format {
-        ReceivedFormat::Text(format) => {
-            csv::read_as(schema, source, format, limits, repeats, chunk)
-        }
-        ReceivedFormat::Ndjson => ndjson::read_counting(schema, source, limits, repeats, chunk),
-        ReceivedFormat::Parquet => {
+        FileFormat::Text(format) => csv::read_as(schema, source, format, limits, repeats, chunk),
+        FileFormat::Ndjson => ndjson::read_counting(schema, source, limits, repeats, chunk),
+        FileFormat::Parquet => {
             let file = copy_to_file(source, spool)?;
             parquet::read(schema, file, limits, chunk)
         }

@@ -96,10 +96,10 @@ impl RowDigest {
 mod tests {
     use std::convert::Infallible;
 
-    use pais_core::read::{ReadLimits, csv, ndjson};
     use pais_core::schema::Schema;
-    use pais_core::table::chunk::Assembler;
     use pais_core::table::{Column, NULL_CODE, Table};
+    use pais_io::chunk::Assembler;
+    use pais_io::read::{ReadLimits, csv, ndjson};
     use proptest::prelude::*;
     use serde_json::json;
 

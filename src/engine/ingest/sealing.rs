@@ -2,7 +2,8 @@
 
 use pais_core::definition::SubmissionId;
 use pais_core::schema::Schema;
-use pais_core::table::{Table, ValueCounters, chunk};
+use pais_core::table::{Table, ValueCounters};
+use pais_io::chunk;
 use tokio::sync::mpsc;
 
 use crate::db::StoreError;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
-use pais_core::read::parquet::{ChunkReader, Length, SourceResult};
+use pais_io::read::parquet::{ChunkReader, Length, SourceResult};
 use rand::TryRng;
 use zeroize::Zeroizing;
 
@@ -152,7 +152,7 @@ mod tests {
     use std::io::Read;
     use std::os::unix::fs::FileExt;
 
-    use pais_core::read::parquet::{ChunkReader, Length};
+    use pais_io::read::parquet::{ChunkReader, Length};
 
     use super::SpoolFile;
     use crate::storage::spool::Spool;

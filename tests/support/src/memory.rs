@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
@@ -23,24 +24,25 @@ pub struct PeakMemory {
 pub struct MemorySampler {
     service: u32,
     database: Arc<AtomicU64>,
-    over: Arc<AtomicBool>,
+    _running: Sender<()>,
 }
 
 impl MemorySampler {
     pub fn start(service: u32) -> Self {
-        let sampler = Self {
-            service,
-            database: Arc::default(),
-            over: Arc::default(),
-        };
-        let (greatest, over) = (sampler.database.clone(), sampler.over.clone());
+        let (running, ended) = channel();
+        let database = Arc::<AtomicU64>::default();
+        let greatest = database.clone();
         thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
+            // The sender is dropped with the sampler.
+            while ended.recv_timeout(SAMPLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 greatest.fetch_max(proportional(service), Ordering::Relaxed);
-                thread::sleep(SAMPLE_INTERVAL);
             }
         });
-        sampler
+        Self {
+            service,
+            database,
+            _running: running,
+        }
     }
 
     pub fn peak(&self) -> PeakMemory {
@@ -48,12 +50,6 @@ impl MemorySampler {
             service: peak_of(self.service),
             database: self.database.load(Ordering::Relaxed),
         }
-    }
-}
-
-impl Drop for MemorySampler {
-    fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
     }
 }
 

@@ -9,13 +9,16 @@ use anyhow::{Context, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::fs::File;
-use tokio::time::sleep;
 use tokio_util::io::ReaderStream;
 
+use crate::poll::{pace, poll_async};
 use crate::{adult, memory};
 
 /// Bytes read from a file at a time by an upload.
 pub const READ_BYTES: usize = 256 << 10;
+
+/// Longest time until the service is ready.
+const READY_WAIT: Duration = Duration::from_secs(60);
 
 /// The time between two requests for the list of jobs: the rate of requests of a token is limited.
 const LIST_PAUSE: Duration = Duration::from_millis(10);
@@ -66,25 +69,19 @@ impl Service {
     }
 
     async fn wait_ready(&mut self) -> anyhow::Result<()> {
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(60) {
-            if let Some(status) = self.process.try_wait()? {
-                bail!("the service ended: {status}\n{}", self.log());
+        let url = format!("{}/readyz", self.address);
+        let ready = poll_async(READY_WAIT, async || {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return Some(Err(status));
             }
-            let asked = self.client.get(format!("{}/readyz", self.address));
-            if asked
-                .send()
-                .await
-                .is_ok_and(|answer| answer.status() == 200)
-            {
-                return Ok(());
-            }
-            sleep(Duration::from_millis(50)).await;
+            let answer = self.client.get(&url).send().await.ok()?;
+            (answer.status() == 200).then_some(Ok(()))
+        });
+        match ready.await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(status)) => bail!("the service ended: {status}\n{}", self.log()),
+            None => bail!("the service did not become ready\n{}", self.log()),
         }
-        bail!(
-            "the service did not become ready within 60 s\n{}",
-            self.log()
-        )
     }
 
     fn log(&self) -> String {
@@ -131,7 +128,7 @@ impl Service {
             let found = answer(asked.bearer_auth(&self.token).send().await?).await?;
             match found["status"].as_str() {
                 Some("succeeded") => return Ok(found),
-                Some("queued" | "running") => sleep(POLL_INTERVAL).await,
+                Some("queued" | "running") => pace(POLL_INTERVAL).await,
                 _ => bail!("the job did not succeed: {found}\n{}", self.log()),
             }
         }
@@ -211,7 +208,7 @@ impl Service {
             if ended.count() >= 2 {
                 return Ok(seconds);
             }
-            sleep(LIST_PAUSE).await;
+            pace(LIST_PAUSE).await;
         }
     }
 }

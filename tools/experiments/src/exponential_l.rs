@@ -35,8 +35,8 @@ pub(crate) fn is_one_group(schema: &Schema, table: &Table, l: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use pais_core::definition::DatasetDefinition;
-    use pais_core::read::csv;
     use pais_core::schema::Schema;
+    use pais_io::read::csv;
     use serde_json::json;
 
     use super::is_one_group;

@@ -9,8 +9,8 @@ use std::time::Instant;
 use anyhow::Context;
 use pais_anonymize::{AnonymizationRun, RunError, Unobserved};
 use pais_core::definition::JobDefinition;
-use pais_core::read::csv;
 use pais_core::table::EncodedTable;
+use pais_io::read::csv;
 use serde_json::Value;
 
 use crate::exponential_l;
@@ -192,7 +192,7 @@ impl Runner {
         let began = Instant::now();
         for table in release.tables() {
             let mut out = BufWriter::new(File::create(self.files.release())?);
-            table.write_csv(&mut out)?;
+            pais_io::write::csv(&table, &mut out)?;
             out.flush()?;
         }
         seconds.write = began.elapsed().as_secs_f64();

@@ -205,8 +205,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use pais_core::definition::{DatasetDefinition, JobDefinition};
-    use pais_core::read::csv;
     use pais_core::schema::Schema;
+    use pais_io::read::csv;
 
     fn written(rows: u64, seed: u64) -> String {
         let mut out = Vec::new();

@@ -333,9 +333,9 @@ mod tests {
 
     use super::*;
     use pais_core::definition::{DatasetDefinition, JobDefinition};
-    use pais_core::read::{ReadLimits, csv};
     use pais_core::schema::Schema;
     use pais_core::taxonomy::TreeLimits;
+    use pais_io::read::{ReadLimits, csv};
 
     fn written(rows: u64) -> String {
         let mut out = Vec::new();

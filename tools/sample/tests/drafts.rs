@@ -1,8 +1,8 @@
 //! The schema that is proposed for each sample alone reads the sample.
 
-use pais_core::draft::{self, DraftOptions};
-use pais_core::read::{ReadLimits, TextParameters, csv};
 use pais_core::schema::Schema;
+use pais_io::draft::{self, DraftOptions};
+use pais_io::read::{ReadLimits, TextParameters, csv};
 use pais_sample::Sample;
 
 #[test]

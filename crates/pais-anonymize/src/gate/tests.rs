@@ -1,10 +1,11 @@
 //! The gate counts persons where the dataset has a subject column, whatever a method claims.
 
 use pais_core::table::{COUNT_COLUMN, Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
+use pais_measure::ReleaseRecoding;
 use pais_verify::SubjectGroups;
 use serde_json::{Value, json};
 
-use super::verify;
+use super::admit;
 use crate::method::{Candidate, Claim};
 use crate::prepared::PreparedTable;
 use crate::test_data::{job_of, load, schema};
@@ -59,7 +60,7 @@ fn decided(input: &PreparedTable, tables: Vec<ReleasedTable>, claim: Claim) -> F
         cut: None,
         claim,
     };
-    verify(input, &candidate, &Unobserved::default()).map(|(_, groups)| groups)
+    admit(input, candidate, &Unobserved::default()).map(|accepted| accepted.persons)
 }
 
 /// One group of all patients, whose jobs are hidden.
@@ -77,7 +78,10 @@ fn one_group(patients: &[&str], k: u64) -> Found {
             ..column("ill", Form::Text, &[], Vec::new())
         },
     ];
-    let claim = Claim::Global(input.model.clone());
+    let claim = Claim {
+        model: input.model.clone(),
+        recoding: ReleaseRecoding::Global,
+    };
     decided(&input, vec![table("data", columns)], claim)
 }
 
@@ -101,7 +105,10 @@ fn one_anatomy_group(patients: &[&str], k: u64) -> Found {
         column(COUNT_COLUMN, Form::Integer, &[&half], vec![0; 2]),
     ];
     let tables = vec![table("qit", qit), table("st_ill", counts)];
-    let claim = Claim::Anatomized(input.model.clone());
+    let claim = Claim {
+        model: input.model.clone(),
+        recoding: ReleaseRecoding::Anatomized,
+    };
     decided(&input, tables, claim)
 }
 

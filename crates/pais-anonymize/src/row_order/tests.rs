@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use pais_core::read::csv;
 use pais_core::schema::Schema;
+use pais_io::read::csv;
 use proptest::prelude::*;
 use serde_json::json;
 

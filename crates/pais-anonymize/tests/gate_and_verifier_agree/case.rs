@@ -6,7 +6,8 @@ use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use serde_json::{Value, json};
 
 use crate::dice::Dice;
-use crate::files::Format;
+use crate::files::draw_format;
+use pais_io::FileFormat;
 
 /// Spellings of a few numbers.
 const NUMBERS: [&str; 16] = [
@@ -70,7 +71,7 @@ const LEAF_SETS: [&str; 7] = ["", "p", "p|q", "q|r|s", " s |t", "t", "NA"];
 pub(crate) struct Case {
     pub(crate) schema: Schema,
     pub(crate) raw: ReleasedTable,
-    pub(crate) format: Format,
+    pub(crate) format: FileFormat,
     pub(crate) job: Result<Job, JobError>,
     /// The step to release, modulo the number of steps.
     pub(crate) step: u32,
@@ -185,7 +186,7 @@ impl Case {
             ];
             columns.push(("insensitive", dice.pick(&content)));
         }
-        let format = Format::draw(dice);
+        let format = draw_format(dice);
         let mut definitions = Vec::new();
         let mut raw = Vec::new();
         for (index, (role, content)) in columns.iter().enumerate() {
@@ -256,7 +257,7 @@ fn column(
     content: Content,
     missing: &[&str],
     rows: usize,
-    format: Format,
+    format: FileFormat,
 ) -> ReleasedColumn {
     let values: Vec<&str> = (0..1 + dice.below(5))
         .map(|_| dice.pick(content.cells()))
@@ -266,7 +267,7 @@ fn column(
     for _ in 0..rows {
         let cell = match some_missing && dice.chance(1, 5) {
             false => Some(dice.pick(&values)),
-            true if format == Format::Csv || dice.chance(1, 2) => missing.first().copied(),
+            true if format == FileFormat::CSV || dice.chance(1, 2) => missing.first().copied(),
             true => None,
         };
         let code = cell.map_or(NULL_CODE, |cell| {

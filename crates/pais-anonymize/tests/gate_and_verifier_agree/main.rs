@@ -86,7 +86,7 @@ fn run(number: u64) -> Outcome {
         Err(RunError::Job(_)) => return Outcome::Refused,
         Err(error) => panic!("{error}\n{case:#?}"),
     };
-    let format = files::Format::draw(&mut dice);
+    let format = files::draw_format(&mut dice);
     let tables = files::through(&case.schema, release.tables(), output, format);
     let cancellation = Cancellation::new();
     let found = verify_release(&case.schema, job, &tables, Some(raw), &cancellation);

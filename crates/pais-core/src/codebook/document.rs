@@ -11,8 +11,8 @@ use crate::definition::{
 };
 use crate::model::MissingSensitive;
 use crate::schema::{Schema, SchemaError};
+use crate::table::BoundedColumn;
 use crate::taxonomy::{Interval, Scale, TreeLimits};
-use crate::write::BoundedColumn;
 
 /// The terms of a release, as its document states them. What else the document has is not needed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

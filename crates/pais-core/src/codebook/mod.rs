@@ -6,8 +6,6 @@
 
 mod build;
 mod document;
-#[cfg(test)]
-mod tests;
 mod transform;
 
 use serde::{Deserialize, Serialize};

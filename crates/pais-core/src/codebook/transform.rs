@@ -7,11 +7,11 @@ use std::sync::Arc;
 use super::{Codebook, CodebookColumn};
 use crate::calendar::{days_of_label, moments_of_label};
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::read::reimport::SUPPRESSED_LABEL;
-use crate::read::{MAX_FAULTS, ReadError, ReadErrorKind};
 use crate::rejection::Fault;
 use crate::schema::{Schema, SchemaColumn, items};
 use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use crate::table::{MAX_FAULTS, ReadError, ReadErrorKind};
+use crate::taxonomy::SUPPRESSED_LABEL;
 use crate::taxonomy::{Interval, MISSING_LABEL, Scale, Tree};
 
 /// The schema by which a file of raw rows with columns of these names is read for [`transform`]:

@@ -8,8 +8,6 @@ mod columns;
 mod combinations;
 mod feasible;
 mod persons;
-#[cfg(test)]
-mod tests;
 mod topmost;
 mod work;
 

@@ -74,3 +74,16 @@ pub(super) fn combinations(columns: usize, l: usize) -> u64 {
     }
     sum
 }
+
+#[cfg(test)]
+mod tests {
+    use super::combinations;
+
+    #[test]
+    fn combinations_of_two_and_more_columns_are_counted() {
+        let of_13 = [1, 2, 3, 6].map(|l| combinations(13, l));
+        assert_eq!(of_13, [0, 78, 364, 4_082]);
+        let small = [(0, 2), (1, 6), (3, 6)].map(|(columns, l)| combinations(columns, l));
+        assert_eq!(small, [0, 0, 4]);
+    }
+}

@@ -1,5 +1,6 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
+mod cell;
 mod dates;
 mod made;
 mod made_sets;
@@ -7,8 +8,6 @@ mod privacy;
 mod roles;
 mod rounding;
 mod subject;
-#[cfg(test)]
-mod tests;
 mod value;
 mod warnings;
 
@@ -23,10 +22,11 @@ use crate::rejection::{Fault, Place, Rejection};
 use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
-pub(crate) use value::items;
+pub use cell::{CellFault, UnfitCells, unfit_cells};
+pub use value::items;
 
 /// The separator of a set's items if the definition has none.
-pub(crate) const DEFAULT_SEPARATOR: char = '|';
+pub const DEFAULT_SEPARATOR: char = '|';
 
 /// What is wrong with a dataset's definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -382,6 +382,12 @@ impl SchemaColumn {
     /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
     pub fn domain(&self) -> Option<(f64, f64)> {
         self.domain
+    }
+
+    /// The columns of a file that have the items of this set. Empty for a column that a file has
+    /// under its own name.
+    pub fn from(&self) -> &[Box<str>] {
+        &self.from
     }
 
     /// The character between two items of a set.

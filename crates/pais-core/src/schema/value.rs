@@ -8,7 +8,7 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::{canonical_number, is_plain_number};
 
 /// The items of a set's cell; an empty cell has none.
-pub(crate) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
+pub fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
     cell.split(separator).filter(move |_| !cell.is_empty())
 }
 
@@ -56,7 +56,7 @@ impl SchemaColumn {
 
     /// The word for missing with which a null cell is stored: the first one, unless the empty cell
     /// means missing, as which CSV shows null. `None` for a null cell that stays null.
-    pub(crate) fn null_word(&self) -> Option<&str> {
+    pub fn null_word(&self) -> Option<&str> {
         let has_empty_word = self.missing.iter().any(|word| word.is_empty());
         self.missing
             .first()

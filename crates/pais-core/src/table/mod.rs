@@ -4,14 +4,15 @@
 //! A cell is a `u32` code into its column's dictionary; each distinct value is handled as text
 //! only once.
 
+mod bounds;
 mod canonical;
-pub mod chunk;
 mod classes;
 pub mod codes;
 mod column;
 mod encoded;
 mod minimum_levels;
 pub mod profile;
+mod read_error;
 mod released;
 mod row_warnings;
 mod sets;
@@ -21,10 +22,12 @@ mod together;
 mod value_codes;
 mod value_counter;
 
+pub use bounds::{BoundedColumn, names_of_bounds, taken_name};
 pub(crate) use classes::{Classes, Divider, PersonSet, Persons};
 pub use column::{Column, NULL_CODE, Table};
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
+pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 pub use row_warnings::{ValueCounts, row_warnings};
 pub use sets::SetColumn;

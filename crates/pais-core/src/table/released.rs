@@ -61,7 +61,7 @@ pub struct ReleasedColumn {
 
 impl ReleasedColumn {
     /// Whether a text is a word for missing, which formats that have types write as null.
-    pub(crate) fn is_missing(&self, text: &str) -> bool {
+    pub fn is_missing(&self, text: &str) -> bool {
         self.missing.iter().any(|word| **word == *text)
     }
 }

@@ -118,7 +118,7 @@ pub fn number(text: &str) -> Option<f64> {
 ///
 /// Whole numbers of 64 bits keep all their digits; others are equal where their 64-bit
 /// floating-point numbers are. Greater ones, and those below 0.00001, have an exponent.
-pub(crate) fn canonical_number(text: &str) -> Option<String> {
+pub fn canonical_number(text: &str) -> Option<String> {
     let value = number(text)?;
     if let Some(whole) = whole_number(text) {
         return Some(whole.to_string());
@@ -158,7 +158,7 @@ pub(crate) fn is_plain_number(text: &str) -> bool {
 
 /// A decimal number, exactly: a whole number of at most 38 digits, times a power of ten. `None` for
 /// text that is no number, and for one that needs more digits.
-pub(crate) fn whole_and_power(text: &str) -> Option<(i128, i32)> {
+pub fn whole_and_power(text: &str) -> Option<(i128, i32)> {
     number(text)?;
     let (decimal, exponent) = match text.split_once(['e', 'E']) {
         Some((decimal, exponent)) => (decimal, exponent.parse::<i32>().ok()?),

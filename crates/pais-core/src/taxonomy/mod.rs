@@ -1,6 +1,5 @@
 //! Trees of generalizations: categorical taxonomies, intervals of numbers and dates, and cuts through them.
 
-pub mod hierarchy;
 pub mod interval;
 mod multiples;
 pub mod pre_generalization;
@@ -13,4 +12,4 @@ pub use multiples::Multiples;
 pub use pre_generalization::{MinimumLevels, PreGeneralizationError};
 pub use round_range::round_range;
 pub use scale::Scale;
-pub use tree::{MISSING_LABEL, Node, NodeId, Tree, TreeError, TreeLimits};
+pub use tree::{MISSING_LABEL, Node, NodeId, SUPPRESSED_LABEL, Tree, TreeError, TreeLimits};

@@ -12,6 +12,9 @@ use super::Interval;
 /// `ColumnDefinition` in `openapi/openapi.json` declares which cells are missing.
 pub const MISSING_LABEL: &str = "?";
 
+/// The label that other tools write for a suppressed cell, whatever the root of its tree is.
+pub const SUPPRESSED_LABEL: &str = "*";
+
 /// Index of a node in its tree. The root is 0; parents come before their children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);

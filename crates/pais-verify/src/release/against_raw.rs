@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pais_core::read::reimport;
+use pais_core::reimport;
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, ReleasedTable};
 use pais_core::taxonomy::MinimumLevels;

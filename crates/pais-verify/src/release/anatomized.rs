@@ -3,7 +3,7 @@
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::GroupModel;
-use pais_core::read::reimport;
+use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 

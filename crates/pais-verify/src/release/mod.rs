@@ -26,7 +26,7 @@ use crate::{
 
 pub use self::subjects::Undecided;
 
-/// The tables of a release, read by [`pais_core::read::reimport`].
+/// The tables of a release, read by [`pais_core::reimport`].
 #[derive(Clone, Debug)]
 pub enum ReleaseTables {
     /// One table with generalized quasi-identifiers.
@@ -183,7 +183,8 @@ impl RawFinding {
 /// use pais_core::cancellation::Cancellation;
 /// use pais_core::definition::{DatasetDefinition, Job, json};
 /// use pais_core::model::Lkc;
-/// use pais_core::read::{csv, reimport};
+/// use pais_io::read::csv;
+/// use pais_core::reimport;
 /// use pais_core::schema::Schema;
 /// use pais_verify::{ReleaseTables, verify_release};
 ///

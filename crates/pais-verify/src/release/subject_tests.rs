@@ -2,8 +2,10 @@
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{DatasetDefinition, JobDefinition, json};
-use pais_core::read::{anatomized, csv, reimport};
+use pais_core::reimport;
+use pais_core::reimport::anatomized;
 use pais_core::schema::Schema;
+use pais_io::read::csv;
 
 use super::{
     FoundRecoding, PrivacyFinding, ReleaseTables, ReleaseVerification, Undecided, verify_release,
@@ -31,7 +33,7 @@ fn verify_by(privacy: &str, suppressed: f64, file: &str, raw: Option<&str>) -> R
     let job = format!(r#"{{"privacy": {privacy}, "suppression_limit": {suppressed}}}"#);
     let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
     let job = job.parse().unwrap();
-    let names: Vec<String> = csv::names(file.as_bytes(), pais_core::read::TextFormat::CSV).unwrap();
+    let names: Vec<String> = csv::names(file.as_bytes(), pais_io::read::TextFormat::CSV).unwrap();
     let read_by = reimport::columns(&schema, &names);
     let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
     let release =
@@ -169,7 +171,7 @@ fn verify_anatomy(k: u64, raw: &str) -> ReleaseVerification {
     let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
     let job = job.parse().unwrap();
     let qit = "age,group_id\n90,2\n25,1\n33,1\n21,1\n71,2\n78,2\n";
-    let names: Vec<String> = csv::names(qit.as_bytes(), pais_core::read::TextFormat::CSV).unwrap();
+    let names: Vec<String> = csv::names(qit.as_bytes(), pais_io::read::TextFormat::CSV).unwrap();
     let read_by = anatomized::quasi_identifier_columns(&schema, &names);
     let table = csv::read_table(&read_by, qit.as_bytes()).unwrap();
     let qit = anatomized::released("qit", &read_by, table);

@@ -2,10 +2,11 @@
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{DatasetDefinition, Job, JobDefinition, JobErrorKind, json};
-use pais_core::read::{csv, reimport};
+use pais_core::reimport;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_core::warning::WarningCode;
+use pais_io::read::csv;
 
 use super::{FoundRecoding, ReleaseError, ReleaseTables, ReleaseVerification, verify_release};
 
@@ -32,7 +33,7 @@ fn job(privacy: &str) -> Job {
 
 fn generalized(file: &str) -> ReleaseTables {
     let schema = schema();
-    let names: Vec<String> = csv::names(file.as_bytes(), pais_core::read::TextFormat::CSV).unwrap();
+    let names: Vec<String> = csv::names(file.as_bytes(), pais_io::read::TextFormat::CSV).unwrap();
     let read_by = reimport::columns(&schema, &names);
     let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
     ReleaseTables::Generalized(reimport::released(&schema, &read_by, table, 2).unwrap())
@@ -178,7 +179,7 @@ fn a_narrowed_outermost_interval_covers_missing_cells() {
     let raw = "id,age,diagnosis\n1,21,flu\n2,25,cold\n3,,flu\n4,98,cold\n";
     let raw = csv::read_table(&schema, raw.as_bytes()).unwrap();
     let file = "age,diagnosis\n\"[21,25]\",flu\n\"[21,25]\",flu\n\"[21,25]\",cold\n";
-    let names: Vec<String> = csv::names(file.as_bytes(), pais_core::read::TextFormat::CSV).unwrap();
+    let names: Vec<String> = csv::names(file.as_bytes(), pais_io::read::TextFormat::CSV).unwrap();
     let read_by = reimport::columns(&schema, &names);
     let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
     let release =

@@ -5,9 +5,9 @@ use std::ops::Range;
 use pais_core::definition::ColumnKind;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, MinimumLevels, NodeId, Tree};
+use pais_measure::node_ncp;
 
 use crate::published_cut::Cut;
-use crate::range_ncp::node_ncp;
 
 /// A value (node) of the hierarchy.
 #[derive(Clone)]

@@ -8,6 +8,7 @@ use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::rejection::Fault;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
+use pais_measure::{MethodFacts, ReleaseRecoding};
 
 use super::facts::search_facts;
 use super::km::search_km;
@@ -20,7 +21,6 @@ use crate::memory;
 use crate::method::{Candidate, Claim, Method, Planned};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::utility::{self, RawSets, Report};
 use crate::{pre_generalization, published_cut, released_table};
 
 /// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
@@ -138,30 +138,30 @@ impl Method for ItemDisclosure {
             tables: vec![released],
             rows,
             cut: Some(published),
-            claim: Claim::Global(input.model.clone()),
+            claim: Claim {
+                model: input.model.clone(),
+                recoding: ReleaseRecoding::Global,
+            },
         })
     }
 
-    fn measure(
+    fn facts<'a>(
         &self,
-        input: &PreparedTable,
-        disclosed: &DisclosedTable,
-        candidate: &Candidate,
-        report: Report,
-        _: &dyn Observer,
-    ) -> Result<Report, RunError> {
-        let released = candidate.tables.iter().flat_map(|table| &table.columns);
-        let item_loss = |column: &SetColumn| {
-            let released = released.clone().find(|it| it.name == column.name)?;
+        input: &'a PreparedTable,
+        disclosed: &'a DisclosedTable,
+    ) -> MethodFacts<'a> {
+        let labels = |column: &'a SetColumn| {
             let pre_generalized = || input.pre_generalization.minimum_levels(&column.name);
-            let raw = RawSets {
-                column,
-                minimum_levels: disclosed.labels.get(&column.name).or_else(pre_generalized),
-                rows: &candidate.rows,
-            };
-            Some((column.name.to_string(), utility::item_loss(released, raw)))
+            let levels = disclosed
+                .labels
+                .get(&column.name)
+                .or_else(pre_generalized)?;
+            Some((&*column.name, levels))
         };
-        Ok(report.with_item_loss(input.table.sets.iter().filter_map(item_loss).collect()))
+        MethodFacts {
+            groups: None,
+            item_labels: input.table.sets.iter().filter_map(labels).collect(),
+        }
     }
 }
 

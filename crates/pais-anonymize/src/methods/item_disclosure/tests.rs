@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use pais_core::definition::JobErrorKind;
 use pais_core::table::{EncodedTable, ReleasedTable, SetColumn};
+use pais_measure::{RawSets, item_loss};
 
 use crate::pre_generalization::PreGeneralized;
 use crate::test_data::{job_of, load, refusal, schema, unmet};
-use crate::utility::{RawSets, item_loss};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 use super::class::Anonymity;
@@ -55,7 +55,7 @@ fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, RunEr
 /// The rows as CSV lines, sorted.
 fn rows(table: &ReleasedTable) -> Vec<String> {
     let mut out = Vec::new();
-    table.write_csv(&mut out).unwrap();
+    pais_io::write::csv(&table, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
     rows.sort();

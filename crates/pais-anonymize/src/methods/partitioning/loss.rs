@@ -4,8 +4,7 @@
 use pais_core::definition::ColumnKind;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::Tree;
-
-use crate::range_ncp::node_ncp;
+use pais_measure::node_ncp;
 
 /// Greatest number of leaves for which the NCP of all pairs of leaves is kept in a table.
 const MOST_TABLE_LEAVES: usize = 128;

@@ -5,6 +5,7 @@ use pais_core::definition::{ColumnRole, Job, JobError, Objective, Output, Recodi
 use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN};
+use pais_measure::{MethodFacts, MethodGroups, ReleaseRecoding};
 
 use super::partition::{partition, run_error};
 use super::split::GroupPartition;
@@ -14,11 +15,10 @@ use crate::error::RunError;
 use crate::job_checks::{check_greedy, check_no_weights, check_some, first_set, unfit};
 use crate::memory;
 use crate::method::{Candidate, Claim, Method, Planned};
-use crate::observer::{Observer, stop_if_asked};
+use crate::observer::Observer;
 use crate::pre_generalization;
 use crate::prepared::PreparedTable;
 use crate::row_order::Purpose;
-use crate::utility::Report;
 
 /// The k-d split under the parameters of one job.
 struct Partitioning {
@@ -147,43 +147,43 @@ impl Method for Partitioning {
     ) -> Result<Candidate, RunError> {
         let table = &input.table;
         let rows = input.released_rows(step, |_| true)?;
-        let model = self.model.clone();
-        let (tables, claim) = match self.output {
+        let (tables, recoding) = match self.output {
             Output::Generalized => {
                 let made = tables::generalized(&input.schema, table, partition, &rows);
-                (vec![made], Claim::Local(model))
+                (vec![made], ReleaseRecoding::Local)
             }
             Output::Anatomized => {
                 let groups = (0..partition.sizes.len() as u32).collect();
                 let numbers = input.order.shuffled(Purpose::Groups, groups)?;
                 let made = tables::anatomized(input, partition, &numbers, &rows);
-                (made, Claim::Anatomized(model))
+                (made, ReleaseRecoding::Anatomized)
             }
         };
         Ok(Candidate {
             tables,
             rows,
             cut: None,
-            claim,
+            claim: Claim {
+                model: self.model.clone(),
+                recoding,
+            },
         })
     }
 
-    fn measure(
+    fn facts<'a>(
         &self,
-        input: &PreparedTable,
-        partition: &GroupPartition,
-        _: &Candidate,
-        report: Report,
-        observer: &dyn Observer,
-    ) -> Result<Report, RunError> {
-        if !input.job.raw_figures {
-            return Ok(report);
-        }
+        input: &'a PreparedTable,
+        partition: &'a GroupPartition,
+    ) -> MethodFacts<'a> {
         let is_generalized = self.output == Output::Generalized;
-        let queries = tables::query_table(input, partition, is_generalized);
-        let query_error = queries.error(&|| observer.must_stop());
-        stop_if_asked(observer)?;
-        Ok(report.with_query_error(query_error))
+        MethodFacts {
+            groups: Some(MethodGroups {
+                rows: &partition.rows,
+                sizes: &partition.sizes,
+                labels: is_generalized.then(|| tables::covered_by_groups(input, partition)),
+            }),
+            ..MethodFacts::default()
+        }
     }
 }
 

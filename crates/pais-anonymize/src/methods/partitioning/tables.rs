@@ -7,13 +7,13 @@ use pais_core::table::{
     ReleasedColumn, ReleasedTable,
 };
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
+use pais_measure::ValueRanks;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::split::GroupPartition;
 use crate::prepared::PreparedTable;
 use crate::released_table::{compact_dictionary, finish, untouched};
-use crate::utility::{QueryDimension, QueryTable, ValueRanks, sensitive_of_rows};
 
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.
@@ -118,7 +118,7 @@ fn ends(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
 }
 
 /// The first and the last code that the label of a group with these codes covers.
-pub(super) fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
+fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
     let (least, most) = ends(domain, codes);
     match domain {
         Domain::Numeric {
@@ -252,20 +252,16 @@ fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
     }
 }
 
-/// The rows of each group in the codes that query conditions use; with the labels where these are
-/// released in place of the values.
-pub(super) fn query_table(
+/// For each quasi-identifier the first and the last raw code that the label of each group covers.
+pub(super) fn covered_by_groups(
     input: &PreparedTable,
     partition: &GroupPartition,
-    generalized: bool,
-) -> QueryTable {
-    let dimensions = input.table.quasi_identifiers.iter().map(|column| {
-        // Queries are about raw values, also where pre-generalization replaces them.
+) -> Vec<Vec<(u32, u32)>> {
+    let columns = input.table.quasi_identifiers.iter().map(|column| {
         let column = input.pre_generalization.raw(column);
         let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
-        let code = |&row: &u32| column.codes[row as usize];
-        let labels = partition.groups().map(|group| {
-            let codes = group.iter().map(code);
+        let of_group = |group: &[u32]| {
+            let codes = group.iter().map(|&row| column.codes[row as usize]);
             match (minimum_levels, &column.domain) {
                 (Some(minimum_levels), Domain::Taxonomy(tree)) => {
                     let floor = |leaf| tree.node(minimum_levels.level_of(leaf));
@@ -274,13 +270,8 @@ pub(super) fn query_table(
                 }
                 _ => covered_codes(&column.domain, codes),
             }
-        });
-        let dimension = QueryDimension {
-            codes: partition.rows.iter().map(code).collect(),
-            labels: generalized.then(|| labels.collect()),
         };
-        (dimension, column.domain.code_count() as u32)
+        partition.groups().map(of_group).collect()
     });
-    let sensitive = sensitive_of_rows(input, &partition.rows);
-    QueryTable::new(partition.sizes.clone(), dimensions.collect(), sensitive)
+    columns.collect()
 }

@@ -8,6 +8,7 @@ use pais_core::definition::{
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
+use pais_measure::ReleaseRecoding;
 
 use super::search::{self, SpecializationSettings};
 use super::thorough::{self, Effort};
@@ -20,7 +21,7 @@ use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::row_order::{Purpose, RowDraw};
 use crate::step::StepRecord;
-use crate::{memory, pre_generalization, published_cut, range_ncp, released_table};
+use crate::{memory, pre_generalization, published_cut, released_table};
 
 /// Most subsets of quasi-identifiers times rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes
@@ -209,7 +210,10 @@ impl Method for Specialization {
             tables: vec![released],
             rows,
             cut: Some(published),
-            claim: Claim::Global(input.model.clone()),
+            claim: Claim {
+                model: input.model.clone(),
+                recoding: ReleaseRecoding::Global,
+            },
         })
     }
 }
@@ -239,7 +243,7 @@ pub(super) fn node_ncp(schema: &Schema, table: &EncodedTable) -> Vec<Vec<f64>> {
     let node_ncp = columns.map(|column| match &column.domain {
         Domain::Taxonomy(tree) => {
             let kind = stored.get(column.position).map(|spec| spec.kind());
-            range_ncp::node_ncp(tree, kind.unwrap_or_default())
+            pais_measure::node_ncp(tree, kind.unwrap_or_default())
         }
         Domain::Numeric { .. } => Vec::new(),
     });

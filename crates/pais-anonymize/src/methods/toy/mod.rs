@@ -9,6 +9,7 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, NodeId};
+use pais_measure::ReleaseRecoding;
 
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
@@ -64,7 +65,10 @@ impl Method for Topmost {
             tables: vec![released],
             rows,
             cut: Some(published),
-            claim: Claim::Global(input.model.clone()),
+            claim: Claim {
+                model: input.model.clone(),
+                recoding: ReleaseRecoding::Global,
+            },
         })
     }
 }

@@ -119,6 +119,3 @@ impl SchemaColumn {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,5 @@
+//! What the reports of whole runs say, and what they disclose.
+
+mod classification;
+mod disclosure;
+mod distortion;

@@ -1,0 +1,239 @@
+//! Reads anonymized tables, of this service or of another tool: their cells are labels, not leaves.
+
+pub mod anatomized;
+mod read_back;
+
+use std::borrow::Cow;
+
+use crate::definition::{ColumnKind, ColumnRole};
+use crate::rejection::{Fault, Place};
+use crate::schema::{Schema, SchemaColumn, canonical_text, items};
+use crate::table::{
+    Column, Form, MAX_FAULTS, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table,
+};
+use crate::taxonomy::{Interval, MISSING_LABEL, Node, NodeId, SUPPRESSED_LABEL};
+
+pub use read_back::{ReadBackError, read_back_error};
+
+/// The schema for reading a finished table that has columns with these names. Its columns accept
+/// every cell, and insensitive columns and identifiers can be absent.
+pub fn columns(schema: &Schema, names: &[String]) -> Schema {
+    let is_expected = |column: &&SchemaColumn| {
+        let optional = matches!(
+            column.role,
+            ColumnRole::Insensitive | ColumnRole::Identifier | ColumnRole::Subject
+        );
+        !optional || names.iter().any(|name| **name == *column.name)
+    };
+    let unchecked = |column: &SchemaColumn| SchemaColumn {
+        name: column.name.clone(),
+        role: ColumnRole::Insensitive,
+        kind: match column.kind {
+            ColumnKind::Set => ColumnKind::Set,
+            _ => ColumnKind::Categorical,
+        },
+        tree: None,
+        ranges: None,
+        domain: None,
+        separator: column.separator,
+        missing: Vec::new(),
+        round_range: false,
+        round: None,
+        from: Vec::new(),
+        format: None,
+        made: None,
+    };
+    let columns = schema.columns.iter().filter(is_expected);
+    Schema {
+        columns: columns.map(unchecked).collect(),
+    }
+}
+
+/// Converts `table`, which was read with the schema `read_by` of [`columns`], to a released table
+/// under the dataset's own schema. The first row is on line `first_line`.
+///
+/// Labels and numbers are written in canonical form, so that equal ones have equal text.
+///
+/// # Errors
+/// [`ReadErrorKind::Cells`] for cells that are not labels of their column, [`ReadErrorKind::Header`]
+/// for an identifier that is not completely suppressed.
+pub fn released(
+    schema: &Schema,
+    read_by: &Schema,
+    table: Table,
+    first_line: u64,
+) -> Result<ReleasedTable, ReadError> {
+    let mut columns = Vec::with_capacity(table.columns.len());
+    let mut faults = Vec::new();
+    for (read, column) in read_by.columns.iter().zip(table.columns) {
+        // Always found: `read_by` was made from the columns of `schema`.
+        let Some(spec) = schema.columns.iter().find(|spec| spec.name == read.name) else {
+            continue;
+        };
+        match spec.role {
+            ColumnRole::Identifier | ColumnRole::Subject => {
+                let suppressed = |text: &str| matches!(text, "" | SUPPRESSED_LABEL);
+                if !column.dictionary.iter().all(|text| suppressed(text)) {
+                    let detail = "the table still has this identifier";
+                    let column = spec.name.to_string();
+                    let fault = Fault::new(Place::Column { column }, detail);
+                    let detail = format!("{detail}: `{}`", spec.name);
+                    return Err(ReadError::with(ReadErrorKind::Header, detail, vec![fault]));
+                }
+            }
+            ColumnRole::QuasiIdentifier => {
+                let column = with_canonical_labels(spec, column, first_line, &mut faults);
+                let form = match spec.kind {
+                    ColumnKind::Set => Form::untouched(spec),
+                    _ => Form::Generalized,
+                };
+                columns.push(ReleasedColumn {
+                    name: spec.name.clone(),
+                    form,
+                    column,
+                    missing: Vec::new(),
+                });
+            }
+            ColumnRole::Sensitive | ColumnRole::Class | ColumnRole::Insensitive => {
+                columns.push(ReleasedColumn {
+                    name: spec.name.clone(),
+                    form: Form::untouched(spec),
+                    column: rewritten(spec, column),
+                    missing: spec.missing.clone(),
+                });
+            }
+        }
+    }
+    if faults.is_empty() {
+        return Ok(ReleasedTable {
+            name: "data".into(),
+            rows: table.rows,
+            columns,
+        });
+    }
+    faults.sort_by_key(Fault::line);
+    faults.truncate(MAX_FAULTS);
+    let detail = format!(
+        "the table is not a generalization under this schema: {}",
+        faults[0].detail
+    );
+    Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
+}
+
+fn with_canonical_labels(
+    spec: &SchemaColumn,
+    mut column: Column,
+    first_line: u64,
+    faults: &mut Vec<Fault>,
+) -> Column {
+    let texts = (0..).zip(&column.dictionary);
+    let unknown = texts.filter(|(_, text)| canonical_label(spec, text).is_none());
+    for (code, _) in unknown.take(MAX_FAULTS) {
+        let row = column.codes.iter().position(|&other: &u32| other == code);
+        let line = first_line + row.unwrap_or(0) as u64;
+        let detail = match spec.kind {
+            ColumnKind::Date | ColumnKind::Datetime if spec.has_grown_intervals() => {
+                "the cell is not valid; expected an interval such as [1987-01-01,1990-07-01), a \
+                 date or `?`"
+            }
+            ColumnKind::Numeric if spec.tree.is_none() => {
+                "the cell is not valid; expected an interval such as [30,60), a number or `?`"
+            }
+            _ => "the cell is not valid; expected a label of the column's taxonomy or `?`",
+        };
+        faults.push(Fault::cell(line, &*spec.name, detail));
+    }
+    column.replace_texts(|text| Some(canonical_label(spec, text).unwrap_or(Cow::Borrowed(text))));
+    // A null cell of a set is written as the empty set: nothing is known of its items.
+    column.replace_null(match spec.kind {
+        ColumnKind::Set => "",
+        _ => MISSING_LABEL,
+    });
+    column
+}
+
+/// The canonical form of a label of the column; `None` if the text is not such a label.
+fn canonical_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+    if spec.kind != ColumnKind::Set {
+        return canonical_item_label(spec, text);
+    }
+    // A label of the taxonomy can be equal to a word for missing.
+    let is_known = |item| spec.tree.as_ref()?.find(&canonical_text(item));
+    let is_of_tree = items(text, spec.separator).all(|item| is_known(item).is_some());
+    if !is_of_tree && spec.is_missing(text) {
+        return Some("".into());
+    }
+    let items = items(text, spec.separator);
+    let mut labels: Vec<Cow<str>> = items
+        .map(|item| canonical_item_label(spec, item))
+        .collect::<Option<_>>()?;
+    labels.sort_unstable();
+    labels.dedup();
+    let mut separator = [0; 4];
+    Some(
+        labels
+            .join(spec.separator.encode_utf8(&mut separator))
+            .into(),
+    )
+}
+
+fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
+    let text = canonical_text(text);
+    let tree = spec.tree.as_deref();
+    if text == MISSING_LABEL || tree.is_some_and(|tree| tree.find(&text).is_some()) {
+        return Some(text);
+    }
+    if spec.is_missing(&text) {
+        return Some(MISSING_LABEL.into());
+    }
+    if text == SUPPRESSED_LABEL {
+        return Some(match tree {
+            Some(tree) => tree.node(NodeId::ROOT).label.to_string().into(),
+            None => text,
+        });
+    }
+    let is_range = spec.has_grown_intervals() || spec.ranges.is_some();
+    if !is_range {
+        return tree.is_none().then_some(text);
+    }
+    // The labels of a hierarchy that is made from raw values are not known without these.
+    if tree.is_none() && spec.made.is_some() {
+        let interval = Interval::parse_on(&text, spec.scale());
+        return Some(interval.map_or(text, |interval| interval.to_string().into()));
+    }
+    let interval = Interval::parse_on(&text, spec.scale())?;
+    let Some(tree) = tree else {
+        return Some(interval.to_string().into());
+    };
+    // The tree's labels can contain spaces that the table's labels do not have, or the reverse.
+    let is_same_interval = |node: &&Node| Interval::parse(&node.label) == Some(interval);
+    let node = tree.nodes().iter().find(is_same_interval)?;
+    Some(node.label.to_string().into())
+}
+
+/// A column of exact values in canonical form, as two tables must have it to be compared, and with
+/// empty cells, which are how CSV shows null, as null where they are no values.
+///
+/// Texts that become equal are merged.
+pub fn rewritten(spec: &SchemaColumn, mut column: Column) -> Column {
+    column.replace_texts(|text| exact_text(spec, text));
+    column
+}
+
+/// The canonical form of an exact cell; `None` for null.
+fn exact_text<'t>(spec: &SchemaColumn, text: &'t str) -> Option<Cow<'t, str>> {
+    let text = spec.canonical(text);
+    let is_null = text.is_empty() && spec.is_empty_null();
+    (!is_null).then_some(text)
+}
+
+/// The column by which the exact values of an anatomized table are read: as declared, except that
+/// the empty cell, which is how CSV shows null, is missing where it is no value.
+fn exact_column(spec: &SchemaColumn) -> SchemaColumn {
+    let mut column = spec.clone();
+    column.from.clear();
+    if column.missing.is_empty() && column.is_empty_null() {
+        column.missing.push("".into());
+    }
+    column
+}

@@ -1,0 +1,190 @@
+//! How the cells of a column are read.
+
+use pais_core::definition::ColumnKind;
+
+use super::dates::DateForm;
+use super::names::NameMeaning;
+use super::numbers::NumberRange;
+use super::observed::{ColumnType, Observed};
+
+/// The proposed kind of a column, with what belongs to it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ProposedKind {
+    pub(super) kind: ColumnKind,
+    /// The format of dates; `None` for ISO 8601.
+    pub(super) format: Option<&'static str>,
+    /// The separator of a set, where it is not the default.
+    pub(super) separator: Option<char>,
+}
+
+impl ProposedKind {
+    fn of(kind: ColumnKind) -> Self {
+        Self {
+            kind,
+            format: None,
+            separator: None,
+        }
+    }
+}
+
+/// What the columns of a file have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileHabits {
+    /// The form of its numbers, among [`super::numbers::FORMS`].
+    pub(super) number_form: usize,
+    /// Whether the month is before the day in dates where both orders fit.
+    pub(super) is_month_first: bool,
+    /// Why: another column shows the order.
+    pub(super) is_order_shown: bool,
+}
+
+/// Longest whole number in digits that is a number and not a key.
+const MOST_DIGITS: usize = 15;
+
+/// Proposes the kind of a column, and adds reasons.
+pub(super) fn propose(
+    column: &Observed,
+    name: NameMeaning,
+    habits: FileHabits,
+    list_separator: Option<char>,
+    reasons: &mut Vec<String>,
+) -> ProposedKind {
+    if column.declared == Some(ColumnType::List) {
+        reasons.push("its cells are lists, so it is a set".to_owned());
+        return ProposedKind {
+            separator: list_separator.filter(|&it| it != pais_core::schema::DEFAULT_SEPARATOR),
+            ..ProposedKind::of(ColumnKind::Set)
+        };
+    }
+    if column.rows == 0 {
+        reasons.push("no row has a value in it".to_owned());
+        return ProposedKind::of(ColumnKind::Categorical);
+    }
+    if let Some(form) = date_form(column, name, habits, reasons) {
+        let kind = if form.is_moment {
+            ColumnKind::Datetime
+        } else {
+            ColumnKind::Date
+        };
+        return ProposedKind {
+            format: form.format,
+            ..ProposedKind::of(kind)
+        };
+    }
+    if let Some(range) = column.numbers.range(habits.number_form) {
+        let why_label = label_reason(column, name, range);
+        match why_label {
+            Some(reason) => reasons.push(reason.to_owned()),
+            None => {
+                reasons.push(if range.is_whole {
+                    "all values are whole numbers".to_owned()
+                } else {
+                    "all values are numbers".to_owned()
+                });
+                return ProposedKind::of(ColumnKind::Numeric);
+            }
+        }
+        return ProposedKind::of(ColumnKind::Categorical);
+    }
+    if let Some(separator) = column.divisions.separator(column.rows)
+        && !name.is_direct
+    {
+        reasons.push(format!(
+            "many cells have several items with `{}` between them, and the items repeat",
+            separator
+        ));
+        return ProposedKind {
+            separator: (separator != pais_core::schema::DEFAULT_SEPARATOR).then_some(separator),
+            ..ProposedKind::of(ColumnKind::Set)
+        };
+    }
+    ProposedKind::of(ColumnKind::Categorical)
+}
+
+/// Why numbers are labels; `None` where they are numbers.
+fn label_reason(column: &Observed, name: NameMeaning, range: NumberRange) -> Option<&'static str> {
+    if column.declared == Some(ColumnType::Text) {
+        return Some("the file declares it as text, so its numbers are labels");
+    }
+    if !range.is_whole {
+        return (name.is_diagnosis && column.is_most(column.codes.icd9))
+            .then_some("its numbers are codes of diseases, so they are labels");
+    }
+    if name.is_postal {
+        return Some("a postal code is a label, not a number");
+    }
+    if name.is_diagnosis && column.is_most(column.codes.icd9) {
+        return Some("its numbers are codes of diseases, so they are labels");
+    }
+    if column.codes.leading_zeros > 0 {
+        return Some("numbers that begin with 0 are labels");
+    }
+    if column.longest > MOST_DIGITS {
+        return Some("numbers of so many digits are labels");
+    }
+    if name.is_key && !name.is_known {
+        return Some("the numbers of a key are labels");
+    }
+    if column.distinct <= 2 && (0.0..=2.0).contains(&range.lo) && range.hi <= 2.0 {
+        return Some("0, 1 and 2 are labels where there are no other numbers");
+    }
+    let is_few = column.kept.is_some() && column.distinct <= 12;
+    (name.is_code && is_few).then_some("the numbers of a code are labels")
+}
+
+fn date_form(
+    column: &Observed,
+    name: NameMeaning,
+    habits: FileHabits,
+    reasons: &mut Vec<String>,
+) -> Option<DateForm> {
+    let mut fit = column.dates.all();
+    let first = match column.declared {
+        // A column of moments can have midnights only.
+        Some(ColumnType::Moment) => fit.find(|form| form.is_moment),
+        _ => fit.next(),
+    }?;
+    if first.format == Some("%Y%m%d") && !name.is_date && !name.is_known && column.distinct < 5 {
+        return None;
+    }
+    let what = if first.is_moment {
+        "dates with a time of day"
+    } else {
+        "dates"
+    };
+    let other = first
+        .swapped()
+        .filter(|&swapped| fit.any(|form| form == swapped));
+    let chosen = match other {
+        Some(other) if first.is_month_first() != habits.is_month_first => other,
+        _ => first,
+    };
+    match (chosen.format, other) {
+        (None, _) => reasons.push(format!("all values are {what} in ISO 8601")),
+        (Some(format), None) => {
+            reasons.push(format!("all values are {what} of the format {format}"));
+        }
+        (Some(format), Some(other)) => {
+            let other = other.format.filter(|&it| it != format);
+            let other = other.or(first.format).unwrap_or_default();
+            let because = if habits.is_order_shown {
+                "as in another column"
+            } else {
+                "which no value decides: check the order of day and month"
+            };
+            reasons.push(format!(
+                "all values are {what} of the format {format}, or {other}; the first is proposed, \
+                 {because}"
+            ));
+        }
+    }
+    Some(chosen)
+}
+
+/// Whether the dates of a column show the order of day and month.
+pub(super) fn shown_order(column: &Observed) -> Option<bool> {
+    let fit: Vec<DateForm> = column.dates.all().collect();
+    let first = *fit.first()?;
+    let swapped = first.swapped()?;
+    (!fit.contains(&swapped)).then(|| first.is_month_first())
+}

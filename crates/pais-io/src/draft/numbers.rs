@@ -1,0 +1,197 @@
+//! Numbers as files write them: with a point or a comma, with and without separators of thousands.
+
+use std::borrow::Cow;
+
+use pais_core::taxonomy::interval::number;
+
+use crate::read::{DecimalMark, ThousandsMark};
+
+/// A way to write numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NumberForm {
+    /// Before the fraction.
+    pub(super) decimal: char,
+    /// Between groups of three digits.
+    pub(super) thousands: Option<char>,
+}
+
+/// The forms that are looked for. Where several fit all columns, the first one is proposed.
+pub(super) const FORMS: [NumberForm; 10] = [
+    form('.', None),
+    form(',', None),
+    form('.', Some(',')),
+    form(',', Some('.')),
+    form('.', Some(' ')),
+    form(',', Some(' ')),
+    form('.', Some('\'')),
+    form(',', Some('\u{a0}')),
+    form(',', Some('\u{202f}')),
+    form('.', Some('\u{2019}')),
+];
+
+const fn form(decimal: char, thousands: Option<char>) -> NumberForm {
+    NumberForm { decimal, thousands }
+}
+
+impl NumberForm {
+    /// The marks as parts of a text format.
+    pub(super) fn marks(self) -> (DecimalMark, Option<ThousandsMark>) {
+        let decimal = match self.decimal {
+            ',' => DecimalMark::Comma,
+            _ => DecimalMark::Point,
+        };
+        (decimal, self.thousands.and_then(ThousandsMark::new))
+    }
+
+    /// The number that a text is in this form; `None` for other text.
+    fn read(self, text: &str) -> Option<f64> {
+        let (head, fraction) = match text.split_once(self.decimal) {
+            Some((head, fraction)) => (head, Some(fraction)),
+            None => (text, None),
+        };
+        let head: Cow<'_, str> = match self.thousands {
+            Some(mark) if head.contains(mark) => Cow::Owned(ungrouped(head, mark)?),
+            _ => Cow::Borrowed(head),
+        };
+        if head.contains(['.', ',']) || fraction.is_some_and(|it| it.contains(['.', ','])) {
+            return None;
+        }
+        match fraction {
+            None => number(&head),
+            Some(fraction) => number(&format!("{head}.{fraction}")),
+        }
+    }
+}
+
+/// A whole number without its separators; `None` where they are in wrong places.
+fn ungrouped(text: &str, mark: char) -> Option<String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mut out = text[..text.len() - digits.len()].to_owned();
+    for (index, group) in digits.split(mark).enumerate() {
+        let is_whole = match index {
+            0 => (1..=3).contains(&group.len()) && !group.starts_with('0'),
+            _ => group.len() == 3,
+        };
+        if !is_whole || !group.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        out.push_str(group);
+    }
+    Some(out)
+}
+
+/// What is known of a column's values as numbers of one form.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberRange {
+    /// The smallest value.
+    pub(super) lo: f64,
+    /// The greatest value.
+    pub(super) hi: f64,
+    /// Whether all are whole.
+    pub(super) is_whole: bool,
+}
+
+/// The forms in which all values of a column are numbers, with their ranges.
+#[derive(Clone, Debug)]
+pub(super) struct NumberForms {
+    ranges: [Option<NumberRange>; FORMS.len()],
+}
+
+impl Default for NumberForms {
+    fn default() -> Self {
+        let none = NumberRange {
+            lo: f64::INFINITY,
+            hi: f64::NEG_INFINITY,
+            is_whole: true,
+        };
+        Self {
+            ranges: [Some(none); FORMS.len()],
+        }
+    }
+}
+
+impl NumberForms {
+    /// Adds a value. A form in which it is no number is no longer one of the column.
+    pub(super) fn add(&mut self, text: &str) {
+        for (form, slot) in FORMS.iter().zip(&mut self.ranges) {
+            let Some(range) = slot else { continue };
+            match form.read(text) {
+                None => *slot = None,
+                Some(value) => {
+                    range.lo = range.lo.min(value);
+                    range.hi = range.hi.max(value);
+                    range.is_whole &= value.fract() == 0.0;
+                }
+            }
+        }
+    }
+
+    /// The range under a form; `None` where some value is no number in it.
+    pub(super) fn range(&self, form: usize) -> Option<NumberRange> {
+        self.ranges[form].filter(|range| range.lo <= range.hi)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FORMS, NumberForms};
+
+    /// The decimal and thousands marks of the forms in which all values are numbers.
+    fn forms(values: &[&str]) -> Vec<String> {
+        let mut found = NumberForms::default();
+        values.iter().for_each(|value| found.add(value));
+        let fit = (0..FORMS.len()).filter(|&form| found.range(form).is_some());
+        fit.map(|form| {
+            let form = FORMS[form];
+            [Some(form.decimal), form.thousands]
+                .into_iter()
+                .flatten()
+                .collect()
+        })
+        .collect()
+    }
+
+    #[test]
+    fn values_decide_the_form() {
+        assert_eq!(forms(&["17", "90"]).len(), FORMS.len());
+        assert_eq!(forms(&["17.25"]), [".", ".,", ". ", ".'", ".\u{2019}"]);
+        assert_eq!(
+            forms(&["3,5", "12"]),
+            [",", ",.", ", ", ",\u{a0}", ",\u{202f}"]
+        );
+        assert_eq!(forms(&["1.234,5"]), [",."]);
+        assert_eq!(forms(&["1,234,567.8", "12"]), [".,"]);
+        assert_eq!(forms(&["1 234,5"]), [", "]);
+        assert_eq!(forms(&["1'234.5"]), [".'"]);
+        assert_eq!(forms(&["12\u{202f}000,5"]), [",\u{202f}"]);
+        assert_eq!(forms(&["2.5e-3"]), [".", ".,", ". ", ".'", ".\u{2019}"]);
+        for text in [
+            "old",
+            "1.2.3",
+            "1,2,3",
+            "NaN",
+            "inf",
+            "",
+            "12,34,567.8",
+            "1.5,000",
+        ] {
+            assert!(forms(&[text]).is_empty(), "{text:?}");
+        }
+        assert!(forms(&["1.5", "1,5"]).is_empty());
+    }
+
+    #[test]
+    fn the_range_is_that_of_the_form() {
+        let mut found = NumberForms::default();
+        for value in ["1.234", "-7"] {
+            found.add(value);
+        }
+        let plain = found.range(0).unwrap();
+        assert_eq!((plain.lo, plain.hi, plain.is_whole), (-7.0, 1.234, false));
+        let german = found.range(3).unwrap();
+        assert_eq!(
+            (german.lo, german.hi, german.is_whole),
+            (-7.0, 1234.0, true)
+        );
+    }
+}

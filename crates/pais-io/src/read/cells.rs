@@ -1,0 +1,279 @@
+//! Checks and codes the cells of one column for a chunk. A distinct spelling is checked once, and
+//! all spellings of a value have its code.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use pais_core::definition::ColumnKind;
+use pais_core::schema::{CellFault, SchemaColumn};
+use pais_core::table::{Column, NULL_CODE};
+use pais_core::taxonomy::interval::number;
+
+use crate::read::number_text::NumberText;
+use crate::read::suggestions;
+use crate::read::text_format::TextFormat;
+
+/// Why a cell is refused. It never contains the cell's value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The body cannot be decoded.
+    Undecodable(&'static str),
+    /// The cell is not UTF-8.
+    NotUtf8,
+    /// The cell is not valid for its column.
+    Unfit(CellFault),
+}
+
+impl From<CellFault> for Refusal {
+    fn from(fault: CellFault) -> Self {
+        Self::Unfit(fault)
+    }
+}
+
+/// Bytes that a distinct spelling takes beside its text.
+const SPELLING_BYTES: usize = 32;
+
+/// Builds one column of a chunk from cells.
+///
+/// Each cell is stored in canonical form. A spelling is made canonical and checked once per chunk;
+/// each further cell in it costs one or two hash look-ups.
+pub(super) struct ColumnBuilder<'a> {
+    spec: &'a SchemaColumn,
+    /// How the text of the file is written; `None` for a file that is no text.
+    format: Option<TextFormat>,
+    /// How numbers are written, where they have to be converted.
+    numbers: Option<NumberText>,
+    hasher: DefaultHashBuilder,
+    /// The codes of canonical texts.
+    table: HashTable<u32>,
+    /// The codes of other spellings of these texts.
+    aliases: HashTable<(Box<[u8]>, u32)>,
+    column: Column,
+}
+
+impl<'a> ColumnBuilder<'a> {
+    /// An empty column.
+    pub(super) fn new(spec: &'a SchemaColumn) -> Self {
+        Self {
+            spec,
+            format: None,
+            numbers: None,
+            hasher: DefaultHashBuilder::default(),
+            table: HashTable::new(),
+            aliases: HashTable::new(),
+            column: Column::default(),
+        }
+    }
+
+    /// The same column of a file whose text is written in this format.
+    pub(super) fn written_as(mut self, format: TextFormat) -> Self {
+        let numbers = NumberText::of(&format);
+        let is_converted = self.spec.kind() == ColumnKind::Numeric && !numbers.is_plain();
+        self.numbers = is_converted.then_some(numbers);
+        self.format = Some(format);
+        self
+    }
+
+    /// The column as declared.
+    pub(super) fn spec(&self) -> &'a SchemaColumn {
+        self.spec
+    }
+
+    /// Adds a row's cell. A refused cell is added as null, so that all columns keep the same
+    /// length. Returns the bytes that are needed for it beside its code: 0 in a known spelling.
+    ///
+    /// # Errors
+    /// If the cell is not valid for the column.
+    pub(super) fn push(&mut self, cell: &[u8]) -> Result<usize, Refusal> {
+        let hash = self.hasher.hash_one(cell);
+        let mut added = 0;
+        // A spelling that is converted can be the canonical text of another number.
+        let canonical = match self.numbers {
+            None => self.find(hash, cell),
+            Some(_) => None,
+        };
+        let code = match canonical.or_else(|| self.find_alias(hash, cell)) {
+            Some(code) => code,
+            None => match self.add(hash, cell) {
+                Ok(code) => {
+                    added = cell.len() + SPELLING_BYTES;
+                    code
+                }
+                Err(refusal) => {
+                    self.column.codes.push(NULL_CODE);
+                    return Err(refusal);
+                }
+            },
+        };
+        self.column.codes.push(code);
+        Ok(added)
+    }
+
+    fn find_alias(&self, hash: u64, cell: &[u8]) -> Option<u32> {
+        let alias = self
+            .aliases
+            .find(hash, |(spelling, _)| **spelling == *cell)?;
+        Some(alias.1)
+    }
+
+    fn find(&self, hash: u64, text: &[u8]) -> Option<u32> {
+        let dictionary = &self.column.dictionary;
+        let is_text = |&code: &u32| dictionary[code as usize].as_bytes() == text;
+        self.table.find(hash, is_text).copied()
+    }
+
+    /// Adds a new spelling, of a known or of a new value.
+    #[cold]
+    fn add(&mut self, hash: u64, cell: &[u8]) -> Result<u32, Refusal> {
+        let plain = self.plain(check_text(cell)?)?;
+        let text = self.spec.canonical(&plain);
+        if let Err(fault) = self.spec.check(&text) {
+            let is_number = self.spec.kind() != ColumnKind::Numeric || number(&text).is_some();
+            return Err(if is_number {
+                fault.into()
+            } else {
+                self.no_number(&text)
+            });
+        }
+        let is_canonical = self.numbers.is_none() && text.as_bytes() == cell;
+        let own_hash = if is_canonical {
+            hash
+        } else {
+            self.hasher.hash_one(text.as_bytes())
+        };
+        let code = match self.find(own_hash, text.as_bytes()) {
+            Some(known) => known,
+            None => self.insert(own_hash, text.into()),
+        };
+        if !is_canonical {
+            let hasher = &self.hasher;
+            let rehash = |(spelling, _): &(Box<[u8]>, u32)| hasher.hash_one(&**spelling);
+            self.aliases
+                .insert_unique(hash, (cell.into(), code), rehash);
+        }
+        Ok(code)
+    }
+
+    /// The cell with its number in the plain spelling.
+    fn plain<'t>(&self, cell: &'t str) -> Result<Cow<'t, str>, Refusal> {
+        let Some(numbers) = self.numbers else {
+            return Ok(Cow::Borrowed(cell));
+        };
+        match numbers.plain(cell) {
+            Some(plain) => Ok(plain),
+            None if self.spec.missing().iter().any(|word| **word == *cell) => {
+                Ok(Cow::Borrowed(cell))
+            }
+            None => Err(self.no_number(cell)),
+        }
+    }
+
+    fn no_number(&self, cell: &str) -> Refusal {
+        let fix = suggestions::number(cell, self.format.as_ref());
+        Refusal::Unfit(CellFault::no_number().fix(fix))
+    }
+
+    fn insert(&mut self, hash: u64, text: Box<str>) -> u32 {
+        let code = self.column.dictionary.len() as u32;
+        self.column.dictionary.push(text);
+        let (dictionary, hasher) = (&self.column.dictionary, &self.hasher);
+        self.table.insert_unique(hash, code, |&code| {
+            hasher.hash_one(dictionary[code as usize].as_bytes())
+        });
+        code
+    }
+
+    /// Adds a row whose cell is null. It is stored as a word for missing where CSV does not show
+    /// null as missing.
+    pub(super) fn push_null(&mut self) {
+        match self.spec.null_word() {
+            None => self.column.codes.push(NULL_CODE),
+            // A word for missing is never refused; a refused cell would be null.
+            Some(word) => drop(self.push(word.as_bytes())),
+        }
+    }
+
+    /// Returns the column built so far and leaves the builder empty.
+    pub(super) fn take(&mut self) -> Column {
+        self.table.clear();
+        self.aliases.clear();
+        std::mem::take(&mut self.column)
+    }
+}
+
+/// The refusal of a cell that is larger than `limit` bytes.
+pub(super) fn oversized(limit: usize) -> Refusal {
+    let detail = format!("the cell has more than {limit} bytes (limits.cell_bytes)");
+    Refusal::Unfit(CellFault::new(detail).fix("shorten the cell, or have the limit raised"))
+}
+
+/// The text of a cell.
+///
+/// # Errors
+/// If the cell is not UTF-8 or contains NUL, which PostgreSQL cannot store.
+pub(super) fn check_text(cell: &[u8]) -> Result<&str, Refusal> {
+    let text = std::str::from_utf8(cell).map_err(|_| Refusal::NotUtf8)?;
+    if memchr::memchr(0, cell).is_some() {
+        return Err(Refusal::Undecodable("a cell contains the character NUL"));
+    }
+    Ok(text)
+}
+
+/// Builds the cell of a set from a list of items, joined by the separator as in CSV.
+pub(super) struct SetCell<'a> {
+    spec: &'a SchemaColumn,
+    limit: usize,
+    text: String,
+    items: usize,
+}
+
+impl<'a> SetCell<'a> {
+    /// A set without items, for a cell of at most `limit` bytes.
+    pub(super) fn new(spec: &'a SchemaColumn, limit: usize) -> Self {
+        Self {
+            spec,
+            limit,
+            text: String::new(),
+            items: 0,
+        }
+    }
+
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// For an item that contains the separator and would be read as several items, and for a cell
+    /// that becomes too large.
+    pub(super) fn add(&mut self, item: &str) -> Result<(), Refusal> {
+        let separators = usize::from(self.items > 0);
+        if self.text.len() + separators + item.len() > self.limit {
+            return Err(oversized(self.limit));
+        }
+        let separator = self.spec.separator();
+        if item.contains(separator) {
+            let detail =
+                format!("an item of the set contains the column's separator `{separator}`");
+            return Err(CellFault::new(detail)
+                .fix("declare another `separator`")
+                .into());
+        }
+        if self.items > 0 {
+            self.text.push(separator);
+        }
+        self.text.push_str(item);
+        self.items += 1;
+        Ok(())
+    }
+
+    /// The joined items.
+    ///
+    /// # Errors
+    /// For a single empty item, which would be read as the empty set.
+    pub(super) fn text(&self) -> Result<&str, Refusal> {
+        if self.items == 1 && self.text.is_empty() {
+            let fault = CellFault::new("the only item of the set is empty");
+            return Err(fault.fix("write the empty set as []").into());
+        }
+        Ok(&self.text)
+    }
+}

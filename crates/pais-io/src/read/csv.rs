@@ -1,0 +1,368 @@
+//! Reads CSV submissions, a header and rows, in chunks.
+//!
+//! RFC 4180, with commas or another delimiter. BOM and CRLF are accepted, blank lines are skipped; a
+//! line with a quoted empty cell is not blank. Line numbers in faults are physical: the line on which
+//! the record starts. The header is line 1.
+
+use std::convert::Infallible;
+use std::io::Read;
+
+use pais_core::rejection::Fault;
+use pais_core::schema::Schema;
+use pais_core::table::{ReadError, ReadErrorKind, Table};
+
+use crate::chunk::Assembler;
+use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES};
+use crate::read::decoding::DecodedText;
+use crate::read::header::{self, Target};
+use crate::read::identifiers::IdentifierCells;
+use crate::read::set_columns::SetColumns;
+use crate::read::text_format::{Delimiter, TextFormat};
+use crate::read::{IdentifierRepeats, ReadFailure, ReadLimits};
+
+/// Reads a CSV file with a header row and passes its rows to `chunk`, in chunks of the stored
+/// columns. Returns the number of rows.
+///
+/// One pass over the bytes. A cell costs one hash look-up, or two in a spelling that is not
+/// canonical; a distinct spelling of a chunk costs one check and one allocation. Memory is one
+/// chunk. The first [`pais_core::table::MAX_FAULTS`] faults are collected and all are counted before the
+/// file is refused; no chunk is passed on after the first fault.
+///
+/// # Errors
+/// As [`ReadFailure`].
+pub fn read<E>(
+    schema: &Schema,
+    source: impl Read,
+    limits: ReadLimits,
+    chunk: impl FnMut(Table) -> Result<(), E>,
+) -> Result<u64, ReadFailure<E>> {
+    read_as(schema, source, TextFormat::CSV, limits, None, chunk)
+}
+
+/// Like [`read`], for a file whose text is written in another format. Numbers are stored as if they
+/// were written with a point and without separators of thousands. With `repeats`, counts the rows
+/// whose identifiers occurred before.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_as<E>(
+    schema: &Schema,
+    source: impl Read,
+    format: TextFormat,
+    limits: ReadLimits,
+    repeats: Option<&mut IdentifierRepeats>,
+    chunk: impl FnMut(Table) -> Result<(), E>,
+) -> Result<u64, ReadFailure<E>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(format.delimiter().byte())
+        .terminator(csv::Terminator::Any(b'\n'))
+        .buffer_capacity(128 << 10)
+        .from_reader(CountingReader::new(source, format));
+    let mut record = csv::ByteRecord::new();
+    if !next(&mut reader, &mut record)? {
+        return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
+    }
+    let names: Vec<&[u8]> = cells_of(&reader, &record).collect();
+    let targets = header::columns(schema, &names, Some(&format))?;
+    let width = targets.len();
+    let mut builder = ChunkBuilder::new(schema, limits, chunk).written_as(format);
+    builder.count_identifiers(repeats.map(|it| IdentifierCells::new(it, schema, &names)));
+    let mut sets = SetColumns::new(schema);
+    while next(&mut reader, &mut record)? {
+        if record.len() == width {
+            for (cell, target) in cells_of(&reader, &record).zip(&targets) {
+                match *target {
+                    Target::Cell(slot) => {
+                        builder.push_cell(slot, cell, || line(&reader, &record))?;
+                    }
+                    Target::Item(item) => sets.put(item, cell, limits.cell_bytes),
+                }
+            }
+            sets.end_row(&mut builder, || line(&reader, &record))?;
+            builder.end_row()?;
+        } else {
+            let detail = format!(
+                "the record has {} cells, but the header has {width}",
+                record.len()
+            );
+            builder.add_fault(Fault::record(line(&reader, &record), detail));
+        }
+    }
+    if let Some(error) = unclosed(&reader) {
+        return Err(error.into());
+    }
+    builder.finish("the file has a header and no rows; a submission needs at least one")
+}
+
+/// Reads a whole CSV file with a header row into one table.
+///
+/// ```
+/// use pais_core::definition::{DatasetDefinition, json};
+/// use pais_core::table::ReadErrorKind;
+/// use pais_io::read::csv;
+/// use pais_core::schema::Schema;
+///
+/// let dataset: DatasetDefinition = json::parse(
+///     br#"{"name": "a", "columns": [{"name": "age", "role": "insensitive", "kind": "numeric"}]}"#,
+/// )?;
+/// let schema = Schema::inline(&dataset)?;
+/// let table = csv::read_table(&schema, "age\n41\n42\n".as_bytes())?;
+/// assert_eq!((table.rows, table.columns.len()), (2, 1));
+///
+/// let error = csv::read_table(&schema, "age\nold\n".as_bytes()).unwrap_err();
+/// assert_eq!(error.kind, ReadErrorKind::Cells);
+/// assert_eq!(error.faults[0].line(), Some(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`ReadError`] for a file that does not fit the schema; [`ReadErrorKind::Malformed`] where the
+/// source cannot be read to its end.
+pub fn read_table(schema: &Schema, source: impl Read) -> Result<Table, ReadError> {
+    let mut rows = Assembler::default();
+    let limits = ReadLimits::default();
+    let pushed = read(schema, source, limits, |chunk| rows.push(chunk));
+    match pushed {
+        Ok(_) => Ok(rows.finish()),
+        Err(ReadFailure::Refused(error)) => Err(error),
+        Err(ReadFailure::Source(error)) => {
+            let detail = format!("the source cannot be read to its end: {error}");
+            Err(ReadError::new(ReadErrorKind::Malformed, detail))
+        }
+        Err(ReadFailure::Sink(error)) => {
+            Err(ReadError::new(ReadErrorKind::TooLarge, error.to_string()))
+        }
+    }
+}
+
+/// The names in a file's header, for a caller that must know the columns before it reads them;
+/// empty where there is no header.
+///
+/// # Errors
+/// As [`read`].
+pub fn names(
+    source: impl Read,
+    format: TextFormat,
+) -> Result<Vec<String>, ReadFailure<Infallible>> {
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .delimiter(format.delimiter().byte())
+        .terminator(csv::Terminator::Any(b'\n'))
+        .from_reader(CountingReader::new(source, format));
+    let mut record = csv::ByteRecord::new();
+    next(&mut reader, &mut record)?;
+    let name = |cell| String::from_utf8_lossy(cell).into_owned();
+    Ok(cells_of(&reader, &record).map(name).collect())
+}
+
+/// Reads the next record that is not a blank line.
+fn next<E, R: Read>(
+    reader: &mut csv::Reader<CountingReader<R>>,
+    record: &mut csv::ByteRecord,
+) -> Result<bool, ReadFailure<E>> {
+    loop {
+        reader.get_mut().start_record();
+        let is_record =
+            reader
+                .read_byte_record(record)
+                .map_err(|error| match error.into_kind() {
+                    csv::ErrorKind::Io(error) => ReadFailure::source(error),
+                    // The reader has no other error: byte records are not decoded, and `flexible` is
+                    // set.
+                    kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
+                })?;
+        if !is_record || !is_blank(reader, record) {
+            return Ok(is_record);
+        }
+    }
+}
+
+/// Cells without the CR of a CRLF, which the reader leaves at the end of the last cell.
+fn cells_of<'r, R: Read>(
+    reader: &csv::Reader<CountingReader<R>>,
+    record: &'r csv::ByteRecord,
+) -> impl Iterator<Item = &'r [u8]> {
+    let last = record.len().saturating_sub(1);
+    // A CR that is part of a quoted cell is before the closing quote.
+    let has_crlf = record.get(last).is_some_and(|cell| cell.ends_with(b"\r"))
+        && reader.get_ref().before(line_end(reader), 1) == Some(b'\r');
+    record
+        .iter()
+        .enumerate()
+        .map(move |(index, cell)| match cell.strip_suffix(b"\r") {
+            Some(cell) if has_crlf && index == last => cell,
+            _ => cell,
+        })
+}
+
+/// Whether a record is a blank line that ends in CRLF; the reader skips those that end in LF. The
+/// quoted empty cell is not blank.
+fn is_blank<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> bool {
+    if record.len() != 1 || record[0] != *b"\r" {
+        return false;
+    }
+    let (counted, end) = (reader.get_ref(), line_end(reader));
+    counted.before(end, 1) == Some(b'\r') && counted.before(end, 2) != Some(b'"')
+}
+
+/// The number of bytes before the line feed that ends the last read record, or before the end of
+/// the file.
+fn line_end<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> u64 {
+    reader.position().byte() - u64::from(is_terminated(reader))
+}
+
+/// Whether the last read record ends in a line feed. Only the last one of a file may not.
+fn is_terminated<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> bool {
+    let counted = reader.get_ref();
+    let at_end = counted.ended && reader.position().byte() == counted.bytes;
+    !at_end || counted.last == b'\n'
+}
+
+/// The physical line on which the last read record starts. The reader counts line feeds up to the
+/// record's end, so those inside the record and the one at its end are subtracted.
+fn line<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> u64 {
+    let terminated = u64::from(is_terminated(reader));
+    let inside = memchr::memchr_iter(b'\n', record.as_slice()).count() as u64;
+    reader.position().line() - inside - terminated
+}
+
+fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadError> {
+    let counted = reader.get_ref();
+    (counted.ended && counted.quotes % 2 == 1).then(|| {
+        ReadError::new(
+            ReadErrorKind::Malformed,
+            "the file has an odd number of double quotes, so one is never closed; close it, and \
+             write a quote inside a quoted cell as two",
+        )
+    })
+}
+
+/// Maximum size of the header, in bytes.
+const HEADER_BYTES: u64 = 1 << 20;
+
+/// Maximum number of delimiters of a record that are read beyond its first MiB. The reader takes 8
+/// bytes for each cell.
+const MORE_DELIMITERS: u64 = 1 << 20;
+
+/// The bytes before the end of a line that decide whether a CR belongs to its last cell.
+const LINE_END: usize = 2;
+
+/// Counts bytes and quotes while reading, so that faults of the whole file are found in the same
+/// pass.
+struct CountingReader<R> {
+    source: DecodedText<R>,
+    delimiter: Delimiter,
+    /// The last block that was read, after the last bytes of the one before. The block is left out
+    /// where it has no CR.
+    recent: Vec<u8>,
+    /// The offset of the first byte of `recent` in the file.
+    recent_start: u64,
+    /// The last bytes that were read.
+    tail: Vec<u8>,
+    bytes: u64,
+    quotes: u64,
+    last: u8,
+    ended: bool,
+    /// Number of records of which reading has begun; the header is the first.
+    records: u64,
+    /// Bytes read since the record began, and delimiters after its first MiB. Both include the rest
+    /// of the block that was read for the record before.
+    since_record: u64,
+    more_delimiters: u64,
+}
+
+impl<R: Read> CountingReader<R> {
+    fn new(source: R, format: TextFormat) -> Self {
+        Self {
+            source: DecodedText::new(source, format.encoding()),
+            delimiter: format.delimiter(),
+            recent: Vec::new(),
+            recent_start: 0,
+            tail: Vec::with_capacity(2 * LINE_END),
+            bytes: 0,
+            quotes: 0,
+            last: b'\n',
+            ended: false,
+            records: 0,
+            since_record: 0,
+            more_delimiters: 0,
+        }
+    }
+
+    fn start_record(&mut self) {
+        self.records += 1;
+        self.since_record = 0;
+        self.more_delimiters = 0;
+    }
+
+    /// Checks the size of the record that is being read, of which `block` is a part.
+    fn check_record(&mut self, block: &[u8]) -> Result<(), ReadError> {
+        self.since_record += block.len() as u64;
+        let limit = if self.records <= 1 {
+            HEADER_BYTES
+        } else {
+            RECORD_BYTES
+        };
+        if self.since_record <= HEADER_BYTES {
+            return Ok(());
+        }
+        self.more_delimiters += memchr::memchr_iter(self.delimiter.byte(), block).count() as u64;
+        let detail = if self.since_record > limit {
+            let record = if self.records <= 1 {
+                "the header"
+            } else {
+                "a record"
+            };
+            format!(
+                "{record} is longer than {} MiB; check whether a quote is never closed",
+                limit >> 20
+            )
+        } else if self.more_delimiters > MORE_DELIMITERS {
+            "a record has more than a million cells; check whether a line end is missing".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(ReadError::new(ReadErrorKind::Malformed, detail))
+    }
+
+    /// The byte `distance` bytes before an offset of the file, for an offset in the last block.
+    /// `None` also for a byte of a block without CR.
+    fn before(&self, offset: u64, distance: u64) -> Option<u8> {
+        let index = offset
+            .checked_sub(distance)?
+            .checked_sub(self.recent_start)?;
+        self.recent.get(usize::try_from(index).ok()?).copied()
+    }
+
+    /// Keeps a block that begins at the offset `self.bytes`.
+    fn keep(&mut self, block: &[u8]) {
+        self.recent.clear();
+        self.recent.extend_from_slice(&self.tail);
+        self.recent_start = self.bytes - self.tail.len() as u64;
+        if memchr::memchr(b'\r', block).is_some() {
+            self.recent.extend_from_slice(block);
+        }
+        let last = &block[block.len().saturating_sub(LINE_END)..];
+        self.tail.extend_from_slice(last);
+        self.tail.drain(..self.tail.len().saturating_sub(LINE_END));
+    }
+}
+
+impl<R: Read> Read for CountingReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.source.read(buffer)?;
+        let Some(&last) = buffer[..read].last() else {
+            self.ended = true;
+            return Ok(0);
+        };
+        self.last = last;
+        self.keep(&buffer[..read]);
+        self.bytes += read as u64;
+        self.quotes += memchr::memchr_iter(b'"', &buffer[..read]).count() as u64;
+        self.check_record(&buffer[..read])
+            .map_err(std::io::Error::other)?;
+        Ok(read)
+    }
+}

@@ -1,0 +1,415 @@
+//! Writes released tables as Parquet.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::builder::{ListBuilder, StringBuilder};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int64Array,
+    PrimitiveArray, StringArray, TimestampMillisecondArray,
+};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use pais_core::calendar::{read_day, read_moment};
+use pais_core::schema::items;
+use pais_core::table::{Form, ReleasedColumn, ReleasedTable};
+use pais_core::taxonomy::interval::{canonical_number, number, whole_and_power};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowWriterOptions, compute_leaves,
+};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::read::CHUNK_ROWS;
+use crate::write::ordered_parallel::ordered_parallel;
+
+/// The zstd level: the default of the program `zstd`.
+const LEVEL: i32 = 3;
+
+/// Maximum number of digits of a decimal.
+const DECIMAL_DIGITS: u8 = 38;
+
+/// 2⁵³: up to it, 64-bit floating-point numbers keep every whole number.
+const LARGEST_WHOLE: f64 = 9_007_199_254_740_992.0;
+
+/// Number of rows of a row group.
+const GROUP_ROWS: usize = 16 * CHUNK_ROWS;
+
+/// Writes the table as Parquet, compressed by zstd. Equal tables give equal bytes for every
+/// number of threads.
+///
+/// A distinct value is read once. Several threads encode columns; the calling thread writes to
+/// `out`. Memory is one row group.
+///
+/// # Errors
+/// Those of `out`, and for data that Parquet cannot store, such as a column with more than
+/// 2 GiB of distinct text.
+pub fn parquet(table: &ReleasedTable, out: impl Write + Send) -> io::Result<()> {
+    write_in_groups(table, GROUP_ROWS, CHUNK_ROWS, out)
+}
+
+/// As [`parquet`], with row groups of `group` rows, encoded `batch` rows at a time.
+pub(super) fn write_in_groups(
+    table: &ReleasedTable,
+    group: usize,
+    batch: usize,
+    out: impl Write + Send,
+) -> io::Result<()> {
+    let columns = table
+        .columns
+        .iter()
+        .map(EncodedColumn::new)
+        .collect::<io::Result<Vec<_>>>()?;
+    let fields: Vec<FieldRef> = columns.iter().map(|it| it.field.clone()).collect();
+    let schema = Arc::new(arrow_schema::Schema::new(fields));
+    let writer = ArrowWriter::try_new_with_options(out, schema, options(group)?).map_err(failed)?;
+    let (mut writer, factory) = writer.into_serialized_writer().map_err(failed)?;
+    // One job per column and row group. The writers of a row group are created with its first
+    // job.
+    let starts = (0..table.rows).step_by(group).enumerate();
+    let jobs = starts.clone().flat_map(|(index, start)| {
+        let rows = start..table.rows.min(start + group);
+        let writers = match factory.create_column_writers(index) {
+            Ok(writers) => writers.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(failed(error))],
+        };
+        let jobs = columns.iter().zip(writers);
+        jobs.map(move |(column, writer)| (column, writer, rows.clone()))
+    });
+    // For a single batch a helper thread costs more than it saves.
+    let ahead = if table.rows > batch { columns.len() } else { 0 };
+    ordered_parallel(
+        jobs,
+        ahead,
+        |(column, writer, rows)| column.encode(writer?, rows, batch),
+        |chunks| -> io::Result<()> {
+            for _ in starts {
+                let mut group = writer.next_row_group().map_err(failed)?;
+                for chunk in (&mut *chunks).take(columns.len()) {
+                    chunk?.append_to_row_group(&mut group).map_err(failed)?;
+                }
+                group.close().map_err(failed)?;
+            }
+            Ok(())
+        },
+    )?;
+    writer.close().map_err(failed)?;
+    Ok(())
+}
+
+fn options(group: usize) -> io::Result<ArrowWriterOptions> {
+    let level = ZstdLevel::try_new(LEVEL).map_err(failed)?;
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(level))
+        .set_max_row_group_row_count(Some(group))
+        .set_created_by("pais".to_owned())
+        .build();
+    // With Arrow's own copy of the schema, readers would read text columns as dictionaries.
+    Ok(ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(true))
+}
+
+/// A column with its values converted for Parquet.
+struct EncodedColumn<'a> {
+    field: FieldRef,
+    values: TypedValues<'a>,
+    codes: &'a [u32],
+}
+
+impl<'a> EncodedColumn<'a> {
+    fn new(column: &'a ReleasedColumn) -> io::Result<Self> {
+        let values = TypedValues::new(column)?;
+        Ok(Self {
+            field: Arc::new(Field::new(&*column.name, values.data_type(), true)),
+            values,
+            codes: &column.column.codes,
+        })
+    }
+
+    /// Encodes the column's part of a row group, `batch` rows at a time.
+    fn encode(
+        &self,
+        mut writer: ArrowColumnWriter,
+        rows: Range<usize>,
+        batch: usize,
+    ) -> io::Result<ArrowColumnChunk> {
+        for codes in self.codes[rows].chunks(batch) {
+            let array = self.values.array(codes)?;
+            // There is one leaf: the only field of a list is its items.
+            for leaf in compute_leaves(&self.field, &array).map_err(failed)? {
+                writer.write(&leaf).map_err(failed)?;
+            }
+        }
+        writer.close().map_err(failed)
+    }
+}
+
+fn failed(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(inner) => io::Error::other(inner),
+        },
+        error => io::Error::other(error),
+    }
+}
+
+/// The distinct values of a column in their Parquet type, by code; `None` is written as null.
+enum TypedValues<'a> {
+    Text {
+        values: ArrayRef,
+        present: Vec<bool>,
+    },
+    Integers(Vec<Option<i64>>),
+    Numbers(Vec<Option<f64>>),
+    /// Numbers that 64-bit floating-point numbers do not keep: whole numbers beyond 2⁵³ in a column
+    /// with fractions. `scale` is the number of decimals.
+    Decimals {
+        values: Vec<Option<i128>>,
+        scale: i8,
+    },
+    /// Days since 1970-01-01.
+    Days(Vec<Option<i32>>),
+    /// Milliseconds since 1970-01-01T00:00:00, without a time zone.
+    Moments(Vec<Option<i64>>),
+    Sets {
+        values: Vec<Option<&'a str>>,
+        separator: char,
+    },
+}
+
+impl<'a> TypedValues<'a> {
+    fn new(column: &'a ReleasedColumn) -> io::Result<Self> {
+        let texts: Vec<Option<&str>> = column
+            .column
+            .dictionary
+            .iter()
+            .map(|text| Some(&**text).filter(|text| !column.is_missing(text)))
+            .collect();
+        let whole = || {
+            let parse = |text: &Option<&str>| text.map(str::parse::<i64>).transpose().ok();
+            texts.iter().map(parse).collect::<Option<Vec<_>>>()
+        };
+        match column.form {
+            Form::Set { separator } => {
+                return Ok(Self::Sets {
+                    values: texts,
+                    separator,
+                });
+            }
+            Form::Number | Form::Integer => {
+                if let Some(values) = whole() {
+                    return Ok(Self::Integers(values));
+                }
+                let parse = |text: &Option<&str>| match text {
+                    None => Some(None),
+                    Some(text) => floating_point(text).map(Some),
+                };
+                if let Some(values) = texts.iter().map(parse).collect::<Option<Vec<_>>>() {
+                    return Ok(Self::Numbers(values));
+                }
+                if let Some(decimals) = Self::decimals(&texts) {
+                    return Ok(decimals);
+                }
+            }
+            Form::Day => {
+                let read = |text: &str| i32::try_from(read_day(text).ok()?).ok();
+                return Ok(Self::Days(dates(&texts, read)?));
+            }
+            Form::Moment => {
+                return Ok(Self::Moments(dates(&texts, |text| read_moment(text).ok())?));
+            }
+            Form::Generalized | Form::Text => {}
+        }
+        let bytes: usize = column.column.dictionary.iter().map(|text| text.len()).sum();
+        if i32::try_from(bytes).is_err() {
+            let detail =
+                "a column has more than 2 GiB of distinct text, which Parquet cannot store";
+            return Err(io::Error::other(detail));
+        }
+        Ok(Self::Text {
+            present: texts.iter().map(Option::is_some).collect(),
+            values: Arc::new(StringArray::from_iter_values(
+                column.column.dictionary.iter().map(AsRef::<str>::as_ref),
+            )),
+        })
+    }
+
+    /// The numbers as decimals; `None` where 38 digits are too few for them.
+    fn decimals(texts: &[Option<&str>]) -> Option<Self> {
+        let parse = |text: &Option<&str>| match text {
+            None => Some(None),
+            Some(text) => whole_and_power(text).map(Some),
+        };
+        let numbers: Vec<_> = texts.iter().map(parse).collect::<Option<_>>()?;
+        let powers = numbers.iter().flatten().map(|(_, power)| *power);
+        let scale = i8::try_from(powers.min()?.checked_neg()?.max(0)).ok()?;
+        let is_within = |value: &i128| value.unsigned_abs() < 10u128.pow(DECIMAL_DIGITS.into());
+        let scaled = |(whole, power): (i128, i32)| {
+            let factor = u32::try_from(power + i32::from(scale)).ok()?;
+            let value = 10i128.checked_pow(factor)?.checked_mul(whole)?;
+            Some(value).filter(is_within)
+        };
+        let values = numbers
+            .into_iter()
+            .map(|number| number.map_or(Some(None), |number| scaled(number).map(Some)))
+            .collect::<Option<_>>()?;
+        (scale <= DECIMAL_DIGITS as i8).then_some(Self::Decimals { values, scale })
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Self::Decimals { scale, .. } => DataType::Decimal128(DECIMAL_DIGITS, *scale),
+            Self::Text { .. } => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            Self::Integers(_) => DataType::Int64,
+            Self::Numbers(_) => DataType::Float64,
+            Self::Days(_) => DataType::Date32,
+            Self::Moments(_) => DataType::Timestamp(TimeUnit::Millisecond, None),
+            Self::Sets { .. } => DataType::List(item()),
+        }
+    }
+
+    fn array(&self, codes: &[u32]) -> io::Result<ArrayRef> {
+        let values = |code: &u32| *code as usize;
+        Ok(match self {
+            Self::Text {
+                values: texts,
+                present,
+            } => {
+                let keys: PrimitiveArray<Int32Type> = codes
+                    .iter()
+                    .map(|&code| {
+                        let is_present = present.get(code as usize) == Some(&true);
+                        is_present.then_some(code as i32)
+                    })
+                    .collect();
+                let array = DictionaryArray::try_new(keys, texts.clone());
+                Arc::new(array.map_err(io::Error::other)?)
+            }
+            Self::Integers(numbers) => {
+                let at = |code| numbers.get(values(code)).copied().flatten();
+                Arc::new(codes.iter().map(at).collect::<Int64Array>())
+            }
+            Self::Numbers(numbers) => {
+                let at = |code| numbers.get(values(code)).copied().flatten();
+                Arc::new(codes.iter().map(at).collect::<Float64Array>())
+            }
+            Self::Days(days) => {
+                let at = |code| days.get(values(code)).copied().flatten();
+                Arc::new(codes.iter().map(at).collect::<Date32Array>())
+            }
+            Self::Moments(moments) => {
+                let at = |code| moments.get(values(code)).copied().flatten();
+                let array = codes.iter().map(at).collect::<TimestampMillisecondArray>();
+                Arc::new(array)
+            }
+            Self::Decimals {
+                values: numbers,
+                scale,
+            } => {
+                let at = |code| numbers.get(values(code)).copied().flatten();
+                let array = codes.iter().map(at).collect::<Decimal128Array>();
+                let array = array.with_precision_and_scale(DECIMAL_DIGITS, *scale);
+                Arc::new(array.map_err(io::Error::other)?)
+            }
+            Self::Sets {
+                values: sets,
+                separator,
+            } => {
+                let mut lists = ListBuilder::new(StringBuilder::new()).with_field(item());
+                for code in codes {
+                    let set = sets.get(values(code)).copied().flatten();
+                    for item in set.into_iter().flat_map(|set| items(set, *separator)) {
+                        lists.values().append_value(item);
+                    }
+                    lists.append(set.is_some());
+                }
+                Arc::new(lists.finish())
+            }
+        })
+    }
+}
+
+/// The dates that the service has computed, as numbers.
+fn dates<T>(
+    texts: &[Option<&str>],
+    read: impl Fn(&str) -> Option<T>,
+) -> io::Result<Vec<Option<T>>> {
+    let read = |text: &Option<&str>| match text {
+        None => Ok(None),
+        Some(text) => read(text)
+            .map(Some)
+            .ok_or_else(|| io::Error::other("an end of an interval is no date")),
+    };
+    texts.iter().map(read).collect()
+}
+
+/// A number as a 64-bit floating-point number; `None` if that does not read back as the number.
+fn floating_point(text: &str) -> Option<f64> {
+    let value = number(text)?;
+    // Whole numbers below this are kept, and other numbers are equal if their 64-bit floating-point
+    // numbers are.
+    if value.abs() < LARGEST_WHOLE {
+        return Some(value);
+    }
+    let read_back = canonical_number(&format!("{value:e}"));
+    (read_back == canonical_number(text)).then_some(value)
+}
+
+fn item() -> Arc<Field> {
+    Arc::new(Field::new("element", DataType::Utf8, false))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::RecordBatch;
+
+    use super::super::tests::table;
+    use super::*;
+
+    /// The file that ArrowWriter writes from the same arrays.
+    fn by_arrow(table: &ReleasedTable, group: usize, batch: usize) -> Vec<u8> {
+        let columns: Vec<EncodedColumn> = table
+            .columns
+            .iter()
+            .map(|column| EncodedColumn::new(column).unwrap())
+            .collect();
+        let fields: Vec<FieldRef> = columns.iter().map(|it| it.field.clone()).collect();
+        let schema = Arc::new(arrow_schema::Schema::new(fields));
+        let options = options(group).unwrap();
+        let mut writer =
+            ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options).unwrap();
+        for start in (0..table.rows).step_by(batch) {
+            let end = table.rows.min(start + batch);
+            let arrays = columns
+                .iter()
+                .map(|column| column.values.array(&column.codes[start..end]).unwrap());
+            let batch = RecordBatch::try_new(schema.clone(), arrays.collect()).unwrap();
+            writer.write(&batch).unwrap();
+        }
+        writer.into_inner().unwrap()
+    }
+
+    #[test]
+    fn files_equal_those_that_arrow_writes_column_by_column() {
+        for (rows, group, batch) in [
+            (0, GROUP_ROWS, CHUNK_ROWS),
+            (1, GROUP_ROWS, CHUNK_ROWS),
+            (CHUNK_ROWS + 1, GROUP_ROWS, CHUNK_ROWS),
+            (1000, 16, 8),
+            (1000, 1000, 100),
+        ] {
+            let table = table(rows);
+            let mut file = Vec::new();
+            super::write_in_groups(&table, group, batch, &mut file).unwrap();
+            let expected = by_arrow(&table, group, batch);
+            assert!(file == expected, "{rows} rows by {group} and {batch}");
+        }
+    }
+}

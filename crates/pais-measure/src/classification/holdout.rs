@@ -1,0 +1,60 @@
+//! The error of a tree on rows that it has not learnt from.
+
+use super::examples::Examples;
+use super::tree::Tree;
+
+/// Divides the numbers below `count` at random into two thirds (rounded down) to learn from and the
+/// rest to test on, both ascending. The same seed divides the same count the same way, on every
+/// machine and in every version.
+pub(super) fn two_thirds(count: u32, seed: u64) -> (Vec<u32>, Vec<u32>) {
+    let mut random = SplitMix(seed);
+    let mut wanted = u64::from(count) * 2 / 3;
+    let (mut learning, mut testing) = (Vec::with_capacity(wanted as usize), Vec::new());
+    for number in 0..count {
+        // Selection sampling: each subset of this size is equally likely.
+        if random.below(u64::from(count - number)) < wanted {
+            wanted -= 1;
+            learning.push(number);
+        } else {
+            testing.push(number);
+        }
+    }
+    (learning, testing)
+}
+
+/// The share of the rows `testing` to which a tree learnt from the rows `learning` gives another
+/// class than theirs, from 0 to 1. `None` where either has no rows, and when stopped.
+pub(super) fn held_out_error(
+    examples: &Examples,
+    (learning, testing): (&[u32], &[u32]),
+    stopped: &dyn Fn() -> bool,
+) -> Option<f64> {
+    let tree = Tree::learn(&examples.collapsed(learning), stopped)?;
+    let (mut wrong, mut all) = (0u64, 0u64);
+    for &row in testing {
+        let weight = u64::from(examples.weights[row as usize]);
+        all += weight;
+        if tree.is_wrong(examples, row as usize) {
+            wrong += weight;
+        }
+    }
+    (all > 0).then(|| wrong as f64 / all as f64)
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which is below 2³².
+    fn below(&mut self, bound: u64) -> u64 {
+        ((self.next() >> 32) * bound) >> 32
+    }
+}

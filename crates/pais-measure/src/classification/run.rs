@@ -1,0 +1,209 @@
+//! The errors of classifiers on a release and on its raw rows.
+
+use pais_core::definition::{ColumnKind, ColumnRole};
+use pais_core::schema::SchemaColumn;
+use pais_core::table::Column;
+use rayon::prelude::*;
+
+use super::error::{ClassificationError, DivisionErrors};
+use super::examples::Examples;
+use super::features::{Feature, classes};
+use super::holdout::held_out_error;
+use super::rows::{ClassifiedRows, Division, MOST_CLASSIFIED_ROWS, drawn};
+use crate::release::MeasuredRelease;
+
+/// Most classes. A column with more is not one that rows are classified by.
+const MOST_CLASSES: u32 = 256;
+
+/// Divisions of at most [`FEW_ROWS`] rows, and of more.
+const REPEATS: u32 = 5;
+const REPEATS_OF_MANY: u32 = 3;
+const FEW_ROWS: usize = 60_000;
+
+/// A column of the release that a classifier uses.
+struct UsedColumn<'a> {
+    position: usize,
+    spec: &'a SchemaColumn,
+    released: &'a Column,
+}
+
+/// The errors on a released table, rounded, and with `on_raw` those on the raw rows. `None` where the table has no class column, too many classes or fewer than
+/// two rows, and when stopped.
+pub(crate) fn classification_error(
+    release: &MeasuredRelease,
+    on_raw: bool,
+) -> Option<ClassificationError> {
+    let stopped = || release.cancellation.is_cancelled();
+    let used = used_columns(release);
+    let is_class = |it: &UsedColumn<'_>| it.spec.role() == ColumnRole::Class;
+    let (class, used): (Vec<_>, Vec<_>) = used.into_iter().partition(is_class);
+    let class = class.first()?;
+    let released = ClassifiedRows {
+        features: used.par_iter().map(UsedColumn::as_released).collect(),
+        class_cells: &class.released.codes,
+        classes: classes(class.released),
+    };
+    if released.classes.value_count() > MOST_CLASSES || stopped() {
+        return None;
+    }
+    let raw = if on_raw {
+        Some(raw_rows(release, &used, class.position)?)
+    } else {
+        None
+    };
+    if raw
+        .as_ref()
+        .is_some_and(|raw| raw.classes.value_count() > MOST_CLASSES)
+    {
+        return None;
+    }
+    let sample = Sample::new(&released, raw.as_ref(), release.rows);
+    if stopped() {
+        return None;
+    }
+    let of_release = released.examples(&sample.released, |_| true);
+    let of_raw = raw.map(|raw| {
+        let is_open = |at: usize| used[at].spec.role() != ColumnRole::QuasiIdentifier;
+        let all = raw.examples(&sample.raw, |_| true);
+        (all, raw.examples(&sample.raw, is_open))
+    });
+    let errors = errors(&of_release, of_raw.as_ref(), &stopped)?;
+    Some(errors.rounded())
+}
+
+/// The means over the divisions, whose trees are learnt by several threads.
+fn errors(
+    of_release: &Examples,
+    of_raw: Option<&(Examples, Examples)>,
+    stopped: &(dyn Fn() -> bool + Sync),
+) -> Option<ClassificationError> {
+    let released = of_release.len();
+    let suppressed = of_raw.map_or(0, |(all, _)| all.len() - released);
+    let repeats = match released {
+        0..=FEW_ROWS => REPEATS,
+        _ => REPEATS_OF_MANY,
+    };
+    let divisions = 0..repeats;
+    let divisions: Vec<Division> = divisions
+        .map(|repeat| Division::new(released, suppressed, repeat))
+        .collect();
+    let error = |examples: &Examples, (learning, testing): &(Vec<u32>, Vec<u32>)| {
+        held_out_error(examples, (learning, testing), stopped)
+    };
+    let of_division = |division: &Division| {
+        let (ce, raw) = rayon::join(
+            || error(of_release, &division.released),
+            || match of_raw {
+                Some((all, open)) => {
+                    let be = error(all, &division.all)?;
+                    Some(Some((be, error(open, &division.all)?)))
+                }
+                None => Some(None),
+            },
+        );
+        Some(DivisionErrors { ce: ce?, raw: raw? })
+    };
+    let found: Option<Vec<DivisionErrors>> = divisions.par_iter().map(of_division).collect();
+    let (learning, testing) = &divisions.first()?.released;
+    ClassificationError::mean(&found?, (learning.len() as u64, testing.len() as u64))
+}
+
+impl<'a> UsedColumn<'a> {
+    fn as_released(&self) -> Feature<'a> {
+        Feature::of_text(self.spec, self.released)
+    }
+
+    /// The raw column: as it is in an anatomized release, as the method reads it otherwise.
+    fn as_raw(&self, release: &MeasuredRelease<'a>) -> Option<Feature<'a>> {
+        if let Some(exact) = raw_column(release.exact, self.position) {
+            return Some(Feature::of_text(self.spec, exact));
+        }
+        let mut quasi_identifiers = release.quasi_identifiers.iter();
+        match quasi_identifiers.find(|column| column.position == self.position) {
+            Some(column) => Some(Feature::of_raw(self.spec, column)),
+            None => {
+                let column = raw_column(&release.raw.untouched, self.position)?;
+                Some(Feature::of_text(self.spec, column))
+            }
+        }
+    }
+}
+
+/// The columns of the release that the dataset has, without sets. Sensitive ones are among them:
+/// the paper removes nothing but the quasi-identifiers, and who has the release has them too.
+fn used_columns<'a>(release: &MeasuredRelease<'a>) -> Vec<UsedColumn<'a>> {
+    let used = |(position, spec): (usize, &'a SchemaColumn)| {
+        let is_used = spec.kind() != ColumnKind::Set;
+        let mut columns = release.table.columns.iter().filter(|_| is_used);
+        let released = columns.find(|column| *column.name == *spec.name())?;
+        Some(UsedColumn {
+            position,
+            spec,
+            released: &released.column,
+        })
+    };
+    let stored = release.schema.stored().enumerate();
+    stored.filter_map(used).collect()
+}
+
+fn raw_column(columns: &[(usize, Column)], position: usize) -> Option<&Column> {
+    let mut columns = columns.iter();
+    let found = columns.find(|(at, _)| *at == position);
+    found.map(|(_, column)| column)
+}
+
+fn raw_rows<'a>(
+    release: &MeasuredRelease<'a>,
+    used: &[UsedColumn<'a>],
+    class: usize,
+) -> Option<ClassifiedRows<'a>> {
+    let class = raw_column(&release.raw.untouched, class)?;
+    let features: Option<Vec<_>> = used.par_iter().map(|it| it.as_raw(release)).collect();
+    Some(ClassifiedRows {
+        features: features?,
+        class_cells: &class.codes,
+        classes: classes(class),
+    })
+}
+
+/// The rows that are learnt from and tested on.
+struct Sample {
+    /// Rows of the release.
+    released: Vec<u32>,
+    /// Their raw rows, then those of suppressed rows.
+    raw: Vec<u32>,
+}
+
+impl Sample {
+    /// `rows` are the raw rows of the release.
+    fn new(released: &ClassifiedRows<'_>, raw: Option<&ClassifiedRows<'_>>, rows: &[u32]) -> Self {
+        let hashes = released.hashes();
+        let raw_hashes = raw.map(ClassifiedRows::hashes);
+        let raw_hash = |row: u32| raw_hashes.as_ref().map_or(0, |it| it[row as usize]);
+        let all: Vec<u32> = (0..rows.len() as u32).collect();
+        let sampled = drawn(
+            &all,
+            |row| hashes[row as usize],
+            |row| raw_hash(rows[row as usize]),
+            MOST_CLASSIFIED_ROWS as usize,
+        );
+        let mut of_raw: Vec<u32> = sampled.iter().map(|&row| rows[row as usize]).collect();
+        if let Some(raw) = raw {
+            let mut is_released = vec![false; raw.len()];
+            rows.iter()
+                .for_each(|&row| is_released[row as usize] = true);
+            let suppressed = (0..raw.len() as u32).filter(|&row| !is_released[row as usize]);
+            let suppressed: Vec<u32> = suppressed.collect();
+            // The same share of the suppressed rows as of the released ones.
+            let most = match rows.len() {
+                0 => 0,
+                all => suppressed.len() * sampled.len() / all,
+            };
+            of_raw.extend(drawn(&suppressed, raw_hash, |_| 0, most));
+        }
+        Self {
+            released: sampled,
+            raw: of_raw,
+        }
+    }
+}

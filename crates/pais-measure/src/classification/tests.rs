@@ -1,0 +1,239 @@
+//! Trees of Quinlan's book, and what holds for every tree.
+
+use proptest::prelude::*;
+
+use super::examples::{Attribute, Examples};
+use super::holdout::{held_out_error, two_thirds};
+use super::tree::{self, Tree, pessimistic_errors};
+
+fn learn(examples: &Examples) -> Tree {
+    Tree::learn(examples, &|| false).unwrap()
+}
+
+fn grow(examples: &Examples) -> Tree {
+    tree::grow(examples, &|| false).unwrap()
+}
+
+/// An ordered attribute with these values; `None` is missing.
+fn ordered(cells: &[Option<f64>]) -> Attribute {
+    let mut values: Vec<f64> = cells.iter().copied().flatten().collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let code = |cell: &Option<f64>| match cell {
+        Some(number) => values.partition_point(|value| value < number) as u32,
+        None => values.len() as u32,
+    };
+    let codes = cells.iter().map(code).collect();
+    Attribute::ordered(values, codes)
+}
+
+fn known(cells: &[u32]) -> Attribute {
+    let cells: Vec<Option<f64>> = cells.iter().map(|&cell| Some(f64::from(cell))).collect();
+    ordered(&cells)
+}
+
+/// The 14 days of Quinlan's book, Section 2.2: outlook (sunny, overcast, rain), temperature,
+/// humidity, windy; class 0 is to play.
+fn days() -> Examples {
+    let attributes = vec![
+        Attribute::nominal(3, vec![0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2]),
+        known(&[75, 80, 85, 72, 69, 72, 83, 64, 81, 71, 65, 75, 68, 70]),
+        known(&[70, 90, 85, 95, 70, 90, 78, 65, 75, 80, 70, 80, 80, 96]),
+        Attribute::nominal(2, vec![1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 0]),
+    ];
+    let classes = vec![0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0];
+    Examples::new(attributes, classes, 2)
+}
+
+#[test]
+fn the_tree_of_fourteen_days_is_that_of_quinlan() {
+    let examples = days();
+    let tree = learn(&examples);
+    // The outlook, then the humidity where it is sunny and the wind where it rains.
+    assert_eq!((tree.node_count(), tree.depth()), (8, 2));
+    assert_eq!(tree.wrong(&examples), 0);
+    // Humidities in ascending order: 65, 70, 75, 78, 80, 85, ...; the middle of 70 and 85 is 77.5.
+    let sunny = |humidity: u32| tree.class(|attribute| [0, 0, humidity, 0][attribute]);
+    assert_eq!([0, 1, 2, 3, 4].map(sunny), [0, 0, 0, 1, 1]);
+    let rain = |windy: u32| tree.class(|attribute| [2, 0, 0, windy][attribute]);
+    assert_eq!([0, 1].map(rain), [0, 1]);
+}
+
+#[test]
+fn a_value_that_no_example_had_is_given_the_class_of_the_node() {
+    let mut examples = days();
+    let tree = learn(&examples);
+    assert_eq!(tree.class(|_| 7), 0, "to play is more frequent");
+    examples.attributes.truncate(0);
+    let majority = learn(&examples);
+    assert_eq!((majority.node_count(), majority.wrong(&examples)), (1, 5));
+}
+
+/// An attribute that numbers the examples gains most and is useless.
+#[test]
+fn the_gain_ratio_prefers_few_branches() {
+    let classes: Vec<u32> = (0..32).map(|row| u32::from(row >= 16)).collect();
+    // Fours of examples: gain 1 bit, split information 3 bits. Halves but for two examples: gain
+    // 0.67 bits, split information 0.99 bits; the average gain is 0.83 bits.
+    let fours = Attribute::nominal(8, (0..32).map(|row| row / 4).collect());
+    let halves = Attribute::nominal(2, (0..32).map(|row| u32::from(row >= 14)).collect());
+    let same = Attribute::nominal(2, classes.clone());
+    let of = |attributes: Vec<Attribute>| Examples::new(attributes, classes.clone(), 2);
+    assert_eq!(grow(&of(vec![fours.clone(), same])).node_count(), 3);
+    // Fewer than average: the fours are left.
+    assert_eq!(grow(&of(vec![fours, halves])).node_count(), 9);
+}
+
+#[test]
+fn limits_of_errors_are_those_of_quinlan() {
+    for (errors, cases, expected) in [(0, 6, 0.206), (0, 9, 0.143), (0, 1, 0.750), (1, 16, 0.157)] {
+        let limit = pessimistic_errors(errors, cases) / cases as f64;
+        assert!(
+            (limit - expected).abs() < 5e-4,
+            "{errors} of {cases}: {limit}"
+        );
+    }
+    assert_eq!(pessimistic_errors(0, 0), 0.0);
+    assert_eq!(pessimistic_errors(3, 3), 3.0);
+}
+
+/// Quinlan's book, Section 4.2: leaves of 6, 9 and 1 cases expect 3.273 errors, one leaf of the 16
+/// expects 2.512.
+#[test]
+fn a_subtree_that_expects_more_errors_than_a_leaf_is_replaced() {
+    let values = (0..16).map(|row| u32::from(row >= 6) + u32::from(row >= 15));
+    let attribute = Attribute::nominal(3, values.collect());
+    let classes = (0..16).map(|row| u32::from(row == 15)).collect();
+    let examples = Examples::new(vec![attribute], classes, 2);
+    let grown = grow(&examples);
+    assert_eq!((grown.node_count(), grown.wrong(&examples)), (4, 0));
+    let learnt = learn(&examples);
+    assert_eq!((learnt.node_count(), learnt.wrong(&examples)), (1, 1));
+}
+
+#[test]
+fn missing_is_a_branch_of_its_own() {
+    let cells: Vec<Option<f64>> = (0..30)
+        .map(|row| (row >= 10).then_some(f64::from(row)))
+        .collect();
+    let classes = (0..30).map(|row| u32::from(row >= 20)).collect();
+    let examples = Examples::new(vec![ordered(&cells)], classes, 2);
+    let tree = learn(&examples);
+    assert_eq!((tree.node_count(), tree.wrong(&examples)), (4, 0));
+    // Where only being missing tells the class, there is no threshold.
+    let classes = (0..30).map(|row| u32::from(row >= 10)).collect();
+    let examples = Examples::new(vec![ordered(&cells)], classes, 2);
+    let tree = learn(&examples);
+    assert_eq!((tree.node_count(), tree.wrong(&examples)), (3, 0));
+}
+
+#[test]
+fn a_threshold_without_a_pattern_is_not_worth_its_name() {
+    // The best of 28 thresholds gains a little by chance, less than log2(28) bits.
+    let cells: Vec<u32> = (0..32).collect();
+    let classes = (0..32u32).map(|row| row.count_ones() % 2).collect();
+    let examples = Examples::new(vec![known(&cells)], classes, 2);
+    assert_eq!(grow(&examples).node_count(), 1);
+}
+
+#[test]
+fn a_stopped_tree_is_none() {
+    assert_eq!(Tree::learn(&days(), &|| true), None);
+    let nothing = Examples::new(vec![], vec![], 1);
+    assert_eq!(Tree::learn(&nothing, &|| false), None);
+}
+
+/// Each threshold splits off the two least values: the worst shape that a tree can have.
+#[test]
+fn a_tree_of_unlimited_depth_ends() {
+    let rows = 4_000u32;
+    let cells: Vec<u32> = (0..rows).map(|row| row / 25).collect();
+    let classes = (0..rows).map(|row| row / 25 % 2).collect();
+    let noise = (0..rows).map(|row| row % 7).collect();
+    let attributes = vec![known(&cells), Attribute::nominal(7, noise)];
+    let examples = Examples::new(attributes, classes, 2);
+    assert!(grow(&examples).depth() <= 128);
+}
+
+#[test]
+fn two_thirds_are_drawn_by_a_seed() {
+    for count in [0, 1, 2, 3, 100, 45_222] {
+        let (learning, testing) = two_thirds(count, 5);
+        assert_eq!(learning.len(), count as usize * 2 / 3);
+        let mut all = [learning.clone(), testing].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..count).collect::<Vec<_>>());
+        assert_eq!(two_thirds(count, 5).0, learning);
+    }
+    assert_ne!(two_thirds(100, 5), two_thirds(100, 6));
+}
+
+/// Random examples: a nominal and two ordered attributes, one of which can be missing, and three
+/// classes that depend on them now and then.
+pub(crate) fn examples() -> impl Strategy<Value = Examples> {
+    let row = (0u32..4, 0u32..9, proptest::option::of(0u32..20), 0u32..6);
+    proptest::collection::vec(row, 1..120).prop_map(|rows| {
+        let of = |(nominal, number, _, noise): &(u32, u32, Option<u32>, u32)| match noise {
+            0..3 => *noise,
+            _ => (nominal + number / 3) % 3,
+        };
+        let classes = rows.iter().map(of).collect();
+        let numbers: Vec<u32> = rows.iter().map(|row| row.1).collect();
+        let holes: Vec<Option<f64>> = rows.iter().map(|row| row.2.map(f64::from)).collect();
+        let attributes = vec![
+            Attribute::nominal(4, rows.iter().map(|row| row.0).collect()),
+            known(&numbers),
+            ordered(&holes),
+        ];
+        Examples::new(attributes, classes, 3)
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_weight_is_a_number_of_equal_rows(
+        examples in examples(),
+        picked in proptest::collection::vec(any::<prop::sample::Index>(), 1..200),
+    ) {
+        let rows: Vec<u32> =
+            picked.iter().map(|index| index.index(examples.len()) as u32).collect();
+        let collapsed = examples.collapsed(&rows);
+        prop_assert_eq!(collapsed.weight(), rows.len() as u64);
+        let of_column = |codes: &[u32]| rows.iter().map(|&row| codes[row as usize]).collect();
+        let repeated = Examples::new(
+            examples
+                .attributes
+                .iter()
+                .map(|it| Attribute { domain: it.domain.clone(), codes: of_column(&it.codes) })
+                .collect(),
+            of_column(&examples.classes),
+            examples.class_count,
+        );
+        let (one, other) = (learn(&collapsed), learn(&repeated));
+        prop_assert_eq!(one.wrong(&collapsed), other.wrong(&repeated));
+        prop_assert_eq!(one, other);
+    }
+
+    #[test]
+    fn a_tree_errs_no_more_on_what_it_learnt_than_the_majority(examples in examples()) {
+        let mut counts = [0u64; 3];
+        examples.classes.iter().for_each(|&class| counts[class as usize] += 1);
+        let majority = examples.weight() - counts.into_iter().max().unwrap();
+        let (grown, learnt) = (grow(&examples), learn(&examples));
+        prop_assert!(grown.wrong(&examples) <= learnt.wrong(&examples));
+        prop_assert!(learnt.wrong(&examples) <= majority);
+        prop_assert!(learnt.node_count() <= grown.node_count());
+        prop_assert!(learnt.depth() <= grown.depth());
+    }
+
+    #[test]
+    fn a_held_out_error_is_the_share_of_wrong_rows(examples in examples(), seed in any::<u64>()) {
+        let (learning, testing) = two_thirds(examples.len() as u32, seed);
+        let error = held_out_error(&examples, (&learning, &testing), &|| false);
+        let expected = (!learning.is_empty()).then(|| {
+            let tree = learn(&examples.collapsed(&learning));
+            tree.wrong(&examples.collapsed(&testing)) as f64 / testing.len() as f64
+        });
+        prop_assert_eq!(error, expected);
+    }
+}

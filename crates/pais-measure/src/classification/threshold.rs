@@ -1,0 +1,121 @@
+//! The best threshold of an ordered attribute at a node.
+
+use super::choice::{Candidate, LEAST, Test};
+use super::examples::{Attribute, Domain, Examples};
+use super::gain::{Logs, bits};
+
+/// A part of a threshold has at most this many examples at least.
+const MOST_LEAST: f64 = 25.0;
+
+/// Class counts on one side of a threshold, with the sum of their *x · log2 x*.
+struct Side<'a> {
+    logs: &'a Logs,
+    counts: Vec<u64>,
+    total: u64,
+    sum: i64,
+}
+
+impl<'a> Side<'a> {
+    fn of(logs: &'a Logs, counts: Vec<u64>) -> Self {
+        Self {
+            logs,
+            total: counts.iter().sum(),
+            sum: counts.iter().map(|&count| logs.of(count)).sum(),
+            counts,
+        }
+    }
+
+    fn change(&mut self, class: usize, change: impl Fn(u64) -> u64) {
+        let before = self.counts[class];
+        let after = change(before);
+        self.sum += self.logs.of(after) - self.logs.of(before);
+        self.counts[class] = after;
+        self.total = change(self.total);
+    }
+
+    fn information(&self) -> i64 {
+        (self.logs.of(self.total) - self.sum).max(0)
+    }
+}
+
+/// The threshold of the greatest gain, the lowest one of equals, with what is left of its gain
+/// after the cost of its name. `None` where there is none. `order` has the examples of the node by code, missing ones last;
+/// `base` is the information of the classes of the node.
+pub(super) fn best_threshold(
+    examples: &Examples,
+    (position, attribute): (usize, &Attribute),
+    order: &[u32],
+    class_counts: &[u64],
+    base: i64,
+    logs: &Logs,
+) -> Option<Candidate> {
+    let Domain::Ordered(values) = &attribute.domain else {
+        return None;
+    };
+    let code = |row: u32| attribute.codes[row as usize];
+    let missing_code = values.len() as u32;
+    let known = order.partition_point(|&row| code(row) < missing_code);
+    let (known, missing) = order.split_at(known);
+    let mut of_missing = vec![0u64; class_counts.len()];
+    for &row in missing {
+        of_missing[examples.classes[row as usize] as usize] +=
+            u64::from(examples.weights[row as usize]);
+    }
+    let of_missing = Side::of(logs, of_missing);
+    let rest = class_counts.iter().zip(&of_missing.counts);
+    let mut high = Side::of(logs, rest.map(|(all, missing)| all - missing).collect());
+    let mut low = Side::of(logs, vec![0; class_counts.len()]);
+    let known_total = high.total;
+    let share = 0.1 * known_total as f64 / class_counts.len() as f64;
+    let least = share.clamp(LEAST as f64, MOST_LEAST);
+    let mut best: Option<(i64, u32, u32, i64)> = None;
+    let mut tried = 0u64;
+    for (at, &row) in known.iter().enumerate() {
+        let class = examples.classes[row as usize] as usize;
+        let weight = u64::from(examples.weights[row as usize]);
+        low.change(class, |count| count + weight);
+        high.change(class, |count| count - weight);
+        let next = known.get(at + 1).map(|&row| code(row));
+        let Some(next) = next else { break };
+        if (low.total as f64) < least || next == code(row) {
+            continue;
+        }
+        if (high.total as f64) < least {
+            break;
+        }
+        tried += 1;
+        let gain = base - low.information() - high.information() - of_missing.information();
+        if best.is_none_or(|(most, ..)| gain > most) {
+            let split = logs.information(&[low.total, high.total, of_missing.total]);
+            best = Some((gain, code(row), next, split));
+        }
+    }
+    let at_threshold = best.map(|(gain, below, above, split)| {
+        let middle = f64::midpoint(values[below as usize], values[above as usize]);
+        // The greatest value of the attribute that is not above the middle.
+        let last_low = (values.partition_point(|&value| value <= middle) as u32).max(below + 1) - 1;
+        Candidate {
+            // To name the threshold takes log2(tried) bits (Release 8).
+            gain: bits(gain) - (tried as f64).log2(),
+            split: bits(split),
+            test: Test::Threshold { position, last_low },
+        }
+    });
+    // What is known beside what is missing needs no threshold.
+    let all_known = class_counts.iter().zip(&of_missing.counts);
+    let all_known = Side::of(
+        logs,
+        all_known.map(|(all, missing)| all - missing).collect(),
+    );
+    let is_divided = known_total >= LEAST && of_missing.total >= LEAST;
+    let beside_missing = is_divided.then(|| Candidate {
+        gain: bits(base - all_known.information() - of_missing.information()),
+        split: bits(logs.information(&[known_total, of_missing.total])),
+        test: Test::Threshold {
+            position,
+            last_low: missing_code - 1,
+        },
+    });
+    let candidates = at_threshold.into_iter().chain(beside_missing);
+    candidates.reduce(|one, other| if other.gain > one.gain { other } else { one })
+}

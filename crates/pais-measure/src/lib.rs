@@ -1,0 +1,22 @@
+//! Measures what a release is still worth and what risk remains in it.
+//!
+//! - [`measure`]: the report of a verified release, beside its raw rows
+//! - [`group_figures`], [`node_ncp`], [`ValueRanks`]: measures that searches and methods use too
+//!
+//! Nothing here decides whether a table may be released.
+
+#![forbid(unsafe_code)]
+
+mod classification;
+mod release;
+#[cfg(test)]
+mod test_data;
+mod utility;
+
+pub use classification::{ClassificationError, classification_bytes};
+pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
+pub use utility::{
+    ColumnDistribution, GroupMetrics, LabelShare, LengthRisk, QueryError, RawSets, Report, Risk,
+    ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks, for_recipient, group_figures,
+    item_loss, node_ncp,
+};

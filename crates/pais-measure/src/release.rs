@@ -1,0 +1,120 @@
+//! A verified release beside its raw rows, and all that is measured of it.
+
+use std::collections::BTreeMap;
+
+use pais_core::cancellation::Cancellation;
+use pais_core::model::PrivacyModel;
+use pais_core::schema::Schema;
+use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable};
+use pais_core::taxonomy::MinimumLevels;
+use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
+
+use crate::classification::classification_error;
+use crate::utility::{Report, add_adversaries, add_distortion, item_losses, query_error};
+
+/// How the quasi-identifiers of a release are recoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReleaseRecoding {
+    /// Each column is one cut.
+    Global,
+    /// The rows of a group have equal labels.
+    Local,
+    /// Exact, with a group.
+    Anatomized,
+}
+
+/// A verified release beside its raw rows.
+#[derive(Clone, Copy)]
+pub struct MeasuredRelease<'a> {
+    /// The schema of the run.
+    pub schema: &'a Schema,
+    /// The raw rows.
+    pub raw: &'a EncodedTable,
+    /// The quasi-identifiers of `raw`, in their order, before pre-generalization.
+    pub quasi_identifiers: &'a [&'a QuasiIdentifier],
+    /// The quasi-identifiers as they were read, with their positions, where they are released so.
+    pub exact: &'a [(usize, Column)],
+    /// The released rows; of an anatomized release the table of quasi-identifiers.
+    pub table: &'a ReleasedTable,
+    /// The raw row of each released row.
+    pub rows: &'a [u32],
+    /// The privacy model that holds.
+    pub model: &'a PrivacyModel,
+    /// How it is recoded.
+    pub recoding: ReleaseRecoding,
+    /// What the verifier found.
+    pub finding: &'a PrivacyFinding,
+    /// The persons of the groups, where the dataset has a subject column.
+    pub persons: Option<&'a SubjectGroups>,
+    /// The request to stop.
+    pub cancellation: &'a Cancellation,
+}
+
+/// What only a method knows of its release.
+#[derive(Clone, Debug, Default)]
+pub struct MethodFacts<'a> {
+    /// The groups that it formed; `None` where groups are the rows with equal labels.
+    pub groups: Option<MethodGroups<'a>>,
+    /// The labels in place of the items of each set-valued column whose items are generalized.
+    pub item_labels: BTreeMap<&'a str, &'a MinimumLevels>,
+}
+
+/// The groups that a method formed.
+#[derive(Clone, Debug)]
+pub struct MethodGroups<'a> {
+    /// The raw rows, group by group.
+    pub rows: &'a [u32],
+    /// Number of rows of each group.
+    pub sizes: &'a [u32],
+    /// For each quasi-identifier the first and the last code that the label of each group covers;
+    /// `None` where the exact values are released.
+    pub labels: Option<Vec<Vec<(u32, u32)>>>,
+}
+
+impl MeasuredRelease<'_> {
+    /// Number of raw rows that were left out.
+    pub(crate) fn suppressed_rows(&self) -> u64 {
+        (self.raw.rows - self.rows.len()) as u64
+    }
+
+    pub(crate) fn stop_if_asked(&self) -> Result<(), VerifyError> {
+        if self.cancellation.is_cancelled() {
+            Err(VerifyError::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Measures a release. Without `facts`, what is computed from raw rows is left out. `progress`
+/// receives the fraction that is done, from 0 to 1.
+///
+/// # Errors
+/// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
+pub fn measure(
+    release: &MeasuredRelease,
+    facts: Option<&MethodFacts>,
+    progress: &dyn Fn(f64),
+) -> Result<Report, VerifyError> {
+    let mut report = Report::new(release)?;
+    release.stop_if_asked()?;
+    progress(0.2);
+    add_adversaries(&mut report, release)?;
+    release.stop_if_asked()?;
+    progress(0.4);
+    report.utility.classification_error = classification_error(release, facts.is_some());
+    release.stop_if_asked()?;
+    progress(0.6);
+    match facts {
+        Some(facts) => {
+            report.utility.item_loss_by_column = item_losses(release, &facts.item_labels);
+            report.utility.query_error = query_error(release, facts.groups.as_ref());
+            release.stop_if_asked()?;
+            add_distortion(&mut report, release)?;
+        }
+        None => report.risk.greatest_confidence_per_subject = None,
+    }
+    release.stop_if_asked()?;
+    progress(1.0);
+    Ok(report)
+}

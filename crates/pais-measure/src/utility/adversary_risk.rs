@@ -1,0 +1,135 @@
+//! The risk by the number of values that an adversary knows, and columns that were released
+//! unchanged and single rows out.
+
+use pais_core::definition::ColumnRole;
+use pais_core::model::{Confidence, MissingSensitive, PrivacyModel};
+use pais_core::table::NULL_CODE;
+use pais_verify::{
+    AdversaryLengths, CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet,
+    VerifyError, measure_adversaries,
+};
+use serde::{Deserialize, Serialize};
+
+use super::holder_only::rounded;
+use super::report::Report;
+use crate::release::{MeasuredRelease, ReleaseRecoding};
+
+/// How many values beyond *L* the report goes.
+const BEYOND: u32 = 2;
+
+/// What an adversary finds who knows at most `length` quasi-identifiers of a patient. A *qid* is a
+/// combination of released values of at most so many of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LengthRisk {
+    /// Most known values; above *L* this is more than the model assumes.
+    pub length: u32,
+    /// The least *|T\[qid\]|*, in records, or in persons where the dataset has a subject column.
+    pub smallest: u64,
+    /// Share of the records, or persons, that have a qid which fewer than *K* records, or persons,
+    /// have; from 0 to 1.
+    pub share_below_k: f64,
+    /// The greatest *P(s|qid)* of a value that the model bounds, or of any sensitive value where it
+    /// bounds none; from 0 to 1.
+    pub greatest_confidence: f64,
+}
+
+/// Adds the risk by length and the insensitive columns that single rows out.
+///
+/// # Errors
+/// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
+pub(crate) fn add_adversaries(
+    report: &mut Report,
+    release: &MeasuredRelease,
+) -> Result<(), VerifyError> {
+    report.risk.insensitive_singled_out = singled_out(release);
+    if release.recoding == ReleaseRecoding::Anatomized || !release.raw.sets.is_empty() {
+        return Ok(());
+    }
+    let names = release.schema.names(ColumnRole::QuasiIdentifier);
+    let (requirement, lengths) = adversaries(release, names.len());
+    let subjects = release.raw.subjects.as_deref();
+    let subjects = subjects.map(|subjects| subjects.select(release.rows));
+    let counted = CountedTable {
+        table: release.table,
+        subjects: subjects.as_deref(),
+    };
+    let cancellation = release.cancellation;
+    let found = measure_adversaries(counted, &names, &requirement, lengths, cancellation)?;
+    let is_exact = release.recoding == ReleaseRecoding::Global;
+    let by_length = found.by_length.iter().map(|found| LengthRisk {
+        length: found.length,
+        smallest: found.smallest,
+        share_below_k: match report.subjects {
+            Some(_) => rounded(found.share_below_k),
+            None => found.share_below_k,
+        },
+        greatest_confidence: found.greatest_confidence,
+    });
+    let by_length = by_length.collect();
+    let risk = &mut report.risk;
+    risk.by_length = by_length;
+    risk.by_length_exact = (!risk.by_length.is_empty()).then_some(is_exact);
+    risk.lengths_left_out = found.lengths_left_out;
+    risk.qid_sizes = found.qid_sizes;
+    risk.qid_confidences = found.qid_confidences;
+    Ok(())
+}
+
+/// *K*, the sensitive values and the lengths of a model.
+fn adversaries(release: &MeasuredRelease, columns: usize) -> (LkcRequirement, AdversaryLengths) {
+    let sensitive = release.schema.names(ColumnRole::Sensitive);
+    let all = columns as u32;
+    let every = |k: u64| LkcRequirement {
+        l: columns,
+        k,
+        c: Confidence::UNBOUNDED,
+        sensitive: sensitive
+            .iter()
+            .map(|column| SensitiveRequirement {
+                column: column.clone(),
+                values: SensitiveSet::Every,
+            })
+            .collect(),
+        missing_sensitive: MissingSensitive::Excluded,
+    };
+    let whole = AdversaryLengths {
+        assumed: all,
+        longest: all,
+    };
+    match release.model {
+        PrivacyModel::Lkc(model) => {
+            let requirement = LkcRequirement::from_model(model, columns, &sensitive);
+            let assumed = requirement.l as u32;
+            let longest = assumed.saturating_add(BEYOND);
+            (requirement, AdversaryLengths { assumed, longest })
+        }
+        PrivacyModel::KmAnonymity(model) => (every(model.k.get()), whole),
+        PrivacyModel::Groups(model) => (every(model.k.get()), whole),
+    }
+}
+
+/// The insensitive columns with a value, not missing, that is in one row of the release only.
+fn singled_out(release: &MeasuredRelease) -> Vec<String> {
+    let insensitive = release.schema.stored();
+    let insensitive = insensitive.filter(|spec| spec.role() == ColumnRole::Insensitive);
+    let singles = insensitive.filter(|spec| {
+        let mut columns = release.table.columns.iter();
+        let Some(released) = columns.find(|released| *released.name == *spec.name()) else {
+            return false;
+        };
+        let dictionary = &released.column.dictionary;
+        let mut rows = vec![0u32; dictionary.len()];
+        for &code in released
+            .column
+            .codes
+            .iter()
+            .filter(|&&code| code != NULL_CODE)
+        {
+            rows[code as usize] += 1;
+        }
+        let mut values = dictionary.iter().zip(rows);
+        values.any(|(value, rows)| rows == 1 && !spec.is_missing(value))
+    });
+    singles.map(|spec| spec.name().to_owned()).collect()
+}

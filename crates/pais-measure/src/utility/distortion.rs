@@ -1,0 +1,599 @@
+//! How far released labels distort the raw columns: entropy, frequencies of values, and pairs of
+//! columns. Raw rows are needed, so that all of it is for the holder, rounded.
+
+use std::collections::BTreeMap;
+
+use pais_core::definition::ColumnRole;
+use pais_core::model::PrivacyModel;
+use pais_core::schema::SchemaColumn;
+use pais_core::table::{Domain, NULL_CODE, QuasiIdentifier, ReleasedColumn};
+use pais_core::taxonomy::Interval;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use pais_verify::VerifyError;
+
+use crate::release::{MeasuredRelease, ReleaseRecoding};
+
+use super::holder_only::rounded;
+use super::label_cover::{Bins, covered};
+use super::report::Report;
+
+/// A raw column beside its released labels.
+pub(super) struct DistortedColumn<'a> {
+    pub(super) spec: &'a SchemaColumn,
+    /// With the codes of the raw rows.
+    pub(super) raw: &'a QuasiIdentifier,
+    pub(super) released: &'a ReleasedColumn,
+    /// The raw row of each released row.
+    pub(super) rows: &'a [u32],
+    /// Number of raw rows with each code.
+    pub(super) raw_counts: Vec<u64>,
+    /// Number of released rows with each label.
+    pub(super) label_counts: Vec<u64>,
+}
+
+/// Adds the measures of distortion. A set is measured by its items elsewhere.
+///
+/// # Errors
+/// [`VerifyError::Stopped`].
+pub(crate) fn add_distortion(
+    report: &mut Report,
+    release: &MeasuredRelease,
+) -> Result<(), VerifyError> {
+    if release.recoding == ReleaseRecoding::Anatomized {
+        exact(report, release);
+        return Ok(());
+    }
+    let Some(columns) = distorted_columns(release) else {
+        return Ok(());
+    };
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let measured: Vec<_> = columns
+        .par_iter()
+        .map(|column| {
+            let figures = if release.cancellation.is_cancelled() {
+                (0.0, 0.0)
+            } else {
+                (column.entropy_loss(), column.frequency_survival())
+            };
+            (column.spec.name().to_owned(), figures)
+        })
+        .collect();
+    release.stop_if_asked()?;
+    let by_column = |figure: &dyn Fn((f64, f64)) -> f64| {
+        let figures = measured.iter();
+        let figures = figures.map(|(name, found)| (name.clone(), rounded(figure(*found))));
+        Some(figures.collect::<BTreeMap<_, _>>())
+    };
+    let utility = &mut report.utility;
+    utility.entropy_loss_by_column = by_column(&|(entropy, _)| entropy);
+    utility.frequency_survival_by_column = by_column(&|(_, frequency)| frequency);
+    let survival = survival(release, &columns);
+    release.stop_if_asked()?;
+    utility.association_survival = survival.map(rounded);
+    let k = match release.model {
+        PrivacyModel::Lkc(model) => model.k,
+        PrivacyModel::KmAnonymity(model) => model.k,
+        PrivacyModel::Groups(model) => model.k,
+    };
+    let shown = columns
+        .iter()
+        .map(|column| ColumnDistribution::new(column, k.get()));
+    report.distributions = Some(shown.collect());
+    Ok(())
+}
+
+/// The measures of an anatomized release, whose quasi-identifiers are exact.
+fn exact(report: &mut Report, release: &MeasuredRelease) {
+    let columns = release.quasi_identifiers;
+    let by_column = |figure: f64| {
+        let names = columns.iter().map(|column| column.name.to_string());
+        Some(names.map(|name| (name, figure)).collect())
+    };
+    report.utility.entropy_loss_by_column = by_column(0.0);
+    report.utility.frequency_survival_by_column = by_column(1.0);
+}
+
+/// The relational quasi-identifiers; `None` where the table lacks one.
+fn distorted_columns<'a>(release: &MeasuredRelease<'a>) -> Option<Vec<DistortedColumn<'a>>> {
+    let stored: Vec<_> = release.schema.stored().collect();
+    let columns = release.quasi_identifiers.iter().map(|raw| {
+        let mut released = release.table.columns.iter();
+        let released = released.find(|released| released.name == raw.name)?;
+        let spec = *stored.get(raw.position)?;
+        Some(DistortedColumn::new(spec, raw, released, release.rows))
+    });
+    columns.collect()
+}
+
+impl<'a> DistortedColumn<'a> {
+    pub(super) fn new(
+        spec: &'a SchemaColumn,
+        raw: &'a QuasiIdentifier,
+        released: &'a ReleasedColumn,
+        rows: &'a [u32],
+    ) -> Self {
+        Self {
+            raw_counts: counts(&raw.codes, raw.domain.code_count()),
+            label_counts: counts(&released.column.codes, released.column.dictionary.len()),
+            spec,
+            raw,
+            released,
+            rows,
+        }
+    }
+
+    /// The labels that occur, each with its code and number of rows.
+    pub(super) fn labels(&self) -> impl Iterator<Item = (usize, &str, u64)> {
+        let labels = self
+            .released
+            .column
+            .dictionary
+            .iter()
+            .zip(&self.label_counts);
+        let labels = labels.enumerate().filter(|(_, (_, rows))| **rows > 0);
+        labels.map(|(code, (label, &rows))| (code, &**label, rows))
+    }
+
+    /// Non-uniform entropy loss (Gionis and Tassa, TKDE 2009, Section 3): the mean of *-log P(value |
+    /// label)* with the raw frequencies, divided by that of a column that is generalized or
+    /// suppressed as a whole. 0 where the raw column has one value.
+    pub(super) fn entropy_loss(&self) -> f64 {
+        let logarithm = |&count: &u64| (count.max(1) as f64).log2();
+        let of_code: Vec<f64> = self.raw_counts.iter().map(logarithm).collect();
+        let all = logarithm(&(self.raw.codes.len() as u64));
+        let codes = of_code.iter().zip(&self.raw_counts);
+        let whole: f64 = codes.map(|(log, &rows)| rows as f64 * (all - log)).sum();
+        if whole <= 0.0 {
+            return 0.0;
+        }
+        let mut sums = vec![0u64; self.raw_counts.len() + 1];
+        for (code, &rows) in self.raw_counts.iter().enumerate() {
+            sums[code + 1] = sums[code] + rows;
+        }
+        let mut of_label = vec![all; self.label_counts.len()];
+        for (code, label, _) in self.labels() {
+            if let Some((first, end, with_missing)) = covered(&self.raw.domain, label) {
+                let missing = match &self.raw.domain {
+                    Domain::Numeric { values, .. } if with_missing => {
+                        sums[sums.len() - 1] - sums[values.len()]
+                    }
+                    _ => 0,
+                };
+                of_label[code] = logarithm(&(sums[end] - sums[first] + missing));
+            }
+        }
+        // What the released rows still have; suppressed rows lost all of theirs.
+        let pairs = self.rows.iter().zip(&self.released.column.codes);
+        let kept = pairs.map(|(&row, &label)| {
+            let label = of_label.get(label as usize).copied().unwrap_or(all);
+            let code = of_code[self.raw.codes[row as usize] as usize];
+            all - label.max(code)
+        });
+        let kept: f64 = kept.sum();
+        (1.0 - kept / whole).clamp(0.0, 1.0)
+    }
+
+    /// 1 - total variation distance between the raw shares and those that labels give if their
+    /// values are equally likely: of the leaves of a taxonomy, or of bins of a numeric column.
+    pub(super) fn frequency_survival(&self) -> f64 {
+        if self.rows.is_empty() {
+            return 0.0;
+        }
+        let (raw, estimated) = match self.bins() {
+            Some(bins) => (self.raw_bins(&bins), self.released_bins(&bins)),
+            None => (shares(&self.raw_counts), self.leaf_shares()),
+        };
+        let differences = raw
+            .iter()
+            .zip(&estimated)
+            .map(|(one, other)| (one - other).abs());
+        let distance = differences.sum::<f64>() / 2.0;
+        (1.0 - distance).clamp(0.0, 1.0)
+    }
+
+    /// The bins of a column of grown intervals: of the declared domain, or of the range that the
+    /// release shows, so that no bin ends at a value of a suppressed row.
+    pub(super) fn bins(&self) -> Option<Bins> {
+        let Domain::Numeric { scale, .. } = &self.raw.domain else {
+            return None;
+        };
+        let shown = self
+            .labels()
+            .filter_map(|(_, label, _)| Interval::parse_on(label, *scale));
+        let shown = shown.map(|it| (it.lo, it.hi));
+        let shown = shown.reduce(|(lo, hi), (least, most)| (lo.min(least), hi.max(most)));
+        let (lo, hi) = self.spec.domain().or(shown).unwrap_or((0.0, 0.0));
+        Some(Bins::new(lo, hi, *scale))
+    }
+
+    /// Number of raw rows in each bin.
+    pub(super) fn raw_bin_counts(&self, bins: &Bins) -> Vec<u64> {
+        let mut counts = vec![0; bins.len()];
+        for (code, &rows) in self.raw_counts.iter().enumerate() {
+            counts[self.bin(bins, code)] += rows;
+        }
+        counts
+    }
+
+    /// The bin of a raw code.
+    pub(super) fn bin(&self, bins: &Bins, code: usize) -> usize {
+        match &self.raw.domain {
+            Domain::Numeric { values, .. } => match values.get(code) {
+                Some(&value) => bins.of(value),
+                None => bins.missing(),
+            },
+            Domain::Taxonomy(_) => bins.missing(),
+        }
+    }
+
+    fn raw_bins(&self, bins: &Bins) -> Vec<f64> {
+        shares(&self.raw_bin_counts(bins))
+    }
+
+    /// The share of each bin as the labels give it.
+    pub(super) fn released_bins(&self, bins: &Bins) -> Vec<f64> {
+        let mut found = vec![0.0; bins.len()];
+        for (_, label, rows) in self.labels() {
+            bins.spread(label, rows as f64 / self.rows.len() as f64, &mut found);
+        }
+        found
+    }
+
+    /// The share of each leaf as the labels give it.
+    fn leaf_shares(&self) -> Vec<f64> {
+        let mut found = vec![0.0; self.raw_counts.len()];
+        for (_, label, rows) in self.labels() {
+            if let Some((first, end, _)) = covered(&self.raw.domain, label) {
+                let share = rows as f64 / self.rows.len() as f64 / (end - first).max(1) as f64;
+                found[first..end].iter_mut().for_each(|leaf| *leaf += share);
+            }
+        }
+        found
+    }
+}
+
+/// How often each code below `count` occurs.
+fn counts(codes: &[u32], count: usize) -> Vec<u64> {
+    let mut counts = vec![0u64; count];
+    for &code in codes {
+        if let Some(rows) = counts.get_mut(code as usize) {
+            *rows += 1;
+        }
+    }
+    counts
+}
+
+/// Each count divided by their sum.
+pub(super) fn shares(counts: &[u64]) -> Vec<f64> {
+    let total = counts.iter().sum::<u64>().max(1) as f64;
+    counts.iter().map(|&count| count as f64 / total).collect()
+}
+
+/// Most pairs of columns, in the declared order.
+const PAIRS: usize = 100;
+
+/// Most values of a column that are kept apart, the most frequent ones; all others are one.
+const VALUES: usize = 50;
+
+/// Rows of a sample, about; smaller tables are read as a whole.
+const SAMPLE: u64 = 50_000;
+
+/// Where the sample begins, fixed so that equal releases have equal figures.
+const SEED: u64 = 2009;
+
+/// A column on both sides, with a value for each row of the sample.
+struct PairedColumn {
+    raw: Vec<u8>,
+    released: Vec<u8>,
+    is_quasi_identifier: bool,
+}
+
+/// 1 - the mean absolute difference of Cramér's V on raw and on released values, over pairs of
+/// quasi-identifiers, and of a quasi-identifier with a sensitive or class column. `None` without a
+/// pair or a released row, and when stopped.
+fn survival(release: &MeasuredRelease, columns: &[DistortedColumn]) -> Option<f64> {
+    let rows = columns.first()?.rows;
+    let sample = sample(rows);
+    let paired = paired_columns(release, columns, &sample);
+    let (mut pairs, mut sum) = (0, 0.0);
+    for (index, one) in paired.iter().enumerate() {
+        for other in &paired[index + 1..] {
+            if release.cancellation.is_cancelled() || pairs == PAIRS {
+                break;
+            }
+            if one.is_quasi_identifier {
+                let raw = cramers_v(&one.raw, &other.raw);
+                let released = cramers_v(&one.released, &other.released);
+                sum += (raw - released).abs();
+                pairs += 1;
+            }
+        }
+    }
+    (pairs > 0 && !sample.is_empty()).then(|| 1.0 - sum / pairs as f64)
+}
+
+/// Released rows, each with its raw row. Which are drawn depends on the raw row alone, because the
+/// order of released rows is random.
+fn sample(rows: &[u32]) -> Vec<(usize, usize)> {
+    let all = rows.iter().enumerate();
+    let all = all.map(|(at, &row)| (at, row as usize));
+    let total = rows.len() as u64;
+    let drawn = all.filter(|(_, row)| total <= SAMPLE || mixed(*row as u64) % total < SAMPLE);
+    drawn.collect()
+}
+
+/// The finalizer of SplitMix64: close numbers become unrelated.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number
+        .wrapping_add(SEED)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+/// Quasi-identifiers first. Raw numbers are in bins of equal width.
+fn paired_columns(
+    release: &MeasuredRelease,
+    columns: &[DistortedColumn],
+    sample: &[(usize, usize)],
+) -> Vec<PairedColumn> {
+    let mut paired: Vec<PairedColumn> = columns
+        .iter()
+        .map(|column| {
+            let bins = column.bins();
+            let raw = |row: usize| {
+                let code = column.raw.codes[row] as usize;
+                bins.as_ref().map_or(code, |bins| column.bin(bins, code))
+            };
+            let codes = &column.released.column.codes;
+            PairedColumn {
+                raw: frequent(sample.iter().map(|(_, row)| raw(*row))),
+                released: frequent(sample.iter().map(|(at, _)| codes[*at] as usize)),
+                is_quasi_identifier: true,
+            }
+        })
+        .collect();
+    let stored: Vec<_> = release.schema.stored().collect();
+    for (position, column) in &release.raw.untouched {
+        let role = stored.get(*position).map(|spec| spec.role());
+        if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
+            continue;
+        }
+        let null = column.dictionary.len();
+        let code = |row: usize| match column.codes[row] {
+            NULL_CODE => null,
+            code => code as usize,
+        };
+        let values = frequent(sample.iter().map(|(_, row)| code(*row)));
+        paired.push(PairedColumn {
+            raw: values.clone(),
+            released: values,
+            is_quasi_identifier: false,
+        });
+    }
+    paired
+}
+
+/// The values numbered by frequency; those beyond [`VALUES`] are one.
+fn frequent(values: impl Iterator<Item = usize>) -> Vec<u8> {
+    let values: Vec<usize> = values.collect();
+    let mut counts = vec![0u32; values.iter().max().map_or(0, |most| most + 1)];
+    for &value in &values {
+        counts[value] += 1;
+    }
+    let mut order: Vec<usize> = (0..counts.len())
+        .filter(|&value| counts[value] > 0)
+        .collect();
+    order.sort_by_key(|&value| (std::cmp::Reverse(counts[value]), value));
+    let mut number = vec![VALUES as u8; counts.len()];
+    for (index, &value) in order.iter().take(VALUES).enumerate() {
+        number[value] = index as u8;
+    }
+    values.into_iter().map(|value| number[value]).collect()
+}
+
+/// Cramér's V of two columns, from 0 to 1; 0 where one of them has a single value.
+fn cramers_v(one: &[u8], other: &[u8]) -> f64 {
+    const WIDTH: usize = VALUES + 1;
+    let mut joint = vec![0u32; WIDTH * WIDTH];
+    let (mut of_one, mut of_other) = ([0u32; WIDTH], [0u32; WIDTH]);
+    for (&first, &second) in one.iter().zip(other) {
+        joint[usize::from(first) * WIDTH + usize::from(second)] += 1;
+        of_one[usize::from(first)] += 1;
+        of_other[usize::from(second)] += 1;
+    }
+    let distinct = |counts: &[u32]| counts.iter().filter(|count| **count > 0).count();
+    let least = distinct(&of_one).min(distinct(&of_other));
+    if least < 2 {
+        return 0.0;
+    }
+    let cells = joint.iter().enumerate().filter(|(_, count)| **count > 0);
+    let sum: f64 = cells
+        .map(|(cell, &count)| {
+            let expected = f64::from(of_one[cell / WIDTH]) * f64::from(of_other[cell % WIDTH]);
+            f64::from(count) * f64::from(count) / expected
+        })
+        .sum();
+    ((sum - 1.0).max(0.0) / (least - 1) as f64).sqrt().min(1.0)
+}
+
+/// Most labels of a side; all others are pooled.
+const LABELS: usize = 20;
+
+/// Fewest raw rows of a value that is shown by itself, also where *K* is lower.
+const FEWEST_ROWS: u64 = 5;
+
+/// What pooled values are called.
+const OTHER: &str = "other";
+
+/// The shares of the values of a generalized column. A numeric column without a taxonomy is shown
+/// in bins of equal width, the same on both sides, to which released intervals give a share by the
+/// width in common.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ColumnDistribution {
+    /// The name, as declared.
+    pub column: String,
+    /// Of released rows.
+    pub released: Vec<LabelShare>,
+    /// Of raw rows. Values of fewer than *K* rows, at least 5, are pooled.
+    pub raw: Vec<LabelShare>,
+}
+
+/// The share of a label, a raw value or a bin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LabelShare {
+    /// The label; `other` for values that are pooled.
+    pub label: String,
+    /// Its share of the rows, from 0 to 1, with two significant digits.
+    pub share: f64,
+}
+
+impl ColumnDistribution {
+    pub(super) fn new(column: &DistortedColumn, k: u64) -> Self {
+        let fewest = k.max(FEWEST_ROWS);
+        let name = column.spec.name().to_owned();
+        let Some(bins) = column.bins() else {
+            let released = column
+                .labels()
+                .map(|(_, label, rows)| (label.to_owned(), rows));
+            return Self {
+                column: name,
+                released: pooled(released.collect(), fewest),
+                raw: pooled(raw_values(column), fewest),
+            };
+        };
+        let label = |bin: usize| {
+            if bin == bins.missing() {
+                Some(pais_core::taxonomy::MISSING_LABEL.to_owned())
+            } else {
+                bins.label(bin)
+            }
+        };
+        let released = column.released_bins(&bins);
+        let counts = column.raw_bin_counts(&bins);
+        let raw = counts.iter().zip(shares(&counts)).enumerate();
+        let (mut shown, mut rest, mut pooled_rows) = (Vec::new(), 0.0, 0);
+        for (bin, (&rows, share)) in raw {
+            match label(bin) {
+                Some(label) if rows >= fewest => shown.push((label, share)),
+                _ => {
+                    rest += share;
+                    pooled_rows += rows;
+                }
+            }
+        }
+        if pooled_rows >= fewest {
+            shown.push((OTHER.to_owned(), rest));
+        }
+        let released = released.into_iter().enumerate();
+        let released = released.filter_map(|(bin, share)| Some((label(bin)?, share)));
+        Self {
+            column: name,
+            released: rounded_shares(released.filter(|(_, share)| *share > 0.0)),
+            raw: rounded_shares(shown.into_iter()),
+        }
+    }
+}
+
+/// The leaves of the column's taxonomy with their raw rows.
+fn raw_values(column: &DistortedColumn) -> Vec<(String, u64)> {
+    let Domain::Taxonomy(tree) = &column.raw.domain else {
+        return Vec::new();
+    };
+    let leaves = (0u32..).zip(&column.raw_counts);
+    let leaves = leaves.filter(|(_, rows)| **rows > 0);
+    let leaves = leaves.map(|(leaf, &rows)| (tree.node(tree.leaf(leaf)).label.to_string(), rows));
+    leaves.collect()
+}
+
+/// The most frequent values; those that are rare or beyond the number of labels are pooled. What is
+/// pooled is left out where it is rare itself.
+fn pooled(mut values: Vec<(String, u64)>, fewest: u64) -> Vec<LabelShare> {
+    let total = values.iter().map(|(_, rows)| rows).sum::<u64>().max(1) as f64;
+    values.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    let frequent = values.iter().filter(|(_, rows)| *rows >= fewest).count();
+    let rare = values.split_off(if frequent > LABELS || values.len() > LABELS {
+        frequent.min(LABELS - 1)
+    } else {
+        frequent
+    });
+    let rest: u64 = rare.iter().map(|(_, rows)| rows).sum();
+    let rest = (rest >= fewest).then(|| (OTHER.to_owned(), rest));
+    let shown = values.into_iter().chain(rest);
+    rounded_shares(shown.map(|(label, rows)| (label, rows as f64 / total)))
+}
+
+fn rounded_shares(shares: impl Iterator<Item = (String, f64)>) -> Vec<LabelShare> {
+    let shares = shares.map(|(label, share)| LabelShare {
+        label,
+        share: rounded(share),
+    });
+    shares.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SAMPLE, cramers_v, frequent, pooled, sample};
+
+    #[test]
+    fn cramers_v_is_1_for_a_function_and_0_for_independence() {
+        assert!((cramers_v(&[0, 0, 1, 1], &[1, 1, 0, 0]) - 1.0).abs() < 1e-12);
+        assert_eq!(cramers_v(&[0, 0, 1, 1], &[0, 1, 0, 1]), 0.0);
+        assert_eq!(cramers_v(&[0, 0, 0, 0], &[0, 1, 0, 1]), 0.0);
+        // Counts 2, 1, 1, 2: chi-square is 6 / 9, and V its root over 6 rows.
+        let found = cramers_v(&[0, 0, 0, 1, 1, 1], &[0, 0, 1, 0, 1, 1]);
+        assert!((found - 1.0 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn values_beyond_the_fifty_most_frequent_are_one() {
+        let values = (0..60usize).flat_map(|value| std::iter::repeat_n(value, 60 - value));
+        let numbers = frequent(values);
+        assert_eq!((numbers[0], numbers.last()), (0, Some(&50)));
+    }
+
+    #[test]
+    fn a_sample_is_the_same_in_any_order_of_rows() {
+        let rows: Vec<u32> = (0..200_000).collect();
+        let mut one: Vec<usize> = sample(&rows).into_iter().map(|it| it.1).collect();
+        let reversed: Vec<u32> = rows.iter().rev().copied().collect();
+        let mut other: Vec<usize> = sample(&reversed).into_iter().map(|it| it.1).collect();
+        one.sort_unstable();
+        other.sort_unstable();
+        assert_eq!(one, other);
+        let share = one.len() as f64 / SAMPLE as f64;
+        assert!((0.97..1.03).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn rare_values_are_pooled_and_never_named() {
+        let values = [("a", 50), ("b", 44), ("c", 4), ("d", 2)];
+        let values = values
+            .map(|(label, rows)| (label.to_owned(), rows))
+            .to_vec();
+        let shown = pooled(values.clone(), 5);
+        let shown: Vec<_> = shown.iter().map(|it| (&*it.label, it.share)).collect();
+        assert_eq!(shown, [("a", 0.5), ("b", 0.44), ("other", 0.06)]);
+        let alone = pooled(values[..3].to_vec(), 5);
+        assert!(
+            alone
+                .iter()
+                .all(|it| it.label != "other" && it.label != "c")
+        );
+    }
+
+    #[test]
+    fn at_most_twenty_labels_are_shown() {
+        let values = (0..30).map(|value| (value.to_string(), 10 + value));
+        let shown = pooled(values.collect(), 5);
+        assert_eq!(shown.len(), 20);
+        assert_eq!((&*shown[0].label, &*shown[19].label), ("29", "other"));
+    }
+}

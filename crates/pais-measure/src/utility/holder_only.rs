@@ -1,0 +1,100 @@
+//! What of a report is for the holder of the raw rows alone.
+//!
+//! A measure that needs raw rows can single out one of the raw tables that a release may come
+//! from, so that recipients do not receive it, and the holder receives it rounded.
+
+use serde_json::Value;
+
+/// The fields of a report that are computed from raw rows, as JSON pointers. All others follow
+/// from the release and from declared domains.
+const HOLDER_ONLY: [&str; 11] = [
+    "/utility/classification_error/be",
+    "/utility/classification_error/ue",
+    "/utility/classification_error/ce_minus_be",
+    "/utility/classification_error/ue_minus_ce",
+    "/utility/query_error",
+    "/utility/item_loss_by_column",
+    "/utility/entropy_loss_by_column",
+    "/utility/frequency_survival_by_column",
+    "/utility/association_survival",
+    "/distributions",
+    "/risk/greatest_confidence_per_subject",
+];
+
+/// The fields that need to know which rows are of one person, where the dataset has a subject
+/// column. Without one they follow from the release.
+const HOLDER_ONLY_OF_SUBJECTS: [&str; 6] = [
+    "/risk/share_above",
+    "/risk/by_length",
+    "/risk/by_length_exact",
+    "/risk/lengths_left_out",
+    "/risk/qid_sizes",
+    "/risk/qid_confidences",
+];
+
+/// A report as its recipients see it: without the fields that are computed from raw rows.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let report = json!({"utility": {"dr": 0.25, "query_error": {"all": 0.13}}});
+/// let shown = pais_measure::for_recipient(report);
+/// assert_eq!(shown, json!({"utility": {"dr": 0.25}}));
+/// ```
+pub fn for_recipient(mut report: Value) -> Value {
+    let of_subjects = report.get("subjects").is_some_and(|it| !it.is_null());
+    let of_subjects = HOLDER_ONLY_OF_SUBJECTS.iter().filter(|_| of_subjects);
+    for pointer in HOLDER_ONLY.iter().chain(of_subjects) {
+        let parent = pointer.rsplit_once('/');
+        let object = parent.and_then(|(parent, _)| report.pointer_mut(parent)?.as_object_mut());
+        if let (Some(object), Some((_, field))) = (object, parent) {
+            object.remove(field);
+        }
+    }
+    report
+}
+
+/// A measure of raw rows with two significant digits.
+pub(crate) fn rounded(number: f64) -> f64 {
+    format!("{number:.1e}").parse().unwrap_or(number)
+}
+
+/// A count of raw rows with two significant digits.
+pub(crate) fn rounded_count(count: u64) -> u64 {
+    let digits = count.checked_ilog10().unwrap_or(0);
+    let unit = 10u64.pow(digits.saturating_sub(1));
+    // The greatest counts are rounded down where the next multiple is beyond 64 bits.
+    let up = (count + unit / 2).checked_div(unit).unwrap_or(count);
+    up.checked_mul(unit).unwrap_or(count / unit * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{for_recipient, rounded, rounded_count};
+
+    #[test]
+    fn two_significant_digits_remain() {
+        for (number, expected) in [
+            (0.123456, 0.12),
+            (0.0, 0.0),
+            (3.0 / 11.0, 0.27),
+            (0.36, 0.36),
+            (1234.5, 1200.0),
+            (0.999, 1.0),
+        ] {
+            assert_eq!(rounded(number), expected, "{number}");
+        }
+        for (count, expected) in [(0, 0), (7, 7), (42, 42), (8_800, 8_800), (4_372, 4_400)] {
+            assert_eq!(rounded_count(count), expected, "{count}");
+        }
+    }
+
+    #[test]
+    fn a_report_without_holder_only_fields_is_unchanged() {
+        for report in [json!({"utility": {"dr": 1.0}}), json!({}), json!(null)] {
+            assert_eq!(for_recipient(report.clone()), report);
+        }
+    }
+}

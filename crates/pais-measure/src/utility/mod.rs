@@ -1,0 +1,44 @@
+//! The utility of a released table, and the re-identification risk that remains in it.
+//!
+//! Each measure is defined in `docs/methods/report.md`. All but those of [`for_recipient`]'s fields are
+//! computed from the release and from declared domains alone.
+
+mod adversary_risk;
+mod distortion;
+mod holder_only;
+mod label_cover;
+mod metrics;
+mod ncp;
+mod node_ncp;
+mod prefix_bitmaps;
+mod queries;
+mod query_answers;
+mod query_blocks;
+mod query_labels;
+mod query_table;
+mod report;
+mod risk;
+mod sets;
+mod value_ranks;
+
+#[cfg(test)]
+mod distortion_tests;
+#[cfg(test)]
+mod query_tests;
+
+pub use adversary_risk::LengthRisk;
+pub use distortion::{ColumnDistribution, LabelShare};
+pub use holder_only::for_recipient;
+pub use metrics::{GroupMetrics, SizeBucket};
+pub use node_ncp::node_ncp;
+pub use queries::QueryError;
+pub use report::{Report, TableFigures, Utility, group_figures};
+pub use risk::{Risk, ShareAbove};
+pub use sets::{RawSets, item_loss};
+pub use value_ranks::ValueRanks;
+
+pub(crate) use adversary_risk::add_adversaries;
+pub(crate) use distortion::add_distortion;
+pub(crate) use holder_only::rounded;
+pub(crate) use query_labels::query_error;
+pub(crate) use sets::item_losses;

@@ -1,0 +1,169 @@
+//! A release with labels as random counting queries need it, whatever method made it.
+
+use std::collections::hash_map::Entry;
+
+use pais_core::definition::ColumnRole;
+use pais_core::table::{Form, NULL_CODE};
+use rustc_hash::FxHashMap;
+
+use super::QueryError;
+use super::label_cover::covered;
+use super::query_table::{QueryDimension, QuerySensitive, QueryTable};
+use super::value_ranks::ValueRanks;
+use crate::release::{MeasuredRelease, MethodGroups};
+
+/// The error of counting queries, rounded. Groups are those of the method, or the rows with equal
+/// labels. Queries are about raw values, also where pre-generalization replaces them.
+pub(crate) fn query_error(
+    release: &MeasuredRelease,
+    groups: Option<&MethodGroups>,
+) -> Option<QueryError> {
+    let queries = match groups {
+        Some(groups) => of_groups(release, groups),
+        None => of_labels(release)?,
+    };
+    let error = queries.error(&|| release.cancellation.is_cancelled())?;
+    Some(error.rounded())
+}
+
+/// The rows of each group that a method formed.
+fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
+    let columns = release.quasi_identifiers.iter().enumerate();
+    let dimensions = columns.map(|(index, column)| {
+        let code = |&row: &u32| column.codes[row as usize];
+        let dimension = QueryDimension {
+            codes: groups.rows.iter().map(code).collect(),
+            labels: groups.labels.as_ref().map(|labels| labels[index].clone()),
+        };
+        (dimension, column.domain.code_count() as u32)
+    });
+    let sensitive = sensitive_of_rows(release, groups.rows);
+    QueryTable::new(groups.sizes.to_vec(), dimensions.collect(), sensitive)
+}
+
+/// The rows of a released table by their labels. `None` where no quasi-identifier has one value in
+/// a cell, or a cell has no label of its domain.
+fn of_labels(release: &MeasuredRelease) -> Option<QueryTable> {
+    let (table, rows) = (release.table, release.rows);
+    let mut released = Vec::with_capacity(release.quasi_identifiers.len());
+    for &column in release.quasi_identifiers {
+        let mut columns = table.columns.iter();
+        let labels = columns.find(|it| it.name == column.name)?;
+        if labels.form != Form::Generalized {
+            return None;
+        }
+        released.push((column, &labels.column));
+    }
+    if released.is_empty() {
+        return None;
+    }
+    let groups = LabelGroups::new(
+        table.rows,
+        released.iter().map(|(_, labels)| &*labels.codes),
+    );
+    let in_order: Vec<u32> = groups.order.iter().map(|&row| rows[row as usize]).collect();
+    let dimensions = released.iter().map(|(raw, labels)| {
+        let domain = &raw.domain;
+        let ends = |text: &str| {
+            let (first, end, covers_missing) = covered(domain, text)?;
+            let end = if covers_missing {
+                domain.code_count()
+            } else {
+                end
+            };
+            (first < end).then(|| (first as u32, end as u32 - 1))
+        };
+        let ends: Vec<Option<(u32, u32)>> = labels.dictionary.iter().map(|it| ends(it)).collect();
+        let of_group = groups.first_rows.iter().map(|&row| {
+            let label = labels.codes[row as usize];
+            ends.get(label as usize).copied().flatten()
+        });
+        let dimension = QueryDimension {
+            codes: in_order
+                .iter()
+                .map(|&row| raw.codes[row as usize])
+                .collect(),
+            labels: Some(of_group.collect::<Option<_>>()?),
+        };
+        Some((dimension, domain.code_count() as u32))
+    });
+    let dimensions = dimensions.collect::<Option<_>>()?;
+    let sensitive = sensitive_of_rows(release, &in_order);
+    Some(QueryTable::new(groups.sizes, dimensions, sensitive))
+}
+
+/// The sensitive columns of raw rows, in their order.
+fn sensitive_of_rows(release: &MeasuredRelease, rows: &[u32]) -> Vec<QuerySensitive> {
+    let stored: Vec<_> = release.schema.stored().collect();
+    let sensitive = release.raw.untouched.iter();
+    let sensitive = sensitive.filter_map(|(position, column)| {
+        let spec = stored.get(*position)?;
+        if spec.role() != ColumnRole::Sensitive {
+            return None;
+        }
+        let ranks = ValueRanks::new(spec, column);
+        let rank = |&row: &u32| {
+            let rank = ranks.known_rank(column.codes[row as usize]);
+            rank.unwrap_or(u32::MAX)
+        };
+        Some(QuerySensitive {
+            ranks: rows.iter().map(rank).collect(),
+            count: ranks.known(),
+        })
+    });
+    sensitive.collect()
+}
+
+/// Rows with equal labels.
+struct LabelGroups {
+    /// Rows of each group.
+    sizes: Vec<u32>,
+    /// The rows, group by group.
+    order: Vec<u32>,
+    /// The first row of each group.
+    first_rows: Vec<u32>,
+}
+
+impl LabelGroups {
+    fn new<'a>(rows: usize, columns: impl Iterator<Item = &'a [u32]>) -> Self {
+        let mut group_of = vec![0u32; rows];
+        let mut count = 1;
+        for codes in columns {
+            let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+            for (group, &code) in group_of.iter_mut().zip(codes) {
+                let fresh = numbers.len() as u32;
+                *group = match numbers.entry((*group, code)) {
+                    Entry::Occupied(known) => *known.get(),
+                    Entry::Vacant(new) => *new.insert(fresh),
+                };
+            }
+            count = numbers.len();
+        }
+        let mut sizes = vec![0u32; if rows == 0 { 0 } else { count }];
+        for &group in &group_of {
+            sizes[group as usize] += 1;
+        }
+        let mut next = 0;
+        let mut places: Vec<u32> = sizes
+            .iter()
+            .map(|&size| {
+                let place = next;
+                next += size;
+                place
+            })
+            .collect();
+        let mut order = vec![NULL_CODE; rows];
+        let starts = places.clone();
+        for (row, &group) in (0u32..).zip(&group_of) {
+            let place = &mut places[group as usize];
+            order[*place as usize] = row;
+            *place += 1;
+        }
+        let first_rows = starts.iter().map(|&start| order[start as usize]);
+        Self {
+            first_rows: first_rows.collect(),
+            sizes,
+            order,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! A release of groups with its raw rows, as random counting queries need it, and the queries.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// Number of random queries, as in the paper, where the release does not have too many groups.
+pub(super) const QUERIES: u64 = 8_800;
+
+/// Most groups times queries. A query costs up to some nanoseconds for each group that can meet it.
+const GROUPS_TIMES_QUERIES: u64 = 1_000_000_000;
+
+/// Fewest queries: the mean error of so many is still known to a few percent of itself.
+const FEWEST_QUERIES: u64 = 500;
+
+/// Most conditions of a query; those on quasi-identifiers are one fewer where one is on a sensitive
+/// column.
+const CONDITIONS: usize = 4;
+
+/// Seed of the random generator, fixed so that equal releases have equal errors. It is public, so
+/// that unrounded errors would single out the raw table among those that a release may come from.
+const SEED: u64 = 2008;
+
+/// A quasi-identifier for queries, with rows in the order of groups.
+#[derive(Clone, Debug)]
+pub(super) struct QueryDimension {
+    /// The raw code of each row.
+    pub(super) codes: Vec<u32>,
+    /// For each group, the first and the last code that its label covers; `None` if the release
+    /// has the exact codes.
+    pub(super) labels: Option<Vec<(u32, u32)>>,
+}
+
+/// A sensitive column for queries, with rows in the order of groups.
+#[derive(Clone, Debug)]
+pub(super) struct QuerySensitive {
+    /// The rank of each row's value; `u32::MAX` for a missing value, which meets no condition.
+    pub(super) ranks: Vec<u32>,
+    /// Number of ranks.
+    pub(super) count: u32,
+}
+
+impl QuerySensitive {
+    /// The rows that have a value.
+    fn rows(&self) -> Vec<u32> {
+        let rows = (0..).zip(&self.ranks);
+        rows.filter(|(_, rank)| **rank < self.count)
+            .map(|(row, _)| row)
+            .collect()
+    }
+}
+
+/// A release of groups for queries.
+#[derive(Clone, Debug)]
+pub(super) struct QueryTable {
+    /// Number of rows of each group.
+    pub(super) sizes: Vec<u32>,
+    /// The quasi-identifiers, each with its number of codes.
+    pub(super) dimensions: Vec<(QueryDimension, u32)>,
+    /// The sensitive columns.
+    pub(super) sensitive: Vec<QuerySensitive>,
+    /// Whether they are of the release.
+    has_sensitive: bool,
+}
+
+/// A condition: the codes from the first to the second, both included.
+pub(super) type CodeRange = (u32, u32);
+
+/// A random query.
+#[derive(Clone, Debug)]
+pub(super) struct Query {
+    /// Sensitive column and condition.
+    pub(super) sensitive: (usize, CodeRange),
+    /// Quasi-identifiers and conditions.
+    pub(super) known: Vec<(usize, CodeRange)>,
+}
+
+impl QueryTable {
+    /// A release of groups of these sizes. Without a sensitive column its queries count records by
+    /// quasi-identifiers alone.
+    pub(super) fn new(
+        sizes: Vec<u32>,
+        dimensions: Vec<(QueryDimension, u32)>,
+        mut sensitive: Vec<QuerySensitive>,
+    ) -> Self {
+        let has_sensitive = !sensitive.is_empty();
+        if !has_sensitive {
+            // One value that each row has: a condition on it is no condition.
+            let rows = sizes.iter().map(|&size| size as usize).sum();
+            sensitive.push(QuerySensitive {
+                ranks: vec![0; rows],
+                count: 1,
+            });
+        }
+        Self {
+            sizes,
+            dimensions,
+            sensitive,
+            has_sensitive,
+        }
+    }
+
+    /// Whether the release has the exact codes of all quasi-identifiers.
+    pub(super) fn has_exact_codes(&self) -> bool {
+        let mut dimensions = self.dimensions.iter();
+        dimensions.all(|(dimension, _)| dimension.labels.is_none())
+    }
+
+    /// Number of queries: fewer than [`QUERIES`] from 113,637 groups on.
+    pub(super) fn queries(&self) -> u64 {
+        let affordable = GROUPS_TIMES_QUERIES / (self.sizes.len() as u64).max(1);
+        affordable.clamp(FEWEST_QUERIES, QUERIES)
+    }
+
+    /// Draws queries around random records that have a sensitive value, or around any records where
+    /// there is no sensitive column.
+    pub(super) fn draw(&self) -> Vec<Query> {
+        let mut random = StdRng::seed_from_u64(SEED);
+        let rows_with_value: Vec<Vec<u32>> =
+            self.sensitive.iter().map(QuerySensitive::rows).collect();
+        let has_values = |column: &usize| !rows_with_value[*column].is_empty();
+        let columns: Vec<usize> = (0..self.sensitive.len()).filter(has_values).collect();
+        let mut drawn = Vec::new();
+        while !columns.is_empty() && (drawn.len() as u64) < self.queries() {
+            let sensitive = columns[random.random_range(0..columns.len())];
+            let column = &self.sensitive[sensitive];
+            let rows = &rows_with_value[sensitive];
+            let row = rows[random.random_range(0..rows.len())] as usize;
+            let range = around(column.ranks[row], column.count, &mut random);
+            let others = if self.has_sensitive {
+                random.random_range(0..CONDITIONS)
+            } else {
+                random.random_range(1..=CONDITIONS)
+            };
+            let mut known: Vec<usize> = (0..self.dimensions.len()).collect();
+            while known.len() > others {
+                known.swap_remove(random.random_range(0..known.len()));
+            }
+            let known = known.into_iter().map(|dimension| {
+                let (column, codes) = &self.dimensions[dimension];
+                (dimension, around(column.codes[row], *codes, &mut random))
+            });
+            drawn.push(Query {
+                known: known.collect(),
+                sensitive: (sensitive, range),
+            });
+        }
+        drawn
+    }
+}
+
+/// An equality with a code, or a range that contains it, with equal probability. `count` is the
+/// number of codes.
+fn around(code: u32, count: u32, random: &mut StdRng) -> CodeRange {
+    if random.random_bool(0.5) {
+        return (code, code);
+    }
+    let lo = random.random_range(0..=code);
+    (lo, random.random_range(code..count.max(code + 1)))
+}

@@ -1,0 +1,483 @@
+//! The report of a release: utility and risk, as the schema `Report` of `openapi/openapi.json`.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use pais_core::definition::{ColumnRole, PreGeneralization};
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects};
+use pais_verify::{CountedTable, VerifyError, group_sizes};
+
+use super::{ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
+use crate::classification::ClassificationError;
+use crate::release::{MeasuredRelease, ReleaseRecoding};
+
+/// The report of a release. An empty table has no group: its measures are 0, but for those of
+/// information lost, which tell of suppressed rows too.
+///
+/// What is computed from raw rows is for the holder; [`super::for_recipient`] removes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Report {
+    /// What the table is still worth.
+    pub utility: Utility,
+    /// What risk remains.
+    pub risk: Risk,
+    /// Number of rows in the released table.
+    pub rows: u64,
+    /// Number of persons whose rows are in the released table; only where the dataset has a subject
+    /// column. The smallest groups and the risk then count persons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subjects: Option<u64>,
+    /// Number of raw rows that were left out of it.
+    pub suppressed_rows: u64,
+    /// What the job asked to be generalized before anything else, without values that no released
+    /// label covers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// The values of each generalized column, raw beside released. For the holder alone, with two
+    /// significant digits; rare values are pooled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distributions: Option<Vec<ColumnDistribution>>,
+}
+
+/// What a released table is still worth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Utility {
+    /// Groups of equal generalized records over all quasi-identifiers.
+    #[serde(flatten)]
+    pub groups: GroupMetrics,
+    /// Records of the smallest group that an adversary of the privacy model can know, as verified:
+    /// under LKC-privacy with at most *L* known values. `smallest_group` is over all
+    /// quasi-identifiers.
+    pub smallest_known_group: u64,
+    /// *NCP*, mean of `ncp_by_column`, from 0 to 1, lower is better; 0 without
+    /// quasi-identifiers.
+    pub ncp: f64,
+    /// Mean NCP of the released values of each quasi-identifier, suppressed rows counting 1;
+    /// measured in the declared domain, or in the range that the release shows.
+    pub ncp_by_column: BTreeMap<String, f64>,
+    /// *1 - NCP* (2014 paper, Section 6), from 0 to 1, higher is better.
+    pub information_remain: f64,
+    /// *1 - NCP* of each quasi-identifier.
+    pub information_remain_by_column: BTreeMap<String, f64>,
+    /// Mean NCP over the items of all raw rows of each set-valued quasi-identifier, hidden and
+    /// suppressed items counting 1 (2014 paper, Section 6). For the holder alone, with two
+    /// significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_loss_by_column: Option<BTreeMap<String, f64>>,
+    /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
+    /// verified.
+    pub greatest_confidence: f64,
+    /// How far random counting queries are off, where there is a quasi-identifier that is not a set.
+    /// For the holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_error: Option<QueryError>,
+    /// Non-uniform entropy loss of each quasi-identifier that is not a set, from 0 to 1, lower is
+    /// better. For the holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy_loss_by_column: Option<BTreeMap<String, f64>>,
+    /// How much of the frequencies of raw values can be estimated from the released labels of each
+    /// quasi-identifier that is not a set: 1 - total variation distance, from 0 to 1, higher is
+    /// better. For the holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_survival_by_column: Option<BTreeMap<String, f64>>,
+    /// 1 - mean absolute difference of Cramér's V between raw and released columns, over pairs of
+    /// columns; from 0 to 1, higher is better. For the holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub association_survival: Option<f64>,
+    /// Errors of a classifier that learns the class column; where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classification_error: Option<ClassificationError>,
+}
+
+/// What a table that a search found is worth, and how small its groups are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TableFigures {
+    /// Specializations performed; `None` for a method without steps.
+    pub steps: Option<u32>,
+    /// Equivalence classes.
+    pub groups: u64,
+    /// Records of the smallest group that an adversary of the model can know, or persons where the
+    /// dataset has a subject column.
+    pub smallest_group: u64,
+    /// Discernibility ratio, from 0 to 1.
+    pub dr: f64,
+    /// Mean NCP, from 0 to 1.
+    pub ncp: f64,
+    /// Rows suppressed.
+    pub suppressed_rows: u64,
+}
+
+impl Report {
+    /// The sizes of the groups, the loss of each quasi-identifier and the risk; nothing else yet.
+    ///
+    /// # Errors
+    /// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed.
+    pub(crate) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
+        let (table, schema) = (release.table, release.schema);
+        let suppressed_rows = release.suppressed_rows();
+        let (sizes, ncp_by_column) = if release.recoding == ReleaseRecoding::Anatomized {
+            // Exact values lose nothing.
+            let exact = quasi_identifiers(schema).map(|spec| (spec.name().to_owned(), 0.0));
+            (
+                group_sizes(table, &[Box::from(GROUP_COLUMN)])?,
+                exact.collect(),
+            )
+        } else {
+            let names = schema.names(ColumnRole::QuasiIdentifier);
+            let means = ncp_by_column(table, schema, suppressed_rows)?;
+            (group_sizes(table, &names)?, means)
+        };
+        let mut groups = GroupMetrics::from_sizes(&sizes);
+        let mut risk = Risk::from_sizes(&sizes);
+        if let Some(persons) = release.persons {
+            let smallest = persons.sizes.iter().copied().min();
+            groups.smallest_group = smallest.map_or(0, u64::from);
+            risk = Risk::of_subjects(persons);
+        }
+        let ncp = mean(&ncp_by_column);
+        let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
+        Ok(Self {
+            utility: Utility {
+                groups,
+                smallest_known_group: release.finding.smallest_group(),
+                ncp,
+                information_remain: 1.0 - ncp,
+                information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
+                ncp_by_column,
+                item_loss_by_column: None,
+                greatest_confidence: release.finding.greatest_confidence(),
+                query_error: None,
+                entropy_loss_by_column: None,
+                frequency_survival_by_column: None,
+                association_survival: None,
+                classification_error: None,
+            },
+            risk,
+            rows: table.rows as u64,
+            subjects: release.persons.map(|persons| persons.subjects),
+            suppressed_rows,
+            pre_generalization: None,
+            distributions: None,
+        })
+    }
+}
+
+/// Mean NCP of each quasi-identifier.
+fn ncp_by_column(
+    table: &ReleasedTable,
+    schema: &Schema,
+    suppressed_rows: u64,
+) -> Result<BTreeMap<String, f64>, VerifyError> {
+    let mean = |spec: &&SchemaColumn| {
+        let mut columns = table.columns.iter();
+        let column = columns.find(|column| *column.name == *spec.name());
+        let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
+            column: spec.name().into(),
+        })?;
+        let ncp = ncp::of_column(column, spec, suppressed_rows);
+        Ok((spec.name().to_owned(), ncp))
+    };
+    let columns: Vec<_> = quasi_identifiers(schema).collect();
+    let means: Vec<_> = columns.par_iter().map(mean).collect();
+    means.into_iter().collect()
+}
+
+fn mean(by_column: &BTreeMap<String, f64>) -> f64 {
+    by_column.values().sum::<f64>() / by_column.len().max(1) as f64
+}
+
+/// The figures of a table of groups without suppressed rows, as its report would have them. With
+/// `subjects`, the smallest group is that of the fewest persons.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed.
+pub fn group_figures(
+    table: &ReleasedTable,
+    subjects: Option<&Subjects>,
+    schema: &Schema,
+) -> Result<TableFigures, VerifyError> {
+    let names = schema.names(ColumnRole::QuasiIdentifier);
+    let groups = GroupMetrics::from_sizes(&group_sizes(table, &names)?);
+    let counted = CountedTable {
+        table,
+        subjects: subjects.map(Subjects::of_row),
+    };
+    let smallest = group_sizes(counted, &names)?.into_iter().min();
+    Ok(TableFigures {
+        steps: None,
+        groups: groups.groups,
+        smallest_group: smallest.map_or(0, u64::from),
+        dr: groups.dr,
+        ncp: mean(&ncp_by_column(table, schema, 0)?),
+        suppressed_rows: 0,
+    })
+}
+
+fn quasi_identifiers(schema: &Schema) -> impl Iterator<Item = &SchemaColumn> {
+    let columns = schema.stored();
+    columns.filter(|spec| spec.role() == ColumnRole::QuasiIdentifier)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{MeasuredRelease, ReleaseRecoding, Report};
+    use crate::classification::ClassificationError;
+    use crate::test_data::schema;
+    use crate::utility::{QueryError, for_recipient};
+    use pais_core::cancellation::Cancellation;
+    use pais_core::model::{Confidence, Lkc};
+    use pais_core::schema::Schema;
+    use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn, ReleasedTable, Table};
+    use pais_verify::PrivacyFinding;
+    use pais_verify::{LkcRequirement, QidConfidences, QidSizes, SubjectGroups, verify_lkc};
+
+    /// Table 2 of the KDD'09 paper, over the trees of its Figure 2.
+    fn table_2() -> (ReleasedTable, Value) {
+        let declared = json!([
+            {"name": "Job", "role": "quasi_identifier", "taxonomy":
+                {"label": "ANY", "children": [{"label": "Blue-collar", "children": [
+                {"label": "Non-Technical", "children": [{"label": "Janitor"}, {"label": "Mover"}]},
+                {"label": "Technical",
+                 "children": [{"label": "Carpenter"}, {"label": "Technician"}]}]},
+                {"label": "White-collar", "children": [{"label": "Professional",
+                 "children": [{"label": "Doctor"}, {"label": "Lawyer"}]}]}]}},
+            {"name": "Sex", "role": "quasi_identifier"},
+            {"name": "Age", "role": "quasi_identifier", "kind": "numeric", "domain": [1, 99]},
+        ]);
+        let column = |name: &str, labels: [&str; 3], codes: [u32; 11]| ReleasedColumn {
+            name: name.into(),
+            form: Form::Generalized,
+            column: Column {
+                dictionary: labels.map(Into::into).to_vec(),
+                codes: codes.to_vec(),
+            },
+            missing: Vec::new(),
+        };
+        let columns = vec![
+            column(
+                "Job",
+                ["Non-Technical", "Professional", "Technical"],
+                [0, 1, 0, 1, 0, 0, 1, 1, 1, 2, 2],
+            ),
+            column("Sex", ["F", "M", "*"], [1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]),
+            column(
+                "Age",
+                ["[1,30)", "[30,60)", "[60,99]"],
+                [1, 1, 1, 0, 1, 1, 0, 1, 1, 2, 2],
+            ),
+        ];
+        let table = ReleasedTable {
+            name: "data".into(),
+            rows: 11,
+            columns,
+        };
+        (table, declared)
+    }
+
+    fn report_of(table: &ReleasedTable, columns: &Value, lost: usize) -> Report {
+        report_of_persons(table, columns, lost, None)
+    }
+
+    fn report_of_persons(
+        table: &ReleasedTable,
+        columns: &Value,
+        lost: usize,
+        persons: Option<&SubjectGroups>,
+    ) -> Report {
+        let schema = schema(columns.clone());
+        let mut raw = EncodedTable::new(&schema, Table::default());
+        raw.rows = table.rows + lost;
+        let release = MeasuredRelease {
+            schema: &schema,
+            raw: &raw,
+            quasi_identifiers: &[],
+            exact: &[],
+            table,
+            rows: &vec![0; table.rows],
+            model: &Lkc::k_anonymity(2).unwrap().into(),
+            recoding: ReleaseRecoding::Global,
+            finding: &verdict(table, &schema),
+            persons,
+            cancellation: &Cancellation::new(),
+        };
+        Report::new(&release).unwrap()
+    }
+
+    fn verdict(table: &ReleasedTable, schema: &Schema) -> PrivacyFinding {
+        let requirement = LkcRequirement {
+            l: 2,
+            k: 2,
+            c: Confidence::UNBOUNDED,
+            sensitive: Vec::new(),
+            missing_sensitive: pais_core::model::MissingSensitive::Excluded,
+        };
+        let names = schema.names(pais_core::definition::ColumnRole::QuasiIdentifier);
+        PrivacyFinding::Subsets(
+            verify_lkc(table, &names, &[], &requirement, &Cancellation::new()).unwrap(),
+        )
+    }
+
+    #[test]
+    fn table_2_has_the_measures_of_the_paper() {
+        let (table, columns) = table_2();
+        let Report {
+            utility,
+            risk,
+            rows,
+            suppressed_rows,
+            ..
+        } = report_of(&table, &columns, 0);
+        assert_eq!(utility.groups.discernibility, 29);
+        assert_eq!(utility.groups.dr, 29.0 / 121.0);
+        assert_eq!(
+            (utility.groups.groups, utility.groups.smallest_group),
+            (5, 1)
+        );
+        // One offender is alone, but no two of its values are.
+        assert_eq!(utility.smallest_known_group, 2);
+        assert_eq!(
+            (risk.highest, risk.average, risk.records_at_highest),
+            (1.0, 5.0 / 11.0, 1)
+        );
+        assert_eq!((rows, suppressed_rows), (11, 0));
+        let by_column = &utility.ncp_by_column;
+        assert!(
+            (by_column["Job"] - 1.0 / 3.0).abs() < 1e-12,
+            "two of six leaves each"
+        );
+        assert_eq!(by_column["Sex"], 0.0);
+        let age = (2.0 * 29.0 + 7.0 * 30.0 + 2.0 * 39.0) / 11.0 / 98.0;
+        assert!((by_column["Age"] - age).abs() < 1e-12);
+        assert!((utility.ncp - (1.0 / 3.0 + age) / 3.0).abs() < 1e-12);
+        assert_eq!(utility.information_remain, 1.0 - utility.ncp);
+    }
+
+    #[test]
+    fn the_json_has_the_published_fields() {
+        let (table, columns) = table_2();
+        let json = serde_json::to_value(report_of(&table, &columns, 1)).unwrap();
+        for pointer in [
+            "/utility/dr",
+            "/utility/discernibility",
+            "/utility/ncp",
+            "/utility/ncp_by_column/Job",
+            "/utility/information_remain",
+            "/utility/groups",
+            "/utility/smallest_group",
+            "/utility/smallest_known_group",
+            "/utility/average_group",
+            "/utility/average_group_per_record",
+            "/risk/highest",
+            "/risk/average",
+            "/risk/records_at_highest",
+            "/suppressed_rows",
+        ] {
+            assert!(
+                json.pointer(pointer).is_some_and(|value| value.is_number()),
+                "{pointer}"
+            );
+        }
+        let back: Report = serde_json::from_value(json).unwrap();
+        assert_eq!(back, report_of(&table, &columns, 1));
+    }
+
+    /// Two groups, of two and of three persons.
+    fn persons() -> SubjectGroups {
+        SubjectGroups {
+            subjects: 4,
+            sizes: vec![2, 3],
+            confidences: vec![1.0, 0.5],
+        }
+    }
+
+    #[test]
+    fn with_subjects_risk_and_smallest_group_are_those_of_persons() {
+        let (table, columns) = table_2();
+        let rows = report_of(&table, &columns, 0);
+        let found = report_of_persons(&table, &columns, 0, Some(&persons()));
+        assert_eq!((found.subjects, found.rows), (Some(4), 11));
+        assert_eq!(found.utility.groups.smallest_group, 2);
+        assert_eq!((found.risk.highest, found.risk.average), (0.5, 0.4));
+        assert_eq!(found.risk.greatest_confidence_per_subject, Some(1.0));
+        let metrics = |report: &Report| report.utility.groups.discernibility;
+        assert_eq!(metrics(&found), metrics(&rows), "it counts rows");
+        let json = for_recipient(serde_json::to_value(found).unwrap());
+        assert_eq!(json["risk"]["greatest_confidence_per_subject"], json!(null));
+        assert_eq!(json["risk"]["highest"], 0.5);
+        let json = serde_json::to_value(rows).unwrap();
+        assert_eq!(json.get("subjects"), None);
+    }
+
+    #[test]
+    fn an_empty_table_has_no_nan() {
+        let (mut table, columns) = table_2();
+        table.rows = 0;
+        for column in &mut table.columns {
+            column.column.codes.clear();
+        }
+        let found = report_of(&table, &columns, 11);
+        assert_eq!(
+            (found.utility.ncp, found.utility.information_remain),
+            (1.0, 0.0)
+        );
+        assert_eq!((found.utility.groups.dr, found.risk.highest), (0.0, 0.0));
+        let none = report_of(&table, &json!([{"name": "x", "role": "insensitive"}]), 0);
+        assert_eq!(
+            (none.utility.ncp, none.utility.information_remain),
+            (0.0, 1.0)
+        );
+        let json = serde_json::to_string(&found).unwrap();
+        assert!(!json.contains("null"), "{json}");
+    }
+
+    /// A field that the documentation does not list may be one that recipients must not see.
+    #[test]
+    fn the_documentation_says_what_each_field_is_computed_from() {
+        let (table, columns) = table_2();
+        let mut report = Report {
+            pre_generalization: Some([].into()),
+            distributions: Some(Vec::new()),
+            ..report_of_persons(&table, &columns, 0, Some(&persons()))
+        };
+        let utility = &mut report.utility;
+        utility.query_error = Some(QueryError::default());
+        utility.item_loss_by_column = Some([("x".to_owned(), 0.0)].into());
+        utility.classification_error = Some(ClassificationError::default());
+        utility.entropy_loss_by_column = Some([].into());
+        utility.frequency_survival_by_column = Some([].into());
+        utility.association_survival = Some(1.0);
+        let risk = &mut report.risk;
+        risk.by_length_exact = Some(true);
+        risk.lengths_left_out = vec![6];
+        let (from, to, qids) = (1, 1, 1);
+        risk.qid_sizes = vec![QidSizes { from, to, qids }];
+        let (from, to) = (0.9, 1.0);
+        risk.qid_confidences = vec![QidConfidences { from, to, qids }];
+        risk.insensitive_singled_out = vec!["x".to_owned()];
+        let documentation = include_str!("../../../../docs/methods/report.md");
+        let (_, section) = documentation
+            .split_once("## What a report is computed from")
+            .unwrap();
+        let (section, _) = section.split_once("\n#").unwrap();
+        let json = serde_json::to_value(report).unwrap();
+        let nested = ["utility", "risk"].map(|name| json[name].as_object().unwrap());
+        let top = json.as_object().unwrap();
+        let top = top
+            .keys()
+            .filter(|name| !["utility", "risk"].contains(&name.as_str()));
+        for field in nested
+            .into_iter()
+            .flat_map(|fields| fields.keys())
+            .chain(top)
+        {
+            assert!(section.contains(&format!("`{field}`")), "{field}");
+        }
+    }
+}

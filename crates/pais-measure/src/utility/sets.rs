@@ -1,0 +1,97 @@
+//! The loss of the items of a set-valued column, each of which is disclosed, generalized or hidden
+//! (2014 paper, Section 6).
+//!
+//! It counts hidden items, so it is for the holder alone. The NCP of a released set is in
+//! [`super::ncp`].
+
+use std::collections::BTreeMap;
+
+use pais_core::table::{Form, ReleasedColumn, SetColumn};
+use pais_core::taxonomy::{MinimumLevels, NodeId};
+
+use super::holder_only::rounded;
+use crate::release::MeasuredRelease;
+
+/// The raw sets of a released set-valued column.
+#[derive(Clone, Copy, Debug)]
+pub struct RawSets<'a> {
+    /// The raw sets.
+    pub column: &'a SetColumn,
+    /// The node that each item is pre-generalized to; `None` without pre-generalization.
+    pub minimum_levels: Option<&'a MinimumLevels>,
+    /// The raw row of each released row.
+    pub rows: &'a [u32],
+}
+
+/// The loss of the raw items of each set-valued column, rounded; `None` without such a column.
+pub(crate) fn item_losses(
+    release: &MeasuredRelease,
+    labels: &BTreeMap<&str, &MinimumLevels>,
+) -> Option<BTreeMap<String, f64>> {
+    let loss = |column: &SetColumn| {
+        let mut columns = release.table.columns.iter();
+        let released = columns.find(|released| released.name == column.name)?;
+        let raw = RawSets {
+            column,
+            minimum_levels: labels.get(&*column.name).copied(),
+            rows: release.rows,
+        };
+        Some((column.name.to_string(), rounded(item_loss(released, raw))))
+    };
+    let sets = &release.raw.sets;
+    (!sets.is_empty()).then(|| sets.iter().filter_map(loss).collect())
+}
+
+/// Mean NCP over the items of all raw rows, from 0 to 1. The NCP of an item is that of its
+/// pre-generalized label if the row discloses it, and 1 if it is hidden or its row is suppressed
+/// (2014 paper, Section 6, by the figures of its Table 2). Returns 0 if there are no items.
+///
+/// Takes one look-up for each item.
+pub fn item_loss(released: &ReleasedColumn, raw: RawSets) -> f64 {
+    let RawSets {
+        column,
+        minimum_levels,
+        rows,
+    } = raw;
+    let tree = &column.tree;
+    let items = |cell: &str| -> Vec<NodeId> {
+        let Form::Set { separator } = released.form else {
+            return Vec::new();
+        };
+        let items = cell.split(separator);
+        let mut nodes: Vec<NodeId> = items.filter_map(|item| tree.find(item)).collect();
+        nodes.sort_unstable();
+        nodes
+    };
+    let cells = released.column.dictionary.iter();
+    let cells: Vec<Vec<NodeId>> = cells.map(|cell| items(cell)).collect();
+    // Items are counted first and multiplied afterwards: a sum over a million rows would
+    // accumulate rounding errors.
+    let mut disclosed = vec![0u64; tree.nodes().len()];
+    for (&code, &row) in released.column.codes.iter().zip(rows) {
+        let Some(cell) = cells.get(code as usize) else {
+            continue;
+        };
+        for &leaf in column.of_row(row as usize) {
+            let node = minimum_levels.map_or_else(
+                || tree.leaf(leaf),
+                |minimum_levels| minimum_levels.level_of(leaf),
+            );
+            if cell.binary_search(&node).is_ok() {
+                disclosed[node.index()] += 1;
+            }
+        }
+    }
+    let all: u64 = (0..column.rows())
+        .map(|row| column.of_row(row).len() as u64)
+        .sum();
+    if all == 0 {
+        return 0.0;
+    }
+    let kept = disclosed.iter().enumerate().map(|(node, &items)| {
+        let ncp = tree.ncp(NodeId(node as u32));
+        items as f64 * (1.0 - ncp)
+    });
+    let lost = all as f64 - kept.sum::<f64>();
+    lost.max(0.0) / all as f64
+}

@@ -1,0 +1,141 @@
+//! Files of a release that are downloaded: conditional requests, ranges, the record of the fetch, and
+//! the end of a download whose reader may no longer have it.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use headers::{ETag, HeaderMapExt};
+
+use crate::db::{StoreError, releases, token_validity};
+use crate::ids::{OrganizationId, ReleaseId};
+
+use super::error::{ApiError, internal_error};
+use super::releases::viewer;
+use super::response::permitted_body::while_permitted;
+use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
+use super::state::CallerApp;
+
+/// Most times that a file is written because it was removed before it could be opened.
+const ATTEMPTS: usize = 3;
+
+/// Time between two checks of whether a download may go on.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+
+/// A file of a release.
+pub(super) struct Download {
+    /// The release.
+    pub release: ReleaseId,
+    /// Its holder.
+    pub owner: OrganizationId,
+    /// The name under which the audit log records that it was fetched.
+    pub part: String,
+    /// A table that the caller must be able to read while the file is sent.
+    pub table: String,
+    /// Its entity tag, without quotes.
+    pub tag: String,
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Its name without ending. Characters that are not valid in every file system are replaced.
+    pub stem: String,
+    /// Its ending.
+    pub ending: &'static str,
+    /// Whether its format may depend on `Accept`.
+    pub is_negotiated: bool,
+}
+
+impl Download {
+    /// The response to a request for the file, which `write` writes if it does not exist.
+    ///
+    /// # Errors
+    /// Those of `write`; `unavailable` if the file cannot be read.
+    pub(super) async fn answer<F>(
+        self,
+        app: &CallerApp,
+        request: &Parts,
+        write: impl Fn() -> F,
+    ) -> Result<Response, ApiError>
+    where
+        F: Future<Output = Result<PathBuf, ApiError>>,
+    {
+        let etag: ETag = format!("\"{}\"", self.tag).parse().map_err(|_| {
+            tracing::error!(tag = self.tag, "an entity tag is invalid");
+            internal_error()
+        })?;
+        if is_cached(&request.headers, &etag) {
+            let mut response = StatusCode::NOT_MODIFIED.into_response();
+            self.describe(response.headers_mut(), etag);
+            return Ok(response);
+        }
+        let is_get = request.method == Method::GET;
+        // Ranges are defined for `GET` only (RFC 9110, 14.2).
+        let range = requested_range(&request.headers, &etag).filter(|_| is_get);
+        for _ in 0..ATTEMPTS {
+            let path = write().await?;
+            let served = serve_file(path, &request.method, range.clone());
+            let Some(mut response) = served.await? else {
+                continue;
+            };
+            if !response.status().is_success() {
+                return Ok(response);
+            }
+            self.describe(response.headers_mut(), etag);
+            let (id, caller) = (self.release, app.caller);
+            if is_get {
+                releases::record_fetch(&app.db, caller, self.owner, id, &self.part).await?;
+            }
+            let (app, table) = (app.clone(), self.table);
+            return Ok(response.map(|body| {
+                while_permitted(CHECK_INTERVAL, body, move || {
+                    let (app, table) = (app.clone(), table.clone());
+                    async move { may_still_read(&app, id, &table).await }
+                })
+            }));
+        }
+        Err(unservable())
+    }
+
+    /// Sets the headers that describe the file.
+    fn describe(&self, headers: &mut HeaderMap, etag: ETag) {
+        // The modification time of a written file is not that of the release.
+        headers.remove(header::LAST_MODIFIED);
+        headers.typed_insert(etag);
+        let mut set = |name, value| headers.insert(name, HeaderValue::from_static(value));
+        set(header::CONTENT_TYPE, self.content_type);
+        set(header::ACCEPT_RANGES, "bytes");
+        set(header::CACHE_CONTROL, "private, no-cache");
+        if self.is_negotiated {
+            set(header::VARY, "accept");
+        }
+        let safe = |char: char| match char {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => char,
+            _ => '_',
+        };
+        let stem: String = self.stem.chars().take(100).map(safe).collect();
+        let disposition = format!("attachment; filename=\"{stem}.{}\"", self.ending);
+        if let Ok(disposition) = HeaderValue::try_from(disposition) {
+            headers.insert(header::CONTENT_DISPOSITION, disposition);
+        }
+    }
+}
+
+/// Whether a caller who has begun to read a table of a release may still read it: its token works,
+/// a recipient still has a grant, and the release is not withdrawn. `false` if the database fails.
+async fn may_still_read(app: &CallerApp, id: ReleaseId, name: &str) -> bool {
+    let permitted = async {
+        let is_valid = token_validity::is_valid(&app.db, app.caller.token).await?;
+        let table = releases::table(&app.db, viewer(app.caller), id, name).await?;
+        Ok::<_, StoreError>(is_valid && table.is_some_and(|table| !table.is_withdrawn))
+    };
+    permitted.await.unwrap_or_else(|error| {
+        tracing::warn!(
+            release = %id,
+            error = &error as &dyn std::error::Error,
+            "a download ends because its permission could not be checked"
+        );
+        false
+    })
+}
