@@ -141,6 +141,11 @@ mod tests {
         let with_issuer = with_issuer.to_str().unwrap();
         assert!(with_issuer.contains("connect-src 'self' https://login.example.org:8443;"));
         assert!(!with_issuer.contains("unsafe"));
-        assert!(policy(None).to_str().unwrap().contains("connect-src 'self' ;"));
+        assert!(
+            policy(None)
+                .to_str()
+                .unwrap()
+                .contains("connect-src 'self' ;")
+        );
     }
 }

@@ -31,7 +31,8 @@ use super::state::AppState;
 use super::{
     audit, compositions, console, dataset_changes, datasets, drafts, events, grants, health, jobs,
     legal_holds, metrics, openapi, organizations, packages, policies, profile, releases,
-    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami, withdrawals,
+    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
+    withdrawals,
 };
 
 /// The settings of the router.

@@ -47,7 +47,8 @@ pub(super) async fn whoami(
     caller: Caller,
 ) -> Result<Json<CallerDocument>, ApiError> {
     let token = tokens::of_caller(&state.db(caller), caller).await?;
-    let token = token.ok_or_else(|| ApiError::new(Code::NotFound, "the token is not there any more"))?;
+    let token =
+        token.ok_or_else(|| ApiError::new(Code::NotFound, "the token is not there any more"))?;
     Ok(Json(CallerDocument {
         organization: CallerOrganization {
             id: token.organization_id,
