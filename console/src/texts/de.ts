@@ -388,6 +388,7 @@ export const de: Texts = {
     dr: 'Unterscheidbarkeit (DR)',
     drHint: '0 ist die ursprüngliche Tabelle, 1 sagt nichts mehr',
     confidence: 'höchste Konfidenz',
+    allHint: 'für jemanden, der alle Quasi-Identifikatoren kennt',
     suppressed: 'weggelassene Zeilen',
     name: 'Name der Freigabe',
     release: 'Diesen Schritt freigeben',

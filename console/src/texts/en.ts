@@ -384,6 +384,7 @@ export const en = {
     dr: 'discernibility ratio',
     drHint: '0 is the original table, 1 has no information',
     confidence: 'highest confidence',
+    allHint: 'for somebody who knows all quasi-identifiers',
     suppressed: 'rows left out',
     name: 'Name of the release',
     release: 'Release this step',
