@@ -133,6 +133,7 @@ fn read(
     };
     draft.map_err(|failure| match failure {
         DraftFailure::Refused(error) => error.into(),
+        DraftFailure::Sink(never) => match never {},
         // The error of the body is the one reported.
         DraftFailure::Source(_) => {
             let detail = "the body could not be read to its end";

@@ -117,7 +117,7 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
     // encode the chunks.
     let (digested, chunks) = rayon::join(
-        || pais_io::write::csv(&table, &mut digest),
+        || pais_io::write::csv(table, &mut digest),
         || {
             let numbers = (0..table.rows.div_ceil(CHUNK_ROWS)).into_par_iter();
             let chunks = numbers.map(|number| pack_chunk(table, number * CHUNK_ROWS));

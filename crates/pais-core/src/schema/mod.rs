@@ -22,7 +22,7 @@ use crate::rejection::{Fault, Place, Rejection};
 use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
-pub use cell::{CellFault, UnfitCells, unfit_cells};
+pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
 pub use value::items;
 
 /// The separator of a set's items if the definition has none.
@@ -218,12 +218,12 @@ impl Schema {
                 ranges,
                 domain,
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
-                missing: Vec::new(),
                 round_range: column.round_range,
                 round,
                 from: made_sets::names(column),
                 format,
                 made,
+                missing: Vec::new(),
             };
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
@@ -358,6 +358,25 @@ impl SchemaBuilder {
 }
 
 impl SchemaColumn {
+    /// An insensitive column of labels without a taxonomy.
+    pub(crate) fn of_labels(name: Box<str>) -> Self {
+        Self {
+            name,
+            role: ColumnRole::Insensitive,
+            kind: ColumnKind::Categorical,
+            tree: None,
+            ranges: None,
+            domain: None,
+            separator: DEFAULT_SEPARATOR,
+            missing: Vec::new(),
+            round_range: false,
+            round: None,
+            from: Vec::new(),
+            format: None,
+            made: None,
+        }
+    }
+
     /// The name, as in the header.
     pub fn name(&self) -> &str {
         &self.name

@@ -43,9 +43,11 @@ mod text_tests;
 mod value_tests;
 
 pub use chunk_builder::CHUNK_ROWS;
+pub(crate) use decoding::SingleByte;
 pub use failure::ReadFailure;
 pub use identifiers::IdentifierRepeats;
 pub use limits::ReadLimits;
+pub(crate) use number_text::NumberText;
 pub use text_format::{
     DecimalMark, Delimiter, TextEncoding, TextFormat, TextFormatError, TextParameters,
     ThousandsMark,

@@ -14,7 +14,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::ChunkReader;
 
 use crate::read::parquet_footer::refusal;
-use crate::read::parquet_thrift::{CompactReader, ThriftType};
+use crate::read::parquet_thrift::{CompactReader, ThriftType, invalid};
 
 /// Maximum size of a page header in bytes. Statistics can make a header long.
 const HEADER_BYTES: u64 = 16 << 20;
@@ -71,7 +71,7 @@ pub(super) struct LeafSizes {
 /// than `limit` bytes.
 ///
 /// # Errors
-/// If a page header is damaged, or a page is beyond a bound.
+/// If a page header is invalid, or a page is beyond a bound.
 pub(super) fn measure<R: ChunkReader>(
     source: &R,
     metadata: &ParquetMetaData,
@@ -126,16 +126,16 @@ impl<R: ChunkReader> ColumnPages<'_, R> {
         leaf: &mut LeafSizes,
     ) -> io::Result<ControlFlow<()>> {
         let (mut at, length) = self.column.byte_range();
-        let end = at.checked_add(length).ok_or_else(damaged)?;
+        let end = at.checked_add(length).ok_or_else(invalid)?;
         while at < end {
             let input = self.source.get_read(at).map_err(io::Error::other)?;
             let allowed = HEADER_BYTES.min(end - at);
             let mut header = CompactReader::new(input, allowed);
             let page = PageHeader::read(&mut header)?;
             let body = at + (allowed - header.remaining());
-            at = body.checked_add(page.stored).ok_or_else(damaged)?;
+            at = body.checked_add(page.stored).ok_or_else(invalid)?;
             if at > end || page.levels > page.decoded.min(page.stored) {
-                return Err(damaged());
+                return Err(invalid());
             }
             let mut decoded = page.decoded;
             if page.compressed && matches!(self.column.compression(), Compression::GZIP(_)) {
@@ -167,7 +167,7 @@ impl<R: ChunkReader> ColumnPages<'_, R> {
             DICTIONARY_PAGE => {
                 // Values take at least a byte. Only booleans take less, and have no dictionaries.
                 if page.values > decoded {
-                    return Err(damaged());
+                    return Err(invalid());
                 }
                 let memory = decoded.saturating_add(page.values * DICTIONARY_VALUE_BYTES);
                 leaf.dictionary = leaf.dictionary.max(memory);
@@ -198,10 +198,6 @@ fn is_bytes(physical: PhysicalType) -> bool {
         physical,
         PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY
     )
-}
-
-fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a page header is invalid")
 }
 
 /// The fields of a page header.
@@ -250,7 +246,7 @@ impl PageHeader {
                     page.read_second_data_header(input)?;
                 }
                 (6, ThriftType::Struct) => input.skip(kind)?,
-                (1..=8, _) => return Err(damaged()),
+                (1..=8, _) => return Err(invalid()),
                 _ => input.skip(kind)?,
             }
         }
@@ -258,7 +254,7 @@ impl PageHeader {
         if described == expected {
             Ok(page)
         } else {
-            Err(damaged())
+            Err(invalid())
         }
     }
 
@@ -270,7 +266,7 @@ impl PageHeader {
                 (2, ThriftType::Integer) => self.encoding = input.integer32()?,
                 (3 | 4, ThriftType::Integer) => drop(input.integer32()?),
                 (5, ThriftType::Struct) => input.skip(kind)?,
-                (1..=5, _) => return Err(damaged()),
+                (1..=5, _) => return Err(invalid()),
                 _ => input.skip(kind)?,
             }
         }
@@ -284,7 +280,7 @@ impl PageHeader {
                 (1, ThriftType::Integer) => self.values = input.size32()?,
                 (2, ThriftType::Integer) => self.encoding = input.integer32()?,
                 (3, ThriftType::Boolean(_)) => {}
-                (1..=3, _) => return Err(damaged()),
+                (1..=3, _) => return Err(invalid()),
                 _ => input.skip(kind)?,
             }
         }
@@ -303,7 +299,7 @@ impl PageHeader {
                 (6, ThriftType::Integer) => repetition = input.size32()?,
                 (7, ThriftType::Boolean(compressed)) => self.compressed = compressed,
                 (8, ThriftType::Struct) => input.skip(kind)?,
-                (1..=8, _) => return Err(damaged()),
+                (1..=8, _) => return Err(invalid()),
                 _ => input.skip(kind)?,
             }
         }

@@ -55,7 +55,7 @@ fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, RunEr
 /// The rows as CSV lines, sorted.
 fn rows(table: &ReleasedTable) -> Vec<String> {
     let mut out = Vec::new();
-    pais_io::write::csv(&table, &mut out).unwrap();
+    pais_io::write::csv(table, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
     rows.sort();

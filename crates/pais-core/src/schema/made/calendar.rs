@@ -24,16 +24,16 @@ pub(super) fn periods(
     // From the longest period on. A day is the value itself in a column of days.
     levels.sort_unstable_by(|one, other| other.cmp(one));
     levels.retain(|&level| level != CalendarLevel::Day || kind == ColumnKind::Datetime);
-    let path = |value: &String| {
-        let day = value
-            .get(..10)
-            .and_then(|day| day.parse::<NaiveDate>().ok());
+    paths::tree(values, |value| {
+        let day = day_of(value);
         let periods = day.map(|day| levels.iter().map(move |&level| period(day, level)));
-        let mut path: Vec<String> = periods.into_iter().flatten().collect();
-        path.push(value.clone());
-        path
-    };
-    paths::tree(values, values.iter().map(path))
+        periods.into_iter().flatten().collect()
+    })
+}
+
+/// The day of a day or moment in its one form.
+pub(super) fn day_of(value: &str) -> Option<NaiveDate> {
+    value.get(..10)?.parse().ok()
 }
 
 /// The label of the period that a day is in.

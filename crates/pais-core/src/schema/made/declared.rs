@@ -12,6 +12,7 @@ use crate::definition::{
 use crate::rejection::Fault;
 use crate::taxonomy::{Interval, MISSING_LABEL, Tree, TreeLimits};
 
+use super::calendar::day_of;
 use super::{ordered, paths};
 
 /// Most levels of a hierarchy that is made.
@@ -210,18 +211,12 @@ pub(super) fn ranges(
 ) -> Result<TaxonomyNode, String> {
     let at = reference(at).ok_or("has no reference date")?;
     let widths = widths.unwrap_or(&DEFAULT_WIDTHS);
-    let path = |value: &String| {
-        let day = value
-            .get(..10)
-            .and_then(|day| day.parse::<NaiveDate>().ok());
-        let age = day.map(|day| completed_years(day, at));
+    Ok(paths::tree(values, |value| {
+        let age = day_of(value).map(|day| completed_years(day, at));
         // From the widest range on.
         let ranges = age.map(|age| widths.iter().rev().map(move |&width| range(age, width)));
-        let mut path: Vec<String> = ranges.into_iter().flatten().collect();
-        path.push(value.clone());
-        path
-    };
-    Ok(paths::tree(values, values.iter().map(path)))
+        ranges.into_iter().flatten().collect()
+    }))
 }
 
 fn reference(at: &str) -> Option<NaiveDate> {

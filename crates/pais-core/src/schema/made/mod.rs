@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::{Schema, SchemaColumn, items};
 use crate::definition::{ColumnKind, ColumnRole, GeneratedHierarchy};
-use crate::table::{NULL_CODE, Table};
+use crate::table::Table;
 use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
 
 pub(super) use declared::{check, ordered_tree};
@@ -43,11 +43,8 @@ impl Schema {
             let Some(made) = spec.made.clone() else {
                 continue;
             };
-            let mut rows = vec![0u64; column.dictionary.len()];
-            for &code in column.codes.iter().filter(|&&code| code != NULL_CODE) {
-                rows[code as usize] += 1;
-            }
-            let texts = column.dictionary.iter().map(AsRef::as_ref).zip(rows);
+            let texts = column.dictionary.iter().map(AsRef::as_ref);
+            let texts = texts.zip(column.row_counts());
             spec.make_tree(&made, texts)
                 .map_err(|detail| format!("the hierarchy of `{}` {detail}", spec.name))?;
         }

@@ -38,18 +38,17 @@ impl Children {
     }
 }
 
-/// The tree of these paths, each from below the root to a value. The root is `*`, or as many of
-/// them as no value is.
-pub(super) fn tree(
-    values: &BTreeSet<String>,
-    paths: impl Iterator<Item = Vec<String>>,
-) -> TaxonomyNode {
+/// The tree over these values, each below the labels that `above` gives from below the root on. The
+/// root is `*`, or as many of them as no value is.
+pub(super) fn tree(values: &BTreeSet<String>, above: impl Fn(&str) -> Vec<String>) -> TaxonomyNode {
     let mut root = "*".to_owned();
     while values.contains(&root) {
         root.push('*');
     }
     let mut children = Children::default();
-    paths.for_each(|path| children.add(path));
+    for value in values {
+        children.add(above(value).into_iter().chain([value.clone()]));
+    }
     children.node(root)
 }
 
@@ -80,16 +79,13 @@ pub(super) fn prefixes(values: &BTreeSet<String>, lengths: Option<&[u32]>) -> Ta
         }
     };
     lengths.sort_unstable();
-    let path = |value: &String| {
+    tree(values, |value| {
         let own = value.chars().count();
         let shorter = lengths.iter().filter(|&&length| length < own);
-        let mut path: Vec<String> = shorter
+        shorter
             .map(|&length| format!("{}{mark}", prefix(value, length)))
-            .collect();
-        path.push(value.clone());
-        path
-    };
-    tree(values, values.iter().map(path))
+            .collect()
+    })
 }
 
 /// One more character of the values is hidden on each level. Labels are as long as the longest
@@ -103,24 +99,18 @@ pub(super) fn masks(values: &BTreeSet<String>, side: Side) -> Result<TaxonomyNod
     let mask =
         mask.ok_or("has no character for hidden ones, since values have all of * # • × █")?;
     let width = longest(values);
-    let path = |value: &String| {
+    let hidden = |shown: usize| -> String { std::iter::repeat_n(*mask, width - shown).collect() };
+    Ok(tree(values, |value| {
         let characters: Vec<char> = value.chars().collect();
-        let mut path: Vec<String> = (1..characters.len())
-            .map(|shown| {
-                let hidden: String = std::iter::repeat_n(*mask, width - shown).collect();
-                match side {
-                    Side::Right => characters[..shown].iter().collect::<String>() + &hidden,
-                    Side::Left => {
-                        let shown = &characters[characters.len() - shown..];
-                        hidden + &shown.iter().collect::<String>()
-                    }
-                }
-            })
-            .collect();
-        path.push(value.clone());
-        path
-    };
-    Ok(tree(values, values.iter().map(path)))
+        let masked = |shown: usize| match side {
+            Side::Right => String::from_iter(&characters[..shown]) + &hidden(shown),
+            Side::Left => {
+                let shown_from = characters.len() - shown;
+                hidden(shown) + &String::from_iter(&characters[shown_from..])
+            }
+        };
+        (1..characters.len()).map(masked).collect()
+    }))
 }
 
 /// The rare values under one node, beside the others.
@@ -129,12 +119,8 @@ pub(super) fn rare(values: &BTreeSet<String>, rare: &BTreeSet<String>) -> Taxono
     while values.contains(&label) {
         label = format!("({label})");
     }
-    let path = |value: &String| {
-        if rare.contains(value) && rare.len() < values.len() {
-            vec![label.clone(), value.clone()]
-        } else {
-            vec![value.clone()]
-        }
-    };
-    tree(values, values.iter().map(path))
+    let is_rare = |value: &str| rare.contains(value) && rare.len() < values.len();
+    tree(values, |value| {
+        Vec::from_iter(is_rare(value).then(|| label.clone()))
+    })
 }
