@@ -46,7 +46,7 @@ pub(super) async fn whoami(
     State(state): State<AppState>,
     caller: Caller,
 ) -> Result<Json<CallerDocument>, ApiError> {
-    let token = tokens::of_caller(&state.db(caller), caller).await?;
+    let token = tokens::of_caller(&state.of(caller).db, caller).await?;
     let token =
         token.ok_or_else(|| ApiError::new(Code::NotFound, "the token is not there any more"))?;
     Ok(Json(CallerDocument {

@@ -29,7 +29,7 @@ export class World {
     this.bts = `bts-${own}`;
   }
 
-  /** The token of a person; `who` tells apart people of one role. */
+  /** The token of a person; `who` distinguishes people of one role. */
   async token(role: Role, who = ''): Promise<string> {
     return (await this.tokenAndId(role, who)).token;
   }

@@ -45,8 +45,8 @@ async function visit(page: Page, address: string): Promise<void> {
 async function check(page: Page, address: string): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).analyze();
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`);
-  expect.soft(told, address).toEqual([]);
+  const found = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`);
+  expect.soft(found, address).toEqual([]);
 }
 
 for (const role of ['holder', 'recipient', 'auditor', 'admin'] as const) {

@@ -45,7 +45,7 @@ describe('the cut', () => {
     }
   });
 
-  it('knows how many values a label stands for', () => {
+  it('knows how many values a label covers', () => {
     expect(job?.roots[0]?.leaves).toBe(5);
     expect(job?.roots[0]?.children.map((child) => child.leaves)).toEqual([3, 2]);
   });

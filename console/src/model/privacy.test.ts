@@ -44,7 +44,7 @@ it('has presets that change the guarantee, not the table', () => {
   }
 });
 
-it('tells a sweep from one run', () => {
+it('recognizes a sweep', () => {
   const one = { dataset_id: JOB, privacy: { model: 'lkc', l: 2, k: 5, c: 0.5 } } as const;
   expect(isSweep(one)).toBe(false);
   expect(isSweep({ ...one, privacy: { ...one.privacy, k: [5, 10] } })).toBe(true);
