@@ -171,7 +171,9 @@ fn rounds(
         let mut cells = vec![String::new(); 4];
         for class in &classes {
             for &row in &class.rows {
-                cells[row as usize] = vocabulary.cell(&class.sets[0].disclosed);
+                let mut disclosed = class.sets[0].disclosed.clone();
+                disclosed.sort_unstable();
+                cells[row as usize] = vocabulary.cell(&disclosed);
             }
         }
         after.push(cells);

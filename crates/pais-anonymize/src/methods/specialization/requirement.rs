@@ -70,6 +70,15 @@ pub(super) fn as_rows(counts: &[(u32, u32)]) -> impl DoubleEndedIterator<Item = 
     counts.map(|&(value, count)| (value, u64::from(count)))
 }
 
+/// Where a counted value comes from.
+#[derive(Clone, Debug)]
+pub(super) struct ValueSource {
+    /// Its column.
+    pub column: Box<str>,
+    /// Its place in the job where it is listed.
+    pub place: Option<usize>,
+}
+
 /// *L*, *K*, *C* and *S* of Definition 3.1.
 #[derive(Clone, Debug)]
 pub(super) struct Requirement<'a> {
@@ -89,6 +98,8 @@ pub(super) struct Requirement<'a> {
     /// Number of counted values over all columns: the sensitive values, and one more for the
     /// missing cells of each column that excludes them.
     pub counted_values: usize,
+    /// By counted value, for errors.
+    pub sources: Vec<ValueSource>,
     /// By counted value, the index of its column in `sensitive`.
     column_of: Vec<u32>,
     /// By counted value, the one that counts the missing cells of its column, or [`NULL_CODE`].
@@ -125,6 +136,7 @@ impl<'a> Requirement<'a> {
             subjects: None,
             sufficient_rows: k.get(),
             counted_values: column_of.len(),
+            sources: Vec::new(),
             column_of,
             missing_of,
         }
