@@ -174,6 +174,7 @@ async fn work(
         request_timeout: Duration::from_secs(settings.server.request_timeout_seconds),
         cors_origins: settings.server.cors_origins.clone(),
         is_operation_separate: listeners.operation.is_some(),
+        sign_in: settings.oidc.console(),
     };
     let operation_router = pais::api::operation_router(state.clone());
     let router = pais::api::router(state, &router_settings)?;

@@ -231,6 +231,14 @@ pub(super) async fn find(
         .await?)
 }
 
+/// The token of a caller.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_caller(store: &Store, caller: Caller) -> Result<Option<Token>, StoreError> {
+    find(&mut *store.connection().await?, caller.token).await
+}
+
 /// The tokens of an organization, or of all, after `after`, oldest first, at most `limit`.
 pub async fn list(
     store: &Store,
