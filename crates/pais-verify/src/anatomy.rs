@@ -24,6 +24,15 @@ pub enum AnatomyError {
         /// What is wrong.
         error: TruthError,
     },
+    /// A column of the quasi-identifier table is missing, or has the wrong length.
+    #[error(transparent)]
+    Truth(#[from] TruthError),
+    /// Too many rows are equal in all exact columns: the budget of choices is used up.
+    #[error(
+        "cannot match raw rows with groups: too many raw rows that are equal in all unchanged \
+         columns belong to several groups"
+    )]
+    Undecided,
     /// A cell that should be a whole number of at least 1.
     #[error("table `{table}`, row {row}: column `{column}`: expected a whole number of at least 1")]
     NotPositiveInteger {
@@ -59,15 +68,16 @@ pub fn group_ids(table: &ReleasedTable) -> Result<Vec<u64>, AnatomyError> {
     positive_integers(table, GROUP_COLUMN)
 }
 
-/// The counts of a sensitive table, with the values of it and of its raw column numbered alike.
-pub(super) struct SensitiveCounts {
+/// The counts of a sensitive table, beside the raw cells of its column.
+pub(super) struct SensitiveCounts<'r> {
     /// The count of each group and value number. Callers decrease it as they assign rows.
     pub(super) published: FxHashMap<(u64, u32), u64>,
     /// For each raw code, the number of its value.
     numbers: Vec<u32>,
+    raw: &'r Column,
 }
 
-impl SensitiveCounts {
+impl<'r> SensitiveCounts<'r> {
     /// Reads the counts of a sensitive table.
     ///
     /// # Errors
@@ -75,17 +85,17 @@ impl SensitiveCounts {
     pub(super) fn read(
         table: &ReleasedTable,
         sensitive: &str,
-        raw: &Column,
+        raw: &'r Column,
     ) -> Result<Self, AnatomyError> {
         let groups = group_ids(table)?;
         let counts = positive_integers(table, COUNT_COLUMN)?;
         let values = required_column(table, sensitive)?;
-        let mut known = HashMap::new();
-        let published_numbers = value_numbers(&mut known, &values.column, &values.missing);
-        let numbers = value_numbers(&mut known, raw, &values.missing);
+        let mut texts = TextNumbers::new(&values.missing);
+        let published_numbers = texts.number(&values.column);
+        let numbers = texts.number(raw);
         let mut published = FxHashMap::default();
         for (row, (&group, &count)) in groups.iter().zip(&counts).enumerate() {
-            let value = value_number(&published_numbers, values.column.codes[row]);
+            let value = number_of(&published_numbers, values.column.codes[row]);
             let sorted = row == 0 || groups[row - 1] <= group;
             let known = published.entry((group, value)).or_insert(0u64);
             // Several words for missing are several rows in a table of another tool.
@@ -97,43 +107,58 @@ impl SensitiveCounts {
             }
             *known = known.saturating_add(count);
         }
-        Ok(Self { published, numbers })
+        Ok(Self {
+            published,
+            numbers,
+            raw,
+        })
     }
 
-    /// The number of the value of a raw code.
-    pub(super) fn number(&self, code: u32) -> u32 {
-        value_number(&self.numbers, code)
+    /// The count of a group for the value of a raw row.
+    pub(super) fn count(&mut self, group: u64, row: u32) -> Option<&mut u64> {
+        let value = number_of(&self.numbers, self.raw.codes[row as usize]);
+        self.published.get_mut(&(group, value))
     }
 }
 
 /// The number of missing cells. Formats that have types do not keep the words for missing.
 const MISSING: u32 = 0;
 
-/// For each code, the number of its text; equal texts have equal numbers, and all words for
-/// missing have [`MISSING`].
-fn value_numbers<'t>(
-    known: &mut HashMap<&'t str, u32>,
-    column: &'t Column,
-    missing: &[Box<str>],
-) -> Vec<u32> {
-    let mut number = |text: &'t str| {
-        let fresh = known.len() as u32 + 1;
-        *known.entry(text).or_insert(fresh)
-    };
-    let texts = column.dictionary.iter();
-    texts
-        .map(|text| {
-            if missing.contains(text) {
-                MISSING
-            } else {
-                number(text)
+/// Numbers the texts of columns: equal texts have equal numbers, and all words for missing have
+/// [`MISSING`].
+pub(super) struct TextNumbers<'t> {
+    known: HashMap<&'t str, u32>,
+    missing: &'t [Box<str>],
+}
+
+impl<'t> TextNumbers<'t> {
+    pub(super) fn new(missing: &'t [Box<str>]) -> Self {
+        Self {
+            known: HashMap::new(),
+            missing,
+        }
+    }
+
+    /// The number of each code of a column.
+    pub(super) fn number(&mut self, column: &'t Column) -> Vec<u32> {
+        let number = |text: &'t Box<str>| {
+            if self.missing.contains(text) {
+                return MISSING;
             }
-        })
-        .collect()
+            let fresh = self.known.len() as u32 + 1;
+            *self.known.entry(text).or_insert(fresh)
+        };
+        column.dictionary.iter().map(number).collect()
+    }
+
+    /// How many numbers there are.
+    pub(super) fn count(&self) -> usize {
+        self.known.len() + 1
+    }
 }
 
 /// The number of a code; that of missing cells for null.
-fn value_number(numbers: &[u32], code: u32) -> u32 {
+pub(super) fn number_of(numbers: &[u32], code: u32) -> u32 {
     numbers.get(code as usize).copied().unwrap_or(MISSING)
 }
 
@@ -154,8 +179,7 @@ pub fn check_counts(
         table: table.name.clone(),
     };
     for (&group, &source) in groups.iter().zip(source_rows) {
-        let value = counted.number(raw.codes[source as usize]);
-        match counted.published.get_mut(&(group, value)) {
+        match counted.count(group, source) {
             Some(left) if *left > 0 => *left -= 1,
             _ => return Err(miscounted()),
         }

@@ -5,88 +5,67 @@
 //! must be met. This is a backtracking search: it undoes a choice that leaves a count unmet.
 
 use rustc_hash::FxHashMap;
-use thiserror::Error;
 
 use pais_core::table::{Column, ReleasedTable};
 
 use super::anatomy::{AnatomyError, SensitiveCounts, group_ids};
-use super::assignment::Untouched;
-use super::classes::refine;
+use super::assignment::refine_by_cells;
+use super::lists::Lists;
 use super::source_rows::NOWHERE;
-use super::truthfulness::{TruthError, column};
+use super::truthfulness::column;
 
 /// Most choices that are tried for rows that are equal in all exact columns.
 const BUDGET: u64 = 1 << 24;
 
 /// The raw rows of an anatomized release.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AnatomyAssignment {
+pub(super) struct AnatomyAssignment {
     /// Number of rows of the quasi-identifier table without a raw row of their own.
-    pub made_up: u64,
+    pub(super) made_up: u64,
     /// Number of raw rows without a row in the quasi-identifier table: suppressed, or lost.
-    pub lost: u64,
+    pub(super) lost: u64,
     /// The raw row of each row of the quasi-identifier table, or [`NOWHERE`]. `None` if no
     /// assignment of raw rows to groups meets the counts of the sensitive tables.
-    pub source_rows: Option<Vec<u32>>,
+    pub(super) source_rows: Option<Vec<u32>>,
 }
 
-/// Why the rows of an anatomized release could not be assigned.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum AnatomyAssignmentError {
-    /// The tables are malformed.
-    #[error(transparent)]
-    Anatomy(#[from] AnatomyError),
-    /// A column is missing, or has the wrong length.
-    #[error(transparent)]
-    Truth(#[from] TruthError),
-    /// Too many rows are equal in all exact columns: the budget of choices is used up.
-    #[error(
-        "cannot match raw rows with groups: too many raw rows that are equal in all unchanged \
-         columns belong to several groups"
-    )]
-    Undecided,
+/// A sensitive column of an anatomized release.
+pub(super) struct SensitiveTable<'a> {
+    /// Its sensitive table.
+    pub(super) counts: &'a ReleasedTable,
+    /// Its name.
+    pub(super) name: &'a str,
+    /// Its raw cells.
+    pub(super) raw: &'a Column,
 }
-
-/// A sensitive column: its sensitive table, its name and its raw cells.
-pub type SensitiveTable<'a> = (&'a ReleasedTable, &'a str, &'a Column);
 
 /// Assigns raw rows to the rows of a quasi-identifier table. `exact` are the raw columns that the
 /// table contains unchanged.
 ///
 /// # Errors
-/// [`AnatomyAssignmentError`] for malformed tables, and where too many rows are alike.
-pub fn assign_anatomy(
+/// [`AnatomyError`] for malformed tables, and where too many rows are alike.
+pub(super) fn assign_anatomy(
     qit: &ReleasedTable,
     exact: &[(&str, &Column)],
     sensitive: &[SensitiveTable],
     raw_rows: usize,
-) -> Result<AnatomyAssignment, AnatomyAssignmentError> {
+) -> Result<AnatomyAssignment, AnatomyError> {
     let mut ids = vec![0u32; raw_rows + qit.rows];
     let mut classes = 1;
     for (name, raw) in exact {
-        let numbers = Untouched::new(raw, column(qit, name)?);
-        classes = refine(&mut ids, classes, numbers.all(), numbers.count);
+        classes = refine_by_cells(&mut ids, classes, raw, column(qit, name)?);
     }
     let groups = group_ids(qit)?;
-    let mut raw: Vec<Vec<u32>> = vec![Vec::new(); classes];
-    let mut released: Vec<Vec<u32>> = vec![Vec::new(); classes];
-    for (row, &id) in ids[..raw_rows].iter().enumerate() {
-        raw[id as usize].push(row as u32);
-    }
-    for (row, &id) in ids[raw_rows..].iter().enumerate() {
-        released[id as usize].push(row as u32);
-    }
-    let counted = sensitive
+    let raw = Lists::of_positions(&ids[..raw_rows], classes);
+    let released = Lists::of_positions(&ids[raw_rows..], classes);
+    let counts = sensitive
         .iter()
-        .map(|(table, name, raw)| {
-            SensitiveCounts::read(table, name, raw).map(|counted| (counted, *raw))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut remaining = RemainingCounts { counted };
+        .map(|table| SensitiveCounts::read(table.counts, table.name, table.raw));
+    let mut remaining = RemainingCounts(counts.collect::<Result<_, _>>()?);
     let mut source_rows = vec![NOWHERE; qit.rows];
     let (mut made_up, mut lost, mut counts_met) = (0, 0, remaining.total_is(qit.rows as u64));
     let mut alike = Vec::new();
-    for (raw, released) in raw.into_iter().zip(released) {
+    for (raw, released) in raw.iter().zip(released.iter()) {
         made_up += released.len().saturating_sub(raw.len()) as u64;
         lost += raw.len().saturating_sub(released.len()) as u64;
         let mut found = released.iter().map(|&row| groups[row as usize]);
@@ -97,7 +76,7 @@ pub fn assign_anatomy(
             alike.push((raw, released));
             continue;
         }
-        for (&source, &row) in raw.iter().zip(&released) {
+        for (&source, &row) in raw.iter().zip(released) {
             counts_met &= remaining.take(source, groups[row as usize]);
             source_rows[row as usize] = source;
         }
@@ -114,46 +93,33 @@ pub fn assign_anatomy(
 }
 
 /// The counts of the sensitive tables, less the rows that are assigned.
-struct RemainingCounts<'a> {
-    counted: Vec<(SensitiveCounts, &'a Column)>,
-}
+struct RemainingCounts<'a>(Vec<SensitiveCounts<'a>>);
 
 impl RemainingCounts<'_> {
     /// Whether the counts of each table add up to `rows`.
     fn total_is(&self, rows: u64) -> bool {
-        let total = |counted: &SensitiveCounts| counted.published.values().sum::<u64>();
-        self.counted
-            .iter()
-            .all(|(counted, _)| total(counted) == rows)
+        let mut totals = self.0.iter().map(|counts| counts.published.values().sum());
+        totals.all(|total: u64| total == rows)
     }
 
     /// Assigns a raw row to a group. Returns `false` and changes nothing if a count is used up.
     fn take(&mut self, row: u32, group: u64) -> bool {
-        let left = |(counted, raw): &(SensitiveCounts, &Column)| {
-            let value = counted.number(raw.codes[row as usize]);
-            counted
-                .published
-                .get(&(group, value))
-                .is_some_and(|&left| left > 0)
-        };
-        if !self.counted.iter().all(left) {
+        let mut counts = self.0.iter_mut().map(|counts| counts.count(group, row));
+        if !counts.all(|count| count.is_some_and(|left| *left > 0)) {
             return false;
         }
         self.add(row, group, -1);
         true
     }
 
-    /// Undoes [`Self::take`].
-    fn give_back(&mut self, row: u32, group: u64) {
-        self.add(row, group, 1);
-    }
-
+    /// Changes the counts by which a raw row may be assigned to a group; 1 undoes [`Self::take`].
     fn add(&mut self, row: u32, group: u64, change: i64) {
-        for (counted, raw) in &mut self.counted {
-            let value = counted.number(raw.codes[row as usize]);
-            if let Some(left) = counted.published.get_mut(&(group, value)) {
-                *left = left.saturating_add_signed(change);
-            }
+        for left in self
+            .0
+            .iter_mut()
+            .filter_map(|counts| counts.count(group, row))
+        {
+            *left = left.saturating_add_signed(change);
         }
     }
 }
@@ -169,11 +135,11 @@ struct AlikeRows {
 
 /// Assigns the rows of each class to groups. Returns `false` if no assignment meets all counts.
 fn assign_alike(
-    alike: Vec<(Vec<u32>, Vec<u32>)>,
+    alike: Vec<(&[u32], &[u32])>,
     groups: &[u64],
     remaining: &mut RemainingCounts,
     source_rows: &mut [u32],
-) -> Result<bool, AnatomyAssignmentError> {
+) -> Result<bool, AnatomyError> {
     let mut classes = Vec::with_capacity(alike.len());
     let mut rows: Vec<(usize, u32)> = Vec::new();
     for (raw, released) in alike {
@@ -182,7 +148,7 @@ fn assign_alike(
             released: FxHashMap::default(),
         };
         let left_out = (raw.len() - released.len()) as u64;
-        for row in released {
+        for &row in released {
             let group = groups[row as usize];
             class.released.entry(group).or_default().push(row);
         }
@@ -192,7 +158,7 @@ fn assign_alike(
             .collect();
         class.places.sort_unstable();
         class.places.push((None, left_out));
-        rows.extend(raw.into_iter().map(|row| (classes.len(), row)));
+        rows.extend(raw.iter().map(|&row| (classes.len(), row)));
         classes.push(class);
     }
     // The choice for each row so far; backtracking tries the next one.
@@ -207,9 +173,7 @@ fn assign_alike(
             (None, _) => true,
             (Some(group), _) => remaining.take(row, group),
         });
-        budget = budget
-            .checked_sub(1)
-            .ok_or(AnatomyAssignmentError::Undecided)?;
+        budget = budget.checked_sub(1).ok_or(AnatomyError::Undecided)?;
         if let Some(choice) = choice {
             places[choice].1 -= 1;
             chosen.push(choice);
@@ -223,7 +187,7 @@ fn assign_alike(
         let place = &mut classes[class].places[last];
         place.1 += 1;
         if let Some(group) = place.0 {
-            remaining.give_back(row, group);
+            remaining.add(row, group, 1);
         }
         next = last + 1;
     }

@@ -22,17 +22,15 @@
 //! 32 MiB together. Bitmaps packed at one attribute of a qid are no larger than those above, and
 //! usually half as large.
 
-use std::ops::Range;
-
-use super::bitmaps::{AttributeValue, GroupBitmaps};
-use super::profiles::{Grid, Profiles, ValueCount};
+use super::bitmaps::{AttributeValue, BitmapSet, GroupBitmaps};
+use super::profiles::{Grid, ProfileGroup, Share, ValueCount};
 use super::qid_search::{FoundQids, GroupVisitor};
 use super::unfolding::Unfolding;
 
 /// A search over the qids of a group with bitmaps. It reports neither the qid of a group nor
 /// which sensitive value is the most frequent.
-pub(super) struct BitmapSearch {
-    unfolding: Unfolding,
+pub(super) struct BitmapSearch<'g> {
+    unfolding: Unfolding<'g>,
     bitmaps: GroupBitmaps,
     spare: Vec<Level>,
 }
@@ -61,44 +59,43 @@ struct Masks {
 #[derive(Clone, Copy)]
 struct BitmapGroup<'b> {
     bitmaps: &'b GroupBitmaps,
-    masks: &'b Masks,
+    mask: &'b [u64],
     /// Number of records; never 0.
     records: u32,
 }
 
-/// An upper bound of the number of a group's records with one sensitive value.
+/// The records of a group with each sensitive value, and an upper bound of the most of them.
 #[derive(Clone, Copy)]
-struct ConfidenceBound {
+struct ConfidenceBound<'b> {
+    bitmaps: &'b BitmapSet,
+    mask: &'b [u64],
     most: u32,
     /// Whether `most` is the exact number.
     exact: bool,
 }
 
-impl ConfidenceBound {
+impl<'b> ConfidenceBound<'b> {
     /// The bound for a part of the group with `records` records.
-    fn of_part(self, records: u32) -> Self {
+    fn of_part(&self, mask: &'b [u64], records: u32) -> Self {
         Self {
+            mask,
             most: self.most.min(records),
             exact: false,
+            ..*self
         }
     }
 
     /// Whether a part with `records` records may be relevant for its confidence.
-    fn may_matter(self, visitor: &impl GroupVisitor, records: u32) -> bool {
+    fn may_matter(&self, visitor: &impl GroupVisitor, records: u32) -> bool {
         let most = self.most.min(records);
-        most > 0 && visitor.confidence_matters(most, records)
+        most > 0 && visitor.confidence_matters(Share { most, of: records })
     }
 
     /// As [`Self::may_matter`], but if the bound does not exclude it, first makes the bound exact
-    /// by counting the group's records with each sensitive value in `mask`.
-    fn may_matter_counted(
-        &mut self,
-        visitor: &impl GroupVisitor,
-        (bitmaps, mask): (&GroupBitmaps, &[u64]),
-        records: u32,
-    ) -> bool {
+    /// by counting the group's records with each sensitive value.
+    fn may_matter_counted(&mut self, visitor: &impl GroupVisitor, records: u32) -> bool {
         if self.may_matter(visitor, records) && !self.exact {
-            self.most = bitmaps.sensitive.most(mask);
+            self.most = self.bitmaps.most(self.mask);
             self.exact = true;
         }
         self.may_matter(visitor, records)
@@ -112,8 +109,8 @@ impl Masks {
     }
 }
 
-impl BitmapSearch {
-    pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
+impl<'g> BitmapSearch<'g> {
+    pub(super) fn new(grid: &'g Grid, sensitive_values: usize) -> Self {
         Self {
             unfolding: Unfolding::new(grid, sensitive_values),
             bitmaps: GroupBitmaps::default(),
@@ -127,25 +124,24 @@ impl BitmapSearch {
     pub(super) fn visit<V: GroupVisitor>(
         &mut self,
         visitor: &mut V,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
+        group: &ProfileGroup,
         from: usize,
         need: usize,
     ) -> bool {
-        let records = profiles.records[group.clone()].iter().sum();
+        let records = group.records().iter().sum();
         let mut bitmaps = std::mem::take(&mut self.bitmaps);
-        let unfolds = self
-            .unfolding
-            .unfold(grid, (profiles, group), from, &mut bitmaps);
+        let unfolds = self.unfolding.unfold(group, from, &mut bitmaps);
         if unfolds {
             let mut level = self.spare.pop().unwrap_or_default();
             level.whole.take_all(&bitmaps);
             let group = BitmapGroup {
                 bitmaps: &bitmaps,
-                masks: &level.whole,
+                mask: &level.whole.records,
                 records,
             };
             let bound = ConfidenceBound {
+                bitmaps: &bitmaps.sensitive,
+                mask: &level.whole.sensitive,
                 most: records,
                 exact: false,
             };
@@ -168,17 +164,16 @@ impl BitmapSearch {
     ) {
         let BitmapGroup {
             bitmaps,
-            masks,
+            mask,
             records,
         } = group;
-        let sensitive = (bitmaps, &masks.sensitive[..]);
         if visitor.should_stop()
-            || !visitor.size_matters(1) && !bound.may_matter_counted(visitor, sensitive, 1)
+            || !visitor.size_matters(1) && !bound.may_matter_counted(visitor, 1)
         {
             return;
         }
         let mut level = self.spare.pop().unwrap_or_default();
-        bitmaps.count(&masks.records, from, &mut level.counts);
+        bitmaps.count(mask, from, &mut level.counts);
         let first = bitmaps.first[from];
         let varies = |&attribute: &usize| {
             let cells = bitmaps.of_attribute(attribute);
@@ -191,19 +186,17 @@ impl BitmapSearch {
             .extend((from..bitmaps.attributes()).filter(varies));
         match need.min(level.varying.len()) {
             0 => {
-                let counted = bound.may_matter_counted(visitor, sensitive, records);
+                let counted = bound.may_matter_counted(visitor, records);
                 visit(visitor, records, counted.then_some(bound.most));
             }
             1 => {
                 let fewest = fewest(bitmaps, from, &level.counts, records);
                 visit(visitor, fewest, None);
-                if bound.may_matter_counted(visitor, sensitive, fewest) {
-                    let counts = (from, &level.counts[..]);
+                if bound.may_matter_counted(visitor, fewest) {
                     count_sensitive(
                         visitor,
-                        sensitive,
-                        records,
-                        counts,
+                        group,
+                        (from, &level.counts),
                         bound,
                         &mut level.scratch,
                     );
@@ -233,41 +226,33 @@ impl BitmapSearch {
             part,
             ..
         } = level;
-        let mut group = BitmapGroup { ..group };
+        // Copies, which may refer to the packed bitmaps.
+        let (mut group, mut bound) = (BitmapGroup { ..group }, ConfidenceBound { ..bound });
         let words = group.records.div_ceil(64) as usize;
         let attributes = group.bitmaps.attributes() - from;
         if words * 2 <= group.bitmaps.records.words() || varying.len() * 4 <= attributes * 3 {
-            let masks = (&group.masks.records[..], &group.masks.sensitive[..]);
+            let masks = (group.mask, bound.mask);
             group.bitmaps.pack(masks, (from, counts), varying, packed);
             whole.take_all(packed);
-            group.bitmaps = packed;
-            group.masks = whole;
+            (group.bitmaps, group.mask) = (&*packed, &whole.records);
+            (bound.bitmaps, bound.mask) = (&packed.sensitive, &whole.sensitive);
             from = 0;
             packed.count(&whole.records, from, counts);
             varying.clear();
             varying.extend(0..packed.attributes());
         }
-        let (bitmaps, masks) = (group.bitmaps, group.masks);
-        let first = bitmaps.first[from];
+        let bitmaps = group.bitmaps;
         for &attribute in &varying[..=varying.len() - need] {
-            let cells = bitmaps.of_attribute(attribute);
-            let value_counts = &counts[cells.start - first..cells.end - first];
-            let rest = group.records - value_counts.iter().sum::<u32>();
-            let values = cells
-                .clone()
-                .map(AttributeValue::Bitmap)
-                .zip(value_counts.iter().copied());
-            let values = values.chain([(AttributeValue::WithoutBitmap(cells), rest)]);
-            for (value, records) in values.filter(|&(_, records)| records > 0) {
+            for (value, records) in bitmaps.values(attribute, (from, counts), group.records) {
                 let (by_record, by_value) = (&mut part.records, &mut part.sensitive);
-                bitmaps.records.select(&masks.records, &value, by_record);
-                bitmaps.sensitive.select(&masks.sensitive, &value, by_value);
+                bitmaps.records.select(group.mask, &value, by_record);
+                bitmaps.sensitive.select(bound.mask, &value, by_value);
                 let group = BitmapGroup {
                     bitmaps,
-                    masks: part,
+                    mask: by_record,
                     records,
                 };
-                let bound = bound.of_part(records);
+                let bound = bound.of_part(by_value, records);
                 self.narrow(visitor, group, attribute + 1, need - 1, bound);
             }
         }
@@ -278,11 +263,7 @@ impl BitmapSearch {
 /// which at least two vary.
 fn count_two<V: GroupVisitor>(
     visitor: &mut V,
-    BitmapGroup {
-        bitmaps,
-        masks,
-        records,
-    }: BitmapGroup,
+    group: BitmapGroup,
     from: usize,
     level: &mut Level,
     mut bound: ConfidenceBound,
@@ -296,8 +277,8 @@ fn count_two<V: GroupVisitor>(
         scratch,
         ..
     } = level;
+    let bitmaps = group.bitmaps;
     let first = bitmaps.first[from];
-    let whole = (bitmaps, &masks.sensitive[..]);
     // No attribute after the last varying one splits its parts.
     for &attribute in &varying[..varying.len() - 1] {
         if visitor.should_stop() {
@@ -307,27 +288,20 @@ fn count_two<V: GroupVisitor>(
         let mut visit_part = |value: &AttributeValue, records: u32, below: &[u32]| {
             let fewest = fewest(bitmaps, next, below, records);
             visit(visitor, fewest, None);
-            if !bound.may_matter_counted(visitor, whole, fewest) {
+            if !bound.may_matter_counted(visitor, fewest) {
                 return;
             }
             let sensitive = &mut part.sensitive;
-            bitmaps.sensitive.select(whole.1, value, sensitive);
-            let mut bound = bound.of_part(records);
-            if bound.may_matter_counted(visitor, (bitmaps, sensitive), fewest) {
-                let counts = (next, below);
-                count_sensitive(
-                    visitor,
-                    (bitmaps, sensitive),
-                    records,
-                    counts,
-                    bound,
-                    scratch,
-                );
+            bitmaps.sensitive.select(bound.mask, value, sensitive);
+            let mut bound = bound.of_part(sensitive, records);
+            if bound.may_matter_counted(visitor, fewest) {
+                let group = BitmapGroup { records, ..group };
+                count_sensitive(visitor, group, (next, below), bound, scratch);
             }
         };
         below_rest.clear();
         below_rest.extend_from_slice(&counts[bitmaps.first[next] - first..]);
-        let mut rest = records;
+        let mut rest = group.records;
         for bitmap in bitmaps.of_attribute(attribute) {
             let records = counts[bitmap - first];
             if records == 0 {
@@ -337,7 +311,7 @@ fn count_two<V: GroupVisitor>(
             let value = AttributeValue::Bitmap(bitmap);
             bitmaps
                 .records
-                .select(&masks.records, &value, &mut part.records);
+                .select(group.mask, &value, &mut part.records);
             bitmaps.count(&part.records, next, below);
             for (left, count) in below_rest.iter_mut().zip(&*below) {
                 *left -= count;
@@ -358,30 +332,21 @@ fn count_two<V: GroupVisitor>(
 /// a group into, for the parts that may be relevant for their confidence.
 fn count_sensitive<V: GroupVisitor>(
     visitor: &mut V,
-    (bitmaps, mask): (&GroupBitmaps, &[u64]),
-    records: u32,
+    group: BitmapGroup,
     (from, counts): (usize, &[u32]),
     bound: ConfidenceBound,
     scratch: &mut Vec<u64>,
 ) {
-    let first = bitmaps.first[from];
-    let mut count = |value: &AttributeValue, records: u32| {
-        if records > 0 && bound.may_matter(visitor, records) {
-            bitmaps.sensitive.select(mask, value, scratch);
-            visit(visitor, records, Some(bitmaps.sensitive.most(scratch)));
+    for attribute in from..group.bitmaps.attributes() {
+        let values = group
+            .bitmaps
+            .values(attribute, (from, counts), group.records);
+        for (value, records) in values {
+            if bound.may_matter(visitor, records) {
+                bound.bitmaps.select(bound.mask, &value, scratch);
+                visit(visitor, records, Some(bound.bitmaps.most(scratch)));
+            }
         }
-    };
-    for attribute in from..bitmaps.attributes() {
-        let mut rest = records;
-        for bitmap in bitmaps.of_attribute(attribute) {
-            let records = counts[bitmap - first];
-            rest -= records;
-            count(&AttributeValue::Bitmap(bitmap), records);
-        }
-        count(
-            &AttributeValue::WithoutBitmap(bitmaps.of_attribute(attribute)),
-            rest,
-        );
     }
 }
 
@@ -392,7 +357,7 @@ fn visit<V: GroupVisitor>(visitor: &mut V, records: u32, most: Option<u32>) {
         // `NAMES_VALUES`.
         let value = u32::MAX;
         let most = most.map(|records| ValueCount { value, records });
-        visitor.group(records, most, FoundQids::default);
+        visitor.group(records, most, || FoundQids::of(Vec::new()));
     }
 }
 

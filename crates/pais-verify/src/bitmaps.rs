@@ -9,8 +9,7 @@
 
 use std::ops::Range;
 
-use super::compress::Compress;
-use super::popcount;
+use super::bits::{self, Compress};
 
 /// The bitmaps of some records, for the attributes in which they differ.
 #[derive(Default)]
@@ -61,7 +60,25 @@ impl GroupBitmaps {
         counts.clear();
         counts.resize(self.first[self.attributes()] - first, 0);
         let bits = &self.records.bits[first * self.records.words()..];
-        popcount::count(mask, bits, counts);
+        bits::count(mask, bits, counts);
+    }
+
+    /// The values of an attribute that some of `records` records have, with their numbers. `counts`
+    /// are those of [`Self::count`] from number `from` on.
+    pub(super) fn values(
+        &self,
+        attribute: usize,
+        (from, counts): (usize, &[u32]),
+        records: u32,
+    ) -> impl Iterator<Item = (AttributeValue, u32)> {
+        let bitmaps = self.of_attribute(attribute);
+        let first = self.first[from];
+        let counts = &counts[bitmaps.start - first..bitmaps.end - first];
+        let rest = records - counts.iter().sum::<u32>();
+        let with_bitmap = bitmaps.clone().map(AttributeValue::Bitmap);
+        let values = with_bitmap.zip(counts.iter().copied());
+        let values = values.chain([(AttributeValue::WithoutBitmap(bitmaps), rest)]);
+        values.filter(|(_, records)| *records > 0)
     }
 
     /// Sets `into` to the records in the masks only, with the attributes in which they differ:
@@ -154,7 +171,7 @@ impl BitmapSet {
 
     /// The greatest number of bits of a mask in one segment.
     pub(super) fn most(&self, mask: &[u64]) -> u32 {
-        popcount::most(mask, &self.ends)
+        bits::most(mask, &self.ends)
     }
 
     fn bitmap(&self, bitmap: usize) -> &[u64] {

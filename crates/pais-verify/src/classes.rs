@@ -13,10 +13,15 @@ use rustc_hash::FxHashMap;
 
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 
-use super::VerifyError;
-use super::counted_table::CountedTable;
-use super::persons::{ClassPersons, Persons};
+use super::lists::Lists;
 use super::sets::key;
+use super::verification::{ColumnValue, VerifyError};
+
+/// The first column with a name.
+pub(super) fn find_column<'t>(table: &'t ReleasedTable, name: &str) -> Option<&'t ReleasedColumn> {
+    let mut columns = table.columns.iter();
+    columns.find(|column| *column.name == *name)
+}
 
 /// A column whose values are numbered 0, 1, … without gaps. Equal texts, and equal sets, have the
 /// same number.
@@ -124,6 +129,14 @@ impl<'a> Values<'a> {
             .collect()
     }
 
+    /// A value by its number, with the column's name.
+    pub(super) fn name(&self, number: u32) -> ColumnValue {
+        ColumnValue {
+            column: self.column.name.to_string(),
+            value: self.text(number).map(str::to_owned),
+        }
+    }
+
     /// The text of a value by its number; `None` for null.
     pub(super) fn text(&self, number: u32) -> Option<&str> {
         let code = self.codes[number as usize] as usize;
@@ -169,9 +182,24 @@ impl Classes {
         Ok(Self { of_row, sizes, row })
     }
 
-    /// Rows of the smallest class; 0 without rows.
-    pub(super) fn smallest(&self) -> u64 {
-        u64::from(self.sizes.iter().copied().min().unwrap_or(0))
+    /// The same classes, numbered in this order.
+    pub(super) fn in_order(&self, order: &[u32]) -> Self {
+        let mut number = vec![0; order.len()];
+        for (fresh, &class) in (0..).zip(order) {
+            number[class as usize] = fresh;
+        }
+        let numbers = self.of_row.iter().map(|&class| number[class as usize]);
+        let select = |of: &[u32]| order.iter().map(|&class| of[class as usize]).collect();
+        Self {
+            of_row: numbers.collect(),
+            sizes: select(&self.sizes),
+            row: select(&self.row),
+        }
+    }
+
+    /// The rows of each class.
+    pub(super) fn rows(&self) -> Lists<u32> {
+        Lists::of_positions(&self.of_row, self.sizes.len())
     }
 }
 
@@ -206,23 +234,4 @@ pub(super) fn refine(
         }
     }
     next as usize
-}
-
-/// The sizes of the groups of records that are equal on `quasi_identifiers`, in records, or in
-/// persons where the table has subjects, and in no particular order. Without quasi-identifiers
-/// there is one group of all records; an empty table has no group.
-///
-/// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed.
-pub fn group_sizes<'t>(
-    table: impl Into<CountedTable<'t>>,
-    quasi_identifiers: &[impl AsRef<str> + Sync],
-) -> Result<Vec<u32>, VerifyError> {
-    let counted = table.into();
-    let columns = Values::new_all(counted.table, quasi_identifiers)?;
-    let classes = Classes::new(counted.table.rows, &columns)?;
-    Ok(match Persons::new(counted)? {
-        Some(persons) => ClassPersons::new(&classes, &persons).sizes(),
-        None => classes.sizes,
-    })
 }

@@ -1,11 +1,8 @@
 //! Counts of a group for the values of each single attribute: the last step of a qid.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
-use super::profiles::{Grid, Profiles, ValueCount};
-use super::qid_search::KnownValue;
+use super::profiles::{Grid, KnownValue, ProfileGroup, Share, ValueCount};
 
 /// Most cells (attribute value × sensitive value) of a dense table.
 const DENSE_CELLS: usize = 1 << 22;
@@ -13,14 +10,10 @@ const DENSE_CELLS: usize = 1 << 22;
 /// Most sensitive values for which a profile's counts are stored as a dense row.
 const ROW_LENGTH: usize = 256;
 
-const NONE: ValueCount = ValueCount {
-    value: 0,
-    records: 0,
-};
-
 /// For each value of each attribute that may be the last of a qid, counts a group's records and
 /// those with their most frequent sensitive value.
-pub(super) struct Counter {
+pub(super) struct Counter<'g> {
+    grid: &'g Grid,
     /// First cell of each attribute; an attribute has one cell for each of its values.
     offsets: Vec<usize>,
     /// Number of records for each cell; 0 between calls.
@@ -44,55 +37,44 @@ pub(super) struct Counter {
     sparse: FxHashMap<u64, u32>,
 }
 
-impl Counter {
-    pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
-        let mut cells = 0;
-        let mut offsets = Vec::with_capacity(grid.attributes());
-        for &cardinality in &grid.cardinalities {
-            offsets.push(cells);
-            cells += cardinality;
-        }
-        let widest = grid.cardinalities.iter().copied().max().unwrap_or(0);
-        let table = |rows: usize, fits: bool| {
+impl<'g> Counter<'g> {
+    pub(super) fn new(grid: &'g Grid, sensitive_values: usize) -> Self {
+        let cells = grid.cells();
+        let table = |rows: usize| {
             let cells = rows.saturating_mul(sensitive_values);
-            vec![
-                0;
-                if fits && cells <= DENSE_CELLS {
-                    cells
-                } else {
-                    0
-                }
-            ]
+            vec![0; if cells <= DENSE_CELLS { cells } else { 0 }]
         };
         Self {
-            offsets,
+            grid,
+            offsets: grid.offsets(),
             records: vec![0; cells],
-            most: vec![NONE; cells],
+            most: vec![ValueCount::default(); cells],
             used: Vec::new(),
             sensitive_values,
             totals: vec![0; sensitive_values],
             wanted: Vec::new(),
-            rows: table(cells, sensitive_values <= ROW_LENGTH),
+            rows: if sensitive_values <= ROW_LENGTH {
+                table(cells)
+            } else {
+                Vec::new()
+            },
             group_rows: Vec::new(),
-            dense: table(widest, true),
+            dense: table(grid.most_values()),
             sparse: FxHashMap::default(),
         }
     }
 
     /// Counts a group by the attributes from number `from` on. Sensitive values are counted only
-    /// for attributes with a value for which `matters(most, records)` is true, where `records`
-    /// is its number of records and `most`, an upper bound, the number of records of the whole
-    /// group with the group's most frequent sensitive value.
+    /// for attributes with a value for which `matters` is true: of its records, as an upper bound, as
+    /// many as the whole group has with the group's most frequent sensitive value.
     pub(super) fn count(
         &mut self,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
+        group: &ProfileGroup,
         from: usize,
-        matters: impl Fn(u32, u32) -> bool,
+        matters: impl Fn(Share) -> bool,
     ) {
-        for profile in group.clone() {
-            let values = &grid.values(profiles.class[profile])[from..];
-            let records = profiles.records[profile];
+        for (&class, &records) in group.classes().iter().zip(group.records()) {
+            let values = &self.grid.values(class)[from..];
             for ((attribute, &value), offset) in (from..).zip(values).zip(&self.offsets[from..]) {
                 let cell = offset + value as usize;
                 if self.records[cell] == 0 {
@@ -101,10 +83,11 @@ impl Counter {
                 self.records[cell] += records;
             }
         }
-        let (most, count_entries) = self.total(profiles, group.clone());
+        let most = self.most_frequent(group);
         self.wanted.clear();
         for &(cell, (attribute, _)) in &self.used {
-            if most > 0 && matters(most, self.records[cell]) {
+            let of = self.records[cell];
+            if most > 0 && matters(Share { most, of }) {
                 self.wanted.push(attribute);
             }
         }
@@ -114,44 +97,43 @@ impl Counter {
             return;
         }
         // Adding dense rows is several times faster than adding single counts, unless most are 0.
-        let filled = count_entries * 4 >= group.len() * self.sensitive_values;
+        let filled = group.all_value_counts().len() * 4 >= group.len() * self.sensitive_values;
         if filled && !self.rows.is_empty() {
-            self.count_by_rows(grid, (profiles, group));
+            self.count_by_rows(group);
         } else {
-            self.count_one_by_one(grid, (profiles, group));
+            self.count_one_by_one(group);
         }
     }
 
-    /// Number of records with the group's most frequent sensitive value, and number of counts
-    /// that its profiles have.
-    fn total(&mut self, profiles: &Profiles, group: Range<usize>) -> (u32, usize) {
-        let (mut most, mut count_entries) = (0, 0);
-        for entry in group
-            .clone()
-            .flat_map(|profile| profiles.value_counts(profile))
-        {
-            let total = &mut self.totals[entry.value as usize];
-            *total += entry.records;
+    /// Number of records with the group's most frequent sensitive value.
+    fn most_frequent(&mut self, group: &ProfileGroup) -> u32 {
+        let mut most = 0;
+        for count in group.all_value_counts() {
+            let total = &mut self.totals[count.value as usize];
+            *total += count.records;
             most = most.max(*total);
-            count_entries += 1;
         }
-        for entry in group.flat_map(|profile| profiles.value_counts(profile)) {
-            self.totals[entry.value as usize] = 0;
+        for count in group.all_value_counts() {
+            self.totals[count.value as usize] = 0;
         }
-        (most, count_entries)
+        most
     }
 
-    fn count_by_rows(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>)) {
+    fn count_by_rows(&mut self, group: &ProfileGroup) {
         let length = self.sensitive_values;
         self.group_rows.clear();
         self.group_rows.resize(group.len() * length, 0);
-        for (row, profile) in self.group_rows.chunks_exact_mut(length).zip(group.clone()) {
-            for entry in profiles.value_counts(profile) {
-                row[entry.value as usize] = entry.records;
+        for (row, counts) in self
+            .group_rows
+            .chunks_exact_mut(length)
+            .zip(group.value_counts())
+        {
+            for count in counts {
+                row[count.value as usize] = count.records;
             }
         }
-        for (row, profile) in self.group_rows.chunks_exact(length).zip(group) {
-            let values = grid.values(profiles.class[profile]);
+        for (row, &class) in self.group_rows.chunks_exact(length).zip(group.classes()) {
+            let values = self.grid.values(class);
             for &attribute in &self.wanted {
                 let cell = (self.offsets[attribute] + values[attribute] as usize) * length;
                 for (sum, &records) in self.rows[cell..cell + length].iter_mut().zip(row) {
@@ -159,45 +141,33 @@ impl Counter {
                 }
             }
         }
-        let wanted = |attribute: &usize| self.wanted.binary_search(attribute).is_ok();
-        for &(cell, _) in self
-            .used
-            .iter()
-            .filter(|(_, (attribute, _))| wanted(attribute))
-        {
+        for &(cell, (attribute, _)) in &self.used {
+            if self.wanted.binary_search(&attribute).is_err() {
+                continue;
+            }
             let row = &mut self.rows[cell * length..(cell + 1) * length];
-            let most = &mut self.most[cell];
-            for (value, sum) in row.iter_mut().enumerate() {
+            for (value, sum) in (0..).zip(row) {
                 let records = std::mem::take(sum);
-                if records > most.records {
-                    *most = ValueCount {
-                        value: value as u32,
-                        records,
-                    };
-                }
+                self.most[cell].raise(ValueCount { value, records });
             }
         }
     }
 
-    fn count_one_by_one(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>)) {
+    fn count_one_by_one(&mut self, group: &ProfileGroup) {
         for index in 0..self.wanted.len() {
             let attribute = self.wanted[index];
-            let offset = self.offsets[attribute];
-            for profile in group.clone() {
-                let value = grid.values(profiles.class[profile])[attribute] as usize;
-                for entry in profiles.value_counts(profile) {
-                    let records = self.add_count(value, entry);
+            for (&class, counts) in group.classes().iter().zip(group.value_counts()) {
+                let value = self.grid.values(class)[attribute] as usize;
+                for count in counts {
+                    let records = self.add_count(value, count);
                     // Counts only grow, so the running maximum is the final maximum.
-                    let most = &mut self.most[offset + value];
-                    if records > most.records {
-                        *most = ValueCount {
-                            value: entry.value,
-                            records,
-                        };
-                    }
+                    self.most[self.offsets[attribute] + value].raise(ValueCount {
+                        value: count.value,
+                        records,
+                    });
                 }
             }
-            self.reset_counts(grid, (profiles, group.clone()), attribute);
+            self.reset_counts(group, attribute);
         }
     }
 
@@ -213,20 +183,15 @@ impl Counter {
         *count
     }
 
-    fn reset_counts(
-        &mut self,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
-        attribute: usize,
-    ) {
+    fn reset_counts(&mut self, group: &ProfileGroup, attribute: usize) {
         self.sparse.clear();
         if self.dense.is_empty() {
             return;
         }
-        for profile in group {
-            let value = grid.values(profiles.class[profile])[attribute] as usize;
-            for entry in profiles.value_counts(profile) {
-                self.dense[value * self.sensitive_values + entry.value as usize] = 0;
+        for (&class, counts) in group.classes().iter().zip(group.value_counts()) {
+            let value = self.grid.values(class)[attribute] as usize;
+            for count in counts {
+                self.dense[value * self.sensitive_values + count.value as usize] = 0;
             }
         }
     }
@@ -235,7 +200,7 @@ impl Counter {
     pub(super) fn drain(&mut self, mut found: impl FnMut(KnownValue, u32, Option<ValueCount>)) {
         for (cell, known) in self.used.drain(..) {
             let records = std::mem::take(&mut self.records[cell]);
-            let most = std::mem::replace(&mut self.most[cell], NONE);
+            let most = std::mem::take(&mut self.most[cell]);
             found(known, records, (most.records > 0).then_some(most));
         }
     }

@@ -1,5 +1,7 @@
 //! The part of a column's domain that a label covers.
 
+use std::ops::Range;
+
 use pais_core::table::{Domain, ReleasedColumn};
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
@@ -28,13 +30,9 @@ pub(super) enum Cover {
 
 impl Cover {
     /// Parses a label of a column with this outermost interval; `None` if it is not a label of the
-    /// domain.
-    pub(super) fn parse(
-        label: &str,
-        raw: &OriginalQuasiIdentifier,
-        outermost: Option<Interval>,
-    ) -> Option<Self> {
-        match raw.domain {
+    /// domain. The interval may be wider than the domain.
+    pub(super) fn parse(label: &str, domain: &Domain, outermost: Option<Interval>) -> Option<Self> {
+        match domain {
             Domain::Taxonomy(tree) => {
                 let node = tree.node(tree.find(label)?);
                 Some(Self::Leaves {
@@ -43,10 +41,9 @@ impl Cover {
                 })
             }
             Domain::Numeric { .. } if label == MISSING_LABEL => Some(Self::Missing),
-            Domain::Numeric { lo, hi, scale, .. } => {
+            Domain::Numeric { scale, .. } => {
                 let interval = Interval::parse_on(label, *scale)?;
-                let is_within = Interval::closed(*lo, *hi).on(*scale).encloses(&interval);
-                (is_within || !raw.declared_domain).then_some(Self::Numbers {
+                Some(Self::Numbers {
                     interval,
                     missing: outermost.is_some_and(|outermost| interval.encloses(&outermost)),
                 })
@@ -54,20 +51,62 @@ impl Cover {
         }
     }
 
-    /// Whether the label covers a cell with this code.
-    pub(super) fn contains(&self, code: u32, domain: &Domain) -> bool {
-        match (self, domain) {
-            (Self::Leaves { first, end }, _) => (*first..*end).contains(&code),
-            (Self::Missing, Domain::Numeric { values, .. }) => code as usize == values.len(),
-            (Self::Numbers { interval, missing }, Domain::Numeric { values, .. }) => {
-                match values.get(code as usize) {
-                    Some(&value) => interval.contains(value),
-                    None => *missing,
+    /// As [`Self::parse`], and `None` too for an interval that is wider than a declared domain.
+    pub(super) fn within(
+        label: &str,
+        raw: &OriginalQuasiIdentifier,
+        outermost: Option<Interval>,
+    ) -> Option<Self> {
+        let cover = Self::parse(label, raw.domain, outermost)?;
+        let is_within = match (&cover, raw.domain) {
+            (Self::Numbers { interval, .. }, Domain::Numeric { lo, hi, scale, .. }) => {
+                !raw.declared_domain || Interval::closed(*lo, *hi).on(*scale).encloses(interval)
+            }
+            _ => true,
+        };
+        is_within.then_some(cover)
+    }
+
+    /// The raw codes of a domain that it covers.
+    pub(super) fn span(&self, domain: &Domain) -> Span {
+        let values = match domain {
+            Domain::Numeric { values, .. } => values.as_slice(),
+            Domain::Taxonomy(_) => &[],
+        };
+        let of_missing = Some(values.len() as u32);
+        match self {
+            Self::Leaves { first, end } => Span {
+                codes: *first..*end,
+                missing: None,
+            },
+            Self::Missing => Span {
+                codes: 0..0,
+                missing: of_missing,
+            },
+            Self::Numbers { interval, missing } => {
+                let start = values.partition_point(|&value| value < interval.lo);
+                let end = values
+                    .partition_point(|&value| value < interval.lo || interval.contains(value));
+                Span {
+                    codes: start as u32..end as u32,
+                    missing: of_missing.filter(|_| *missing),
                 }
             }
-            // Not reached: a cover is parsed with the domain that it is used with.
-            (_, Domain::Taxonomy(_)) => false,
         }
+    }
+}
+
+/// The raw codes that a label covers. In a numeric column, missing cells have a separate code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) codes: Range<u32>,
+    pub(super) missing: Option<u32>,
+}
+
+impl Span {
+    /// Whether the label covers a cell with this code.
+    pub(super) fn contains(&self, code: u32) -> bool {
+        self.codes.contains(&code) || self.missing == Some(code)
     }
 }
 

@@ -67,7 +67,7 @@ pub fn check_single_cut(
     let outermost = outermost(raw, column);
     let mut covers = Vec::with_capacity(labels.len());
     for label in labels {
-        let cover = Cover::parse(label, raw, outermost).ok_or_else(|| CutError::UnknownLabel {
+        let cover = Cover::within(label, raw, outermost).ok_or_else(|| CutError::UnknownLabel {
             column: name(),
             label: label.clone(),
         })?;

@@ -1,4 +1,4 @@
-//! LKC-privacy over set-valued columns, decided by enumeration of what an adversary may know.
+//! Privacy over set-valued columns, decided by enumeration of what an adversary may know.
 //!
 //! A fact about a record is its value in one column that is not set-valued, or one item of a
 //! set-valued column. An adversary knows at most L facts. Each combination of at most L facts that
@@ -7,19 +7,25 @@
 //! so only those that occur are enumerated. Rows have different numbers of facts, so combinations
 //! of every size are decided, not those of the greatest size alone. A fact that all rows of a
 //! branch have does not divide them, so the branch is not extended by it.
+//!
+//! Under k^m-anonymity the values of columns that are not set-valued are always known: rows that
+//! agree on them are a group, and facts are items, of which an adversary knows at most m.
+
+use std::ops::Range;
 
 use hashbrown::HashMap;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::{Confidence, Lkc, MissingSensitive};
-use pais_core::table::{Form, ReleasedTable};
+use pais_core::model::{Confidence, KmAnonymity, MissingSensitive};
+use pais_core::table::Form;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
-use super::counted_table::CountedTable;
-use super::lkc::verify_lkc;
-use super::persons::{ClassPersons, PersonCounter, Persons};
-use super::sensitive::SensitiveColumn;
+use super::combinations::{Combinations, Group, Part, Search};
+use super::lists::{DividedGroup, Divider, Lists, PartOrder};
+use super::lkc::unsearched;
+use super::persons::{CountedTable, PersonCounter, Persons, class_sizes};
+use super::sensitive::ConfidenceMeter;
 use super::sets::items;
 use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
@@ -28,363 +34,324 @@ use super::verification::{
 /// Most look-ups of a fact in a row. Beyond it the enumeration fails.
 const BUDGET: u64 = 1 << 33;
 
-/// Number of look-ups between two checks of whether to stop.
-const STRIDE: u64 = 1 << 20;
-
-/// Decides the LKC model of a job over `quasi_identifiers`. Where the model has an *L* and a column
-/// is released as a set, *L* bounds the number of facts: values of columns that are not set-valued,
-/// and single items of sets. Elsewhere a value is known as a whole, as by [`verify_lkc`].
-///
-/// In the result `subsets` is then the number of combinations of facts that were enumerated, and
-/// `violations` how many of them violate the model.
+/// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued
+/// ones. Stops once `cancellation` is requested. In the result, `smallest_group` is the fewest rows
+/// of a group that contain a set of at most m items, including the empty set, and `subsets` is the
+/// number of sets that were enumerated. The confidence in the values of the columns `sensitive`
+/// is measured over the same rows. Where the table has subjects, k is asked of the distinct persons
+/// of these rows, and `smallest_group` is the fewest persons.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many
-/// combinations to enumerate, and when stopped.
-pub fn verify_lkc_model<'t>(
+/// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many sets to
+/// enumerate, and when stopped.
+pub fn verify_km<'t>(
     table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
-    model: &Lkc,
+    model: KmAnonymity,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    let counted = table.into();
-    let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
-    let is_set = |name: &str| {
-        let mut columns = counted.table.columns.iter();
-        let column = columns.find(|column| *column.name == *name);
-        column.is_some_and(|column| matches!(column.form, Form::Set { .. }))
+    let model = FactModel {
+        requirement: LkcRequirement {
+            l: model.m.get() as usize,
+            k: model.k.get(),
+            c: Confidence::UNBOUNDED,
+            sensitive: Vec::new(),
+            missing_sensitive: MissingSensitive::Excluded,
+        },
+        is_by_fact: |column| matches!(column.column.form, Form::Set { .. }),
+        too_many: VerifyError::TooManyItemsets { m: model.m.get() },
     };
-    match model.l {
-        Some(l) if quasi_identifiers.iter().any(|name| is_set(name)) => {
-            let columns = (quasi_identifiers, sensitive);
-            verify_facts(counted, columns, &requirement, l.get(), cancellation)
-        }
-        _ => verify_lkc(
-            counted,
-            quasi_identifiers,
-            sensitive,
-            &requirement,
-            cancellation,
-        ),
-    }
+    model.verify(table.into(), quasi_identifiers, sensitive, cancellation)
 }
 
-fn verify_facts(
+/// Decides LKC-privacy with facts, of which an adversary knows at most `l`; `requirement` has the
+/// other parameters. In the result `subsets` is the number of combinations that were enumerated,
+/// and `violations` how many of them violate the requirement.
+///
+/// # Errors
+/// As [`verify_km`].
+pub(super) fn verify_facts(
     counted: CountedTable,
-    (quasi_identifiers, sensitive): (&[Box<str>], &[Box<str>]),
-    requirement: &LkcRequirement,
+    quasi_identifiers: &[Box<str>],
+    sensitive: &[Box<str>],
+    requirement: LkcRequirement,
     l: u32,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    let table = counted.table;
-    let persons = Persons::new(counted)?;
-    let values = Values::new_all(table, quasi_identifiers)?;
-    let classes = Classes::new(table.rows, &values)?;
-    let facts = FactLists::new(table.rows, &values);
-    let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
-    let mut search = FactSearch {
-        facts: &facts,
-        persons: persons
-            .as_ref()
-            .map(|persons| (persons, PersonCounter::new(persons.count()))),
-        k: requirement.k,
-        l,
-        c: requirement.c,
-        meters: meters(table, sensitive, requirement)?,
-        reading: requirement.missing_sensitive,
-        cancellation,
-        lookups: 0,
-        smallest: u64::MAX,
-        greatest: 0.0,
-        greatest_bounded: 0.0,
-        subsets: 0,
-        violations: 0,
-        worst: Vec::new(),
-    };
-    if table.rows > 0 {
-        let rows: Vec<u32> = (0..table.rows as u32).collect();
-        search.note(&rows, &[]);
-        search.extend(&rows, 0, &mut Vec::new())?;
-    }
-    Ok(Verification {
-        holds: search.violations == 0,
-        rows: table.rows as u64,
-        groups: classes.sizes.len() as u64,
-        smallest_group: if table.rows == 0 { 0 } else { search.smallest },
-        smallest_equivalence_class: match &persons {
-            Some(persons) => ClassPersons::new(&classes, persons).smallest(),
-            None => classes.smallest(),
+    let model = FactModel {
+        requirement: LkcRequirement {
+            l: l as usize,
+            ..requirement
         },
-        greatest_confidence: search.greatest,
-        greatest_bounded_confidence: bounds_some.then_some(search.greatest_bounded),
-        missing_sensitive: requirement.missing_sensitive,
-        subsets: search.subsets,
-        violations: search.violations.min(VIOLATION_CAP),
-        worst: search.worst,
-    })
+        is_by_fact: |_| true,
+        too_many: VerifyError::TooManyFacts { l },
+    };
+    model.verify(counted, quasi_identifiers, sensitive, cancellation)
+}
+
+/// A model of an adversary who knows facts.
+struct FactModel {
+    /// Its *L* is the most facts.
+    requirement: LkcRequirement,
+    /// Whether a column is known by facts; the values of other columns are always known.
+    is_by_fact: fn(&Values) -> bool,
+    /// The error beyond the budget.
+    too_many: VerifyError,
+}
+
+impl FactModel {
+    fn verify(
+        &self,
+        counted: CountedTable,
+        quasi_identifiers: &[Box<str>],
+        sensitive: &[Box<str>],
+        cancellation: &Cancellation,
+    ) -> Result<Verification, VerifyError> {
+        let table = counted.table;
+        let requirement = &self.requirement;
+        let persons = Persons::new(counted)?;
+        let columns = Values::new_all(table, quasi_identifiers)?;
+        let classes = Classes::new(table.rows, &columns)?;
+        let smallest_class = class_sizes(&classes, persons.as_ref()).into_iter().min();
+        let smallest_class = smallest_class.map_or(0, u64::from);
+        let (by_fact, known): (Vec<Values>, Vec<Values>) =
+            columns.into_iter().partition(self.is_by_fact);
+        let groups = Classes::new(table.rows, &known)?;
+        let facts = FactLists::new(table.rows, &by_fact);
+        let mut search = Search::new(FactSearch {
+            model: self,
+            facts: &facts,
+            known: Vec::new(),
+            persons: persons
+                .as_ref()
+                .map(|persons| (persons, PersonCounter::new(persons.count()))),
+            meters: ConfidenceMeter::all(table, sensitive, requirement)?,
+            divider: Divider::new(facts.names.len(), PartOrder::OfKeys),
+            cancellation,
+            lookups: 0,
+            found: Verification {
+                smallest_group: if table.rows == 0 { 0 } else { u64::MAX },
+                ..unsearched(&classes, smallest_class, requirement)
+            },
+        });
+        for (rows, &first) in groups.rows().iter().zip(&groups.row) {
+            let names = known
+                .iter()
+                .map(|values| values.name(values.at(first as usize)));
+            search.combinations.known = names.collect();
+            let rows = DividedGroup::whole(rows.iter().copied());
+            search.visit(&rows.group(requirement.l))?;
+        }
+        let found = search.combinations.found;
+        Ok(Verification {
+            holds: found.violations == 0,
+            violations: found.violations.min(VIOLATION_CAP),
+            ..found
+        })
+    }
 }
 
 /// The facts of each row, ascending, numbered across the columns.
-struct FactLists<'a> {
-    of_row: Vec<Vec<u32>>,
+struct FactLists {
+    of_row: Lists<u32>,
     /// Column and value, or item, of each fact.
-    names: Vec<(&'a str, Option<&'a str>)>,
+    names: Vec<ColumnValue>,
 }
 
-impl<'a> FactLists<'a> {
-    fn new(rows: usize, columns: &'a [Values<'a>]) -> Self {
-        let mut lists = Self {
-            of_row: vec![Vec::new(); rows],
-            names: Vec::new(),
-        };
-        for values in columns {
-            let of_value = lists.number(values);
-            for (row, list) in lists.of_row.iter_mut().enumerate() {
-                list.extend_from_slice(&of_value[values.at(row) as usize]);
+impl FactLists {
+    fn new(rows: usize, columns: &[Values]) -> Self {
+        let mut names = Vec::new();
+        let of_value: Vec<Lists<u32>> = columns
+            .iter()
+            .map(|values| facts_of_values(values, &mut names))
+            .collect();
+        let mut of_row = Lists::default();
+        let mut facts: Vec<u32> = Vec::new();
+        for row in 0..rows {
+            for (values, of_value) in columns.iter().zip(&of_value) {
+                facts.extend_from_slice(of_value.of(values.at(row)));
             }
+            facts.sort_unstable();
+            facts.dedup();
+            of_row.push(facts.drain(..));
         }
-        for list in &mut lists.of_row {
-            list.sort_unstable();
-            list.dedup();
-        }
-        lists
-    }
-
-    /// Numbers the facts of a column; those of each of its values.
-    fn number(&mut self, values: &'a Values<'a>) -> Vec<Vec<u32>> {
-        let name: &'a str = &values.column.name;
-        let mut numbers: HashMap<Option<&'a str>, u32> = HashMap::new();
-        let names = &mut self.names;
-        let mut number = |value: Option<&'a str>| {
-            *numbers.entry(value).or_insert_with(|| {
-                names.push((name, value));
-                names.len() as u32 - 1
-            })
-        };
-        let all = 0..values.count() as u32;
-        let facts = all.map(|value| match values.column.form {
-            Form::Set { separator } => {
-                let cell = values.text(value).unwrap_or_default();
-                items(cell, separator)
-                    .map(|item| number(Some(item)))
-                    .collect()
-            }
-            _ => vec![number(values.text(value))],
-        });
-        facts.collect()
-    }
-
-    fn name(&self, fact: u32) -> ColumnValue {
-        let (column, value) = self.names[fact as usize];
-        ColumnValue {
-            column: column.to_owned(),
-            value: value.map(str::to_owned),
-        }
+        Self { of_row, names }
     }
 }
 
-/// A sensitive column whose confidences are measured.
-struct Meter<'a> {
-    column: SensitiveColumn<'a>,
-    name: &'a str,
-    /// Whether C bounds the confidence in its values.
-    is_bounded: bool,
-    /// By value, the number of rows; 0 between calls.
-    counts: Vec<u32>,
-}
-
-/// The columns that the requirement names, and the declared ones that it does not.
-fn meters<'a>(
-    table: &'a ReleasedTable,
-    declared: &'a [Box<str>],
-    requirement: &'a LkcRequirement,
-) -> Result<Vec<Meter<'a>>, VerifyError> {
-    let meter = |name: &'a str, column: SensitiveColumn<'a>, is_bounded| Meter {
-        counts: vec![0; column.value_count()],
-        column,
-        name,
-        is_bounded,
+/// The facts of each value of a column. Appends the names of new ones.
+fn facts_of_values(values: &Values, names: &mut Vec<ColumnValue>) -> Lists<u32> {
+    let mut numbers: HashMap<Option<&str>, u32> = HashMap::new();
+    let mut number = |value| {
+        *numbers.entry(value).or_insert_with(|| {
+            names.push(ColumnValue {
+                column: values.column.name.to_string(),
+                value: value.map(str::to_owned),
+            });
+            names.len() as u32 - 1
+        })
     };
-    let mut meters = Vec::new();
-    for named in &requirement.sensitive {
-        let column = SensitiveColumn::new(table, named)?;
-        meters.push(meter(&named.column, column, !requirement.c.is_unbounded()));
-    }
-    for name in declared {
-        if !requirement.sensitive.iter().any(|it| it.column == *name) {
-            let column = SensitiveColumn::every_value(table, name)?;
-            meters.push(meter(name, column, false));
+    let mut facts = Lists::default();
+    for value in 0..values.count() as u32 {
+        let text = values.text(value);
+        if let Form::Set { separator } = values.column.form {
+            let cell = text.unwrap_or_default();
+            facts.push(items(cell, separator).map(|item| number(Some(item))));
+        } else {
+            facts.push([number(text)]);
         }
     }
-    Ok(meters)
+    facts
 }
 
-/// The sensitive value of a column that most rows of a group have.
-struct Most {
-    value: u32,
-    rows: u32,
-    of: u32,
-}
-
-impl Meter<'_> {
-    /// The most frequent sensitive value of these rows; `None` if no row has any.
-    fn most(&mut self, rows: &[u32], reading: MissingSensitive) -> Option<Most> {
-        let mut present = 0;
-        let mut most: Option<(u32, u32)> = None;
-        for &row in rows {
-            let Some(value) = self.column.present(row as usize) else {
-                continue;
-            };
-            present += 1;
-            if !self.column.is_sensitive(value) {
-                continue;
-            }
-            let count = &mut self.counts[value as usize];
-            *count += 1;
-            if most.is_none_or(|(_, rows)| *count > rows) {
-                most = Some((value, *count));
-            }
-        }
-        for &row in rows {
-            if let Some(value) = self.column.present(row as usize) {
-                self.counts[value as usize] = 0;
-            }
-        }
-        let of = match reading {
-            MissingSensitive::Excluded => present,
-            MissingSensitive::Counted => rows.len() as u32,
-        };
-        most.map(|(value, rows)| Most { value, rows, of })
-    }
-}
-
-/// The enumeration, with the result so far.
+/// The combinations of facts, over groups of rows, with the result so far.
 struct FactSearch<'a> {
-    facts: &'a FactLists<'a>,
+    model: &'a FactModel,
+    facts: &'a FactLists,
+    /// What is known of each row of the group that is searched.
+    known: Vec<ColumnValue>,
     /// The persons of the rows, where K is asked of them.
     persons: Option<(&'a Persons, PersonCounter)>,
-    k: u64,
-    l: u32,
-    c: Confidence,
-    meters: Vec<Meter<'a>>,
-    reading: MissingSensitive,
+    meters: Vec<ConfidenceMeter<'a>>,
+    divider: Divider,
     cancellation: &'a Cancellation,
     /// Number of look-ups so far.
     lookups: u64,
-    smallest: u64,
-    greatest: f64,
-    greatest_bounded: f64,
-    subsets: u64,
-    violations: u64,
-    worst: Vec<WorstGroup>,
+    found: Verification,
 }
 
 impl FactSearch<'_> {
-    /// Records the rows, or persons, that share the known facts, and what they reveal.
-    fn note(&mut self, rows: &[u32], known: &[u32]) {
-        let size = match &mut self.persons {
+    /// Rows that share the known facts, or their persons, counted up to `limit`.
+    fn size(&mut self, rows: &[u32], limit: u64) -> u64 {
+        match &mut self.persons {
             None => rows.len() as u64,
             Some((persons, counter)) => {
-                let limit = self.smallest.max(self.k);
                 let of_rows = rows.iter().map(|&row| persons.of_row[row as usize]);
                 counter.count_up_to(limit, of_rows)
             }
-        };
-        self.subsets += 1;
-        self.smallest = self.smallest.min(size);
+        }
+    }
+
+    /// Records the rows that share the known facts, and what they reveal.
+    fn note(&mut self, rows: &[u32], facts: &[u32]) {
+        let k = self.model.requirement.k;
+        // With so many the combination neither violates by its size nor is the smallest.
+        let size = self.size(rows, self.found.smallest_group.max(k));
+        let found = &mut self.found;
+        found.subsets += 1;
+        found.smallest_group = found.smallest_group.min(size);
         let mut is_exceeded = false;
         let (mut confidence, mut best) = (0.0, None);
         for (index, meter) in self.meters.iter_mut().enumerate() {
-            let Some(most) = meter.most(rows, self.reading) else {
+            // Nothing is greater than 1.
+            if !meter.is_bounded && found.greatest_confidence >= 1.0 {
+                continue;
+            }
+            let Some(most) = meter.most_frequent(rows) else {
                 continue;
             };
             let share = f64::from(most.rows) / f64::from(most.of);
-            self.greatest = self.greatest.max(share);
+            found.greatest_confidence = found.greatest_confidence.max(share);
             if meter.is_bounded {
-                self.greatest_bounded = self.greatest_bounded.max(share);
-                is_exceeded |= self.c.is_exceeded_by(most.rows.into(), most.of.into());
+                let bound = self.model.requirement.c;
+                is_exceeded |= bound.is_exceeded_by(most.rows.into(), most.of.into());
+                let bounded = &mut found.greatest_bounded_confidence;
+                *bounded = bounded.map(|greatest| greatest.max(share));
                 if share > confidence {
                     (confidence, best) = (share, Some((index, most.value)));
                 }
             }
         }
-        if size >= self.k && !is_exceeded {
+        if size >= k && !is_exceeded {
             return;
         }
-        self.violations += 1;
-        let size = match &mut self.persons {
-            // The count above stops where no more persons are needed.
-            Some((persons, counter)) if size >= self.k => {
-                let of_rows = rows.iter().map(|&row| persons.of_row[row as usize]);
-                counter.count_up_to(u64::MAX, of_rows)
-            }
-            _ => size,
+        found.violations += 1;
+        let size = if size < k {
+            size
+        } else {
+            self.size(rows, u64::MAX)
         };
         // Those below K come first, by size; then the others, by confidence.
         let order = |size: u64, confidence: f64| {
-            if size < self.k {
+            if size < k {
                 (size, 0.0)
             } else {
-                (self.k, -confidence)
+                (k, -confidence)
             }
         };
         let rank = order(size, confidence);
+        let worst = &mut self.found.worst;
         let before = |found: &WorstGroup| order(found.size, found.confidence) <= rank;
-        let position = self.worst.partition_point(before);
+        let position = worst.partition_point(before);
         if position < WORST_GROUPS {
+            let facts = facts.iter().map(|&fact| &self.facts.names[fact as usize]);
             let found = WorstGroup {
-                quasi_identifiers: known.iter().map(|&fact| self.facts.name(fact)).collect(),
+                quasi_identifiers: self.known.iter().chain(facts).cloned().collect(),
                 size,
-                sensitive: best.map(|(index, value)| {
-                    let meter = &self.meters[index];
-                    ColumnValue {
-                        column: meter.name.to_owned(),
-                        value: meter.column.text(value).map(str::to_owned),
-                    }
-                }),
+                sensitive: best.map(|(meter, value)| self.meters[meter].column.name(value)),
                 confidence,
             };
-            self.worst.insert(position, found);
-            self.worst.truncate(WORST_GROUPS);
+            worst.insert(position, found);
+            worst.truncate(WORST_GROUPS);
         }
     }
+}
 
-    /// Extends the facts that `rows` share by facts from number `from` on.
-    fn extend(&mut self, rows: &[u32], from: u32, known: &mut Vec<u32>) -> Result<(), VerifyError> {
-        if known.len() as u64 >= u64::from(self.l) {
-            return Ok(());
+impl Combinations for FactSearch<'_> {
+    type Known = u32;
+    type Parts = DividedGroup;
+
+    fn visit(&mut self, facts: &[u32], group: &Group<DividedGroup>) -> Result<bool, VerifyError> {
+        if self.cancellation.is_cancelled() {
+            return Err(VerifyError::Stopped);
         }
-        let mut holding: HashMap<u32, Vec<u32>> = HashMap::new();
-        for &row in rows {
-            let list = &self.facts.of_row[row as usize];
-            let after = &list[list.partition_point(|&fact| fact < from)..];
-            let before = self.lookups / STRIDE;
-            self.lookups += after.len() as u64 + 1;
-            if self.lookups > BUDGET {
-                return Err(VerifyError::TooManyFacts { l: self.l });
-            }
-            if self.lookups / STRIDE > before && self.cancellation.is_cancelled() {
-                return Err(VerifyError::Stopped);
-            }
-            for &fact in after {
-                holding.entry(fact).or_default().push(row);
-            }
+        self.note(group.parts.members(&group.range), facts);
+        Ok(group.need > 0)
+    }
+
+    /// All further facts divide a group at once.
+    fn elements(&self, group: &Group<DividedGroup>) -> Range<usize> {
+        group.from..self.facts.names.len().min(group.from + 1)
+    }
+
+    fn divide(
+        &mut self,
+        group: &Group<DividedGroup>,
+        from: usize,
+        into: &mut DividedGroup,
+    ) -> Result<(), VerifyError> {
+        let further = |row: u32| {
+            let facts = self.facts.of_row.of(row);
+            let first = facts.partition_point(|&fact| (fact as usize) < from);
+            facts[first..].iter().copied()
+        };
+        let rows = group.parts.members(&group.range);
+        self.lookups += rows
+            .iter()
+            .map(|&row| 1 + further(row).len() as u64)
+            .sum::<u64>();
+        if self.lookups > BUDGET {
+            return Err(self.model.too_many.clone());
         }
-        // In a fixed order, so that the same table always gives the same result.
-        let mut holding: Vec<(u32, Vec<u32>)> = holding.into_iter().collect();
-        holding.sort_unstable_by_key(|(fact, _)| *fact);
-        for (fact, rows_with_fact) in holding {
-            known.push(fact);
-            self.note(&rows_with_fact, known);
-            // Combinations with a fact that all rows have are shared by the same rows as those
-            // without it.
-            if rows_with_fact.len() < rows.len() {
-                self.extend(&rows_with_fact, fact + 1, known)?;
-            }
-            known.pop();
-        }
+        self.divider.divide(rows, further, into);
         Ok(())
+    }
+
+    fn part(&self, parts: &DividedGroup, _: usize, number: usize) -> Option<Part<u32>> {
+        let (fact, range) = parts.part(number)?;
+        // Combinations with a fact that all rows have are shared by the same rows as those
+        // without it.
+        let from = if range.len() == parts.divided {
+            self.facts.names.len()
+        } else {
+            fact as usize + 1
+        };
+        Some(Part {
+            known: fact,
+            range,
+            from,
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! An index of raw records by what finished records ask of them.
+//! Which finished records fit which raw ones, and an index of raw records by what finished records
+//! ask of them.
 //!
 //! The records are the leaves of a binary tree. Each inner node parts them at a code of one column,
 //! or by whether a set has an item that a label covers, and knows the range of its codes and the
@@ -7,23 +8,95 @@
 
 use std::ops::{ControlFlow, Range};
 
-use super::fit::{Fit, Have, ITEM_BITS, ItemBits, Need, has_all, ones};
+/// Bits for the labels of items; labels of the same bit are not distinguished.
+pub(super) type ItemBits = [u64; 4];
+
+/// Number of bits of [`ItemBits`].
+pub(super) const ITEM_BITS: usize = 256;
+
+/// What a finished value asks of a raw one. It may ask for less than a fit.
+#[derive(Clone, Debug)]
+pub(super) enum Need {
+    /// A code in a range, or the other one.
+    Codes(Range<u32>, Option<u32>),
+    /// A set with an item of each label.
+    Items(ItemBits),
+}
+
+/// A raw value as the index sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Have {
+    /// Its code.
+    Code(u32),
+    /// The labels that cover an item of the set.
+    Items(ItemBits),
+}
+
+/// Which finished records fit which raw ones. A record has one number for each column.
+pub(super) trait Fit {
+    /// Number of columns.
+    fn columns(&self) -> usize;
+
+    /// A raw number of a column.
+    fn have(&self, column: usize, raw: u32) -> Have;
+
+    /// What a finished number of a column asks for; `None` if it fits no raw value.
+    fn need(&self, column: usize, finished: u32) -> Option<Need>;
+
+    /// Whether a finished record fits a raw one in all columns.
+    fn fits(&self, finished: &[u32], raw: &[u32]) -> bool;
+}
+
+/// The numbers of the bits that are set.
+fn ones(items: &ItemBits) -> impl Iterator<Item = usize> + '_ {
+    items.iter().enumerate().flat_map(|(word, &bits)| {
+        let next = move |bits: &u64| Some(bits & (bits - 1)).filter(|rest| *rest != 0);
+        let from = Some(bits).filter(|bits| *bits != 0);
+        std::iter::successors(from, next)
+            .map(move |bits| word * 64 + bits.trailing_zeros() as usize)
+    })
+}
+
+/// Whether all items that are needed are there.
+fn has_all(items: &ItemBits, needed: &ItemBits) -> bool {
+    let mut words = items.iter().zip(needed);
+    words.all(|(items, needed)| needed & !items == 0)
+}
 
 /// Most records that are not parted further.
 const LEAF: usize = 8;
 
 /// The values of records, or what nodes know of the values of their records: the columns with codes
 /// and those with items apart, in rows of equal width.
+#[derive(Default)]
 struct Rows<C> {
     codes: Vec<C>,
     items: Vec<ItemBits>,
 }
 
+impl<C> Rows<C> {
+    /// Whether a row meets the needs; `has` says whether a row's codes meet one of them.
+    fn meets(&self, row: usize, needs: &Needs, has: impl Fn(&C, &CodeNeed) -> bool) -> bool {
+        let (codes, items) = (needs.codes.len(), needs.items.len());
+        let mut codes = self.codes[row * codes..][..codes].iter().zip(&needs.codes);
+        let mut items = self.items[row * items..][..items].iter().zip(&needs.items);
+        codes.all(|(codes, need)| has(codes, need))
+            && items.all(|(items, need)| has_all(items, need))
+    }
+}
+
 /// What a finished record asks for, by column.
 struct Needs {
-    /// The first code, one past the last, and the other one, or [`NO_CODE`].
-    codes: Vec<(u32, u32, u32)>,
+    codes: Vec<CodeNeed>,
     items: Vec<ItemBits>,
+}
+
+/// A code from `start` to below `end`, or the other one.
+struct CodeNeed {
+    start: u32,
+    end: u32,
+    /// [`NO_CODE`] if there is none.
+    other: u32,
 }
 
 /// Not a raw code.
@@ -43,9 +116,9 @@ pub(super) struct FitIndex<'a, F: Fit> {
     fit: &'a F,
     /// The records by number.
     raw: Vec<&'a [u32]>,
-    /// The columns with codes, and those with items.
-    code_columns: Vec<usize>,
-    item_columns: Vec<usize>,
+    /// Number of columns with codes, and of those with items.
+    code_columns: usize,
+    item_columns: usize,
     /// The values by record; while the tree is complete, in its order.
     values: Rows<u32>,
     /// The codes of each column with codes, in ascending order.
@@ -76,22 +149,16 @@ impl<'a, F: Fit> FitIndex<'a, F> {
             let first = raw.first().map(|record| fit.have(*column, record[*column]));
             matches!(first, Some(Have::Items(_)))
         };
-        let (item_columns, code_columns) = (0..fit.columns()).partition(has_items);
+        let item_columns = (0..fit.columns()).filter(has_items).count();
         let mut index = Self {
             fit,
-            code_columns,
+            code_columns: fit.columns() - item_columns,
             item_columns,
-            values: Rows {
-                codes: Vec::new(),
-                items: Vec::new(),
-            },
+            values: Rows::default(),
             sorted_codes: Vec::new(),
             item_counts: Vec::new(),
             nodes: Vec::new(),
-            known: Rows {
-                codes: Vec::new(),
-                items: Vec::new(),
-            },
+            known: Rows::default(),
             order: (0..raw.len() as u32).collect(),
             leaf_of: vec![0; raw.len()],
             raw,
@@ -108,8 +175,8 @@ impl<'a, F: Fit> FitIndex<'a, F> {
     /// The values of records in this order.
     fn values_in(&self, order: &[u32]) -> Rows<u32> {
         let mut values = Rows {
-            codes: Vec::with_capacity(order.len() * self.code_columns.len()),
-            items: Vec::with_capacity(order.len() * self.item_columns.len()),
+            codes: Vec::with_capacity(order.len() * self.code_columns),
+            items: Vec::with_capacity(order.len() * self.item_columns),
         };
         for &record in order {
             for (column, &number) in self.raw[record as usize].iter().enumerate() {
@@ -123,11 +190,11 @@ impl<'a, F: Fit> FitIndex<'a, F> {
     }
 
     fn code(&self, record: u32, column: usize) -> u32 {
-        self.values.codes[record as usize * self.code_columns.len() + column]
+        self.values.codes[record as usize * self.code_columns + column]
     }
 
     fn items(&self, record: u32, column: usize) -> &ItemBits {
-        &self.values.items[record as usize * self.item_columns.len() + column]
+        &self.values.items[record as usize * self.item_columns + column]
     }
 
     fn count(&mut self) {
@@ -137,8 +204,8 @@ impl<'a, F: Fit> FitIndex<'a, F> {
             codes.sort_unstable();
             codes
         };
-        self.sorted_codes = (0..self.code_columns.len()).map(sorted).collect();
-        let columns = 0..self.item_columns.len();
+        self.sorted_codes = (0..self.code_columns).map(sorted).collect();
+        let columns = 0..self.item_columns;
         self.item_counts = columns
             .map(|column| self.count_items(&self.order, column))
             .collect();
@@ -190,7 +257,7 @@ impl<'a, F: Fit> FitIndex<'a, F> {
     }
 
     fn ranges_of(&self, records: &[u32]) -> Vec<(u32, u32)> {
-        let columns = 0..self.code_columns.len();
+        let columns = 0..self.code_columns;
         let range = |column| {
             let codes = records.iter().map(|&record| self.code(record, column));
             codes.fold((NO_CODE, 0), |(least, most), code| {
@@ -201,7 +268,7 @@ impl<'a, F: Fit> FitIndex<'a, F> {
     }
 
     fn unions_of(&self, records: &[u32]) -> Vec<ItemBits> {
-        let columns = 0..self.item_columns.len();
+        let columns = 0..self.item_columns;
         let union = |column| {
             let sets = records.iter().map(|&record| self.items(record, column));
             sets.fold(ItemBits::default(), |all, items| {
@@ -225,7 +292,7 @@ impl<'a, F: Fit> FitIndex<'a, F> {
             let width = f64::from(most - least) / f64::from((last - first).max(1));
             (width, Parting::Codes(column, 0))
         });
-        let columns = 0..self.item_columns.len();
+        let columns = 0..self.item_columns;
         let by_item = columns.map(|column| self.part_by_item(&records, column));
         let widest = by_code
             .chain(by_item)
@@ -309,11 +376,7 @@ impl<'a, F: Fit> FitIndex<'a, F> {
         let Some(needs) = self.needs(finished) else {
             return;
         };
-        let mut open: Vec<u32> = if self.nodes.is_empty() {
-            Vec::new()
-        } else {
-            vec![0]
-        };
+        let mut open: Vec<u32> = (0..self.nodes.len().min(1) as u32).collect();
         while let Some(number) = open.pop() {
             if among.counts[number as usize] == 0 || !self.can_meet(number as usize, &needs) {
                 continue;
@@ -343,12 +406,12 @@ impl<'a, F: Fit> FitIndex<'a, F> {
         };
         let rows = self.raw.len() as f64;
         let mut share = 1.0;
-        for ((start, end, other), codes) in needs.codes.iter().zip(&self.sorted_codes) {
-            let below = |code: &u32| codes.partition_point(|it| it < code);
-            let met = below(end).saturating_sub(below(start));
-            let other = match other {
-                &NO_CODE => 0,
-                code => below(&(code + 1)) - below(code),
+        for (need, codes) in needs.codes.iter().zip(&self.sorted_codes) {
+            let below = |code: u32| codes.partition_point(|&it| it < code);
+            let met = below(need.end).saturating_sub(below(need.start));
+            let other = match need.other {
+                NO_CODE => 0,
+                code => below(code + 1) - below(code),
             };
             share *= (met + other) as f64 / rows;
         }
@@ -363,15 +426,16 @@ impl<'a, F: Fit> FitIndex<'a, F> {
     /// What a finished record asks for; `None` if it fits no raw record.
     fn needs(&self, finished: &[u32]) -> Option<Needs> {
         let mut needs = Needs {
-            codes: Vec::with_capacity(self.code_columns.len()),
-            items: Vec::with_capacity(self.item_columns.len()),
+            codes: Vec::with_capacity(self.code_columns),
+            items: Vec::with_capacity(self.item_columns),
         };
         for (column, &number) in finished.iter().enumerate() {
             match self.fit.need(column, number)? {
-                Need::Codes(codes, other) => {
-                    let other = other.unwrap_or(NO_CODE);
-                    needs.codes.push((codes.start, codes.end, other));
-                }
+                Need::Codes(codes, other) => needs.codes.push(CodeNeed {
+                    start: codes.start,
+                    end: codes.end,
+                    other: other.unwrap_or(NO_CODE),
+                }),
                 Need::Items(items) => needs.items.push(items),
             }
         }
@@ -380,30 +444,18 @@ impl<'a, F: Fit> FitIndex<'a, F> {
 
     /// Whether a record of a node can meet the needs.
     fn can_meet(&self, node: usize, needs: &Needs) -> bool {
-        let ranges = row(&self.known.codes, node, needs.codes.len());
-        let mut codes = ranges.iter().zip(&needs.codes);
-        let mut items = row(&self.known.items, node, needs.items.len())
-            .iter()
-            .zip(&needs.items);
-        codes.all(|((least, most), (start, end, other))| {
-            (start < end && start <= most && least < end) || (least <= other && other <= most)
-        }) && items.all(|(known, needed)| has_all(known, needed))
+        self.known.meets(node, needs, |&(least, most), need| {
+            let in_range = need.start < need.end && need.start <= most && least < need.end;
+            in_range || (least <= need.other && need.other <= most)
+        })
     }
 
     /// Whether the record at a place of the order meets the needs.
     fn meets(&self, place: usize, needs: &Needs) -> bool {
-        let codes = row(&self.values.codes, place, needs.codes.len());
-        let mut codes = codes.iter().zip(&needs.codes);
-        let mut items = row(&self.values.items, place, needs.items.len())
-            .iter()
-            .zip(&needs.items);
-        codes.all(|(code, (start, end, other))| (start <= code && code < end) || code == other)
-            && items.all(|(items, needed)| has_all(items, needed))
+        self.values.meets(place, needs, |&code, need| {
+            (need.start <= code && code < need.end) || code == need.other
+        })
     }
-}
-
-fn row<T>(values: &[T], number: usize, width: usize) -> &[T] {
-    &values[number * width..(number + 1) * width]
 }
 
 /// Which records are in the first part.

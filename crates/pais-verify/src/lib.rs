@@ -12,31 +12,26 @@ mod anatomy_assignment;
 mod assignment;
 mod bitmap_search;
 mod bitmaps;
+mod bits;
 mod classes;
+mod combinations;
 mod composition;
-mod compress;
-mod counted_table;
 mod counter;
 mod cover;
 mod cut;
-mod extremes;
 mod facts;
-mod fit;
 mod fit_index;
-mod frequencies;
-mod itemsets;
-mod labelled_column;
+mod lists;
 mod lkc;
-mod local;
 mod matched_columns;
 mod matching;
 mod minimum_cover;
+mod models;
 mod original;
 mod overlap;
 mod partition;
 mod person_search;
 mod persons;
-mod popcount;
 mod profiles;
 mod qid_search;
 mod release;
@@ -58,29 +53,23 @@ pub use adversaries::{
     measure_adversaries,
 };
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
-pub use anatomy_assignment::{
-    AnatomyAssignment, AnatomyAssignmentError, SensitiveTable, assign_anatomy,
-};
-pub use assignment::{Assignment, assign, assign_rows};
-pub use classes::group_sizes;
 pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
-pub use counted_table::CountedTable;
 pub use cut::{CutError, check_single_cut};
-pub use facts::verify_lkc_model;
-pub use itemsets::verify_km;
+pub use facts::verify_km;
 pub use lkc::verify_lkc;
-pub use local::verify_local_lkc;
+pub use models::{PrivacyFinding, verify_lkc_model, verify_local_lkc};
 pub use original::{Original, OriginalQuasiIdentifier};
 pub use overlap::{OverlapVerification, verify_overlapping_lkc};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
+pub use persons::CountedTable;
 pub use release::{
-    FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
-    Undecided, verify_release,
+    FoundRecoding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification, Undecided,
+    verify_release,
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;
 pub use source_rows::NOWHERE;
-pub use subject_groups::{SubjectGroups, subject_groups};
+pub use subject_groups::{SubjectGroups, group_sizes, subject_groups};
 pub use truthfulness::{TruthError, check_truthful};
 pub use verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,

@@ -14,22 +14,20 @@
 //! Where rows are not persons, K is asked of the persons of a group. The parts of a group have no
 //! person that the group has not, so the fewest persons are found at the greatest size too.
 
-use rayon::prelude::*;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
-use super::counted_table::CountedTable;
-use super::extremes::Extremes;
-use super::person_search::ClassGroups;
-use super::persons::{ClassPersons, Persons};
-use super::profiles::{Grid, Profiles, Splitter};
-use super::qid_search::{QidSearch, choose};
+use super::combinations::{Group, Search, choose, search_in_parallel};
+use super::person_search::{ClassGroups, PersonSearch};
+use super::persons::{CountedTable, Persons};
+use super::profiles::{Grid, Share, Suffixes, ValueCount};
+use super::qid_search::{FoundQids, GroupVisitor, ProfileParts, ProfileSearch};
 use super::sensitive::{SensitiveColumn, SensitiveIndex};
-use super::verification::{ColumnValue, VIOLATION_CAP, Verification, VerifyError};
-use super::violations::{Denominator, find_violations};
+use super::verification::{ColumnValue, Verification, VerifyError};
+use super::violations::{Denominator, SearchedTable};
 
 /// Decides whether a table satisfies LKC-privacy (KDD'09, Definition 3.1) over the columns
 /// `quasi_identifiers`. `sensitive` are all declared sensitive columns; the confidence in their
@@ -48,94 +46,92 @@ pub fn verify_lkc<'t>(
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    let stopped = &|| cancellation.is_cancelled();
     let counted = table.into();
     let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
-    let (named, others) = sensitive_columns(table, sensitive, requirement)?;
+    let reading = requirement.missing_sensitive;
+    let named = SensitiveColumn::named(table, requirement)?;
+    let named = SensitiveIndex::by_denominator(named, reading);
+    let others = SensitiveColumn::unnamed(table, sensitive, requirement)?;
+    let others = SensitiveIndex::by_denominator(others, reading);
     let mut classes = Classes::new(table.rows, &columns)?;
-    let groups = classes.sizes.len() as u64;
-    let mut persons = Persons::new(counted)?.map(|persons| {
-        let lists = ClassPersons::new(&classes, &persons);
-        (persons, lists)
-    });
-    let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
-    let mut verification = Verification {
-        holds: true,
-        rows: table.rows as u64,
-        groups,
-        smallest_group: 0,
-        smallest_equivalence_class: classes.smallest(),
-        greatest_confidence: 0.0,
-        greatest_bounded_confidence: bounds_some.then_some(0.0),
-        missing_sensitive: requirement.missing_sensitive,
-        subsets: 0,
-        violations: 0,
-        worst: Vec::new(),
+    let persons = Persons::new(counted)?;
+    let mut lists = persons.as_ref().map(|persons| persons.by_class(&classes));
+    let smallest_class = match &lists {
+        Some(persons) => persons.lengths().min(),
+        None => classes.sizes.iter().copied().min(),
     };
-    if let Some((_, lists)) = &persons {
-        verification.smallest_equivalence_class = lists.smallest();
-    }
-    if groups == 0 {
+    let smallest_class = smallest_class.map_or(0, u64::from);
+    let mut verification = unsearched(&classes, smallest_class, requirement);
+    if table.rows == 0 {
         return Ok(verification);
     }
     let mut attributes: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
     if requirement.l == 0 {
         attributes.clear();
         classes = Classes::new(table.rows, &[])?;
-        if let Some((persons, lists)) = &mut persons {
-            *lists = ClassPersons::new(&classes, persons);
-        }
+        lists = persons.as_ref().map(|persons| persons.by_class(&classes));
     }
     // Attributes with many values first: groups become small early, and their profiles merge well.
     attributes.sort_by_key(|values| std::cmp::Reverse(values.count()));
     let grid = Grid::new(&attributes, &classes.row);
+    let suffixes = Suffixes::new(&grid);
     let size = requirement.l.min(grid.attributes());
 
-    let persons = persons.as_ref();
-    let persons = persons.map(|(persons, lists)| ClassGroups::new(&grid, persons, lists, &classes));
-    let persons = persons.as_ref();
-    let mut smallest = persons
-        .map(|persons| persons.smallest(size, stopped))
-        .transpose()?;
-    let extremes = Extremes::new(stopped);
+    let persons = persons.as_ref().zip(lists.as_ref());
+    let persons = persons.map(|(persons, lists)| ClassGroups {
+        grid: &grid,
+        persons,
+        lists,
+        rows: &classes.sizes,
+    });
+    let extremes = Extremes::new(cancellation);
+    let mut smallest = match &persons {
+        Some(persons) => Some(find_fewest_persons(persons, size, &extremes)?),
+        None => None,
+    };
     if smallest.is_some() {
         // The fewest rows of a group are not asked for.
         extremes.take_smallest();
     }
+    let start = |values| ProfileSearch::new(&grid, &suffixes, values, &extremes);
     let mut denominators: Vec<Denominator> = Vec::with_capacity(named.len());
-    for index in named {
-        let profiles = index.profiles(&classes)?;
-        find_extremes(&grid, &profiles, index.count(), size, &extremes)?;
+    for sensitive in named {
+        let profiles = ProfileParts::all(sensitive.profiles(&classes)?);
+        find_extremes(|| start(sensitive.count()), &profiles.group(size))?;
         // The first index has all records.
         smallest.get_or_insert_with(|| u64::from(extremes.take_smallest()));
-        denominators.push((index, profiles));
+        denominators.push(Denominator {
+            sensitive,
+            profiles,
+        });
     }
     let smallest = smallest.unwrap_or(0);
-    let (most, of) = extremes.greatest();
-    for index in others.iter().filter(|index| !index.is_empty()) {
-        let profiles = index.profiles(&classes)?;
-        find_extremes(&grid, &profiles, index.count(), size, &extremes)?;
+    let bounded = extremes.greatest();
+    for index in others.iter().filter(|index| index.count() > 0) {
+        let profiles = ProfileParts::all(index.profiles(&classes)?);
+        find_extremes(|| start(index.count()), &profiles.group(size))?;
     }
-    let share = |(most, of): (u32, u32)| f64::from(most) / f64::from(of);
     verification.smallest_group = smallest;
-    verification.greatest_confidence = share(extremes.greatest());
-    verification.greatest_bounded_confidence = bounds_some.then(|| share((most, of)));
+    verification.greatest_confidence = extremes.greatest().as_f64();
+    verification.greatest_bounded_confidence = verification
+        .greatest_bounded_confidence
+        .map(|_| bounded.as_f64());
     verification.subsets = choose(grid.attributes(), size);
+    let Share { most, of } = bounded;
     verification.holds =
-        smallest >= requirement.k && !requirement.c.is_exceeded_by(u64::from(most), u64::from(of));
+        smallest >= requirement.k && !requirement.c.is_exceeded_by(most.into(), of.into());
     if !verification.holds {
-        let (found, worst) = find_violations(
-            &grid,
-            &attributes,
-            &denominators,
-            size,
-            requirement,
-            persons,
-            stopped,
-        )?;
-        verification.violations = found.min(VIOLATION_CAP);
-        verification.worst = worst;
+        let searched = SearchedTable {
+            grid: &grid,
+            suffixes: &suffixes,
+            attributes: &attributes,
+            denominators: &denominators,
+            persons: persons.as_ref(),
+        };
+        let found = searched.find_violations(size, requirement, cancellation)?;
+        verification.violations = found.count;
+        verification.worst = found.worst;
         let declared_position = |known: &ColumnValue| {
             let mut names = quasi_identifiers.iter();
             names.position(|name| **name == *known.column)
@@ -147,88 +143,134 @@ pub fn verify_lkc<'t>(
     Ok(verification)
 }
 
-/// The sensitive columns that the requirement names, and the declared ones that it does not, both
-/// by denominator.
-fn sensitive_columns<'t>(
-    table: &'t ReleasedTable,
-    declared: &[Box<str>],
+/// The verification of a table with these classes, before qids were searched.
+pub(super) fn unsearched(
+    classes: &Classes,
+    smallest_class: u64,
     requirement: &LkcRequirement,
-) -> Result<(Vec<SensitiveIndex<'t>>, Vec<SensitiveIndex<'t>>), VerifyError> {
-    let reading = requirement.missing_sensitive;
-    let named = requirement
-        .sensitive
-        .iter()
-        .map(|named| SensitiveColumn::new(table, named))
-        .collect::<Result<Vec<_>, _>>()?;
-    let is_named = |name: &str| {
-        let mut named = requirement.sensitive.iter();
-        named.any(|named| *named.column == *name)
-    };
-    let others = declared
-        .iter()
-        .filter(|name| !is_named(name))
-        .map(|name| SensitiveColumn::every_value(table, name))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok((
-        SensitiveIndex::by_denominator(named, reading),
-        SensitiveIndex::by_denominator(others, reading),
-    ))
+) -> Verification {
+    let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
+    Verification {
+        holds: true,
+        rows: classes.of_row.len() as u64,
+        groups: classes.sizes.len() as u64,
+        smallest_group: 0,
+        smallest_equivalence_class: smallest_class,
+        greatest_confidence: 0.0,
+        greatest_bounded_confidence: bounds_some.then_some(0.0),
+        missing_sensitive: requirement.missing_sensitive,
+        subsets: 0,
+        violations: 0,
+        worst: Vec::new(),
+    }
 }
 
-/// Searches all qids of the greatest size, with the first attribute in parallel.
+/// The fewest persons of any group of a qid of the greatest size.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
-fn find_extremes(
-    grid: &Grid,
-    profiles: &Profiles,
-    sensitive_values: usize,
+fn find_fewest_persons(
+    groups: &ClassGroups,
     size: usize,
     extremes: &Extremes,
-) -> Result<(), VerifyError> {
-    if size <= 1 || size == grid.attributes() {
-        let all = (profiles, 0..profiles.len());
-        QidSearch::new(grid, sensitive_values).visit(&mut &*extremes, all, 0, size, true);
-    } else {
-        (0..=grid.attributes() - size)
-            .into_par_iter()
-            .for_each(|attribute| {
-                search_from(grid, profiles, sensitive_values, attribute, size, extremes);
-            });
+) -> Result<u64, VerifyError> {
+    if size == groups.grid.attributes() {
+        return Ok(groups.lists.lengths().min().map_or(0, u64::from));
     }
-    if extremes.is_stopped() {
-        Err(VerifyError::Stopped)
+    if size == 0 {
+        groups.visit(extremes, size)?;
     } else {
-        Ok(())
+        let all = groups.all();
+        let start = || PersonSearch::new(groups, extremes);
+        search_in_parallel(start, &all.group(size))?;
+    }
+    Ok(extremes.take_smallest().into())
+}
+
+/// Searches all qids of the greatest size.
+///
+/// # Errors
+/// [`VerifyError::Stopped`].
+fn find_extremes<'g>(
+    start: impl Fn() -> ProfileSearch<'g, &'g Extremes<'g>> + Sync,
+    all: &Group<ProfileParts>,
+) -> Result<(), VerifyError> {
+    let search = start();
+    if all.need <= 1 || all.need == search.grid.attributes() {
+        Search::new(search).visit(all)
+    } else {
+        search_in_parallel(start, all)
     }
 }
 
-/// Searches the qids of the greatest size whose first attribute is `attribute`, with the values of
-/// that attribute in parallel.
-fn search_from(
-    grid: &Grid,
-    profiles: &Profiles,
-    sensitive_values: usize,
-    attribute: usize,
-    size: usize,
-    extremes: &Extremes,
-) {
-    let mut split = Profiles::default();
-    let mut splitter = Splitter::new(grid, sensitive_values);
-    splitter.split(
-        grid,
-        (profiles, 0..profiles.len()),
-        attribute,
-        true,
-        &mut split,
-    );
-    let split = &split;
-    split.bounds.par_windows(2).for_each_init(
-        || QidSearch::new(grid, sensitive_values),
-        |search, bounds| {
-            let value = grid.values(split.class[bounds[0]])[attribute];
-            let group = (split, bounds[0]..bounds[1]);
-            search.visit_below(&mut &*extremes, (attribute, value), group, size - 1);
-        },
-    );
+/// The smallest group and the greatest confidence found so far, shared by all threads and by
+/// several searches.
+struct Extremes<'s> {
+    smallest: AtomicU32,
+    /// Number of records with a sensitive value and number of records of its group, packed.
+    greatest: AtomicU64,
+    cancellation: &'s Cancellation,
+}
+
+impl<'s> Extremes<'s> {
+    fn new(cancellation: &'s Cancellation) -> Self {
+        Self {
+            smallest: AtomicU32::new(u32::MAX),
+            greatest: AtomicU64::new(pack(Share::NONE)),
+            cancellation,
+        }
+    }
+
+    /// Records, or persons, of the smallest group so far. Later searches find no smaller one, because they do
+    /// not look for it.
+    fn take_smallest(&self) -> u32 {
+        self.smallest.swap(0, Relaxed)
+    }
+
+    /// The greatest confidence so far.
+    fn greatest(&self) -> Share {
+        unpack(self.greatest.load(Relaxed))
+    }
+}
+
+fn pack(share: Share) -> u64 {
+    u64::from(share.most) << 32 | u64::from(share.of)
+}
+
+fn unpack(packed: u64) -> Share {
+    Share {
+        most: (packed >> 32) as u32,
+        of: packed as u32,
+    }
+}
+
+impl GroupVisitor for &Extremes<'_> {
+    const NAMES_VALUES: bool = false;
+
+    #[inline]
+    fn limit(&self) -> u64 {
+        self.smallest.load(Relaxed).into()
+    }
+
+    #[inline]
+    fn confidence_matters(&self, share: Share) -> bool {
+        share.exceeds(self.greatest())
+    }
+
+    #[inline]
+    fn group(&mut self, size: u32, most: Option<ValueCount>, _: impl FnOnce() -> FoundQids) {
+        if self.size_matters(size) {
+            self.smallest.fetch_min(size, Relaxed);
+        }
+        if let Some(ValueCount { records: most, .. }) = most {
+            let share = Share { most, of: size };
+            let raise = |best| share.exceeds(unpack(best)).then(|| pack(share));
+            // An error means that the greatest so far is not exceeded.
+            let _ = self.greatest.fetch_update(Relaxed, Relaxed, raise);
+        }
+    }
+
+    fn should_stop(&self) -> bool {
+        self.cancellation.is_cancelled()
+    }
 }

@@ -11,8 +11,7 @@ use std::ops::ControlFlow;
 use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 
-use super::fit::Fit;
-use super::fit_index::{FitIndex, RecordSet};
+use super::fit_index::{Fit, FitIndex, RecordSet};
 
 /// Most records on the right that a record on the left reaches in its turn.
 const TURN: usize = 8;
@@ -23,19 +22,19 @@ const NONE: u32 = u32::MAX;
 /// One side of the matching: the distinct records, each with the number of rows equal to it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchingSide {
-    number: HashMap<Vec<u32>, usize>,
+    number: HashMap<Vec<u32>, u32>,
     rows: Vec<u64>,
 }
 
 impl MatchingSide {
     /// Adds a row; returns the number of its record.
-    pub(super) fn add(&mut self, record: impl Iterator<Item = u32>) -> usize {
-        let fresh = self.rows.len();
-        let number = *self.number.entry(record.collect()).or_insert(fresh);
+    pub(super) fn add(&mut self, record: Vec<u32>) -> u32 {
+        let fresh = self.rows.len() as u32;
+        let number = *self.number.entry(record).or_insert(fresh);
         if number == fresh {
             self.rows.push(0);
         }
-        self.rows[number] += 1;
+        self.rows[number as usize] += 1;
         number
     }
 
@@ -54,38 +53,20 @@ impl MatchingSide {
     pub(super) fn records(&self) -> Vec<&[u32]> {
         let mut records: Vec<&[u32]> = vec![&[]; self.rows.len()];
         for (record, &number) in &self.number {
-            records[number] = record;
+            records[number as usize] = record;
         }
         records
     }
 }
 
-/// The size of a maximum matching: the most rows on the left that can each be assigned a row of
-/// their own on the right that they fit.
-pub(super) fn maximum_matching(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> u64 {
-    let flow = solve(left, right, fit);
-    left.rows.iter().sum::<u64>() - flow.wanted.iter().sum::<u64>()
-}
-
-/// A maximum matching: pairs of records on the left and on the right, by number, with the rows of
-/// each pair.
+/// A maximum matching: as many rows on the left as possible get a row of their own on the right
+/// that they fit. Returns pairs of records on the left and on the right, by number, with the rows
+/// of each pair.
 pub(super) fn matched_pairs(
     left: &MatchingSide,
     right: &MatchingSide,
     fit: &impl Fit,
-) -> Vec<(usize, usize, u64)> {
-    let matched = solve(left, right, fit).matched.into_iter().enumerate();
-    let pairs = matched.flat_map(|(other, holders)| {
-        let pair = move |(one, rows)| (one as usize, other, rows);
-        holders.into_iter().map(pair)
-    });
-    let mut pairs: Vec<_> = pairs.collect();
-    // In a fixed order, so that the same tables always have the same pairs.
-    pairs.sort_unstable();
-    pairs
-}
-
-fn solve(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> Flow {
+) -> Vec<(u32, u32, u64)> {
     let records = left.records();
     let index = FitIndex::new(fit, right.records());
     let mut flow = Flow {
@@ -98,7 +79,15 @@ fn solve(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> Flow {
     while flow.wanted.iter().any(|&wanted| wanted > 0)
         && flow.match_by_paths(&records, &index, &mut with_free)
     {}
-    flow
+    let matched = (0..).zip(flow.matched);
+    let pairs = matched.flat_map(|(other, holders)| {
+        let holders = holders.into_iter();
+        holders.map(move |(one, rows)| (one, other, rows))
+    });
+    let mut pairs: Vec<(u32, u32, u64)> = pairs.collect();
+    // In a fixed order, so that the same tables always have the same pairs.
+    pairs.sort_unstable();
+    pairs
 }
 
 /// The current matching, as a flow from records on the left to records on the right.
@@ -124,30 +113,19 @@ impl Flow {
         let shares: Vec<f64> = shares.collect();
         let mut order: Vec<usize> = (0..left.len()).collect();
         order.sort_by(|&one, &other| shares[one].total_cmp(&shares[other]));
-        let mut used_up = Vec::new();
+        let mut paths = self.no_paths();
         for one in order {
-            index.visit_fitting(left[one], with_free, |other| {
-                let taken = self.wanted[one].min(self.free[other as usize]);
-                self.take_free(one, other, taken);
-                if self.free[other as usize] == 0 {
-                    used_up.push(other);
-                }
-                match self.wanted[one] {
-                    0 => ControlFlow::Break(()),
-                    _ => ControlFlow::Continue(()),
-                }
-            });
-            for other in used_up.drain(..) {
-                index.remove(other, with_free);
-            }
+            self.match_free_by(&mut paths, one as u32, left[one], index, with_free);
         }
     }
 
-    fn take_free(&mut self, one: usize, other: u32, rows: u64) {
-        if rows > 0 {
-            self.wanted[one] -= rows;
-            self.free[other as usize] -= rows;
-            *self.matched[other as usize].entry(one as u32).or_insert(0) += rows;
+    /// Paths without steps: each record on the left with unmatched rows takes free ones.
+    fn no_paths(&self) -> Paths {
+        Paths {
+            is_reached: self.wanted.iter().map(|&wanted| wanted > 0).collect(),
+            is_on_path: vec![false; self.wanted.len()],
+            can_give_up: vec![VecDeque::new(); self.wanted.len()],
+            reached_by: vec![NONE; self.free.len()],
         }
     }
 
@@ -160,12 +138,7 @@ impl Flow {
         index: &FitIndex<F>,
         with_free: &mut RecordSet,
     ) -> bool {
-        let mut paths = Paths {
-            is_reached: self.wanted.iter().map(|&wanted| wanted > 0).collect(),
-            is_on_path: vec![false; left.len()],
-            can_give_up: vec![VecDeque::new(); left.len()],
-            reached_by: vec![NONE; self.free.len()],
-        };
+        let mut paths = self.no_paths();
         let has_open = |one: &u32| self.wanted[*one as usize] > 0;
         let mut reached: Vec<u32> = (0..left.len() as u32).filter(has_open).collect();
         let mut open_rows: u64 = self.wanted.iter().sum();
@@ -306,10 +279,11 @@ impl Flow {
         for (at, other) in steps {
             *self.matched[gets as usize].entry(at).or_insert(0) += rows;
             let left = held(self, at, other) - rows;
-            match left {
-                0 => self.matched[other as usize].remove(&at),
-                _ => self.matched[other as usize].insert(at, left),
-            };
+            if left == 0 {
+                self.matched[other as usize].remove(&at);
+            } else {
+                self.matched[other as usize].insert(at, left);
+            }
             gets = other;
         }
         *self.matched[gets as usize].entry(root).or_insert(0) += rows;
@@ -335,8 +309,8 @@ struct Paths {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{MatchingSide, maximum_matching};
-    use crate::fit::{Fit, Have, Need};
+    use super::{MatchingSide, matched_pairs};
+    use crate::fit_index::{Fit, Have, Need};
 
     /// The size of a maximum matching, found by trying all.
     fn brute_force(left: &[u32], right: &mut Vec<u32>, fit: &impl Fn(u32, u32) -> bool) -> u64 {
@@ -367,11 +341,12 @@ mod tests {
             let side = |rows: &[u32]| {
                 let mut side = MatchingSide::default();
                 for &row in rows {
-                    side.add([row].into_iter());
+                    side.add(vec![row]);
                 }
                 side
             };
-            let found = maximum_matching(&side(&left), &side(&right), &FitTable(&fits));
+            let pairs = matched_pairs(&side(&left), &side(&right), &FitTable(&fits));
+            let found: u64 = pairs.iter().map(|(_, _, rows)| rows).sum();
             prop_assert_eq!(found, brute_force(&left, &mut right.clone(), &fit));
         }
     }

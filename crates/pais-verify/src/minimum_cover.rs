@@ -7,7 +7,11 @@
 //! record must be eliminated. A branch ends where the most frequent values left cannot delete
 //! all remaining records, or where too many remaining records share no value with each other.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
+
+use pais_core::cancellation::Cancellation;
+
+use super::verification::VerifyError;
 
 /// The value of a missing cell.
 pub(super) const MISSING: u32 = u32::MAX;
@@ -39,12 +43,8 @@ pub(super) struct MinimumCover<'s> {
     last_scan: Vec<u32>,
     /// Number of the current scan.
     scan: u32,
-    stop: &'s (dyn Fn() -> bool + Sync),
+    cancellation: &'s Cancellation,
 }
-
-/// The caller stopped the verification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct VerificationStopped;
 
 impl<'s> MinimumCover<'s> {
     /// Takes the records of a group, each with a value for each column or [`MISSING`].
@@ -54,7 +54,7 @@ impl<'s> MinimumCover<'s> {
     pub(super) fn new<'r>(
         records: impl Iterator<Item = &'r [u32]>,
         limits: &[u32],
-        stop: &'s (dyn Fn() -> bool + Sync),
+        cancellation: &'s Cancellation,
     ) -> Self {
         let counted: Vec<usize> = (0..limits.len())
             .filter(|&column| limits[column] > 0)
@@ -72,10 +72,10 @@ impl<'s> MinimumCover<'s> {
             rare_first: Vec::new(),
             last_scan: Vec::new(),
             scan: 0,
-            stop,
+            cancellation,
         };
         let mut known: HashMap<(u32, u32), u32> = HashMap::new();
-        let mut seen: HashMap<Vec<u32>, ()> = HashMap::new();
+        let mut seen: HashSet<Vec<u32>> = HashSet::new();
         let mut record = Vec::with_capacity(counted.len());
         for values in records {
             record.clear();
@@ -93,7 +93,7 @@ impl<'s> MinimumCover<'s> {
                 }
                 record.push(number);
             }
-            if record.len() < counted.len() || seen.contains_key(&record) {
+            if record.len() < counted.len() || seen.contains(&record) {
                 continue;
             }
             for &value in &record {
@@ -101,17 +101,16 @@ impl<'s> MinimumCover<'s> {
             }
             group.records.extend_from_slice(&record);
             group.remaining += 1;
-            seen.insert(record.clone(), ());
+            seen.insert(record.clone());
         }
         group.eliminated = vec![0; group.remaining as usize];
         group.frequency = group.holders.iter().map(|rows| rows.len() as u32).collect();
         group.excluded = vec![false; group.holders.len()];
         group.last_scan = vec![0; group.holders.len()];
-        let width = group.limits.len();
         let mut order: Vec<u32> = (0..group.remaining).collect();
         order.sort_by_cached_key(|&record| {
-            let values = &group.records[record as usize * width..][..width];
-            let frequencies = values.iter().map(|&value| group.frequency[value as usize]);
+            let values = group.values(record).iter();
+            let frequencies = values.map(|&value| group.frequency[value as usize]);
             frequencies.map(u64::from).sum::<u64>()
         });
         group.rare_first = order;
@@ -123,7 +122,7 @@ impl<'s> MinimumCover<'s> {
     ///
     /// # Errors
     /// When stopped.
-    pub(super) fn fewest(&mut self, cap: u32) -> Result<u32, VerificationStopped> {
+    pub(super) fn fewest(&mut self, cap: u32) -> Result<u32, VerifyError> {
         if self.remaining == 0 {
             return Ok(0);
         }
@@ -142,26 +141,16 @@ impl<'s> MinimumCover<'s> {
     /// Each of them needs a value of its own. Greedy, so `false` is no proof that there are
     /// fewer.
     fn has_more_disjoint_than(&mut self, limit: u32) -> bool {
-        let width = self.limits.len();
         self.scan += 1;
         let mut found = 0;
         for &record in &self.rare_first {
-            if self.eliminated[record as usize] > 0 {
+            let is_shared =
+                |&value: &u32| self.is_open(value) && self.last_scan[value as usize] == self.scan;
+            if self.eliminated[record as usize] > 0 || self.values(record).iter().any(is_shared) {
                 continue;
             }
-            let values = &self.records[record as usize * width..][..width];
-            let open = |value: &&u32| {
-                let value = **value as usize;
-                !self.excluded[value] && self.limits[self.column_of[value] as usize] > 0
-            };
-            if values
-                .iter()
-                .filter(open)
-                .any(|&value| self.last_scan[value as usize] == self.scan)
-            {
-                continue;
-            }
-            for &value in values {
+            let width = self.limits.len();
+            for &value in &self.records[record as usize * width..][..width] {
                 self.last_scan[value as usize] = self.scan;
             }
             found += 1;
@@ -173,7 +162,7 @@ impl<'s> MinimumCover<'s> {
     }
 
     /// Whether eliminating at most `values` values deletes every remaining record.
-    fn can_delete_all(&mut self, values: u32) -> Result<bool, VerificationStopped> {
+    fn can_delete_all(&mut self, values: u32) -> Result<bool, VerifyError> {
         if self.remaining == 0 {
             return Ok(true);
         }
@@ -181,8 +170,8 @@ impl<'s> MinimumCover<'s> {
         if values == 0 || too_few || self.has_more_disjoint_than(values) {
             return Ok(false);
         }
-        if (self.stop)() {
-            return Err(VerificationStopped);
+        if self.cancellation.is_cancelled() {
+            return Err(VerifyError::Stopped);
         }
         let mut candidates = self.candidates();
         candidates.sort_by_key(|&value| std::cmp::Reverse(self.frequency[value as usize]));
@@ -206,21 +195,32 @@ impl<'s> MinimumCover<'s> {
     /// Values of which one must be eliminated: those of the remaining record that has the fewest
     /// and rarest ones left. Empty where a record can no longer be deleted.
     fn candidates(&self) -> Vec<u32> {
-        let width = self.limits.len();
-        let open = |value: &&u32| {
-            let value = **value as usize;
-            !self.excluded[value] && self.limits[self.column_of[value] as usize] > 0
+        let records = (0..).zip(&self.eliminated);
+        let remaining = records.filter(|(_, eliminated)| **eliminated == 0);
+        let open = |record| {
+            let values = self.values(record).iter().copied();
+            values.filter(|&value| self.is_open(value))
         };
-        let remaining = (0..self.eliminated.len()).filter(|&record| self.eliminated[record] == 0);
-        let values = |record: usize| &self.records[record * width..(record + 1) * width];
-        let hardest = remaining.min_by_key(|&record| {
-            let open = values(record).iter().filter(open);
-            open.fold((0u32, 0u64), |(count, sum), &value| {
+        let hardest = remaining.map(|(record, _)| record).min_by_key(|&record| {
+            open(record).fold((0u32, 0u64), |(count, sum), value| {
                 (count + 1, sum + u64::from(self.frequency[value as usize]))
             })
         });
-        let hardest = hardest.map(|record| values(record).iter().filter(open).copied());
-        hardest.map(Iterator::collect).unwrap_or_default()
+        hardest
+            .map(|record| open(record).collect())
+            .unwrap_or_default()
+    }
+
+    /// The values of a record.
+    fn values(&self, record: u32) -> &[u32] {
+        let width = self.limits.len();
+        &self.records[record as usize * width..][..width]
+    }
+
+    /// Whether a value may still be eliminated.
+    fn is_open(&self, value: u32) -> bool {
+        let value = value as usize;
+        !self.excluded[value] && self.limits[self.column_of[value] as usize] > 0
     }
 
     /// An upper bound of the records that eliminating `values` values deletes: as if no record
@@ -286,11 +286,13 @@ fn keep_greatest(counts: &mut Vec<u32>, kept: usize) {
 mod tests {
     use proptest::prelude::*;
 
+    use pais_core::cancellation::Cancellation;
+
     use super::{MISSING, MinimumCover};
 
     fn fewest(records: &[Vec<u32>], limits: &[u32], cap: u32) -> u32 {
         let records = records.iter().map(Vec::as_slice);
-        MinimumCover::new(records, limits, &|| false)
+        MinimumCover::new(records, limits, &Cancellation::new())
             .fewest(cap)
             .unwrap()
     }

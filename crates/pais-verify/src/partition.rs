@@ -7,11 +7,14 @@ use pais_core::cancellation::Cancellation;
 use pais_core::model::{Diversity, GroupModel, MissingSensitive};
 
 use super::classes::{Classes, Values};
-use super::counted_table::CountedTable;
-use super::frequencies::{Frequencies, distance, is_close};
-use super::minimum_cover::{MISSING, MinimumCover, VerificationStopped};
+use super::minimum_cover::{MISSING, MinimumCover};
+use super::persons::CountedTable;
 use super::persons::Persons;
+use super::sensitive::SensitiveColumn;
 use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS};
+
+/// Tolerance of an entropy, in nats, for the rounding of its logarithms.
+const ROUNDING: f64 = 1e-9;
 
 /// Whether every group of a table meets a model of groups, and how closely.
 ///
@@ -97,25 +100,26 @@ pub fn verify_groups<'t>(
     model: &GroupModel,
     cancellation: &Cancellation,
 ) -> Result<GroupVerification, VerifyError> {
-    let stopped = &|| cancellation.is_cancelled();
     let counted = table.into();
     let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
-    let sensitive = Values::new_all(table, sensitive)?;
+    let sensitive = sensitive
+        .iter()
+        .map(|name| SensitiveColumn::every_value(table, name))
+        .collect::<Result<Vec<_>, _>>()?;
     let classes = Classes::new(table.rows, &columns)?;
-    let members = Members::new(&classes);
+    let members = classes.rows();
     let persons = Persons::new(counted)?;
     if model.diversity.is_of_one_column() && sensitive.len() != 1 {
         return Err(VerifyError::NotOneSensitive {
             found: sensitive.len(),
         });
     }
-    let check = GroupModelCheck::new(model, &sensitive, persons.as_ref(), stopped);
-    let found: Result<Vec<GroupResult>, VerificationStopped> = (0..classes.sizes.len())
+    let check = GroupModelCheck::new(model, &sensitive, persons.as_ref(), cancellation);
+    let found: Vec<GroupResult> = (0..classes.sizes.len() as u32)
         .into_par_iter()
-        .map(|group| check.decide(group as u32, members.rows(group)))
-        .collect();
-    let found = found.map_err(|VerificationStopped| VerifyError::Stopped)?;
+        .map(|group| check.decide(group, members.of(group)))
+        .collect::<Result<_, _>>()?;
 
     let k = model.k.get();
     let fails = |found: &&GroupResult| u64::from(found.size) < k || !found.diverse;
@@ -130,12 +134,7 @@ pub fn verify_groups<'t>(
     let failing_group = |found: &&GroupResult| FailingGroup {
         quasi_identifiers: columns
             .iter()
-            .map(|values| ColumnValue {
-                column: values.column.name.to_string(),
-                value: values
-                    .text(values.at(classes.row[found.group as usize] as usize))
-                    .map(str::to_owned),
-            })
+            .map(|values| values.name(values.at(classes.row[found.group as usize] as usize)))
             .collect(),
         size: u64::from(found.size),
         diversity: found.diversity,
@@ -166,76 +165,41 @@ pub fn verify_groups<'t>(
     })
 }
 
-/// The rows of each class; those of class `i` are `rows[starts[i]..starts[i + 1]]`.
-struct Members {
-    rows: Vec<u32>,
-    starts: Vec<u32>,
-}
-
-impl Members {
-    fn new(classes: &Classes) -> Self {
-        let mut starts = Vec::with_capacity(classes.sizes.len() + 1);
-        starts.push(0u32);
-        for &size in &classes.sizes {
-            starts.push(starts[starts.len() - 1] + size);
-        }
-        let mut free = starts.clone();
-        let mut rows = vec![0u32; classes.of_row.len()];
-        for (row, &class) in classes.of_row.iter().enumerate() {
-            let next = &mut free[class as usize];
-            rows[*next as usize] = row as u32;
-            *next += 1;
-        }
-        Self { rows, starts }
-    }
-
-    fn rows(&self, group: usize) -> &[u32] {
-        &self.rows[self.starts[group] as usize..self.starts[group + 1] as usize]
-    }
-}
-
 /// Checks groups against a group model.
 struct GroupModelCheck<'a> {
     model: &'a GroupModel,
-    sensitive: &'a [Values<'a>],
+    sensitive: &'a [SensitiveColumn<'a>],
     /// The persons of the rows, where K is asked of them.
     persons: Option<&'a Persons>,
-    /// For each sensitive column, which of its values mean missing.
-    missing: Vec<Vec<bool>>,
     /// *L_i* of each sensitive column.
     limits: Vec<u32>,
     /// For t-closeness: rows of the table with each value of the one sensitive column, and last
     /// the rows in which it is missing. Empty for other models.
     table_counts: Vec<u64>,
-    stopped: &'a (dyn Fn() -> bool + Sync),
+    cancellation: &'a Cancellation,
 }
 
 impl<'a> GroupModelCheck<'a> {
     fn new(
         model: &'a GroupModel,
-        sensitive: &'a [Values<'a>],
+        sensitive: &'a [SensitiveColumn<'a>],
         persons: Option<&'a Persons>,
-        stopped: &'a (dyn Fn() -> bool + Sync),
+        cancellation: &'a Cancellation,
     ) -> Self {
-        let missing: Vec<Vec<bool>> = sensitive.iter().map(Values::missing).collect();
         let limits = match &model.diversity {
             Diversity::MinimumCover { l, column_limits } => sensitive
                 .iter()
-                .map(|values| column_limits.get(&*values.column.name).copied())
+                .map(|column| column_limits.get(column.column_name()).copied())
                 .map(|limit| limit.unwrap_or(l.get()))
                 .collect(),
             _ => Vec::new(),
         };
         let table_counts = match (&model.diversity, sensitive.first()) {
-            (Diversity::Closeness { .. }, Some(values)) => {
-                let mut rows = vec![0; values.count() + 1];
-                for &code in &values.column.column.codes {
-                    let value = values.number(code) as usize;
-                    rows[if missing[0][value] {
-                        values.count()
-                    } else {
-                        value
-                    }] += 1;
+            (Diversity::Closeness { .. }, Some(column)) => {
+                let mut rows = vec![0; column.value_count() + 1];
+                for row in 0..column.rows() {
+                    let value = column.present(row).map(|value| value as usize);
+                    rows[value.unwrap_or(column.value_count())] += 1;
                 }
                 rows
             }
@@ -245,35 +209,30 @@ impl<'a> GroupModelCheck<'a> {
             model,
             sensitive,
             persons,
-            missing,
             limits,
             table_counts,
-            stopped,
+            cancellation,
         }
     }
 
     /// The number of a sensitive cell's value, or [`MISSING`].
     fn value(&self, column: usize, row: u32) -> u32 {
-        let value = self.sensitive[column].at(row as usize);
-        if self.missing[column][value as usize] {
-            MISSING
-        } else {
-            value
-        }
+        let value = self.sensitive[column].present(row as usize);
+        value.unwrap_or(MISSING)
     }
 
-    fn decide(&self, group: u32, rows: &[u32]) -> Result<GroupResult, VerificationStopped> {
-        if (self.stopped)() {
-            return Err(VerificationStopped);
+    fn decide(&self, group: u32, rows: &[u32]) -> Result<GroupResult, VerifyError> {
+        if self.cancellation.is_cancelled() {
+            return Err(VerifyError::Stopped);
         }
         let (diversity, diverse) = self.diversity(rows)?;
         let confidence = (0..self.sensitive.len())
-            .map(|column| self.confidence(column, rows))
+            .map(|column| self.frequencies(column, rows).greatest_share())
             .fold(0.0, f64::max);
         Ok(GroupResult {
             group,
             size: match self.persons {
-                Some(persons) => persons.of_rows(rows),
+                Some(persons) => persons.count_of(rows),
                 None => rows.len() as u32,
             },
             diversity,
@@ -282,25 +241,16 @@ impl<'a> GroupModelCheck<'a> {
         })
     }
 
-    /// The greatest share of one value of a column among the rows that have a value in it; 0 if
-    /// none has.
-    fn confidence(&self, column: usize, rows: &[u32]) -> f64 {
-        let values = rows.iter().map(|&row| self.value(column, row));
-        let mut present: Vec<u32> = values.filter(|&value| value != MISSING).collect();
-        present.sort_unstable();
-        let runs = present
-            .chunk_by(|one, other| one == other)
-            .map(<[u32]>::len);
-        runs.max()
-            .map_or(0.0, |most| most as f64 / present.len() as f64)
+    /// The frequencies of the values of a column.
+    fn frequencies(&self, column: usize, rows: &[u32]) -> Frequencies {
+        let column = &self.sensitive[column];
+        let values = rows.iter().filter_map(|&row| column.present(row as usize));
+        Frequencies::count(values.collect())
     }
 
     /// A group's diversity, and whether it meets the model.
-    fn diversity(&self, rows: &[u32]) -> Result<(Option<f64>, bool), VerificationStopped> {
-        let frequencies = || {
-            let values = rows.iter().map(|&row| self.value(0, row));
-            Frequencies::count(values.filter(|&value| value != MISSING).collect())
-        };
+    fn diversity(&self, rows: &[u32]) -> Result<(Option<f64>, bool), VerifyError> {
+        let frequencies = || self.frequencies(0, rows);
         Ok(match &self.model.diversity {
             Diversity::None => (None, true),
             Diversity::MinimumCover { l, .. } => {
@@ -311,7 +261,7 @@ impl<'a> GroupModelCheck<'a> {
                     .collect();
                 let records = cells.chunks(width.max(1));
                 let fewest =
-                    MinimumCover::new(records, &self.limits, self.stopped).fewest(l.get())?;
+                    MinimumCover::new(records, &self.limits, self.cancellation).fewest(l.get())?;
                 (Some(f64::from(fewest)), fewest >= l.get())
             }
             Diversity::Distinct { l } => {
@@ -323,10 +273,9 @@ impl<'a> GroupModelCheck<'a> {
                 (Some(found.effective_count()), found.has_entropy(*l))
             }
             Diversity::Recursive { c, l } => {
-                let found = frequencies();
-                let (head, tail) = found.head_and_tail(l.get() as usize);
+                let (head, tail) = frequencies().head_and_tail(l.get());
                 let ratio = (tail > 0).then(|| head as f64 / tail as f64);
-                (ratio, found.is_recursive(*c, l.get() as usize))
+                (ratio, c.times_exceeds(tail, head))
             }
             Diversity::Closeness { t } => {
                 // Missing counts as a value in one distance, so that a group with an unusual share
@@ -347,7 +296,9 @@ impl<'a> GroupModelCheck<'a> {
                     .fold(0.0, f64::max);
                 (
                     Some(greatest),
-                    distances.iter().all(|&distance| is_close(distance, *t)),
+                    distances
+                        .iter()
+                        .all(|&(numerator, denominator)| !t.is_exceeded_by(numerator, denominator)),
                 )
             }
         })
@@ -361,4 +312,66 @@ impl<'a> GroupModelCheck<'a> {
             _ => found.diversity.unwrap_or(0.0),
         }
     }
+}
+
+/// For each value of a group, the number of rows with it, in descending order.
+struct Frequencies(Vec<u64>);
+
+impl Frequencies {
+    /// Counts the values of a group; `values` must not contain missing ones.
+    fn count(mut values: Vec<u32>) -> Self {
+        values.sort_unstable();
+        let runs = values.chunk_by(|one, other| one == other);
+        let mut counts: Vec<u64> = runs.map(|run| run.len() as u64).collect();
+        counts.sort_unstable_by(|one, other| other.cmp(one));
+        Self(counts)
+    }
+
+    /// The share of the most frequent value; 0 without values.
+    fn greatest_share(&self) -> f64 {
+        let total: u64 = self.0.iter().sum();
+        self.0
+            .first()
+            .map_or(0.0, |&most| most as f64 / total as f64)
+    }
+
+    /// Number of distinct values.
+    fn distinct(&self) -> f64 {
+        self.0.len() as f64
+    }
+
+    /// The number of equally frequent values that have the same entropy; 0 without values.
+    fn effective_count(&self) -> f64 {
+        let total: u64 = self.0.iter().sum();
+        let share = |count: &u64| *count as f64 / total as f64;
+        let counts = self.0.iter();
+        let entropy: f64 = counts.map(|count| -share(count) * share(count).ln()).sum();
+        if total == 0 { 0.0 } else { entropy.exp() }
+    }
+
+    /// Whether the entropy is at least that of `l` equally frequent values.
+    fn has_entropy(&self, l: f64) -> bool {
+        !self.0.is_empty() && self.effective_count().ln() >= l.ln() - ROUNDING
+    }
+
+    /// Rows with the most frequent value, and rows with the `l`-th most frequent and all after it.
+    fn head_and_tail(&self, l: u32) -> (u64, u64) {
+        let head = self.0.first().copied().unwrap_or(0);
+        (head, self.0.iter().skip(l as usize - 1).sum())
+    }
+}
+
+/// The distance of a group's value distribution from that of the table, as an exact fraction
+/// (numerator, denominator). The distance is the sum of the positive differences of shares; the
+/// denominator is the rows of the group times those of the table. `table_counts` has the rows
+/// of the table with each value, and `total` is their sum.
+fn distance(group: &[u32], table_counts: &[u64], total: u64) -> (u64, u64) {
+    let mut values = group.to_vec();
+    values.sort_unstable();
+    let size = group.len() as u64;
+    let surplus = values.chunk_by(|one, other| one == other).map(|run| {
+        let expected = table_counts[run[0] as usize] * size;
+        (run.len() as u64 * total).saturating_sub(expected)
+    });
+    (surplus.sum(), size * total)
 }

@@ -1,10 +1,40 @@
-//! The persons of rows: numbered, listed by class, and counted.
+//! The persons that the rows of a table are about: numbered, listed by class, and counted.
 
-use rustc_hash::FxHashMap;
+use pais_core::table::ReleasedTable;
 
-use super::classes::Classes;
-use super::counted_table::CountedTable;
+use super::classes::{Classes, refine};
+use super::lists::Lists;
 use super::verification::VerifyError;
+
+/// A released table, and what its groups are counted by: rows, or the persons of its rows.
+///
+/// The column that names the person is never released, so the persons come from the raw table. A
+/// table alone converts to one whose rows are counted:
+///
+/// ```
+/// use pais_core::table::ReleasedTable;
+/// use pais_verify::CountedTable;
+///
+/// let table = ReleasedTable { name: "data".into(), rows: 0, columns: Vec::new() };
+/// assert_eq!(CountedTable::from(&table).subjects, None);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct CountedTable<'a> {
+    /// The released table.
+    pub table: &'a ReleasedTable,
+    /// The person of each row, as any number; rows of one person have the same. `None` if each row
+    /// is a person of its own.
+    pub subjects: Option<&'a [u32]>,
+}
+
+impl<'a> From<&'a ReleasedTable> for CountedTable<'a> {
+    fn from(table: &'a ReleasedTable) -> Self {
+        Self {
+            table,
+            subjects: None,
+        }
+    }
+}
 
 /// The persons of a table in which some person has several rows.
 pub(super) struct Persons {
@@ -34,7 +64,9 @@ impl Persons {
         if table.rows >= u32::MAX as usize {
             return Err(VerifyError::TooManyRows);
         }
-        let (of_row, count) = numbered(subjects);
+        let greatest = subjects.iter().copied().max().unwrap_or(0) as usize;
+        let mut of_row = vec![0; table.rows];
+        let count = refine(&mut of_row, 1, subjects.iter().copied(), greatest + 1);
         let mut rows = vec![0u64; count];
         for &person in &of_row {
             rows[person as usize] += 1;
@@ -67,107 +99,31 @@ impl Persons {
     }
 
     /// Number of distinct persons of some rows.
-    pub(super) fn of_rows(&self, rows: &[u32]) -> u32 {
+    pub(super) fn count_of(&self, rows: &[u32]) -> u32 {
         let mut persons: Vec<u32> = rows.iter().map(|&row| self.of_row[row as usize]).collect();
         persons.sort_unstable();
         persons.dedup();
         persons.len() as u32
     }
-}
 
-/// The same persons numbered 0, 1, … in the order of their first rows, and how many there are.
-fn numbered(subjects: &[u32]) -> (Vec<u32>, usize) {
-    let mut fresh = 0u32;
-    let mut next = || {
-        fresh += 1;
-        fresh - 1
-    };
-    let greatest = subjects.iter().copied().max().unwrap_or(0) as usize;
-    let of_row: Vec<u32> = if greatest <= subjects.len().saturating_mul(4) {
-        let mut numbers = vec![u32::MAX; greatest + 1];
-        let mut number = |&subject: &u32| {
-            let number = &mut numbers[subject as usize];
-            if *number == u32::MAX {
-                *number = next();
-            }
-            *number
-        };
-        subjects.iter().map(&mut number).collect()
-    } else {
-        let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
-        let number = |subject: &u32| *numbers.entry(*subject).or_insert_with(&mut next);
-        subjects.iter().map(number).collect()
-    };
-    (of_row, fresh as usize)
-}
-
-/// The distinct persons of each class.
-pub(super) struct ClassPersons {
-    persons: Vec<u32>,
-    /// `persons[starts[i]..starts[i + 1]]` are those of class `i`.
-    starts: Vec<u32>,
-}
-
-impl ClassPersons {
-    /// Takes one pass over the rows by class.
-    pub(super) fn new(classes: &Classes, persons: &Persons) -> Self {
-        let mut next = Vec::with_capacity(classes.sizes.len());
-        let mut start = 0u32;
-        for &size in &classes.sizes {
-            next.push(start);
-            start += size;
-        }
-        let mut by_class = vec![0u32; persons.of_row.len()];
-        for (&class, &person) in classes.of_row.iter().zip(&persons.of_row) {
-            let next = &mut next[class as usize];
-            by_class[*next as usize] = person;
-            *next += 1;
-        }
-        // Each end is the start of the next class; repeated persons leave gaps, which are closed.
-        let mut counter = PersonCounter::new(persons.count());
-        let mut starts = Vec::with_capacity(next.len() + 1);
-        let (mut from, mut kept) = (0, 0);
-        starts.push(0);
-        for end in next {
+    /// The distinct persons of each class.
+    pub(super) fn by_class(&self, classes: &Classes) -> Lists<u32> {
+        let mut counter = PersonCounter::new(self.count());
+        let mut persons = Lists::default();
+        for rows in classes.rows().iter() {
             counter.begin();
-            for index in from..end as usize {
-                let person = by_class[index];
-                if counter.add(person) {
-                    by_class[kept] = person;
-                    kept += 1;
-                }
-            }
-            from = end as usize;
-            starts.push(kept as u32);
+            let of_rows = rows.iter().map(|&row| self.of_row[row as usize]);
+            persons.push(of_rows.filter(|&person| counter.add(person)));
         }
-        by_class.truncate(kept);
-        Self {
-            persons: by_class,
-            starts,
-        }
+        persons
     }
+}
 
-    /// Number of classes.
-    pub(super) fn len(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    /// The persons of a class.
-    #[inline]
-    pub(super) fn of(&self, class: u32) -> &[u32] {
-        let class = class as usize;
-        &self.persons[self.starts[class] as usize..self.starts[class + 1] as usize]
-    }
-
-    /// Number of persons of each class.
-    pub(super) fn sizes(&self) -> Vec<u32> {
-        let ends = self.starts.windows(2);
-        ends.map(|ends| ends[1] - ends[0]).collect()
-    }
-
-    /// Persons of the class that has fewest; 0 without classes.
-    pub(super) fn smallest(&self) -> u64 {
-        self.sizes().into_iter().min().map_or(0, u64::from)
+/// Records of each class, or distinct persons where rows are not persons.
+pub(super) fn class_sizes(classes: &Classes, persons: Option<&Persons>) -> Vec<u32> {
+    match persons {
+        Some(persons) => persons.by_class(classes).lengths().collect(),
+        None => classes.sizes.clone(),
     }
 }
 

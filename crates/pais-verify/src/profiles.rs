@@ -1,17 +1,69 @@
 //! Groups as profiles. A profile is a combination of values of the quasi-identifiers that may
 //! still be added to a qid, with the number of records and the sensitive values that have it.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::classes::{Values, refine};
+use super::lists::Lists;
+
+/// Number of an attribute, and number of one of its values.
+pub(super) type KnownValue = (usize, u32);
 
 /// Number of records with a sensitive value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ValueCount {
     /// Number of the value.
     pub(super) value: u32,
     /// Number of records.
     pub(super) records: u32,
+}
+
+impl ValueCount {
+    /// Becomes the other where that has more records.
+    #[inline]
+    pub(super) fn raise(&mut self, other: Self) {
+        if other.records > self.records {
+            *self = other;
+        }
+    }
+}
+
+/// A confidence *P(s|qid)* as a share of records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// Records of the group with the value.
+    pub(super) most: u32,
+    /// Records of the group.
+    pub(super) of: u32,
+}
+
+impl Share {
+    /// The share of a value that no record has.
+    pub(super) const NONE: Self = Self { most: 0, of: 1 };
+
+    /// Compares their values.
+    #[inline]
+    pub(super) fn cmp(self, other: Self) -> Ordering {
+        let one = u64::from(self.most) * u64::from(other.of);
+        one.cmp(&(u64::from(other.most) * u64::from(self.of)))
+    }
+
+    /// Whether it is greater than another.
+    #[inline]
+    pub(super) fn exceeds(self, other: Self) -> bool {
+        self.cmp(other).is_gt()
+    }
+
+    /// The greater of two.
+    pub(super) fn max(self, other: Self) -> Self {
+        if other.exceeds(self) { other } else { self }
+    }
+
+    /// From 0 to 1.
+    pub(super) fn as_f64(self) -> f64 {
+        f64::from(self.most) / f64::from(self.of)
+    }
 }
 
 /// Profiles, stored by column: entry `i` of each list belongs to profile `i`.
@@ -33,21 +85,20 @@ pub(super) struct Profiles {
 }
 
 impl Profiles {
-    pub(super) fn new(
-        class: Vec<u32>,
-        records: Vec<u32>,
-        starts: Vec<u32>,
-        value_counts: Vec<ValueCount>,
-    ) -> Self {
-        let bounds = vec![0, class.len()];
+    /// The profiles of these classes, each with its number of records. `values` are those
+    /// of all classes.
+    pub(super) fn new(class: Vec<u32>, records: Vec<u32>, values: &Lists<ValueCount>) -> Self {
         let mut profiles = Self {
-            class,
+            bounds: vec![0, class.len()],
+            starts: vec![0],
             records,
-            most: Vec::new(),
-            starts,
-            value_counts,
-            bounds,
+            ..Self::default()
         };
+        for &class in &class {
+            profiles.value_counts.extend_from_slice(values.of(class));
+            profiles.starts.push(profiles.value_counts.len() as u32);
+        }
+        profiles.class = class;
         profiles.find_most();
         profiles
     }
@@ -63,16 +114,68 @@ impl Profiles {
         &self.value_counts[self.starts[profile] as usize..self.starts[profile + 1] as usize]
     }
 
+    /// All profiles.
+    pub(super) fn all(&self) -> ProfileGroup<'_> {
+        self.group(0..self.len())
+    }
+
+    /// The profiles in a range.
+    pub(super) fn group(&self, range: Range<usize>) -> ProfileGroup<'_> {
+        ProfileGroup {
+            profiles: self,
+            range,
+        }
+    }
+
     fn find_most(&mut self) {
         self.most.clear();
         for profile in 0..self.len() {
-            let most = self
-                .value_counts(profile)
-                .iter()
-                .map(|count| count.records)
-                .max();
+            let counts = self.value_counts(profile).iter();
+            let most = counts.map(|count| count.records).max();
             self.most.push(most.unwrap_or(0));
         }
+    }
+}
+
+/// A group, as a range of profiles.
+#[derive(Clone)]
+pub(super) struct ProfileGroup<'p> {
+    pub(super) profiles: &'p Profiles,
+    pub(super) range: Range<usize>,
+}
+
+impl<'p> ProfileGroup<'p> {
+    /// Number of profiles.
+    pub(super) fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The classes of the profiles.
+    pub(super) fn classes(&self) -> &'p [u32] {
+        &self.profiles.class[self.range.clone()]
+    }
+
+    /// The records of the profiles.
+    pub(super) fn records(&self) -> &'p [u32] {
+        &self.profiles.records[self.range.clone()]
+    }
+
+    /// The sensitive values of each profile, with their numbers of records.
+    pub(super) fn value_counts(&self) -> impl Iterator<Item = &'p [ValueCount]> + use<'p> {
+        let profiles = self.profiles;
+        self.range
+            .clone()
+            .map(|profile| profiles.value_counts(profile))
+    }
+
+    /// The sensitive values of all profiles, those of one after those of the other.
+    pub(super) fn all_value_counts(&self) -> &'p [ValueCount] {
+        let Profiles {
+            starts,
+            value_counts,
+            ..
+        } = self.profiles;
+        &value_counts[starts[self.range.start] as usize..starts[self.range.end] as usize]
     }
 }
 
@@ -83,10 +186,32 @@ pub(super) struct Grid {
     pub(super) cardinalities: Vec<usize>,
     /// Class by class, a value for each attribute.
     values: Vec<u32>,
-    /// For each attribute, the id of each class's projection on it and all attributes after it.
-    suffixes: Vec<Vec<u32>>,
-    /// For each attribute, the number of these ids.
-    suffix_counts: Vec<usize>,
+}
+
+/// For each attribute, the projections of the classes on it and all attributes after it.
+pub(super) struct Suffixes {
+    /// By attribute, the id of the projection of each class.
+    ids: Vec<Vec<u32>>,
+    /// The most ids of an attribute.
+    most: usize,
+}
+
+impl Suffixes {
+    pub(super) fn new(grid: &Grid) -> Self {
+        let attributes = grid.attributes();
+        let classes = grid.values.len().checked_div(attributes).unwrap_or(0);
+        let mut last = vec![0u32; classes];
+        let mut ids = vec![Vec::new(); attributes];
+        let (mut count, mut most) = (classes.min(1), 0);
+        for attribute in (0..attributes).rev() {
+            let values = grid.values.iter().skip(attribute).step_by(attributes);
+            let cardinality = grid.cardinalities[attribute];
+            count = refine(&mut last, count, values.copied(), cardinality);
+            ids[attribute].clone_from(&last);
+            most = most.max(count);
+        }
+        Self { ids, most }
+    }
 }
 
 impl Grid {
@@ -100,29 +225,10 @@ impl Grid {
                     .map(|attribute| attribute.at(row as usize)),
             );
         }
-        let cardinalities: Vec<usize> = attributes
-            .iter()
-            .map(|attribute| attribute.count())
-            .collect();
-        let mut ids = vec![0u32; rows.len()];
-        let mut count = rows.len().min(1);
-        let mut suffixes = vec![Vec::new(); attributes.len()];
-        let mut suffix_counts = vec![0; attributes.len()];
-        for attribute in (0..attributes.len()).rev() {
-            let column = values
-                .iter()
-                .skip(attribute)
-                .step_by(attributes.len())
-                .copied();
-            count = refine(&mut ids, count, column, cardinalities[attribute]);
-            suffixes[attribute].clone_from(&ids);
-            suffix_counts[attribute] = count;
-        }
+        let cardinalities = attributes.iter().map(|attribute| attribute.count());
         Self {
-            cardinalities,
+            cardinalities: cardinalities.collect(),
             values,
-            suffixes,
-            suffix_counts,
         }
     }
 
@@ -131,16 +237,45 @@ impl Grid {
         self.cardinalities.len()
     }
 
+    /// Number of cells: values of an attribute.
+    pub(super) fn cells(&self) -> usize {
+        self.cardinalities.iter().sum()
+    }
+
+    /// The first cell of each attribute.
+    pub(super) fn offsets(&self) -> Vec<usize> {
+        let ends = self.cardinalities.iter().scan(0, |end, &count| {
+            *end += count;
+            Some(*end)
+        });
+        let attributes = self.attributes();
+        std::iter::once(0).chain(ends).take(attributes).collect()
+    }
+
+    /// The most values that an attribute has.
+    pub(super) fn most_values(&self) -> usize {
+        self.cardinalities.iter().copied().max().unwrap_or(0)
+    }
+
     /// The values of a class, one for each attribute.
     #[inline]
     pub(super) fn values(&self, class: u32) -> &[u32] {
         let attributes = self.attributes();
         &self.values[class as usize * attributes..][..attributes]
     }
+
+    /// Whether a class has all values of a qid.
+    pub(super) fn has(&self, class: u32, qid: &[KnownValue]) -> bool {
+        let values = self.values(class);
+        qid.iter()
+            .all(|&(attribute, value)| values[attribute] == value)
+    }
 }
 
 /// Working space of [`Splitter::split`]; one for each thread.
-pub(super) struct Splitter {
+pub(super) struct Splitter<'g> {
+    grid: &'g Grid,
+    suffixes: &'g Suffixes,
     /// Index of each suffix id's profile among the new ones; `u32::MAX` between calls.
     index: Vec<u32>,
     /// Number of new profiles with each value of the attribute; 0 between calls.
@@ -159,13 +294,13 @@ pub(super) struct Splitter {
     ends: Vec<u32>,
 }
 
-impl Splitter {
-    pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
-        let suffixes = grid.suffix_counts.iter().copied().max().unwrap_or(0);
-        let values = grid.cardinalities.iter().copied().max().unwrap_or(0);
+impl<'g> Splitter<'g> {
+    pub(super) fn new(grid: &'g Grid, suffixes: &'g Suffixes, sensitive_values: usize) -> Self {
         Self {
-            index: vec![u32::MAX; suffixes],
-            frequency: vec![0; values],
+            grid,
+            suffixes,
+            index: vec![u32::MAX; suffixes.most],
+            frequency: vec![0; grid.most_values()],
             count_index: vec![u32::MAX; sensitive_values],
             profile_of: Vec::new(),
             made: Vec::new(),
@@ -182,22 +317,20 @@ impl Splitter {
     /// the number of profiles shrinks with depth.
     pub(super) fn split(
         &mut self,
-        grid: &Grid,
-        (source, group): (&Profiles, Range<usize>),
+        group: &ProfileGroup,
         attribute: usize,
         with_counts: bool,
         into: &mut Profiles,
     ) {
-        let suffix = &grid.suffixes[attribute];
+        let suffix = &self.suffixes.ids[attribute];
         self.profile_of.clear();
         self.made.clear();
         self.seen.clear();
-        for profile in group.clone() {
-            let class = source.class[profile];
+        for &class in group.classes() {
             let index = &mut self.index[suffix[class as usize] as usize];
             if *index == u32::MAX {
                 *index = self.made.len() as u32;
-                let value = grid.values(class)[attribute];
+                let value = self.grid.values(class)[attribute];
                 self.made.push((class, value));
                 let frequency = &mut self.frequency[value as usize];
                 if *frequency == 0 {
@@ -230,21 +363,16 @@ impl Splitter {
         }
         into.records.clear();
         into.records.resize(self.made.len(), 0);
-        for (profile, index) in group.clone().zip(&mut self.profile_of) {
+        for (records, index) in group.records().iter().zip(&mut self.profile_of) {
             *index = self.made[*index as usize].1;
-            into.records[*index as usize] += source.records[profile];
+            into.records[*index as usize] += records;
         }
-        self.merge_counts((source, group), with_counts, into);
+        self.merge_counts(group, with_counts, into);
         into.find_most();
     }
 
     /// Adds up the sensitive values of the merged profiles.
-    fn merge_counts(
-        &mut self,
-        (source, group): (&Profiles, Range<usize>),
-        with_counts: bool,
-        into: &mut Profiles,
-    ) {
+    fn merge_counts(&mut self, group: &ProfileGroup, with_counts: bool, into: &mut Profiles) {
         let made = into.class.len();
         into.value_counts.clear();
         into.starts.clear();
@@ -254,47 +382,55 @@ impl Splitter {
         }
         self.ends.clear();
         self.ends.resize(made + 1, 0);
-        for (profile, &index) in group.clone().zip(&self.profile_of) {
-            self.ends[index as usize + 1] += source.value_counts(profile).len() as u32;
+        for (counts, &index) in group.value_counts().zip(&self.profile_of) {
+            self.ends[index as usize + 1] += counts.len() as u32;
         }
         for index in 0..made {
             self.ends[index + 1] += self.ends[index];
         }
         self.merged_counts.clear();
-        self.merged_counts.resize(
-            self.ends[made] as usize,
-            ValueCount {
-                value: 0,
-                records: 0,
-            },
-        );
-        for (profile, &index) in group.zip(&self.profile_of) {
-            for &count in source.value_counts(profile) {
-                let end = &mut self.ends[index as usize];
-                self.merged_counts[*end as usize] = count;
-                *end += 1;
-            }
+        self.merged_counts
+            .resize(self.ends[made] as usize, ValueCount::default());
+        for (counts, &index) in group.value_counts().zip(&self.profile_of) {
+            let end = &mut self.ends[index as usize];
+            let start = *end as usize;
+            *end += counts.len() as u32;
+            self.merged_counts[start..*end as usize].copy_from_slice(counts);
         }
         // Filling advanced each start to its end, which is the start of the next profile.
         let mut start = 0;
         into.starts.push(0);
-        for index in 0..made {
-            let end = self.ends[index] as usize;
-            let first = into.value_counts.len();
-            for &count in &self.merged_counts[start..end] {
-                let at = &mut self.count_index[count.value as usize];
-                if *at == u32::MAX {
-                    *at = into.value_counts.len() as u32;
-                    into.value_counts.push(count);
-                } else {
-                    into.value_counts[*at as usize].records += count.records;
-                }
-            }
-            for count in &into.value_counts[first..] {
-                self.count_index[count.value as usize] = u32::MAX;
-            }
+        for &end in &self.ends[..made] {
+            let counts = &self.merged_counts[start..end as usize];
+            add_up(
+                counts.iter().copied(),
+                &mut self.count_index,
+                &mut into.value_counts,
+            );
             into.starts.push(into.value_counts.len() as u32);
-            start = end;
+            start = end as usize;
         }
+    }
+}
+
+/// Appends the counts to others, those of one value as one. `index` has an entry for each value:
+/// `u32::MAX` between calls.
+pub(super) fn add_up(
+    counts: impl Iterator<Item = ValueCount>,
+    index: &mut [u32],
+    into: &mut Vec<ValueCount>,
+) {
+    let first = into.len();
+    for count in counts {
+        let at = &mut index[count.value as usize];
+        if *at == u32::MAX {
+            *at = into.len() as u32;
+            into.push(count);
+        } else {
+            into[*at as usize].records += count.records;
+        }
+    }
+    for count in &into[first..] {
+        index[count.value as usize] = u32::MAX;
     }
 }

@@ -1,20 +1,17 @@
-//! Enumerates every qid of the greatest size, by depth-first refinement of groups.
-//!
-//! A subset of attributes is built in attribute order, so that subsets with a common prefix
-//! share its work: the group of a prefix is split once by each attribute that may follow. The
-//! last attribute of a qid is only counted, not split.
+//! The qids of the greatest size, as combinations of attributes over groups of profiles. The last
+//! attribute of a qid is only counted, not split.
 
 use std::ops::Range;
 
 use super::bitmap_search::BitmapSearch;
+use super::combinations::{Combinations, Group, Part};
 use super::counter::Counter;
-use super::profiles::{Grid, Profiles, Splitter, ValueCount};
-
-/// Number of an attribute, and number of one of its values.
-pub(super) type KnownValue = (usize, u32);
+use super::profiles::{
+    Grid, KnownValue, ProfileGroup, Profiles, Share, Splitter, Suffixes, ValueCount,
+};
+use super::verification::VerifyError;
 
 /// All qids of the greatest size that have one group.
-#[derive(Default)]
 pub(super) struct FoundQids {
     /// The values that select the group.
     pub(super) known: Vec<KnownValue>,
@@ -24,176 +21,238 @@ pub(super) struct FoundQids {
     pub(super) more: usize,
 }
 
+impl FoundQids {
+    /// A single qid.
+    pub(super) fn of(known: Vec<KnownValue>) -> Self {
+        Self {
+            known,
+            shared: Vec::new(),
+            more: 0,
+        }
+    }
+}
+
 /// Decides which groups the search explores, and receives the groups of complete qids.
 pub(super) trait GroupVisitor {
     /// Whether [`Self::group`] needs the most frequent sensitive value also for a group that is
     /// relevant for its size alone.
     const NAMES_VALUES: bool;
 
-    /// Whether a group of `records` records is relevant for its size. If false, it must also be
-    /// false for more records.
-    fn size_matters(&self, records: u32) -> bool;
+    /// Only groups of fewer records, or persons, are relevant for their size.
+    fn limit(&self) -> u64;
 
-    /// Whether a group in which `most` of `records` records have one sensitive value is relevant
-    /// for its confidence. If false, it must also be false for a lower confidence.
-    fn confidence_matters(&self, most: u32, records: u32) -> bool;
+    /// Whether a group of `records` records is relevant for its size.
+    #[inline]
+    fn size_matters(&self, records: u32) -> bool {
+        u64::from(records) < self.limit()
+    }
 
-    /// Receives the group of complete qids: its number of records, its most frequent sensitive
-    /// value, and the qids.
-    fn group(&mut self, records: u32, most: Option<ValueCount>, qids: impl FnOnce() -> FoundQids);
+    /// Whether a group with this greatest confidence is relevant for it. If false, it must also be
+    /// false for a lower confidence.
+    fn confidence_matters(&self, share: Share) -> bool;
+
+    /// Receives the group of complete qids: its number of records, or persons, its most frequent
+    /// sensitive value, and the qids.
+    fn group(&mut self, size: u32, most: Option<ValueCount>, qids: impl FnOnce() -> FoundQids);
 
     /// Whether to stop the search.
     fn should_stop(&self) -> bool;
 }
 
-/// A search over the subsets of a grid's attributes.
-pub(super) struct QidSearch<'g> {
-    grid: &'g Grid,
-    splitter: Splitter,
-    spare: Vec<[Profiles; 2]>,
-    prefix: Vec<KnownValue>,
-    counter: Counter,
-    wide: BitmapSearch,
+/// The combinations of attributes, over groups of profiles.
+pub(super) struct ProfileSearch<'g, V> {
+    pub(super) grid: &'g Grid,
+    pub(super) visitor: V,
+    splitter: Splitter<'g>,
+    counter: Counter<'g>,
+    wide: BitmapSearch<'g>,
 }
 
-impl<'g> QidSearch<'g> {
-    /// A search that starts with the empty prefix.
-    pub(super) fn new(grid: &'g Grid, sensitive_values: usize) -> Self {
+/// The profiles of a group that was split by an attribute, and those of its previous split.
+#[derive(Default)]
+pub(super) struct ProfileParts {
+    profiles: Profiles,
+    previous: Profiles,
+}
+
+impl ProfileParts {
+    /// All profiles of a table, as one part.
+    pub(super) fn all(profiles: Profiles) -> Self {
+        Self {
+            profiles,
+            previous: Profiles::default(),
+        }
+    }
+
+    pub(super) fn profiles(&self) -> &Profiles {
+        &self.profiles
+    }
+
+    /// The group of all profiles, of which `need` attributes may be known.
+    pub(super) fn group(&self, need: usize) -> Group<'_, Self> {
+        Group::all(self, 0..self.profiles.len(), need)
+    }
+}
+
+impl<'p> Group<'p, ProfileParts> {
+    fn profiles(&self) -> ProfileGroup<'p> {
+        self.parts.profiles.group(self.range.clone())
+    }
+}
+
+impl<'g, V: GroupVisitor> ProfileSearch<'g, V> {
+    pub(super) fn new(
+        grid: &'g Grid,
+        suffixes: &'g Suffixes,
+        sensitive_values: usize,
+        visitor: V,
+    ) -> Self {
         Self {
             grid,
-            splitter: Splitter::new(grid, sensitive_values),
-            spare: Vec::new(),
-            prefix: Vec::new(),
+            visitor,
+            splitter: Splitter::new(grid, suffixes, sensitive_values),
             counter: Counter::new(grid, sensitive_values),
             wide: BitmapSearch::new(grid, sensitive_values),
         }
     }
 
-    /// As [`Self::visit`], for the group of the records that have the value `known`.
-    pub(super) fn visit_below<V: GroupVisitor>(
-        &mut self,
-        visitor: &mut V,
-        known: KnownValue,
-        group: (&Profiles, Range<usize>),
-        need: usize,
-    ) {
-        self.prefix.push(known);
-        self.visit(visitor, group, known.0 + 1, need, true);
-        self.prefix.pop();
+    /// Whether some profiles of a group are relevant for their confidence.
+    fn confidence_matters(&self, group: &ProfileGroup) -> bool {
+        let ProfileGroup { profiles, range } = group;
+        range.clone().any(|profile| {
+            self.visitor.confidence_matters(Share {
+                most: profiles.most[profile],
+                of: profiles.records[profile],
+            })
+        })
     }
 
-    /// Visits the groups of all qids that extend the prefix by `need` of the attributes from
-    /// number `from` on. `with_counts`: whether confidence matters.
-    pub(super) fn visit<V: GroupVisitor>(
+    /// Visits the groups that are profiles: of a single profile, which no attribute splits, or of
+    /// all further attributes together, which split a group into its profiles.
+    fn visit_profiles(&mut self, prefix: &[KnownValue], group: &Group<ProfileParts>) {
+        let (grid, profiles) = (self.grid, &group.parts.profiles);
+        let is_alone = group.range.len() == 1;
+        for profile in group.range.clone() {
+            let mut most = ValueCount::default();
+            for &count in profiles.value_counts(profile) {
+                most.raise(count);
+            }
+            let most = (most.records > 0).then_some(most);
+            self.visitor.group(profiles.records[profile], most, || {
+                let values = grid.values(profiles.class[profile])[group.from..].iter();
+                let rest: Vec<KnownValue> = (group.from..).zip(values.copied()).collect();
+                if is_alone {
+                    FoundQids {
+                        known: prefix.to_vec(),
+                        shared: rest,
+                        more: group.need,
+                    }
+                } else {
+                    FoundQids::of([prefix, &rest].concat())
+                }
+            });
+        }
+    }
+
+    /// Visits the groups that one last attribute splits a group into.
+    fn count_last(&mut self, prefix: &[KnownValue], group: &Group<ProfileParts>) {
+        let profiles = group.profiles();
+        let with_counts = V::NAMES_VALUES || self.confidence_matters(&profiles);
+        let visitor = &mut self.visitor;
+        self.counter.count(&profiles, group.from, |share| {
+            (V::NAMES_VALUES && visitor.size_matters(share.of))
+                || (with_counts && visitor.confidence_matters(share))
+        });
+        self.counter.drain(|known, records, most| {
+            visitor.group(records, most, || FoundQids::of([prefix, &[known]].concat()));
+        });
+    }
+
+    /// Searches a group with bitmaps. Returns `false` if searching its profiles is faster, or if
+    /// it has relevant qids that have to be named.
+    fn search_bitmaps(&mut self, group: &Group<ProfileParts>) -> bool {
+        let profiles = group.profiles();
+        let (from, need) = (group.from, group.need);
+        if !V::NAMES_VALUES {
+            return self.wide.visit(&mut self.visitor, &profiles, from, need);
+        }
+        let mut probe = Probe {
+            inner: &self.visitor,
+            found: false,
+        };
+        self.wide.visit(&mut probe, &profiles, from, need) && !probe.found
+    }
+}
+
+impl<V: GroupVisitor> Combinations for ProfileSearch<'_, V> {
+    type Known = KnownValue;
+    type Parts = ProfileParts;
+
+    fn visit(
         &mut self,
-        visitor: &mut V,
-        (profiles, group): (&Profiles, Range<usize>),
-        from: usize,
-        need: usize,
-        with_counts: bool,
-    ) {
+        known: &[KnownValue],
+        group: &Group<ProfileParts>,
+    ) -> Result<bool, VerifyError> {
         // Every group below is a union of these profiles. Its size is at least that of the
         // smallest profile, and its confidence, a weighted mean of theirs, is at most the
         // greatest. So if no profile is relevant, no group below is.
-        let confidence = with_counts
-            && group.clone().any(|profile| {
-                visitor.confidence_matters(profiles.most[profile], profiles.records[profile])
-            });
-        let sizes = group
-            .clone()
-            .any(|profile| visitor.size_matters(profiles.records[profile]));
-        if !(confidence || sizes) || visitor.should_stop() {
-            return;
+        let profiles = group.profiles();
+        let size_matters = |&records: &u32| self.visitor.size_matters(records);
+        if !self.confidence_matters(&profiles) && !profiles.records().iter().any(size_matters) {
+            return Ok(false);
         }
-        let with_counts = confidence || V::NAMES_VALUES;
-        let remaining = self.grid.attributes() - from;
-        if group.len() == 1 || need == remaining {
-            // No attribute splits a single profile, and all attributes together split a group into
-            // its profiles.
-            let alone = group.len() == 1;
-            for profile in group {
-                let class = profiles.class[profile];
-                let (prefix, grid) = (&self.prefix, self.grid);
-                let most = profiles.value_counts(profile).iter().copied();
-                let most = most.reduce(|best, count| {
-                    if count.records > best.records {
-                        count
-                    } else {
-                        best
-                    }
-                });
-                visitor.group(profiles.records[profile], most, || {
-                    let mut known = prefix.clone();
-                    let values = grid.values(class)[from..].iter().copied();
-                    let mut shared: Vec<KnownValue> = (from..).zip(values).collect();
-                    if !alone {
-                        known.append(&mut shared);
-                    }
-                    FoundQids {
-                        known,
-                        more: if alone { need } else { 0 },
-                        shared,
-                    }
-                });
-            }
-            return;
+        if self.visitor.should_stop() {
+            return Err(VerifyError::Stopped);
         }
-        if need == 1 {
-            self.counter
-                .count(self.grid, (profiles, group), from, |most, records| {
-                    (V::NAMES_VALUES && visitor.size_matters(records))
-                        || (with_counts && visitor.confidence_matters(most, records))
-                });
-            let prefix = &self.prefix;
-            self.counter.drain(|known, records, most| {
-                visitor.group(records, most, || FoundQids {
-                    known: prefix.iter().copied().chain([known]).collect(),
-                    ..FoundQids::default()
-                });
-            });
-            return;
+        if group.range.len() == 1 || group.need == self.grid.attributes() - group.from {
+            self.visit_profiles(known, group);
+            return Ok(false);
         }
-        if V::NAMES_VALUES {
-            let mut probe = Probe {
-                inner: visitor,
-                found: false,
-            };
-            let (of, wide) = ((profiles, group.clone()), &mut self.wide);
-            if wide.visit(&mut probe, self.grid, of, from, need) && !probe.found {
-                return;
-            }
+        if group.need == 1 {
+            self.count_last(known, group);
+            return Ok(false);
+        }
+        Ok(!self.search_bitmaps(group))
+    }
+
+    fn elements(&self, group: &Group<ProfileParts>) -> Range<usize> {
+        group.from..self.grid.attributes() - group.need + 1
+    }
+
+    fn divide(
+        &mut self,
+        group: &Group<ProfileParts>,
+        attribute: usize,
+        into: &mut ProfileParts,
+    ) -> Result<(), VerifyError> {
+        std::mem::swap(&mut into.profiles, &mut into.previous);
+        // Profiles that the previous attribute merged stay merged.
+        let source = if attribute == group.from {
+            group.profiles()
         } else {
-            let of = (profiles, group.clone());
-            if self.wide.visit(visitor, self.grid, of, from, need) {
-                return;
-            }
-        }
-        let [mut made, mut last] = self.spare.pop().unwrap_or_default();
-        for attribute in from..=self.grid.attributes() - need {
-            // Profiles that the previous attribute merged stay merged.
-            let source = if attribute == from {
-                (profiles, group.clone())
-            } else {
-                (&last, 0..last.len())
-            };
-            self.splitter
-                .split(self.grid, source, attribute, with_counts, &mut made);
-            for bound in 0..made.bounds.len() - 1 {
-                let group = made.bounds[bound]..made.bounds[bound + 1];
-                let value = self.grid.values(made.class[group.start])[attribute];
-                self.prefix.push((attribute, value));
-                self.visit(
-                    visitor,
-                    (&made, group),
-                    attribute + 1,
-                    need - 1,
-                    with_counts,
-                );
-                self.prefix.pop();
-            }
-            std::mem::swap(&mut made, &mut last);
-        }
-        self.spare.push([made, last]);
+            into.previous.all()
+        };
+        let with_counts = V::NAMES_VALUES || self.confidence_matters(&source);
+        self.splitter
+            .split(&source, attribute, with_counts, &mut into.profiles);
+        Ok(())
+    }
+
+    fn part(
+        &self,
+        parts: &ProfileParts,
+        attribute: usize,
+        number: usize,
+    ) -> Option<Part<KnownValue>> {
+        let profiles = &parts.profiles;
+        let end = *profiles.bounds.get(number + 1)?;
+        let start = profiles.bounds[number];
+        let value = self.grid.values(profiles.class[start])[attribute];
+        Some(Part {
+            known: (attribute, value),
+            range: start..end,
+            from: attribute + 1,
+        })
     }
 }
 
@@ -206,33 +265,24 @@ struct Probe<'v, V> {
 impl<V: GroupVisitor> GroupVisitor for Probe<'_, V> {
     const NAMES_VALUES: bool = false;
 
-    fn size_matters(&self, records: u32) -> bool {
-        self.inner.size_matters(records)
+    fn limit(&self) -> u64 {
+        self.inner.limit()
     }
 
-    fn confidence_matters(&self, most: u32, records: u32) -> bool {
-        self.inner.confidence_matters(most, records)
+    fn confidence_matters(&self, share: Share) -> bool {
+        self.inner.confidence_matters(share)
     }
 
     fn group(&mut self, records: u32, most: Option<ValueCount>, _: impl FnOnce() -> FoundQids) {
+        let share = |most: ValueCount| Share {
+            most: most.records,
+            of: records,
+        };
         self.found |= self.size_matters(records)
-            || most.is_some_and(|most| self.confidence_matters(most.records, records));
+            || most.is_some_and(|most| self.confidence_matters(share(most)));
     }
 
     fn should_stop(&self) -> bool {
         self.found || self.inner.should_stop()
     }
-}
-
-/// Number of subsets of `taken` out of `of` elements; at most `u64::MAX`.
-pub(super) fn choose(of: usize, taken: usize) -> u64 {
-    let taken = taken.min(of.saturating_sub(taken));
-    let mut subsets = 1u128;
-    for index in 0..taken as u128 {
-        subsets = subsets * (of as u128 - index) / (index + 1);
-        if subsets > u128::from(u64::MAX) {
-            return u64::MAX;
-        }
-    }
-    subsets as u64
 }

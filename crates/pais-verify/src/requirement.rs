@@ -55,14 +55,13 @@ impl LkcRequirement {
             missing_sensitive,
         } = model;
         let sensitive = match sensitive_values {
-            None => sensitive_columns
-                .iter()
-                .map(|column| SensitiveRequirement {
-                    column: column.clone(),
-                    values: SensitiveSet::Every,
-                })
-                .collect(),
-            Some(values) => values
+            None => {
+                let columns = sensitive_columns.iter();
+                columns
+                    .map(|column| SensitiveRequirement::every(column))
+                    .collect()
+            }
+            Some(columns) => columns
                 .iter()
                 .map(|(column, values)| SensitiveRequirement {
                     column: column.as_str().into(),
@@ -80,6 +79,16 @@ impl LkcRequirement {
             c: *c,
             sensitive,
             missing_sensitive: *missing_sensitive,
+        }
+    }
+}
+
+impl SensitiveRequirement {
+    /// All values of a column.
+    pub(super) fn every(column: &str) -> Self {
+        Self {
+            column: column.into(),
+            values: SensitiveSet::Every,
         }
     }
 }

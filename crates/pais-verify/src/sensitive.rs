@@ -4,9 +4,10 @@ use pais_core::model::MissingSensitive;
 use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
-use super::profiles::{Profiles, ValueCount};
-use super::requirement::{SensitiveRequirement, SensitiveSet};
-use super::verification::VerifyError;
+use super::lists::Lists;
+use super::profiles::{Profiles, ValueCount, add_up};
+use super::requirement::{LkcRequirement, SensitiveRequirement};
+use super::verification::{ColumnValue, VerifyError};
 
 /// A sensitive column, with its values that are sensitive and those that mean missing.
 pub(super) struct SensitiveColumn<'a> {
@@ -38,11 +39,36 @@ impl<'a> SensitiveColumn<'a> {
 
     /// All values of the column `name` that are not missing.
     pub(super) fn every_value(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
-        let requirement = SensitiveRequirement {
-            column: name.into(),
-            values: SensitiveSet::Every,
+        Self::new(table, &SensitiveRequirement::every(name))
+    }
+
+    /// The columns that a requirement names.
+    ///
+    /// # Errors
+    /// [`VerifyError`] for a column that is missing, repeated or malformed.
+    pub(super) fn named(
+        table: &'a ReleasedTable,
+        requirement: &LkcRequirement,
+    ) -> Result<Vec<Self>, VerifyError> {
+        let named = requirement.sensitive.iter();
+        named.map(|named| Self::new(table, named)).collect()
+    }
+
+    /// All values of the declared columns that a requirement does not name.
+    ///
+    /// # Errors
+    /// As [`Self::named`].
+    pub(super) fn unnamed(
+        table: &'a ReleasedTable,
+        declared: &[Box<str>],
+        requirement: &LkcRequirement,
+    ) -> Result<Vec<Self>, VerifyError> {
+        let is_named = |name: &str| {
+            let mut named = requirement.sensitive.iter();
+            named.any(|named| *named.column == *name)
         };
-        Self::new(table, &requirement)
+        let others = declared.iter().filter(|name| !is_named(name));
+        others.map(|name| Self::every_value(table, name)).collect()
     }
 
     /// Whether the confidence in a value is measured.
@@ -50,9 +76,19 @@ impl<'a> SensitiveColumn<'a> {
         self.sensitive[value as usize]
     }
 
-    /// The text of a value; `None` for a null.
-    pub(super) fn text(&self, value: u32) -> Option<&str> {
-        self.values.text(value)
+    /// A value with the column's name.
+    pub(super) fn name(&self, value: u32) -> ColumnValue {
+        self.values.name(value)
+    }
+
+    /// The column's name.
+    pub(super) fn column_name(&self) -> &str {
+        &self.values.column.name
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        self.values.column.column.codes.len()
     }
 
     /// Number of distinct values, missing ones included.
@@ -132,157 +168,152 @@ impl<'a> SensitiveIndex<'a> {
         }
     }
 
-    /// Whether no value of the columns that occurs in the table is sensitive.
-    pub(super) fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
     /// Number of sensitive values that occur in the table.
     pub(super) fn count(&self) -> usize {
         self.values.len()
     }
 
-    /// Column and text of a sensitive value.
-    pub(super) fn name(&self, number: u32) -> (&str, &str) {
+    /// A sensitive value with its column's name.
+    pub(super) fn name(&self, number: u32) -> ColumnValue {
         let (column, value) = self.values[number as usize];
-        let values = &self.columns[column].0.values;
-        // Null is never sensitive, so each sensitive value has a text.
-        (&values.column.name, values.text(value).unwrap_or_default())
+        self.columns[column].0.name(value)
     }
 
     /// The classes as profiles, with the number of records that have each sensitive value. Only
     /// the records in the denominator count, and classes without any are left out.
     pub(super) fn profiles(&self, classes: &Classes) -> Result<Profiles, VerifyError> {
-        let (starts, value_counts) = self.value_counts(classes)?;
-        let all = 0..classes.sizes.len() as u32;
-        let apart = self.columns.first().filter(|_| self.excludes_missing);
-        let Some((column, _)) = apart else {
-            let sizes = classes.sizes.clone();
-            return Ok(Profiles::new(all.collect(), sizes, starts, value_counts));
-        };
-        let mut present = vec![0u32; classes.sizes.len()];
-        for (row, &class) in classes.of_row.iter().enumerate() {
-            present[class as usize] += u32::from(column.present(row).is_some());
-        }
-        let kept: Vec<u32> = all.filter(|&class| present[class as usize] > 0).collect();
-        // The classes left out have no sensitive value, so the counts of the others stay adjacent.
-        let ends = starts.last().copied();
-        let starts = kept.iter().map(|&class| starts[class as usize]);
-        Ok(Profiles::new(
-            kept.clone(),
-            kept.iter().map(|&class| present[class as usize]).collect(),
-            starts.chain(ends).collect(),
-            value_counts,
-        ))
+        let ClassCounts {
+            records, values, ..
+        } = self.class_counts(classes)?;
+        let kept: Vec<u32> = (0..records.len() as u32)
+            .filter(|&class| records[class as usize] > 0)
+            .collect();
+        let records = kept.iter().map(|&class| records[class as usize]);
+        Ok(Profiles::new(kept.clone(), records.collect(), &values))
     }
 
-    /// The number of rows of each class with each sensitive value, as (`starts`, `value_counts`):
-    /// `value_counts[starts[i]..starts[i + 1]]` are those of class `i`.
-    fn value_counts(&self, classes: &Classes) -> Result<(Vec<u32>, Vec<ValueCount>), VerifyError> {
+    /// How many records of each class are in the denominator, and have each sensitive value.
+    pub(super) fn class_counts(&self, classes: &Classes) -> Result<ClassCounts, VerifyError> {
         let count = classes.sizes.len();
-        let sensitive_of = |column: &(SensitiveColumn, Vec<u32>), row: usize| {
-            column.1[column.0.values.at(row) as usize]
-        };
-        let mut ends = vec![0u64; count + 1];
-        for column in &self.columns {
-            for (row, &class) in classes.of_row.iter().enumerate() {
-                ends[class as usize + 1] += u64::from(sensitive_of(column, row) != u32::MAX);
+        let records = match self.columns.first() {
+            Some((column, _)) if self.excludes_missing => {
+                let mut present = vec![0u32; count];
+                for (row, &class) in classes.of_row.iter().enumerate() {
+                    present[class as usize] += u32::from(column.present(row).is_some());
+                }
+                present
             }
-        }
-        for class in 0..count {
-            ends[class + 1] += ends[class];
-        }
-        if ends[count] >= u64::from(u32::MAX) {
+            _ => classes.sizes.clone(),
+        };
+        // The classes and sensitive values of all cells with one.
+        let cells = self.columns.iter().flat_map(|(column, numbers)| {
+            let rows = classes.of_row.iter().enumerate();
+            rows.filter_map(|(row, &class)| {
+                let number = numbers[column.values.at(row) as usize];
+                (number != u32::MAX).then_some((class, number))
+            })
+        });
+        if cells.clone().count() >= u32::MAX as usize {
             return Err(VerifyError::TooManySensitiveCells);
         }
-        let mut cells = vec![0u32; ends[count] as usize];
-        let mut free = ends.clone();
-        for column in &self.columns {
-            for (row, &class) in classes.of_row.iter().enumerate() {
-                let value = sensitive_of(column, row);
-                if value != u32::MAX {
-                    cells[free[class as usize] as usize] = value;
-                    free[class as usize] += 1;
-                }
-            }
-        }
-        let mut starts = Vec::with_capacity(count + 1);
-        starts.push(0);
-        let mut value_counts: Vec<ValueCount> = Vec::new();
+        let by_class = Lists::new(cells, count);
         let mut index = vec![u32::MAX; self.count()];
-        for class in 0..count {
-            let first = value_counts.len();
-            for &value in &cells[ends[class] as usize..ends[class + 1] as usize] {
-                let at = &mut index[value as usize];
-                if *at == u32::MAX {
-                    *at = value_counts.len() as u32;
-                    value_counts.push(ValueCount { value, records: 0 });
-                }
-                value_counts[*at as usize].records += 1;
-            }
-            for entry in &value_counts[first..] {
-                index[entry.value as usize] = u32::MAX;
-            }
-            starts.push(value_counts.len() as u32);
+        let mut values = Lists::default();
+        let mut counts: Vec<ValueCount> = Vec::new();
+        for cells in by_class.iter() {
+            let cells = cells.iter().map(|&value| ValueCount { value, records: 1 });
+            add_up(cells, &mut index, &mut counts);
+            values.push(counts.drain(..));
         }
-        Ok((starts, value_counts))
+        Ok(ClassCounts {
+            value_count: self.count(),
+            records,
+            values,
+        })
     }
 }
 
-/// The greatest share of one value among the rows of a group that have a value in its column,
-/// over all groups that it is shown.
+/// How many records of each class are in a denominator, and have each sensitive value.
+pub(super) struct ClassCounts {
+    /// Number of sensitive values.
+    pub(super) value_count: usize,
+    /// By class, the records in the denominator.
+    pub(super) records: Vec<u32>,
+    /// By class, the values that some of its records have.
+    pub(super) values: Lists<ValueCount>,
+}
+
+/// Measures the confidences in the values of a sensitive column.
 pub(super) struct ConfidenceMeter<'a> {
-    columns: Vec<SensitiveColumn<'a>>,
-    /// For each column, the number of rows with each value; 0 between calls.
-    counts: Vec<Vec<u32>>,
-    greatest: f64,
+    pub(super) column: SensitiveColumn<'a>,
+    /// Whether *C* bounds the confidence in its values.
+    pub(super) is_bounded: bool,
+    reading: MissingSensitive,
+    /// By value, the number of rows; 0 between calls.
+    counts: Vec<u32>,
+}
+
+/// A sensitive value that most rows of a group have.
+pub(super) struct MostFrequent {
+    pub(super) value: u32,
+    /// Rows with the value.
+    pub(super) rows: u32,
+    /// Rows among which the confidence in it is a share.
+    pub(super) of: u32,
 }
 
 impl<'a> ConfidenceMeter<'a> {
-    /// Measures all values of the columns `names`.
-    pub(super) fn new(table: &'a ReleasedTable, names: &[Box<str>]) -> Result<Self, VerifyError> {
-        let columns = names
-            .iter()
-            .map(|name| SensitiveColumn::every_value(table, name))
-            .collect::<Result<Vec<_>, _>>()?;
-        let counts = columns.iter().map(|column| vec![0; column.value_count()]);
-        Ok(Self {
-            counts: counts.collect(),
-            columns,
-            greatest: 0.0,
-        })
+    /// Meters of the columns that a requirement names, then of the other declared ones.
+    ///
+    /// # Errors
+    /// As [`SensitiveColumn::named`].
+    pub(super) fn all(
+        table: &'a ReleasedTable,
+        declared: &[Box<str>],
+        requirement: &LkcRequirement,
+    ) -> Result<Vec<Self>, VerifyError> {
+        let meter = |column: SensitiveColumn<'a>, is_bounded| Self {
+            counts: vec![0; column.value_count()],
+            column,
+            is_bounded,
+            reading: requirement.missing_sensitive,
+        };
+        let is_bounded = !requirement.c.is_unbounded();
+        let named = SensitiveColumn::named(table, requirement)?.into_iter();
+        let others = SensitiveColumn::unnamed(table, declared, requirement)?.into_iter();
+        let named = named.map(|column| meter(column, is_bounded));
+        Ok(named
+            .chain(others.map(|column| meter(column, false)))
+            .collect())
     }
 
-    /// The greatest share so far, from 0 to 1; 0 if no row had a value.
-    pub(super) fn greatest(&self) -> f64 {
-        self.greatest
-    }
-
-    /// Measures the group of these rows.
-    pub(super) fn measure(&mut self, rows: &[u32]) {
-        for (column, counts) in self.columns.iter().zip(&mut self.counts) {
-            // Nothing is greater than 1.
-            if self.greatest >= 1.0 {
-                return;
+    /// The most frequent sensitive value of these rows; `None` if no row has any.
+    pub(super) fn most_frequent(&mut self, rows: &[u32]) -> Option<MostFrequent> {
+        let mut present = 0;
+        let mut most: Option<(u32, u32)> = None;
+        for &row in rows {
+            let Some(value) = self.column.present(row as usize) else {
+                continue;
+            };
+            present += 1;
+            if !self.column.is_sensitive(value) {
+                continue;
             }
-            let (mut most, mut present) = (0u32, 0u32);
-            for &row in rows {
-                if let Some(value) = column.present(row as usize) {
-                    let count = &mut counts[value as usize];
-                    *count += 1;
-                    most = most.max(*count);
-                    present += 1;
-                }
-            }
-            if present > 0 {
-                let share = f64::from(most) / f64::from(present);
-                self.greatest = self.greatest.max(share);
-            }
-            for &row in rows {
-                if let Some(value) = column.present(row as usize) {
-                    counts[value as usize] = 0;
-                }
+            let count = &mut self.counts[value as usize];
+            *count += 1;
+            if most.is_none_or(|(_, rows)| *count > rows) {
+                most = Some((value, *count));
             }
         }
+        for &row in rows {
+            if let Some(value) = self.column.present(row as usize) {
+                self.counts[value as usize] = 0;
+            }
+        }
+        let of = match self.reading {
+            MissingSensitive::Excluded => present,
+            MissingSensitive::Counted => rows.len() as u32,
+        };
+        most.map(|(value, rows)| MostFrequent { value, rows, of })
     }
 }

@@ -1,46 +1,38 @@
 //! The raw row of each row of a finished table whose rows are in an unknown order. Several raw rows
 //! can be the generalized row; this is one possible choice with the fewest rows left over.
 
-use super::fit::Fit;
+use super::fit_index::Fit;
+use super::lists::Lists;
 use super::matching::{MatchingSide, matched_pairs};
 
 /// The source row of a released row that has no raw row.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// The raw row of each finished row, or [`NOWHERE`], where rows with equal ids fit each other.
-/// `ids` are those of the raw rows, below `buckets`, then those of the finished ones.
-pub(super) fn by_bucket(ids: &[u32], buckets: usize, raw_rows: usize) -> Vec<u32> {
-    let (raw, finished) = ids.split_at(raw_rows);
-    let mut rows = Queues::new(raw.iter().copied(), buckets);
-    finished.iter().map(|&id| rows.next(id as usize)).collect()
+/// The raw row of each finished row, or [`NOWHERE`], where rows of equal buckets fit each other.
+pub(super) fn by_bucket(raw: &[u32], finished: &[u32], buckets: usize) -> Vec<u32> {
+    let mut raw = Queues::new(raw, buckets);
+    let rows = finished.iter().map(|&bucket| raw.next(bucket));
+    rows.map(|row| row.unwrap_or(NOWHERE)).collect()
 }
 
 /// As [`by_bucket`], where rows fit only if their records fit too.
 pub(super) fn by_matching(
-    ids: &[u32],
+    raw: &MatchedRows<impl Fn(u32) -> Vec<u32>>,
+    finished: &MatchedRows<impl Fn(u32) -> Vec<u32>>,
     buckets: usize,
-    raw_rows: usize,
-    records: (impl Fn(usize) -> Vec<u32>, impl Fn(usize) -> Vec<u32>),
     fit: &impl Fit,
 ) -> Vec<u32> {
-    let (raw_record, finished_record) = records;
-    let (raw_ids, finished_ids) = ids.split_at(raw_rows);
-    let mut in_bucket = Queues::new(raw_ids.iter().copied(), buckets);
-    let mut finished_in_bucket = Queues::new(finished_ids.iter().copied(), buckets);
-    let mut sources = vec![NOWHERE; finished_ids.len()];
-    for bucket in 0..buckets {
-        let (raw, raw_side) = Records::of(&mut in_bucket, bucket, &raw_record);
-        let (finished, finished_side) =
-            Records::of(&mut finished_in_bucket, bucket, &finished_record);
-        let mut raw_rows = Queues::new(raw.records.iter().copied(), raw_side.len());
-        let mut finished_rows = Queues::new(finished.records.iter().copied(), finished_side.len());
+    let raw_rows = Lists::of_positions(raw.buckets, buckets);
+    let finished_rows = Lists::of_positions(finished.buckets, buckets);
+    let mut sources = vec![NOWHERE; finished.buckets.len()];
+    for (raw_rows, finished_rows) in raw_rows.iter().zip(finished_rows.iter()) {
+        let (raw_side, mut raw_queues) = raw.side(raw_rows);
+        let (finished_side, mut finished_queues) = finished.side(finished_rows);
         for (one, other, rows) in matched_pairs(&finished_side, &raw_side, fit) {
             for _ in 0..rows {
-                let places = (finished_rows.next(one), raw_rows.next(other));
-                let finished = finished.rows.get(places.0 as usize);
-                let raw = raw.rows.get(places.1 as usize);
-                if let (Some(&finished), Some(&raw)) = (finished, raw) {
-                    sources[finished as usize] = raw;
+                let places = (finished_queues.next(one), raw_queues.next(other));
+                if let (Some(finished), Some(raw)) = places {
+                    sources[finished_rows[finished as usize] as usize] = raw_rows[raw as usize];
                 }
             }
         }
@@ -48,67 +40,46 @@ pub(super) fn by_matching(
     sources
 }
 
-/// The rows of a bucket, each with the number of its record.
-struct Records {
-    rows: Vec<u32>,
-    records: Vec<u32>,
+/// The rows of a table that are matched.
+pub(super) struct MatchedRows<'r, R> {
+    /// The bucket of each row; only rows of equal buckets fit each other.
+    pub(super) buckets: &'r [u32],
+    /// The record of a row.
+    pub(super) record: R,
 }
 
-impl Records {
-    fn of(
-        rows: &mut Queues,
-        bucket: usize,
-        record: impl Fn(usize) -> Vec<u32>,
-    ) -> (Self, MatchingSide) {
+impl<R: Fn(u32) -> Vec<u32>> MatchedRows<'_, R> {
+    /// A side of the matching from some rows, and the positions of these by their records.
+    fn side(&self, rows: &[u32]) -> (MatchingSide, Queues) {
         let mut side = MatchingSide::default();
-        let rows: Vec<u32> = std::iter::from_fn(|| rows.take(bucket)).collect();
-        let number = |&row: &u32| side.add(record(row as usize).into_iter()) as u32;
-        let records = rows.iter().map(number).collect();
-        (Self { rows, records }, side)
+        let records = rows.iter().map(|&row| side.add((self.record)(row)));
+        let records: Vec<u32> = records.collect();
+        let queues = Queues::new(&records, side.len());
+        (side, queues)
     }
 }
 
 /// The positions of a list by their numbers, each to be taken once and in order.
 struct Queues {
-    positions: Vec<u32>,
-    next: Vec<u32>,
-    ends: Vec<u32>,
+    positions: Lists<u32>,
+    /// By number, how many were taken.
+    taken: Vec<usize>,
 }
 
 impl Queues {
-    fn new(numbers: impl Iterator<Item = u32> + Clone, count: usize) -> Self {
-        let mut next = vec![0u32; count + 1];
-        for number in numbers.clone() {
-            next[number as usize + 1] += 1;
-        }
-        for number in 0..count {
-            next[number + 1] += next[number];
-        }
-        let mut positions = vec![0; next[count] as usize];
-        let mut ends = next.clone();
-        for (position, number) in (0..).zip(numbers) {
-            let end = &mut ends[number as usize];
-            positions[*end as usize] = position;
-            *end += 1;
-        }
+    fn new(numbers: &[u32], count: usize) -> Self {
         Self {
-            positions,
-            next,
-            ends,
+            positions: Lists::of_positions(numbers, count),
+            taken: vec![0; count],
         }
     }
 
-    fn take(&mut self, number: usize) -> Option<u32> {
-        let next = &mut self.next[number];
-        (*next < self.ends[number]).then(|| {
-            *next += 1;
-            self.positions[*next as usize - 1]
-        })
-    }
-
-    /// The next position with a number, or [`NOWHERE`].
-    fn next(&mut self, number: usize) -> u32 {
-        self.take(number).unwrap_or(NOWHERE)
+    /// The next position with a number.
+    fn next(&mut self, number: u32) -> Option<u32> {
+        let taken = &mut self.taken[number as usize];
+        let position = self.positions.of(number).get(*taken).copied();
+        *taken += 1;
+        position
     }
 }
 
@@ -118,8 +89,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{MatchingSide, NOWHERE, by_bucket, by_matching};
-    use crate::fit::{Fit, Have, Need};
+    use super::{MatchedRows, MatchingSide, NOWHERE, by_bucket, by_matching};
+    use crate::fit_index::{Fit, Have, Need};
     use crate::tests::plain_matching::plain_matching;
 
     /// Which of four numbers on the left fit which of four on the right, or whether all do.
@@ -152,17 +123,25 @@ mod tests {
             all_fit in any::<bool>(),
         ) {
             let fit = |one: u32, other: u32| all_fit || fits[(one * 4 + other) as usize];
-            let ids: Vec<u32> = raw.iter().chain(&finished).map(|(id, _)| *id).collect();
-            let records = (|row: usize| vec![raw[row].1], |row: usize| vec![finished[row].1]);
+            let ids = |rows: &[(u32, u32)]| rows.iter().map(|(id, _)| *id).collect::<Vec<u32>>();
+            let (raw_ids, finished_ids) = (ids(&raw), ids(&finished));
+            let raw_rows = MatchedRows {
+                buckets: &raw_ids,
+                record: |row: u32| vec![raw[row as usize].1],
+            };
+            let finished_rows = MatchedRows {
+                buckets: &finished_ids,
+                record: |row: u32| vec![finished[row as usize].1],
+            };
             let covers = |one: &[u32], other: &[u32]| fit(one[0], other[0]);
             let table = FitTable(&fits, all_fit);
-            let found = by_matching(&ids, 3, raw.len(), records, &table);
+            let found = by_matching(&raw_rows, &finished_rows, 3, &table);
             let mut most = 0;
             for bucket in 0..3 {
                 let side = |rows: &[(u32, u32)]| {
                     let mut side = MatchingSide::default();
                     for (_, record) in rows.iter().filter(|(id, _)| *id == bucket) {
-                        side.add([*record].into_iter());
+                        side.add(vec![*record]);
                     }
                     side
                 };
@@ -170,7 +149,7 @@ mod tests {
             }
             prop_assert_eq!(matched(&found, &raw, &finished, fit)?, most);
             if all_fit {
-                let found = by_bucket(&ids, 3, raw.len());
+                let found = by_bucket(&raw_ids, &finished_ids, 3);
                 prop_assert_eq!(matched(&found, &raw, &finished, fit)?, most);
             }
         }

@@ -5,8 +5,7 @@ use rayon::prelude::*;
 use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
-use super::counted_table::CountedTable;
-use super::persons::{ClassPersons, Persons};
+use super::persons::{CountedTable, Persons, class_sizes};
 use super::sensitive::SensitiveColumn;
 use super::verification::VerifyError;
 
@@ -31,6 +30,22 @@ impl SubjectGroups {
     }
 }
 
+/// The sizes of the groups of records that are equal on `quasi_identifiers`, in records, or in
+/// persons where the table has subjects, and in no particular order. Without quasi-identifiers
+/// there is one group of all records; an empty table has no group.
+///
+/// # Errors
+/// [`VerifyError`] for a table that lacks a column or is malformed.
+pub fn group_sizes<'t>(
+    table: impl Into<CountedTable<'t>>,
+    quasi_identifiers: &[impl AsRef<str> + Sync],
+) -> Result<Vec<u32>, VerifyError> {
+    let counted = table.into();
+    let columns = Values::new_all(counted.table, quasi_identifiers)?;
+    let classes = Classes::new(counted.table.rows, &columns)?;
+    Ok(class_sizes(&classes, Persons::new(counted)?.as_ref()))
+}
+
 /// The persons of the groups of records that are equal on `quasi_identifiers`, and how well the
 /// values of the columns `sensitive` can be inferred of a person who is known to be in a group.
 /// Where the table has no subjects, each row is a person.
@@ -50,15 +65,11 @@ pub fn subject_groups<'t>(
     let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
     let classes = Classes::new(table.rows, &columns)?;
-    let (subjects, sizes, of_row) = match Persons::new(counted)? {
-        Some(persons) => {
-            let sizes = ClassPersons::new(&classes, &persons).sizes();
-            (persons.count() as u64, sizes, persons.of_row)
-        }
-        None => {
-            let rows = (0..table.rows as u32).collect();
-            (table.rows as u64, classes.sizes.clone(), rows)
-        }
+    let persons = Persons::new(counted)?;
+    let sizes = class_sizes(&classes, persons.as_ref());
+    let (subjects, of_row) = match persons {
+        Some(persons) => (persons.count() as u64, persons.of_row),
+        None => (table.rows as u64, (0..table.rows as u32).collect()),
     };
     let mut confidences = vec![0.0; sizes.len()];
     for name in sensitive {

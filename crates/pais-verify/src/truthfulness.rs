@@ -4,20 +4,18 @@ use std::collections::HashSet;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 use thiserror::Error;
 
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
 
-use super::cover::{Cover, outermost};
+use super::cover::{Cover, Span, outermost};
 use super::original::{Original, OriginalQuasiIdentifier};
 use super::sets::{OriginalSet, ReleasedSet};
 
-/// Up to this many pairs of code and label, over all threads, the checked pairs are kept in bit
-/// sets; beyond it, in hash sets.
-const DENSE_PAIRS: usize = 1 << 28;
+/// Up to this many pairs of code and label, over all threads, are remembered as checked.
+const MOST_PAIRS: usize = 1 << 28;
 
 /// Why a released table is not truthful to the raw one. Row numbers are those of the release and
 /// start at 0. No message contains the value of a cell.
@@ -203,31 +201,47 @@ fn check_generalized(
 ) -> Result<(), TruthError> {
     let outermost = outermost(raw, released);
     let labels = released.column.dictionary.iter();
-    let covers: Vec<Option<Cover>> = labels
-        .map(|label| Cover::parse(label, raw, outermost))
+    let spans: Vec<Option<Span>> = labels
+        .map(|label| Some(Cover::within(label, raw, outermost)?.span(raw.domain)))
         .collect();
     let codes = raw.domain.code_count();
-    let mut checked = CheckedPairs::new(codes, covers.len());
+    let is_true = |code: u32, label: usize| {
+        let span = spans[label].as_ref();
+        (code as usize) < codes
+            && span.is_some_and(|span| span.contains(code))
+            && raw.admits(&released.column.dictionary[label], code)
+    };
     // Read in random order: narrowed codes make better use of the cache.
     let narrowed = Codes::new(raw.codes, codes);
-    let pairs = released.column.codes.iter().zip(source_rows).enumerate();
-    with_codes!(&narrowed, raw_codes => for (row, (&label, &source)) in pairs {
-        let code = raw_codes.at(source as usize);
+    with_codes!(&narrowed, raw_codes => {
+        let code = |row: u32| raw_codes.at(row as usize);
+        check_pairs(released, source_rows, (codes, code), is_true)
+    })
+}
+
+/// Checks the label of each row of a column beside the raw code of its source row: each pair once.
+/// `codes` are below a number.
+fn check_pairs(
+    released: &ReleasedColumn,
+    source_rows: &[u32],
+    (codes, code_of): (usize, impl Fn(u32) -> u32),
+    is_true: impl Fn(u32, usize) -> bool,
+) -> Result<(), TruthError> {
+    let labels = released.column.dictionary.len();
+    let mut checked = CheckedPairs::new(codes, labels);
+    for (row, (&label, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
+        let code = code_of(source);
         if checked.contains(code, label) {
             continue;
         }
-        let cover = covers.get(label as usize).copied().flatten();
-        let is_true = (code as usize) < codes
-            && cover.is_some_and(|cover| cover.contains(code, raw.domain))
-            && raw.admits(&released.column.dictionary[label as usize], code);
-        if !is_true {
+        if label as usize >= labels || !is_true(code, label as usize) {
             return Err(TruthError::Untrue {
                 column: released.name.clone(),
                 row,
             });
         }
         checked.insert(code, label);
-    });
+    }
     Ok(())
 }
 
@@ -247,23 +261,12 @@ fn check_sets(
         .iter()
         .map(|cell| ReleasedSet::parse(cell, separator, &raw.column.tree))
         .collect();
-    let mut checked = CheckedPairs::new(raw.column.code_count(), sets.len());
-    for (row, (&set, &source)) in released.column.codes.iter().zip(source_rows).enumerate() {
-        let code = raw.column.code(source as usize);
-        if checked.contains(code, set) {
-            continue;
-        }
-        let untrue = || TruthError::Untrue {
-            column: released.name.clone(),
-            row,
-        };
-        let found = sets.get(set as usize).ok_or_else(untrue)?;
-        if !found.is_subset(raw.column.set(code), raw) {
-            return Err(untrue());
-        }
-        checked.insert(code, set);
-    }
-    Ok(())
+    let codes = (raw.column.code_count(), |row: u32| {
+        raw.column.code(row as usize)
+    });
+    check_pairs(released, source_rows, codes, |code, set| {
+        sets[set].is_subset(raw.column.set(code), raw)
+    })
 }
 
 fn check_untouched(
@@ -313,59 +316,42 @@ fn check_untouched(
 }
 
 /// The pairs of raw code and label that passed the check.
-enum CheckedPairs {
-    Dense {
-        codes: usize,
-        labels: usize,
-        bits: Vec<u64>,
-    },
-    Sparse(FxHashSet<u64>),
+struct CheckedPairs {
+    codes: usize,
+    labels: usize,
+    /// One bit for each pair; empty where there are too many, which are checked again then.
+    bits: Vec<u64>,
 }
 
 impl CheckedPairs {
     fn new(codes: usize, labels: usize) -> Self {
         let pairs = codes.saturating_mul(labels);
-        if pairs <= DENSE_PAIRS / rayon::current_num_threads() {
-            return Self::Dense {
-                codes,
-                labels,
-                bits: vec![0; pairs.div_ceil(64)],
-            };
+        let fits = pairs <= MOST_PAIRS / rayon::current_num_threads();
+        Self {
+            codes,
+            labels,
+            bits: vec![0; if fits { pairs.div_ceil(64) } else { 0 }],
         }
-        Self::Sparse(FxHashSet::default())
     }
 
     /// Whether a pair was inserted; `false` for an unknown code or label.
     #[inline]
     fn contains(&self, code: u32, label: u32) -> bool {
-        match self {
-            Self::Dense {
-                codes,
-                labels,
-                bits,
-            } => {
-                let (code, label) = (code as usize, label as usize);
-                let pair = code * labels + label;
-                code < *codes && label < *labels && bits[pair / 64] & (1 << (pair % 64)) != 0
-            }
-            Self::Sparse(pairs) => pairs.contains(&pair_key(code, label)),
-        }
+        let (code, label) = (code as usize, label as usize);
+        let pair = code * self.labels + label;
+        let is_known = code < self.codes && label < self.labels;
+        is_known
+            && self
+                .bits
+                .get(pair / 64)
+                .is_some_and(|bits| bits & (1 << (pair % 64)) != 0)
     }
 
     /// Inserts a pair. Code and label must be in range.
     fn insert(&mut self, code: u32, label: u32) {
-        match self {
-            Self::Dense { labels, bits, .. } => {
-                let pair = code as usize * *labels + label as usize;
-                bits[pair / 64] |= 1 << (pair % 64);
-            }
-            Self::Sparse(pairs) => {
-                pairs.insert(pair_key(code, label));
-            }
+        let pair = code as usize * self.labels + label as usize;
+        if let Some(bits) = self.bits.get_mut(pair / 64) {
+            *bits |= 1 << (pair % 64);
         }
     }
-}
-
-fn pair_key(code: u32, label: u32) -> u64 {
-    u64::from(code) << 32 | u64::from(label)
 }

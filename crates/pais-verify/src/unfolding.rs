@@ -1,9 +1,7 @@
 //! Expansion of profiles to records, as bitmaps.
 
-use std::ops::Range;
-
 use super::bitmaps::GroupBitmaps;
-use super::profiles::{Grid, Profiles};
+use super::profiles::{Grid, ProfileGroup};
 
 /// Most words of a group's bitmaps: 32 MiB. Larger groups have no bitmaps.
 const MOST_WORDS: u64 = 1 << 22;
@@ -16,7 +14,8 @@ const BITS_PER_VALUE: u64 = 32;
 const NONE: u32 = u32::MAX;
 
 /// Makes bitmaps of groups. Its working space is 16 bytes for each value of an attribute.
-pub(super) struct Unfolding {
+pub(super) struct Unfolding<'g> {
+    grid: &'g Grid,
     /// First cell of each attribute; an attribute has one cell for each of its values.
     offsets: Vec<usize>,
     /// Number of records for each cell; 0 between calls.
@@ -34,19 +33,14 @@ pub(super) struct Unfolding {
     next: Vec<usize>,
 }
 
-impl Unfolding {
-    pub(super) fn new(grid: &Grid, sensitive_values: usize) -> Self {
-        let mut cells = 0;
-        let mut offsets = Vec::with_capacity(grid.attributes());
-        for &cardinality in &grid.cardinalities {
-            offsets.push(cells);
-            cells += cardinality;
-        }
+impl<'g> Unfolding<'g> {
+    pub(super) fn new(grid: &'g Grid, sensitive_values: usize) -> Self {
         Self {
-            offsets,
-            records: vec![0; cells],
+            grid,
+            offsets: grid.offsets(),
+            records: vec![0; grid.cells()],
             used: Vec::new(),
-            bitmap: vec![NONE; cells],
+            bitmap: vec![NONE; grid.cells()],
             first: Vec::new(),
             sensitive: vec![0; sensitive_values],
             next: Vec::new(),
@@ -57,27 +51,23 @@ impl Unfolding {
     /// them is faster than searching its profiles. Returns whether it made them.
     pub(super) fn unfold(
         &mut self,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
+        group: &ProfileGroup,
         from: usize,
         into: &mut GroupBitmaps,
     ) -> bool {
-        let records = profiles.records[group.clone()].iter();
+        let records = group.records().iter();
         let records: u64 = records.map(|&records| u64::from(records)).sum();
-        let reads = group.len() as u64 * (grid.attributes() - from) as u64;
+        let reads = group.len() as u64 * (self.grid.attributes() - from) as u64;
         if records > BITS_PER_VALUE * group.len() as u64 {
             return false;
         }
-        self.number(grid, (profiles, group.clone()), from);
+        self.number(group, from);
         let bitmaps = self.first.last().copied().unwrap_or(0);
         if records * bitmaps as u64 > BITS_PER_VALUE * reads {
             return false;
         }
         self.sensitive.fill(0);
-        for count in group
-            .clone()
-            .flat_map(|profile| profiles.value_counts(profile))
-        {
+        for count in group.all_value_counts() {
             self.sensitive[count.value as usize] += count.records;
         }
         let sizes = std::iter::once(records as u32).chain(self.sensitive.iter().copied());
@@ -89,34 +79,28 @@ impl Unfolding {
         into.records.clear(bitmaps, std::iter::once(records as u32));
         into.sensitive
             .clear(bitmaps, self.sensitive.iter().copied());
-        self.fill(grid, (profiles, group), from, into);
+        self.fill(group, from, into);
         true
     }
 
     /// Sets the bits of a group's profiles.
-    fn fill(
-        &mut self,
-        grid: &Grid,
-        (profiles, group): (&Profiles, Range<usize>),
-        from: usize,
-        into: &mut GroupBitmaps,
-    ) {
+    fn fill(&mut self, group: &ProfileGroup, from: usize, into: &mut GroupBitmaps) {
         self.next.clear();
         for number in self.sensitive.iter_mut().filter(|records| **records > 0) {
             *number = self.next.len() as u32;
             self.next.push(into.sensitive.start(self.next.len()));
         }
         let mut start = 0;
-        for profile in group {
-            let end = start + profiles.records[profile] as usize;
-            let values = &grid.values(profiles.class[profile])[from..];
+        let profiles = group.classes().iter().zip(group.records());
+        for ((&class, &records), counts) in profiles.zip(group.value_counts()) {
+            let end = start + records as usize;
+            let values = self.grid.values(class)[from..].iter();
             let bitmaps = values
-                .iter()
                 .zip(&self.offsets[from..])
                 .map(|(&value, offset)| self.bitmap[offset + value as usize])
                 .filter(|&bitmap| bitmap != NONE);
             into.records.set(bitmaps.clone(), start..end);
-            for count in profiles.value_counts(profile) {
+            for count in counts {
                 let next = &mut self.next[self.sensitive[count.value as usize] as usize];
                 let bits = *next..*next + count.records as usize;
                 *next = bits.end;
@@ -128,16 +112,16 @@ impl Unfolding {
 
     /// Numbers the bitmaps of a group, attribute by attribute. Attributes with a single value
     /// have none, and of each other attribute the most frequent value has none.
-    fn number(&mut self, grid: &Grid, (profiles, group): (&Profiles, Range<usize>), from: usize) {
+    fn number(&mut self, group: &ProfileGroup, from: usize) {
         self.used.clear();
-        for profile in group {
-            let values = &grid.values(profiles.class[profile])[from..];
+        for (&class, records) in group.classes().iter().zip(group.records()) {
+            let values = &self.grid.values(class)[from..];
             for (&value, offset) in values.iter().zip(&self.offsets[from..]) {
                 let cell = offset + value as usize;
                 if self.records[cell] == 0 {
                     self.used.push(cell);
                 }
-                self.records[cell] += profiles.records[profile];
+                self.records[cell] += records;
             }
         }
         self.used.sort_unstable();
@@ -145,8 +129,8 @@ impl Unfolding {
         self.first.push(0);
         let mut bitmaps = 0;
         let mut rest = &self.used[..];
-        for attribute in from..grid.attributes() {
-            let end = self.offsets[attribute] + grid.cardinalities[attribute];
+        for attribute in from..self.grid.attributes() {
+            let end = self.offsets[attribute] + self.grid.cardinalities[attribute];
             let (cells, others) = rest.split_at(rest.partition_point(|&cell| cell < end));
             rest = others;
             let most = cells.iter().max_by_key(|&&cell| self.records[cell]);

@@ -4,84 +4,119 @@ use std::cmp::Ordering;
 
 use hashbrown::HashSet;
 
+use pais_core::cancellation::Cancellation;
+
 use super::LkcRequirement;
 use super::classes::Values;
-use super::person_search::{ClassGroups, SmallGroupVisitor};
-use super::profiles::{Grid, Profiles, ValueCount};
-use super::qid_search::{FoundQids, GroupVisitor, KnownValue, QidSearch};
+use super::combinations::{Search, for_each_subset};
+use super::person_search::ClassGroups;
+use super::profiles::{Grid, KnownValue, Share, Suffixes, ValueCount};
+use super::qid_search::{FoundQids, GroupVisitor, ProfileParts, ProfileSearch};
 use super::sensitive::SensitiveIndex;
-use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS, WorstGroup};
+use super::verification::{VIOLATION_CAP, VerifyError, WORST_GROUPS, WorstGroup};
 
 /// Sensitive columns with one denominator, and the records in it.
-pub(super) type Denominator<'a> = (SensitiveIndex<'a>, Profiles);
+pub(super) struct Denominator<'a> {
+    pub(super) sensitive: SensitiveIndex<'a>,
+    pub(super) profiles: ProfileParts,
+}
 
-/// Number of violating qids of `size` values, up to the cap, and the worst qids. The first of the
-/// denominators is the number of all records. With `persons`, K is asked of these, not of records.
-///
-/// It runs in one thread, so that the same table always gives the same qids.
-pub(super) fn find_violations(
-    grid: &Grid,
-    attributes: &[&Values],
-    denominators: &[Denominator],
-    size: usize,
-    requirement: &LkcRequirement,
-    persons: Option<&ClassGroups>,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Result<(u64, Vec<WorstGroup>), VerifyError> {
-    let mut violations = Violations::new(requirement, stop);
-    if let Some(persons) = persons {
-        persons.visit(&mut violations, size);
-        violations.asks_size = false;
-    }
-    for (sensitive, profiles) in denominators {
-        let all = (profiles, 0..profiles.len());
-        QidSearch::new(grid, sensitive.count()).visit(&mut violations, all, 0, size, true);
-        if stop() {
-            return Err(VerifyError::Stopped);
+/// A table, prepared for the search.
+pub(super) struct SearchedTable<'t> {
+    pub(super) grid: &'t Grid,
+    pub(super) suffixes: &'t Suffixes,
+    pub(super) attributes: &'t [&'t Values<'t>],
+    /// The first is the number of all records.
+    pub(super) denominators: &'t [Denominator<'t>],
+    /// The persons of which K is asked, if not of records.
+    pub(super) persons: Option<&'t ClassGroups<'t>>,
+}
+
+/// The violating qids of a table.
+pub(super) struct FoundViolations {
+    /// Their number, up to the cap.
+    pub(super) count: u64,
+    /// The worst of them.
+    pub(super) worst: Vec<WorstGroup>,
+}
+
+impl SearchedTable<'_> {
+    /// The violating qids of `size` values.
+    ///
+    /// It runs in one thread, so that the same table always gives the same qids.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    pub(super) fn find_violations(
+        &self,
+        size: usize,
+        requirement: &LkcRequirement,
+        cancellation: &Cancellation,
+    ) -> Result<FoundViolations, VerifyError> {
+        let mut violations = Violations {
+            requirement,
+            cancellation,
+            asks_size: true,
+            found: HashSet::new(),
+            small: Vec::new(),
+            confident: Vec::new(),
+        };
+        if let Some(persons) = self.persons {
+            violations = persons.visit(violations, size)?;
+            violations.asks_size = false;
         }
-        violations.asks_size = false;
-    }
-    let candidates = violations.small.iter().chain(&violations.confident);
-    let mut worst: Vec<MeasuredQid> = candidates
-        .map(|found| MeasuredQid::new(&found.qid, grid, denominators, persons))
-        .collect();
-    // A stable sort: equal ones stay in the order in which they were found.
-    worst.sort_by(|one, other| {
-        let size = |found: &MeasuredQid| found.records.min(requirement.k);
-        let by_size = size(one).cmp(&size(other));
-        by_size.then_with(|| {
-            if one.records < requirement.k {
-                Ordering::Equal
-            } else {
-                compare(other.most_of, one.most_of)
-            }
+        for Denominator {
+            sensitive,
+            profiles,
+        } in self.denominators
+        {
+            let values = sensitive.count();
+            let combinations = ProfileSearch::new(self.grid, self.suffixes, values, violations);
+            let mut search = Search::new(combinations);
+            search.visit(&profiles.group(size))?;
+            violations = search.combinations.visitor;
+            violations.asks_size = false;
+        }
+        let candidates = violations.small.iter().chain(&violations.confident);
+        let mut worst: Vec<MeasuredQid> = candidates
+            .map(|found| MeasuredQid::new(&found.qid, self))
+            .collect();
+        // A stable sort: equal ones stay in the order in which they were found.
+        worst.sort_by(|one, other| {
+            let size = |found: &MeasuredQid| found.size.min(requirement.k);
+            let by_size = size(one).cmp(&size(other));
+            by_size.then_with(|| {
+                if one.size < requirement.k {
+                    Ordering::Equal
+                } else {
+                    other.share.cmp(one.share)
+                }
+            })
+        });
+        let worst = worst.iter().take(WORST_GROUPS);
+        Ok(FoundViolations {
+            count: violations.found.len() as u64,
+            worst: worst.map(|found| found.name(self)).collect(),
         })
-    });
-    let worst = worst.iter().take(WORST_GROUPS);
-    let worst = worst.map(|found| found.name(attributes, denominators));
-    Ok((violations.found.len() as u64, worst.collect()))
+    }
 }
 
 /// A violating qid, with attributes and values by number, as the search found it.
 struct ViolatingQid {
     qid: Vec<KnownValue>,
     /// Records of the group in the denominator of the search; persons where these are searched.
-    records: u32,
+    size: u32,
     /// Those of them with the sensitive value that is inferred best.
     most: u32,
 }
 
 impl ViolatingQid {
-    /// Whether `most` of `records` is a greater confidence than this group's.
-    fn exceeds(&self, most: u32, records: u32) -> bool {
-        compare((most, records), (self.most, self.records)).is_gt()
+    fn share(&self) -> Share {
+        Share {
+            most: self.most,
+            of: self.size,
+        }
     }
-}
-
-/// Compares two confidences, each as records with a value and records of its group.
-fn compare((one, one_of): (u32, u32), (other, other_of): (u32, u32)) -> Ordering {
-    let one = u64::from(one) * u64::from(other_of);
-    one.cmp(&(u64::from(other) * u64::from(one_of)))
 }
 
 /// Counts the violating qids of several searches up to the cap and keeps the worst: first those
@@ -89,7 +124,7 @@ fn compare((one, one_of): (u32, u32), (other, other_of): (u32, u32)) -> Ordering
 /// in search order.
 struct Violations<'r> {
     requirement: &'r LkcRequirement,
-    stop: &'r (dyn Fn() -> bool + Sync),
+    cancellation: &'r Cancellation,
     /// Whether a group of fewer than K records violates: not where only the records that have a
     /// value in some column are searched, and not where persons count.
     asks_size: bool,
@@ -100,18 +135,7 @@ struct Violations<'r> {
     confident: Vec<ViolatingQid>,
 }
 
-impl<'r> Violations<'r> {
-    fn new(requirement: &'r LkcRequirement, stop: &'r (dyn Fn() -> bool + Sync)) -> Self {
-        Self {
-            requirement,
-            stop,
-            asks_size: true,
-            found: HashSet::new(),
-            small: Vec::new(),
-            confident: Vec::new(),
-        }
-    }
-
+impl Violations<'_> {
     fn is_below_cap(&self) -> bool {
         (self.found.len() as u64) < VIOLATION_CAP
     }
@@ -120,49 +144,40 @@ impl<'r> Violations<'r> {
         self.asks_size && u64::from(records) < self.requirement.k
     }
 
-    fn is_too_confident(&self, most: u32, records: u32) -> bool {
-        self.requirement
-            .c
-            .is_exceeded_by(u64::from(most), u64::from(records))
+    fn is_too_confident(&self, Share { most, of }: Share) -> bool {
+        self.requirement.c.is_exceeded_by(most.into(), of.into())
     }
 
-    fn is_among_smallest(&self, records: u32) -> bool {
+    fn is_among_smallest(&self, size: u32) -> bool {
         let last = self.small.get(WORST_GROUPS - 1);
-        last.is_none_or(|last| records < last.records)
+        last.is_none_or(|last| size < last.size)
     }
 
-    fn is_among_most_confident(&self, most: u32, records: u32) -> bool {
-        let slots = WORST_GROUPS - self.small.len();
-        match slots.checked_sub(1) {
-            None => false,
-            Some(last) => self
-                .confident
-                .get(last)
-                .is_none_or(|last| last.exceeds(most, records)),
-        }
+    fn is_among_most_confident(&self, share: Share) -> bool {
+        // Where there are as many small groups, none of these is listed.
+        let last = (WORST_GROUPS - self.small.len()).checked_sub(1);
+        last.is_some_and(|last| {
+            let last = self.confident.get(last);
+            last.is_none_or(|last| share.exceeds(last.share()))
+        })
     }
 
     /// Counts qids, each made of `known` and `more` of the values `shared`.
     fn count(&mut self, known: &mut Vec<KnownValue>, shared: &[KnownValue], more: usize) {
-        if !self.is_below_cap() {
-            return;
-        }
-        if more == 0 {
-            self.found.insert(known.clone());
-            return;
-        }
-        for next in 0..=shared.len().saturating_sub(more) {
-            let Some(&value) = shared.get(next) else {
-                return;
-            };
-            known.push(value);
-            self.count(known, &shared[next + 1..], more - 1);
-            known.pop();
-        }
+        let mut insert = |qid: &[KnownValue]| {
+            if (self.found.len() as u64) < VIOLATION_CAP {
+                self.found.insert(qid.to_vec());
+                Ok(())
+            } else {
+                Err(())
+            }
+        };
+        // An error means that the cap is reached.
+        let _ = for_each_subset(shared, more, known, &mut insert);
     }
 
     fn keep_small(&mut self, found: ViolatingQid) {
-        let before = |other: &ViolatingQid| other.records <= found.records;
+        let before = |other: &ViolatingQid| other.size <= found.size;
         let position = self.small.partition_point(before);
         self.small.insert(position, found);
         self.small.truncate(WORST_GROUPS);
@@ -175,12 +190,12 @@ impl<'r> Violations<'r> {
             return;
         }
         if let Some(at) = self.confident.iter().position(is_same) {
-            if !self.confident[at].exceeds(found.most, found.records) {
+            if !found.share().exceeds(self.confident[at].share()) {
                 return;
             }
             self.confident.remove(at);
         }
-        let before = |other: &ViolatingQid| !other.exceeds(found.most, found.records);
+        let before = |other: &ViolatingQid| !found.share().exceeds(other.share());
         let position = self.confident.partition_point(before);
         self.confident.insert(position, found);
         self.confident.truncate(WORST_GROUPS);
@@ -190,24 +205,32 @@ impl<'r> Violations<'r> {
 impl GroupVisitor for Violations<'_> {
     const NAMES_VALUES: bool = true;
 
-    fn size_matters(&self, records: u32) -> bool {
-        self.is_too_small(records) && (self.is_below_cap() || self.is_among_smallest(records))
+    fn limit(&self) -> u64 {
+        let last = self.small.get(WORST_GROUPS - 1);
+        match last.filter(|_| !self.is_below_cap()) {
+            _ if !self.asks_size => 0,
+            Some(last) => u64::from(last.size),
+            None => self.requirement.k,
+        }
     }
 
-    fn confidence_matters(&self, most: u32, records: u32) -> bool {
-        self.is_too_confident(most, records)
-            && (self.is_below_cap() || self.is_among_most_confident(most, records))
+    fn confidence_matters(&self, share: Share) -> bool {
+        self.is_too_confident(share) && (self.is_below_cap() || self.is_among_most_confident(share))
     }
 
-    fn group(&mut self, records: u32, most: Option<ValueCount>, qids: impl FnOnce() -> FoundQids) {
+    fn group(&mut self, size: u32, most: Option<ValueCount>, qids: impl FnOnce() -> FoundQids) {
         let most = most.map_or(0, |count| count.records);
-        let is_small = self.is_too_small(records);
-        let kept = match is_small {
-            true => self.is_among_smallest(records),
-            false if !self.is_too_confident(most, records) => return,
-            false => self.is_among_most_confident(most, records),
+        let share = Share { most, of: size };
+        let is_small = self.is_too_small(size);
+        if !is_small && !self.is_too_confident(share) {
+            return;
+        }
+        let is_kept = if is_small {
+            self.is_among_smallest(size)
+        } else {
+            self.is_among_most_confident(share)
         };
-        if !kept && !self.is_below_cap() {
+        if !is_kept && !self.is_below_cap() {
             return;
         }
         let FoundQids {
@@ -216,12 +239,12 @@ impl GroupVisitor for Violations<'_> {
             more,
         } = qids();
         self.count(&mut known, &shared, more);
-        if !kept {
+        if !is_kept {
             return;
         }
         let found = ViolatingQid {
             qid: known,
-            records,
+            size,
             most,
         };
         if is_small {
@@ -232,39 +255,7 @@ impl GroupVisitor for Violations<'_> {
     }
 
     fn should_stop(&self) -> bool {
-        (self.stop)()
-    }
-}
-
-impl SmallGroupVisitor for Violations<'_> {
-    fn limit(&self) -> u64 {
-        let last = self.small.get(WORST_GROUPS - 1);
-        match last.filter(|_| !self.is_below_cap()) {
-            Some(last) => u64::from(last.records),
-            None => self.requirement.k,
-        }
-    }
-
-    fn group(&mut self, persons: u64, qids: impl FnOnce() -> FoundQids) {
-        let FoundQids {
-            known: mut qid,
-            shared,
-            more,
-        } = qids();
-        self.count(&mut qid, &shared, more);
-        // A table has fewer persons than rows, and fewer than 2³² rows.
-        let records = persons as u32;
-        if self.is_among_smallest(records) {
-            self.keep_small(ViolatingQid {
-                qid,
-                records,
-                most: 0,
-            });
-        }
-    }
-
-    fn should_stop(&self) -> bool {
-        (self.stop)()
+        self.cancellation.is_cancelled()
     }
 }
 
@@ -272,35 +263,27 @@ impl SmallGroupVisitor for Violations<'_> {
 struct MeasuredQid<'q> {
     qid: &'q [KnownValue],
     /// *|T\[qid\]|*, in records or persons.
-    records: u64,
+    size: u64,
     /// The sensitive value that is inferred best, by denominator and number.
     value: Option<(usize, u32)>,
-    /// Records with that value, and records of the group in its denominator; 0 of 1 without one.
-    most_of: (u32, u32),
+    /// The confidence in it.
+    share: Share,
 }
 
 impl<'q> MeasuredQid<'q> {
-    fn new(
-        qid: &'q [KnownValue],
-        grid: &Grid,
-        denominators: &[Denominator],
-        persons: Option<&ClassGroups>,
-    ) -> Self {
+    fn new(qid: &'q [KnownValue], table: &SearchedTable) -> Self {
         let mut measured = Self {
             qid,
-            records: 0,
+            size: 0,
             value: None,
-            most_of: (0, 1),
+            share: Share::NONE,
         };
-        for (number, (sensitive, profiles)) in denominators.iter().enumerate() {
+        for (number, denominator) in table.denominators.iter().enumerate() {
+            let profiles = denominator.profiles.profiles();
             let mut records = 0;
-            let mut holding = vec![0u32; sensitive.count()];
+            let mut holding = vec![0u32; denominator.sensitive.count()];
             for profile in 0..profiles.len() {
-                let values = grid.values(profiles.class[profile]);
-                if qid
-                    .iter()
-                    .all(|&(attribute, value)| values[attribute] == value)
-                {
+                if table.grid.has(profiles.class[profile], qid) {
                     records += profiles.records[profile];
                     for count in profiles.value_counts(profile) {
                         holding[count.value as usize] += count.records;
@@ -308,43 +291,34 @@ impl<'q> MeasuredQid<'q> {
                 }
             }
             if number == 0 {
-                measured.records = u64::from(records);
+                measured.size = u64::from(records);
             }
-            for (value, &most) in holding.iter().enumerate() {
-                if compare((most, records), measured.most_of).is_gt() {
-                    measured.value = Some((number, value as u32));
-                    measured.most_of = (most, records);
+            for (value, most) in (0..).zip(holding) {
+                let share = Share { most, of: records };
+                if share.exceeds(measured.share) {
+                    measured.value = Some((number, value));
+                    measured.share = share;
                 }
             }
         }
-        if let Some(persons) = persons {
-            measured.records = persons.persons_of(qid);
+        if let Some(persons) = table.persons {
+            measured.size = persons.persons_of(qid);
         }
         measured
     }
 
     /// The qid with the names of its columns and values.
-    fn name(&self, attributes: &[&Values], denominators: &[Denominator]) -> WorstGroup {
-        let known = self.qid.iter().map(|&(attribute, value)| {
-            let values = attributes[attribute];
-            ColumnValue {
-                column: values.column.name.to_string(),
-                value: values.text(value).map(str::to_owned),
-            }
-        });
-        let sensitive = self.value.map(|(denominator, value)| {
-            let (column, value) = denominators[denominator].0.name(value);
-            ColumnValue {
-                column: column.into(),
-                value: Some(value.into()),
-            }
-        });
-        let (most, of) = self.most_of;
+    fn name(&self, table: &SearchedTable) -> WorstGroup {
+        let known = self.qid.iter();
+        let known = known.map(|&(attribute, value)| table.attributes[attribute].name(value));
+        let sensitive = self
+            .value
+            .map(|(denominator, value)| table.denominators[denominator].sensitive.name(value));
         WorstGroup {
             quasi_identifiers: known.collect(),
-            size: self.records,
+            size: self.size,
             sensitive,
-            confidence: f64::from(most) / f64::from(of),
+            confidence: self.share.as_f64(),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::profiles::Share;
+
 /// Number of ranges of confidences, each as wide as the others.
 pub(super) const CONFIDENCE_BUCKETS: usize = 10;
 
@@ -55,8 +57,8 @@ fn size_start(bucket: usize) -> u64 {
     [1, 2, 5][bucket % 3] * 10u64.pow((bucket / 3) as u32)
 }
 
-/// Number of the bucket of a confidence, `most` of `of` records.
-pub(super) fn confidence_bucket(most: u32, of: u32) -> usize {
+/// Number of the bucket of a confidence.
+pub(super) fn confidence_bucket(Share { most, of }: Share) -> usize {
     let tenths = u64::from(most) * CONFIDENCE_BUCKETS as u64 / u64::from(of.max(1));
     (tenths as usize).min(CONFIDENCE_BUCKETS - 1)
 }

@@ -13,13 +13,14 @@ mod tests;
 
 use pais_core::cancellation::Cancellation;
 
-use super::counted_table::CountedTable;
+use super::combinations::choose;
+use super::persons::CountedTable;
 use super::requirement::LkcRequirement;
 use super::verification::VerifyError;
 use buckets::Buckets;
 pub use buckets::{QidConfidences, QidSizes};
 use classes_of_table::TableClasses;
-use enumeration::enumerate;
+use enumeration::{Assumed, enumerate};
 
 /// Most visits of a class, a sensitive value of a class, or a person of a class. Lengths whose
 /// combinations of columns could need more are left out.
@@ -82,11 +83,13 @@ pub fn measure_adversaries<'t>(
         return Ok(AdversaryFigures::default());
     }
     let classes = TableClasses::new(counted, quasi_identifiers, requirement)?;
-    let varied = classes.attributes();
+    let varied = classes.grid.attributes();
     let longest = affordable(varied, wanted as usize, classes.cells());
-    let k = requirement.k;
-    let assumed = lengths.assumed as usize;
-    let found = enumerate(&classes, longest, (k, assumed), cancellation)?;
+    let assumed = Assumed {
+        k: requirement.k,
+        length: lengths.assumed as usize,
+    };
+    let found = enumerate(&classes, longest, assumed, cancellation)?;
     // More columns than vary leave nothing out.
     let measured = if longest < varied.min(wanted as usize) {
         longest as u32
@@ -96,12 +99,12 @@ pub fn measure_adversaries<'t>(
     let people = classes.people();
     let by_length = (1..=measured).map(|length| {
         let at = (length as usize).min(longest);
-        let (most, of) = found.greatest(at);
+        let figures = found.up_to(at);
         LengthFigures {
             length,
-            smallest: u64::from(found.smallest(at)),
+            smallest: u64::from(figures.size),
             share_below_k: classes.people_of(&found.below_k(at)) as f64 / people.max(1) as f64,
-            greatest_confidence: f64::from(most) / f64::from(of),
+            greatest_confidence: figures.greatest.as_f64(),
         }
     });
     let Buckets { sizes, confidences } = found.buckets();
@@ -125,16 +128,4 @@ fn affordable(attributes: usize, wanted: usize, cells: u64) -> usize {
         }
     }
     wanted
-}
-
-/// Number of combinations of `k` of `n`; saturating.
-fn choose(n: usize, k: usize) -> u64 {
-    if k > n {
-        return 0;
-    }
-    (0..k.min(n - k) as u64).fold(1u64, |product, index| {
-        // The product of consecutive numbers is divisible before it saturates.
-        let next = u128::from(product) * u128::from(n as u64 - index) / u128::from(index + 1);
-        u64::try_from(next).unwrap_or(u64::MAX)
-    })
 }

@@ -1,10 +1,12 @@
-//! A release as its recipient sees it, and where its rows come from.
+//! Releases as their recipient sees them, where their rows come from, and the meet of their columns:
+//! of each row the labels of all releases that have it.
 
 use pais_core::model::PrivacyModel;
-use pais_core::table::{GROUP_COLUMN, NULL_CODE, ReleasedColumn, ReleasedTable};
+use pais_core::table::{Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
-use super::super::source_rows::NOWHERE;
-use super::super::verification::VerifyError;
+use crate::classes::{find_column, refine};
+use crate::source_rows::NOWHERE;
+use crate::verification::VerifyError;
 
 /// A release that is decided together with others.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +81,13 @@ pub(super) fn place<'a>(
     })
 }
 
+/// Which of at most 64 releases have a raw row, as bits.
+pub(super) fn presence(releases: &[&PlacedRelease], raw: usize) -> u64 {
+    let bits = releases.iter().enumerate();
+    let bits = bits.map(|(number, release)| u64::from(release.has(raw)) << number);
+    bits.fold(0, |all, bit| all | bit)
+}
+
 impl<'a> PlacedRelease<'a> {
     /// Whether it has a raw row.
     pub(super) fn has(&self, raw: usize) -> bool {
@@ -103,8 +112,7 @@ impl<'a> PlacedRelease<'a> {
 
     /// A column of its table.
     pub(super) fn column(&self, name: &str) -> Option<&'a ReleasedColumn> {
-        let mut columns = self.release.table.columns.iter();
-        columns.find(|column| *column.name == *name)
+        find_column(self.release.table, name)
     }
 
     /// The columns that say by which labels a row is known: those of its quasi-identifiers, or the
@@ -129,19 +137,54 @@ impl<'a> PlacedRelease<'a> {
     }
 }
 
-/// The code of a cell, with one more for null, and one more for a row that the release lacks.
-pub(super) fn cell(column: &ReleasedColumn, row: u32) -> u32 {
-    let null = column.column.dictionary.len() as u32;
-    match row {
-        NOWHERE => null + 1,
-        row => match column.column.codes[row as usize] {
-            NULL_CODE => null,
-            code => code,
-        },
-    }
+/// The codes of rows in several columns together: rows have equal codes if they agree in all.
+pub(super) struct Meet {
+    codes: Vec<u32>,
+    count: usize,
 }
 
-/// The number of codes that [`cell`] can give.
-pub(super) fn cell_count(column: &ReleasedColumn) -> usize {
-    column.column.dictionary.len() + 2
+impl Meet {
+    /// Rows of which nothing is known.
+    pub(super) fn unknown(rows: usize) -> Self {
+        Self {
+            codes: vec![0; rows],
+            count: 1,
+        }
+    }
+
+    /// Adds what a column says about the rows; `released` has the row of the column for each, or
+    /// `NOWHERE`, which is a value too. One pass.
+    pub(super) fn and(&mut self, column: &ReleasedColumn, released: impl Iterator<Item = u32>) {
+        let null = column.column.dictionary.len() as u32;
+        let cells = released.map(|row| match row {
+            NOWHERE => null + 1,
+            row => column.column.codes[row as usize].min(null),
+        });
+        self.count = refine(&mut self.codes, self.count, cells, null as usize + 2);
+    }
+
+    /// The code of each row.
+    pub(super) fn codes(&self) -> &[u32] {
+        &self.codes
+    }
+
+    /// The number of different codes.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The meet as a column of labels, which are numbers.
+    pub(super) fn into_column(self, name: &str) -> ReleasedColumn {
+        ReleasedColumn {
+            name: name.into(),
+            form: Form::Generalized,
+            column: Column {
+                dictionary: (0..self.count)
+                    .map(|code| code.to_string().into())
+                    .collect(),
+                codes: self.codes,
+            },
+            missing: Vec::new(),
+        }
+    }
 }

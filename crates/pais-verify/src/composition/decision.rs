@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use hashbrown::HashMap;
 
@@ -9,99 +10,166 @@ use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
 use pais_core::table::{Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
-use super::super::verification::VerifyError;
-use super::super::{CountedTable, verify_groups, verify_lkc_model};
-use super::RawRows;
-use super::composed_release::{PlacedRelease, Published, Recoded};
-use super::join::Meet;
-use super::models::models_to_decide;
-use super::subject_pairs::RowPair;
+use super::composed_release::{Meet, PlacedRelease, Published, Recoded, presence};
+use super::{Composition, RawRows};
+use crate::models::{known_in_full, verify_model};
+use crate::verification::VerifyError;
+use crate::{CountedTable, PrivacyFinding};
 
-/// What was found on a meet.
-pub(super) struct Decision {
-    /// The positions of the releases.
-    pub(super) joined: Vec<usize>,
-    /// The position of a release whose model does not hold.
-    pub(super) broken: Option<usize>,
-    pub(super) smallest_group: u64,
-    pub(super) greatest_confidence: f64,
-    pub(super) exact: bool,
-}
+/// Most pairs of rows that are joined.
+const MOST_PAIRS: usize = 1 << 25;
 
 /// Rows to be decided together.
 struct Join<'p, 'a> {
-    /// The releases, each with its released row for each joined row, or `NOWHERE`.
-    parts: Vec<(&'p PlacedRelease<'a>, Vec<u32>)>,
+    parts: Vec<JoinedPart<'p, 'a>>,
     /// The raw rows whose sensitive values are inferred, in one or more readings.
     sensitive_rows: Vec<Vec<u32>>,
     /// The person of each joined row.
     subjects: Option<Vec<u32>>,
 }
 
-/// Decides releases that have rows in common.
-///
-/// # Errors
-/// [`VerifyError`] of a malformed table, and [`VerifyError::Stopped`].
-pub(super) fn decide_rows(
-    members: &[&PlacedRelease],
-    raw: RawRows,
-    cancellation: &Cancellation,
-) -> Result<Decision, VerifyError> {
-    let is_in = |row: &u32| members.iter().any(|member| member.has(*row as usize));
-    let rows: Vec<u32> = (0..raw.rows as u32).filter(is_in).collect();
-    let of_rows = |rows: Vec<u32>| {
-        let released = |member: &PlacedRelease| {
-            let released = rows.iter().map(|&row| member.row_of[row as usize]);
-            released.collect::<Vec<u32>>()
-        };
-        let parts = members.iter().map(|&member| (member, released(member)));
-        Join {
-            parts: parts.collect(),
-            subjects: subjects_of(raw, &rows),
-            sensitive_rows: vec![rows],
-        }
-    };
-    if !members.iter().all(|member| is_exact(member)) {
-        // A row that a release lacks has a label of its own there.
-        let mut decision = Decision::start(members);
-        decision.decide(&of_rows(rows), raw, cancellation)?;
-        return Ok(decision);
-    }
-    let mut decision = Decision::start(members);
-    for part in parts_of_equal_presence(members, rows) {
-        decision.decide(&of_rows(part), raw, cancellation)?;
-    }
-    Ok(decision)
+/// A release with its released row for each joined row, or `NOWHERE`.
+struct JoinedPart<'p, 'a> {
+    placed: &'p PlacedRelease<'a>,
+    released: Vec<u32>,
 }
 
-/// Decides pairs of rows of one person in two releases.
-///
-/// # Errors
-/// As [`decide_rows`].
-pub(super) fn decide_pairs(
-    members: [&PlacedRelease; 2],
-    pairs: &[RowPair],
-    raw: RawRows,
-    cancellation: &Cancellation,
-) -> Result<Decision, VerifyError> {
-    let firsts: Vec<u32> = pairs.iter().map(|pair| pair.0).collect();
-    let seconds: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
-    let released = |member: &PlacedRelease, rows: &[u32]| {
-        let released = rows.iter().map(|&row| member.row_of[row as usize]);
-        released.collect::<Vec<u32>>()
-    };
-    let join = Join {
-        parts: vec![
-            (members[0], released(members[0], &firsts)),
-            (members[1], released(members[1], &seconds)),
-        ],
-        subjects: subjects_of(raw, &firsts),
-        sensitive_rows: vec![firsts, seconds],
-    };
-    let mut decision = Decision::start(&members);
-    decision.decide(&join, raw, cancellation)?;
-    decision.exact = false;
-    Ok(decision)
+impl<'p, 'a> JoinedPart<'p, 'a> {
+    fn new(placed: &'p PlacedRelease<'a>, rows: &[u32]) -> Self {
+        let released = rows.iter().map(|&row| placed.row_of[row as usize]);
+        Self {
+            placed,
+            released: released.collect(),
+        }
+    }
+}
+
+impl Composition {
+    /// Decides releases that have rows in common.
+    ///
+    /// # Errors
+    /// [`VerifyError`] of a malformed table, and [`VerifyError::Stopped`].
+    pub(super) fn decide_rows(
+        &mut self,
+        members: &[&PlacedRelease],
+        raw: RawRows,
+        cancellation: &Cancellation,
+    ) -> Result<(), VerifyError> {
+        let is_in = |row: &u32| members.iter().any(|member| member.has(*row as usize));
+        let rows: Vec<u32> = (0..raw.rows as u32).filter(is_in).collect();
+        let parts = if members.iter().all(|member| is_exact(member)) {
+            parts_of_equal_presence(members, rows)
+        } else {
+            // A row that a release lacks has a label of its own there.
+            vec![rows]
+        };
+        for rows in parts {
+            let parts = members.iter().map(|member| JoinedPart::new(member, &rows));
+            let join = Join {
+                parts: parts.collect(),
+                subjects: subjects_of(raw, &rows),
+                sensitive_rows: vec![rows],
+            };
+            self.decide(&join, raw, cancellation)?;
+        }
+        Ok(())
+    }
+
+    /// Decides the rows of one person in two releases, in pairs: a row that only `one` has with one
+    /// that only `other` has.
+    ///
+    /// # Errors
+    /// As [`Self::decide_rows`], and [`VerifyError::TooManyPairs`].
+    pub(super) fn decide_pairs(
+        &mut self,
+        [one, other]: [&PlacedRelease; 2],
+        raw: RawRows,
+        subjects: &[u32],
+        cancellation: &Cancellation,
+    ) -> Result<(), VerifyError> {
+        let (firsts, seconds): (Vec<u32>, Vec<u32>) =
+            pairs_of_subjects(one, other, subjects)?.into_iter().unzip();
+        if firsts.is_empty() {
+            return Ok(());
+        }
+        let join = Join {
+            parts: vec![
+                JoinedPart::new(one, &firsts),
+                JoinedPart::new(other, &seconds),
+            ],
+            subjects: subjects_of(raw, &firsts),
+            sensitive_rows: vec![firsts, seconds],
+        };
+        self.exact = false;
+        self.decide(&join, raw, cancellation)
+    }
+
+    /// Decides all models on a join. Once a model does not hold, the figures are those of it.
+    fn decide(
+        &mut self,
+        join: &Join,
+        raw: RawRows,
+        cancellation: &Cancellation,
+    ) -> Result<(), VerifyError> {
+        let members: Vec<&PlacedRelease> = join.parts.iter().map(|part| part.placed).collect();
+        self.joined
+            .extend(members.iter().map(|member| member.position));
+        let by_labels = members.iter().all(|member| is_exact(member));
+        let meet = join.columns()?;
+        for model in models_to_decide(&members) {
+            let known = meet.iter().filter(|column| is_known(model, &column.name));
+            let names: Vec<Box<str>> = known.clone().map(|column| column.name.clone()).collect();
+            let decided = if by_labels {
+                Cow::Borrowed(model.release.model)
+            } else {
+                Cow::Owned(by_groups(model.release.model))
+            };
+            // An adversary who knows all quasi-identifiers knows a group as a whole.
+            self.exact &= by_labels || knows_all(model.release.model);
+            let sensitive = raw.sensitive.iter();
+            let sensitive =
+                sensitive.filter(|column| model.release.sensitive.contains(&column.name));
+            for rows in &join.sensitive_rows {
+                let sensitive = sensitive.clone().map(|column| gathered(column, rows));
+                let table = ReleasedTable {
+                    name: "meet".into(),
+                    rows: rows.len(),
+                    columns: known.clone().cloned().chain(sensitive).collect(),
+                };
+                let counted = CountedTable {
+                    table: &table,
+                    subjects: join.subjects.as_deref(),
+                };
+                let sensitive = model.release.sensitive;
+                let found = verify_model(counted, &names, sensitive, &decided, cancellation)?;
+                self.add(&found, model.position);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, found: &PrivacyFinding, position: usize) {
+        if self.broken.is_some() {
+            return;
+        }
+        let smallest = found.smallest_group();
+        let greatest = match found {
+            PrivacyFinding::Subsets(found) => found.greatest_bounded_confidence,
+            PrivacyFinding::Groups(_) => None,
+        };
+        let greatest = greatest.unwrap_or(found.greatest_confidence());
+        if found.holds() {
+            let known = self.smallest_group.unwrap_or(u64::MAX);
+            self.smallest_group = Some(known.min(smallest));
+            let known = self.greatest_confidence.unwrap_or(0.0);
+            self.greatest_confidence = Some(known.max(greatest));
+        } else {
+            self.holds = false;
+            self.broken = Some(position);
+            self.smallest_group = Some(smallest);
+            self.greatest_confidence = Some(greatest);
+        }
+    }
 }
 
 /// Whether the meet of a release with others like it is decided exactly under its model.
@@ -125,9 +193,7 @@ fn parts_of_equal_presence(members: &[&PlacedRelease], rows: Vec<u32>) -> Vec<Ve
     let mut parts: Vec<Vec<u32>> = Vec::new();
     let mut numbers: HashMap<u64, usize> = HashMap::new();
     for row in rows {
-        let bits = members.iter().enumerate();
-        let bits = bits.map(|(number, member)| u64::from(member.has(row as usize)) << number);
-        let pattern = bits.fold(0, |all, bit| all | bit);
+        let pattern = presence(members, row as usize);
         let number = *numbers.entry(pattern).or_insert_with(|| {
             parts.push(Vec::new());
             parts.len() - 1
@@ -137,141 +203,95 @@ fn parts_of_equal_presence(members: &[&PlacedRelease], rows: Vec<u32>) -> Vec<Ve
     parts
 }
 
-impl Decision {
-    fn start(members: &[&PlacedRelease]) -> Self {
-        Self {
-            joined: members.iter().map(|member| member.position).collect(),
-            broken: None,
-            smallest_group: u64::MAX,
-            greatest_confidence: 0.0,
-            exact: true,
+/// The pairs of raw rows of one person of which `one` has only the first and `other` only the
+/// second. A row that both have is joined with itself instead.
+///
+/// # Errors
+/// [`VerifyError::TooManyPairs`].
+fn pairs_of_subjects(
+    one: &PlacedRelease,
+    other: &PlacedRelease,
+    subjects: &[u32],
+) -> Result<Vec<(u32, u32)>, VerifyError> {
+    let only = |has: &PlacedRelease, lacks: &PlacedRelease| {
+        let rows = (0..subjects.len()).filter(|&raw| has.has(raw) && !lacks.has(raw));
+        let mut rows: Vec<u32> = rows.map(|raw| raw as u32).collect();
+        rows.sort_unstable_by_key(|&raw| subjects[raw as usize]);
+        rows
+    };
+    let (firsts, seconds) = (only(one, other), only(other, one));
+    let subject_of = |raw: &u32| subjects[*raw as usize];
+    let mut pairs = Vec::new();
+    let mut rest = seconds.as_slice();
+    for rows in firsts.chunk_by(|a, b| subject_of(a) == subject_of(b)) {
+        let subject = subject_of(&rows[0]);
+        rest = &rest[rest.partition_point(|raw| subject_of(raw) < subject)..];
+        let theirs = &rest[..rest.partition_point(|raw| subject_of(raw) <= subject)];
+        if pairs.len() + rows.len() * theirs.len() > MOST_PAIRS {
+            return Err(VerifyError::TooManyPairs { most: MOST_PAIRS });
+        }
+        for &first in rows {
+            pairs.extend(theirs.iter().map(|&second| (first, second)));
         }
     }
-
-    /// Decides all models on a join. Once a model does not hold, the figures are those of it.
-    fn decide(
-        &mut self,
-        join: &Join,
-        raw: RawRows,
-        cancellation: &Cancellation,
-    ) -> Result<(), VerifyError> {
-        let members: Vec<&PlacedRelease> = join.parts.iter().map(|(member, _)| *member).collect();
-        let by_labels = members.iter().all(|member| is_exact(member));
-        let meet = join.columns()?;
-        for model in models_to_decide(&members) {
-            let names: Vec<Box<str>> = meet
-                .iter()
-                .map(|column| &column.name)
-                .filter(|name| is_known(model, name))
-                .cloned()
-                .collect();
-            let decided = if by_labels {
-                Cow::Borrowed(model.release.model)
-            } else {
-                Cow::Owned(by_groups(model.release.model))
-            };
-            // An adversary who knows all quasi-identifiers knows a group as a whole.
-            self.exact &= by_labels || knows_all(model.release.model);
-            for rows in &join.sensitive_rows {
-                let sensitive = raw.sensitive.iter();
-                let sensitive = sensitive.filter(|column| is_sensitive(model, &column.name));
-                let known = meet.iter().filter(|column| names.contains(&column.name));
-                let table = ReleasedTable {
-                    name: "meet".into(),
-                    rows: rows.len(),
-                    columns: known
-                        .cloned()
-                        .chain(sensitive.map(|column| gathered(column, rows)))
-                        .collect(),
-                };
-                let counted = CountedTable {
-                    table: &table,
-                    subjects: join.subjects.as_deref(),
-                };
-                let columns = (names.as_slice(), model.release.sensitive);
-                let found = verify(counted, columns, &decided, cancellation)?;
-                self.add(found, model.position);
-            }
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, found: Found, position: usize) {
-        if self.broken.is_some() {
-            return;
-        }
-        if !found.holds {
-            self.broken = Some(position);
-            self.smallest_group = found.smallest_group;
-            self.greatest_confidence = found.greatest_confidence;
-            return;
-        }
-        self.smallest_group = self.smallest_group.min(found.smallest_group);
-        self.greatest_confidence = self.greatest_confidence.max(found.greatest_confidence);
-    }
+    Ok(pairs)
 }
 
-/// What a verifier found on a meet.
-struct Found {
-    holds: bool,
-    smallest_group: u64,
-    greatest_confidence: f64,
-}
-
-fn verify(
-    table: CountedTable,
-    (quasi_identifiers, sensitive): (&[Box<str>], &[Box<str>]),
-    model: &PrivacyModel,
-    cancellation: &Cancellation,
-) -> Result<Found, VerifyError> {
-    match model {
-        PrivacyModel::Groups(model) => {
-            let found = verify_groups(table, quasi_identifiers, sensitive, model, cancellation)?;
-            Ok(Found {
-                holds: found.holds,
-                smallest_group: found.smallest_group,
-                greatest_confidence: found.greatest_confidence,
-            })
+/// The releases whose models have to hold: of each that a model of another one implies, not that
+/// one but the weaker. A recipient who has the release with the weaker model can know as much from
+/// that one alone.
+fn models_to_decide<'p, 'a>(releases: &[&'p PlacedRelease<'a>]) -> Vec<&'p PlacedRelease<'a>> {
+    let mut kept: Vec<&PlacedRelease> = Vec::new();
+    for &release in releases {
+        if kept.iter().any(|other| implies(release, other)) {
+            continue;
         }
-        PrivacyModel::Lkc(model) => {
-            verify_by_lkc(table, (quasi_identifiers, sensitive), model, cancellation)
-        }
-        PrivacyModel::KmAnonymity(model) => {
-            let model = Lkc {
-                l: None,
-                k: model.k,
-                c: Confidence::UNBOUNDED,
-                sensitive_values: None,
-                missing_sensitive: MissingSensitive::default(),
-            };
-            verify_by_lkc(table, (quasi_identifiers, sensitive), &model, cancellation)
-        }
+        kept.retain(|other| !implies(other, release));
+        kept.push(release);
     }
+    kept
 }
 
-fn verify_by_lkc(
-    table: CountedTable,
-    (quasi_identifiers, sensitive): (&[Box<str>], &[Box<str>]),
-    model: &Lkc,
-    cancellation: &Cancellation,
-) -> Result<Found, VerifyError> {
-    let found = verify_lkc_model(table, quasi_identifiers, sensitive, model, cancellation)?;
-    let bounded = found.greatest_bounded_confidence;
-    Ok(Found {
-        holds: found.holds,
-        smallest_group: found.smallest_group,
-        greatest_confidence: bounded.unwrap_or(found.greatest_confidence),
-    })
+/// Whether every table that meets the model of `stronger` meets that of `weaker`.
+fn implies(stronger: &PlacedRelease, weaker: &PlacedRelease) -> bool {
+    let (stronger, weaker) = (stronger.release, weaker.release);
+    if stronger.quasi_identifiers != weaker.quasi_identifiers
+        || stronger.sensitive != weaker.sensitive
+    {
+        return false;
+    }
+    match (stronger.model, weaker.model) {
+        (PrivacyModel::Lkc(strong), PrivacyModel::Lkc(weak)) => {
+            let length = |l: Option<NonZeroU32>| l.map_or(u32::MAX, NonZeroU32::get);
+            let bounds_the_same = strong.sensitive_values == weak.sensitive_values
+                && strong.missing_sensitive == weak.missing_sensitive;
+            length(strong.l) >= length(weak.l)
+                && strong.k >= weak.k
+                && (weak.c.is_unbounded()
+                    || (bounds_the_same && strong.c.as_f64() <= weak.c.as_f64()))
+        }
+        (PrivacyModel::KmAnonymity(strong), PrivacyModel::KmAnonymity(weak)) => {
+            strong.k >= weak.k && strong.m >= weak.m
+        }
+        (PrivacyModel::Groups(strong), PrivacyModel::Groups(weak)) => {
+            strong.k >= weak.k && strong.diversity == weak.diversity
+        }
+        _ => false,
+    }
 }
 
 /// The model as a condition on every group of equal labels.
 fn by_groups(model: &PrivacyModel) -> PrivacyModel {
     match model {
-        PrivacyModel::Lkc(model) => PrivacyModel::Lkc(Lkc {
+        PrivacyModel::Lkc(model) => PrivacyModel::Lkc(known_in_full(model)),
+        PrivacyModel::KmAnonymity(model) => PrivacyModel::Lkc(Lkc {
             l: None,
-            ..model.clone()
+            k: model.k,
+            c: Confidence::UNBOUNDED,
+            sensitive_values: None,
+            missing_sensitive: MissingSensitive::default(),
         }),
-        other => other.clone(),
+        PrivacyModel::Groups(model) => PrivacyModel::Groups(model.clone()),
     }
 }
 
@@ -291,11 +311,6 @@ fn is_known(model: &PlacedRelease, name: &str) -> bool {
     names.any(|known| **known == *name) || name.starts_with(GROUP_PREFIX)
 }
 
-fn is_sensitive(model: &PlacedRelease, name: &str) -> bool {
-    let mut names = model.release.sensitive.iter();
-    names.any(|sensitive| **sensitive == *name)
-}
-
 /// What the names of the columns of groups begin with. No declared column's name has a line break.
 const GROUP_PREFIX: &str = "\n";
 
@@ -305,36 +320,34 @@ impl Join<'_, '_> {
         let names: BTreeSet<&str> = self
             .parts
             .iter()
-            .flat_map(|(member, _)| member.release.quasi_identifiers)
+            .flat_map(|part| part.placed.release.quasi_identifiers)
             .map(|name| &**name)
             .collect();
         let rows = self.sensitive_rows.first().map_or(0, Vec::len);
         let mut columns = Vec::with_capacity(names.len());
+        // The exact values of an anatomized release are no news to this adversary: what it
+        // discloses is the group.
+        let (anatomized, labelled): (Vec<_>, Vec<_>) = self
+            .parts
+            .iter()
+            .partition(|part| part.placed.release.recoded == Recoded::Anatomized);
         for name in names {
             let mut meet = Meet::unknown(rows);
-            for (member, released) in &self.parts {
-                // The exact values of an anatomized release are no news to this adversary: what it
-                // discloses is the group.
-                if member.release.recoded == Recoded::Anatomized {
-                    continue;
-                }
-                if let Some(Published::Labels | Published::Raw) = member.published(name)
-                    && let Some(column) = member.column(name)
+            for JoinedPart { placed, released } in &labelled {
+                if let Some(Published::Labels | Published::Raw) = placed.published(name)
+                    && let Some(column) = placed.column(name)
                 {
                     meet.and(column, released.iter().copied());
                 }
             }
             columns.push(meet.into_column(name));
         }
-        for (member, released) in &self.parts {
-            if member.release.recoded != Recoded::Anatomized {
-                continue;
-            }
+        for JoinedPart { placed, released } in &anatomized {
             let mut meet = Meet::unknown(rows);
-            for column in member.labelled()? {
+            for column in placed.labelled()? {
                 meet.and(column, released.iter().copied());
             }
-            let name = format!("{GROUP_PREFIX}{GROUP_COLUMN}{}", member.position);
+            let name = format!("{GROUP_PREFIX}{GROUP_COLUMN}{}", placed.position);
             columns.push(meet.into_column(&name));
         }
         Ok(columns)

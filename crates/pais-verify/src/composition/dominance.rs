@@ -2,9 +2,8 @@
 
 use pais_core::cancellation::Cancellation;
 
-use super::super::verification::VerifyError;
-use super::composed_release::{PlacedRelease, Published, Recoded};
-use super::join::Meet;
+use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
+use crate::verification::VerifyError;
 
 /// A code that no code of another release implies yet.
 const OPEN: u32 = u32::MAX;

@@ -27,19 +27,14 @@
 mod composed_release;
 mod decision;
 mod dominance;
-mod join;
-mod models;
-mod subject_pairs;
 #[cfg(test)]
 mod tests;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedColumn;
 
-use self::composed_release::{PlacedRelease, place};
-use self::decision::{Decision, decide_pairs, decide_rows};
+use self::composed_release::{PlacedRelease, place, presence};
 use self::dominance::without_dominated;
-use self::subject_pairs::pairs_of_subjects;
 use super::verification::VerifyError;
 
 pub use self::composed_release::{ComposedRelease, Recoded};
@@ -80,7 +75,7 @@ pub struct Composition {
 }
 
 impl Composition {
-    /// The finding where no releases had to be joined.
+    /// The finding where no releases have to be joined.
     fn unjoined() -> Self {
         Self {
             holds: true,
@@ -90,27 +85,6 @@ impl Composition {
             greatest_confidence: None,
             exact: true,
         }
-    }
-
-    fn add(&mut self, decision: Decision) {
-        self.joined.extend(&decision.joined);
-        self.exact &= decision.exact;
-        if self.broken.is_some() {
-            return;
-        }
-        let broken = decision.broken.is_some();
-        self.holds &= !broken;
-        self.broken = decision.broken;
-        let smallest = |known: u64| known.min(decision.smallest_group);
-        let greatest = |known: f64| known.max(decision.greatest_confidence);
-        self.smallest_group = match self.smallest_group {
-            Some(known) if !broken => Some(smallest(known)),
-            _ => Some(decision.smallest_group),
-        };
-        self.greatest_confidence = match self.greatest_confidence {
-            Some(known) if !broken => Some(greatest(known)),
-            _ => Some(decision.greatest_confidence),
-        };
     }
 }
 
@@ -136,6 +110,7 @@ pub fn compose(
         .collect::<Result<_, _>>()?;
     let placed = without_dominated(placed, cancellation)?;
     let mut found = Composition::unjoined();
+    let placed: Vec<&PlacedRelease> = placed.iter().collect();
     if placed.len() < 2 {
         return Ok(found);
     }
@@ -145,21 +120,15 @@ pub fn compose(
         });
     }
     for component in components(&placed, raw.rows) {
-        let members: Vec<&PlacedRelease> = placed
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| component & (1 << number) != 0)
-            .map(|(_, release)| release)
-            .collect();
-        found.add(decide_rows(&members, raw, cancellation)?);
+        let members = placed.iter().enumerate();
+        let members = members.filter(|(number, _)| component & (1 << number) != 0);
+        let members: Vec<&PlacedRelease> = members.map(|(_, release)| *release).collect();
+        found.decide_rows(&members, raw, cancellation)?;
     }
     if let Some(subjects) = raw.subjects {
         for (number, one) in placed.iter().enumerate() {
             for other in &placed[number + 1..] {
-                let pairs = pairs_of_subjects(one, other, subjects)?;
-                if !pairs.is_empty() {
-                    found.add(decide_pairs([one, other], &pairs, raw, cancellation)?);
-                }
+                found.decide_pairs([one, other], raw, subjects, cancellation)?;
             }
         }
     }
@@ -170,13 +139,11 @@ pub fn compose(
 
 /// The sets of releases, as bits, that are connected by rows in common; those of a single release
 /// are left out.
-fn components(placed: &[PlacedRelease], rows: usize) -> Vec<u64> {
+fn components(placed: &[&PlacedRelease], rows: usize) -> Vec<u64> {
     let mut components: Vec<u64> = Vec::new();
     let mut last = 0;
     for row in 0..rows {
-        let bits = placed.iter().enumerate();
-        let bits = bits.map(|(number, release)| u64::from(release.has(row)) << number);
-        let pattern = bits.fold(0, |all, bit| all | bit);
+        let pattern = presence(placed, row);
         // Neighbouring rows are mostly in the same releases.
         if pattern == last || pattern.count_ones() < 2 {
             continue;
@@ -184,9 +151,10 @@ fn components(placed: &[PlacedRelease], rows: usize) -> Vec<u64> {
         last = pattern;
         let (mut merged, mut others) = (pattern, Vec::with_capacity(components.len()));
         for component in components {
-            match component & merged {
-                0 => others.push(component),
-                _ => merged |= component,
+            if component & merged == 0 {
+                others.push(component);
+            } else {
+                merged |= component;
             }
         }
         others.push(merged);

@@ -5,8 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 
-use super::verify_lkc_model;
-use crate::CountedTable;
+use crate::{CountedTable, verify_lkc_model};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, Lkc, MissingSensitive};
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};

@@ -12,23 +12,23 @@
 //! up to *L* are decided, that of none included.
 
 mod ranges;
-mod tallies;
 
 #[cfg(test)]
 mod tests;
 
-use hashbrown::HashMap;
+use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::Lkc;
+use pais_core::model::{Confidence, Lkc};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
 
 use self::ranges::{LabelRange, label_ranges};
-use self::tallies::{BoundedValues, GroupTally};
 use super::classes::{Classes, Values};
+use super::combinations::for_each_subset;
 use super::requirement::LkcRequirement;
+use super::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
 use super::verification::VerifyError;
 
 /// Most pairs of a part of a box and a box that are compared.
@@ -85,20 +85,18 @@ pub fn verify_overlapping_lkc(
         })?);
     }
     let classes = Classes::new(table.rows, &columns)?;
-    let bounded = BoundedValues::new(table, &requirement)?;
-    let mut members: Vec<Vec<u32>> = classes.sizes.iter().map(|_| Vec::new()).collect();
-    for (row, &class) in (0u32..).zip(&classes.of_row) {
-        members[class as usize].push(row);
-    }
-    let groups: Vec<(Vec<LabelRange>, GroupTally)> = members
-        .iter()
+    let bounded = BoundedValues::new(table, &classes, &requirement)?;
+    let groups: Vec<(Vec<LabelRange>, GroupTally)> = (0..)
         .zip(&classes.row)
-        .map(|(rows, &row)| {
+        .map(|(class, &row)| {
             let labels = columns.iter().zip(&ranges);
             let range = |(values, ranges): (&Values, &Vec<LabelRange>)| {
                 ranges[values.at(row as usize) as usize]
             };
-            (labels.map(range).collect(), bounded.tally(rows))
+            (
+                labels.map(range).collect(),
+                bounded.tally(class, classes.sizes[class as usize]),
+            )
         })
         .collect();
     let mut decision = Decision {
@@ -116,13 +114,16 @@ pub fn verify_overlapping_lkc(
     let varied: Vec<usize> = (0..columns.len())
         .filter(|&column| columns[column].count() > 1)
         .collect();
-    decision.visit(&groups, &varied, &mut Vec::new())?;
+    let mut decide = |columns: &[usize]| decision.decide(&groups, columns);
+    for known in 0..=requirement.l.min(varied.len()) {
+        for_each_subset(&varied, known, &mut Vec::new(), &mut decide)?;
+    }
     Ok(decision.found)
 }
 
 struct Decision<'a> {
     requirement: &'a LkcRequirement,
-    bounded: &'a BoundedValues<'a>,
+    bounded: &'a BoundedValues,
     cancellation: &'a Cancellation,
     /// Pairs compared so far.
     compared: u64,
@@ -130,26 +131,6 @@ struct Decision<'a> {
 }
 
 impl Decision<'_> {
-    /// Decides the qids over `chosen`, and over it with each set of the columns `further`, up to
-    /// *L* in all.
-    fn visit(
-        &mut self,
-        groups: &[(Vec<LabelRange>, GroupTally)],
-        further: &[usize],
-        chosen: &mut Vec<usize>,
-    ) -> Result<(), VerifyError> {
-        self.decide(groups, chosen)?;
-        if chosen.len() == self.requirement.l {
-            return Ok(());
-        }
-        for (index, &column) in further.iter().enumerate() {
-            chosen.push(column);
-            self.visit(groups, &further[index + 1..], chosen)?;
-            chosen.pop();
-        }
-        Ok(())
-    }
-
     /// Decides the qids over these columns.
     fn decide(
         &mut self,
@@ -157,7 +138,8 @@ impl Decision<'_> {
         columns: &[usize],
     ) -> Result<(), VerifyError> {
         self.count(groups.len() as u64)?;
-        let mut merged: HashMap<Vec<LabelRange>, GroupTally> = HashMap::new();
+        // In a fixed order: the figures of unions that are not cut depend on it.
+        let mut merged: BTreeMap<Vec<LabelRange>, GroupTally> = BTreeMap::new();
         for (ranges, tally) in groups {
             let ranges = columns.iter().map(|&column| ranges[column]).collect();
             merged.entry(ranges).or_default().add(tally);
@@ -176,11 +158,7 @@ impl Decision<'_> {
                 continue;
             }
             self.count(groups.len() as u64)?;
-            let others = groups
-                .iter()
-                .enumerate()
-                .filter(|(other, _)| *other != index);
-            let others = others.map(|(_, other)| other);
+            let others = groups[..index].iter().chain(&groups[index + 1..]);
             let overlapping: Vec<&Group> = others
                 .filter(|other| overlap(&other.ranges, &group.ranges))
                 .collect();
@@ -272,4 +250,104 @@ fn overlap(one: &[LabelRange], other: &[LabelRange]) -> bool {
 fn encloses(outer: &[LabelRange], inner: &[LabelRange]) -> bool {
     let mut pairs = outer.iter().zip(inner);
     pairs.all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
+}
+
+/// The bounded values of a table, numbered across denominators.
+struct BoundedValues {
+    /// By denominator, how many records of each class have each value.
+    counts: Vec<ClassCounts>,
+    /// Number of the first value of each denominator.
+    first: Vec<u32>,
+    bound: Confidence,
+}
+
+/// The records of some groups.
+#[derive(Clone, Debug, Default)]
+struct GroupTally {
+    /// *|T\[qid\]|*.
+    rows: u64,
+    /// By denominator, the records among which a confidence in its values is a share.
+    known: Vec<u64>,
+    /// Records by value, ascending by its number; without the values of none.
+    holding: Vec<(u32, u64)>,
+}
+
+impl BoundedValues {
+    fn new(
+        table: &ReleasedTable,
+        classes: &Classes,
+        requirement: &LkcRequirement,
+    ) -> Result<Self, VerifyError> {
+        let columns = if requirement.c.is_unbounded() {
+            Vec::new()
+        } else {
+            SensitiveColumn::named(table, requirement)?
+        };
+        let indexes = SensitiveIndex::by_denominator(columns, requirement.missing_sensitive);
+        let counts = indexes.iter().map(|index| index.class_counts(classes));
+        let first = indexes.iter().scan(0, |next, index| {
+            let first = *next;
+            *next += index.count() as u32;
+            Some(first)
+        });
+        Ok(Self {
+            counts: counts.collect::<Result<_, _>>()?,
+            first: first.collect(),
+            bound: requirement.c,
+        })
+    }
+
+    /// The tally of a class of so many rows.
+    fn tally(&self, class: u32, rows: u32) -> GroupTally {
+        let holding = self
+            .counts
+            .iter()
+            .zip(&self.first)
+            .flat_map(|(counts, first)| {
+                let values = counts.values.of(class).iter();
+                values.map(move |count| (first + count.value, u64::from(count.records)))
+            });
+        let mut holding: Vec<(u32, u64)> = holding.collect();
+        holding.sort_unstable();
+        let known = self.counts.iter();
+        GroupTally {
+            rows: rows.into(),
+            known: known
+                .map(|counts| counts.records[class as usize].into())
+                .collect(),
+            holding,
+        }
+    }
+
+    /// The greatest share of a bounded value, and whether one exceeds *C*.
+    fn greatest(&self, tally: &GroupTally) -> (f64, bool) {
+        let mut greatest = (0.0f64, false);
+        for &(value, holding) in &tally.holding {
+            let denominator = self.first.partition_point(|&first| first <= value) - 1;
+            let known = tally.known[denominator];
+            greatest.0 = greatest.0.max(holding as f64 / known as f64);
+            greatest.1 |= self.bound.is_exceeded_by(holding, known);
+        }
+        greatest
+    }
+}
+
+impl GroupTally {
+    /// Adds the records of another group.
+    fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.known.resize(other.known.len(), 0);
+        for (known, more) in self.known.iter_mut().zip(&other.known) {
+            *known += more;
+        }
+        for &(value, rows) in &other.holding {
+            match self
+                .holding
+                .binary_search_by_key(&value, |&(value, _)| value)
+            {
+                Ok(index) => self.holding[index].1 += rows,
+                Err(index) => self.holding.insert(index, (value, rows)),
+            }
+        }
+    }
 }

@@ -1,94 +1,88 @@
 //! An anatomized release compared with the raw table.
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::ColumnRole;
-use pais_core::model::GroupModel;
+use pais_core::definition::{ColumnRole, Job};
+use pais_core::model::{GroupModel, PrivacyModel};
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 
 use super::subjects::ReleasedSubjects;
-use super::{FoundRecoding, RawFinding, ReleaseError};
-use crate::{GroupVerification, RawSensitive, assign_anatomy, join_sensitive, verify_groups};
+use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, warnings};
+use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
+use crate::classes::find_column;
+use crate::{PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
 
-/// What was found in an anatomized release.
-pub(super) struct FoundAnatomy {
-    /// `None` where it is not known which raw row is in which group.
-    pub(super) verification: Option<GroupVerification>,
-    /// Number of persons, where K was asked of them.
-    pub(super) subjects: Option<u64>,
-    pub(super) raw: RawFinding,
-}
-
-/// Finds which raw row is in which group, and decides the model over the groups. Of the raw rows,
-/// `allowed` may be left out.
+/// Finds which raw row is in which group, and decides the model over the groups.
 pub(super) fn verify(
     schema: &Schema,
-    model: &GroupModel,
+    job: &Job,
+    model: GroupModel,
     (qit, counts): (&ReleasedTable, &[ReleasedTable]),
-    (raw, allowed): (&Table, u64),
+    raw: &Table,
     cancellation: &Cancellation,
-) -> Result<FoundAnatomy, ReleaseError> {
-    let malformed = |error: &dyn std::error::Error| ReleaseError::Malformed(error.to_string());
+) -> Result<ReleaseVerification, ReleaseError> {
     let columns: Vec<(&SchemaColumn, Column)> = schema
         .stored()
         .zip(&raw.columns)
         .map(|(spec, column)| (spec, reimport::rewritten(spec, column.clone())))
         .collect();
-    let is_in_qit = |name: &str| qit.columns.iter().any(|column| *column.name == *name);
-    let is_sensitive = |spec: &SchemaColumn| spec.role() == ColumnRole::Sensitive;
-    let exact: Vec<(&str, &Column)> = columns
+    let (sensitive, others): (Vec<_>, Vec<_>) = columns
         .iter()
-        .filter(|(spec, _)| !is_sensitive(spec) && is_in_qit(spec.name()))
-        .map(|(spec, column)| (spec.name(), column))
+        .map(|(spec, column)| (*spec, column))
+        .partition(|(spec, _)| spec.role() == ColumnRole::Sensitive);
+    let exact: Vec<(&str, &Column)> = others
+        .iter()
+        .map(|(spec, column)| (spec.name(), *column))
+        .filter(|(name, _)| find_column(qit, name).is_some())
         .collect();
-    let sensitive: Vec<_> = columns
-        .iter()
-        .filter(|(spec, _)| is_sensitive(spec))
-        .collect();
-    let counted: Vec<_> = counts
-        .iter()
-        .zip(&sensitive)
-        .map(|(table, (spec, column))| (table, spec.name(), column))
+    let tables = counts.iter().zip(&sensitive);
+    let tables: Vec<SensitiveTable> = tables
+        .map(|(counts, (spec, raw))| SensitiveTable {
+            counts,
+            name: spec.name(),
+            raw,
+        })
         .collect();
     let assignment =
-        assign_anatomy(qit, &exact, &counted, raw.rows).map_err(|error| malformed(&error))?;
-    let mut subjects = None;
-    let verification = match &assignment.source_rows {
-        None => None,
-        Some(source_rows) => {
-            let cells: Vec<_> = sensitive
-                .iter()
-                .map(|(spec, column)| RawSensitive { spec, column })
-                .collect();
-            let joined =
-                join_sensitive(qit, &cells, source_rows).map_err(|error| malformed(&error))?;
-            let persons = schema.subject().and_then(|position| columns.get(position));
-            let persons = persons.map(|(_, column)| {
-                ReleasedSubjects::new(Subjects::new(column.clone()).as_ref(), source_rows)
-            });
-            subjects = persons.as_ref().map(ReleasedSubjects::len);
-            let counted = match &persons {
-                Some(persons) => persons.counted(&joined),
-                None => (&joined).into(),
-            };
-            let by = [GROUP_COLUMN.into()];
-            let names = schema.names(ColumnRole::Sensitive);
-            Some(verify_groups(counted, &by, &names, model, cancellation)?)
-        }
+        assign_anatomy(qit, &exact, &tables, raw.rows).map_err(ReleaseError::malformed)?;
+    let recoding = FoundRecoding::Anatomized {
+        counts_match: assignment.source_rows.is_some(),
     };
-    let raw = RawFinding {
-        rows: raw.rows as u64,
-        made_up: assignment.made_up,
-        lost: assignment.lost,
-        may_be_lost: allowed,
-        recoding: FoundRecoding::Anatomized {
-            counts_match: assignment.source_rows.is_some(),
-        },
+    let model_of_job = PrivacyModel::Groups(model.clone());
+    let mut found = ReleaseVerification {
+        warnings: warnings(schema, &model_of_job, None, Some(raw)),
+        model: model_of_job,
+        privacy: None,
+        subjects: None,
+        undecided: None,
+        raw: Some(RawFinding {
+            rows: raw.rows as u64,
+            made_up: assignment.made_up,
+            lost: assignment.lost,
+            may_be_lost: job.suppression_limit.floor_of(raw.rows as u64),
+            recoding,
+        }),
     };
-    Ok(FoundAnatomy {
-        verification,
-        subjects,
-        raw,
-    })
+    if let Some(source_rows) = &assignment.source_rows {
+        let cells = sensitive.iter();
+        let cells: Vec<_> = cells
+            .map(|&(spec, column)| RawSensitive { spec, column })
+            .collect();
+        let joined = join_sensitive(qit, &cells, source_rows).map_err(ReleaseError::malformed)?;
+        let persons = schema.subject().and_then(|position| columns.get(position));
+        let persons = persons.map(|(_, column)| {
+            ReleasedSubjects::new(Subjects::new(column.clone()).as_ref(), source_rows)
+        });
+        found.subjects = persons.as_ref().map(ReleasedSubjects::len);
+        let counted = match &persons {
+            Some(persons) => persons.counted(&joined),
+            None => (&joined).into(),
+        };
+        let by = [GROUP_COLUMN.into()];
+        let names = schema.names(ColumnRole::Sensitive);
+        let verification = verify_groups(counted, &by, &names, &model, cancellation)?;
+        found.privacy = Some(PrivacyFinding::Groups(verification));
+    }
+    Ok(found)
 }

@@ -1,7 +1,6 @@
 //! Verifies a finished release as a whole: its model, and its truthfulness where the raw table is
 //! at hand. The release may come from this project or from any other tool.
 
-mod against_raw;
 mod anatomized;
 #[cfg(test)]
 mod subject_tests;
@@ -12,16 +11,18 @@ mod tests;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind, Output, Recoding};
 use pais_core::model::{GroupModel, Lkc, PrivacyModel};
+use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{EncodedTable, ReleasedTable, Table, minimum_levels, row_warnings};
+use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, minimum_levels, row_warnings};
 use pais_core::warning::Warning;
-use serde::Serialize;
 use thiserror::Error;
 
 use self::subjects::ReleasedSubjects;
+use crate::assignment::assign;
+use crate::classes::find_column;
+use crate::models::verify_model;
 use crate::{
-    CountedTable, GroupVerification, Verification, VerifyError, verify_groups, verify_km,
-    verify_lkc_model, verify_overlapping_lkc,
+    CountedTable, Original, PrivacyFinding, Verification, VerifyError, verify_overlapping_lkc,
 };
 
 pub use self::subjects::Undecided;
@@ -62,16 +63,6 @@ pub struct ReleaseVerification {
     /// What is worth knowing although it is not refused: bounds without effect, and columns that
     /// single rows out.
     pub warnings: Vec<Warning>,
-}
-
-/// Whether a release meets a model, with the figures.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum PrivacyFinding {
-    /// Of LKC-privacy, its special cases, or k^m-anonymity.
-    Subsets(Verification),
-    /// Of a model of groups.
-    Groups(GroupVerification),
 }
 
 /// The comparison of a release with the raw table.
@@ -120,6 +111,12 @@ pub enum ReleaseError {
     Cancelled,
 }
 
+impl ReleaseError {
+    fn malformed(error: impl std::error::Error) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
 impl ReleaseVerification {
     /// Whether everything that was checked holds. What could not be decided does not hold.
     pub fn holds(&self) -> bool {
@@ -131,32 +128,6 @@ impl ReleaseVerification {
     pub fn fails(&self) -> bool {
         let private = self.privacy.as_ref().is_some_and(PrivacyFinding::holds);
         !private || self.raw.as_ref().is_some_and(|raw| !raw.holds())
-    }
-}
-
-impl PrivacyFinding {
-    /// Whether the release meets the model.
-    pub fn holds(&self) -> bool {
-        match self {
-            Self::Subsets(found) => found.holds,
-            Self::Groups(found) => found.holds,
-        }
-    }
-
-    /// Rows of the smallest group that an adversary of the model can know; 0 for an empty table.
-    pub fn smallest_group(&self) -> u64 {
-        match self {
-            Self::Subsets(found) => found.smallest_group,
-            Self::Groups(found) => found.smallest_group,
-        }
-    }
-
-    /// Greatest confidence in a sensitive value.
-    pub fn greatest_confidence(&self) -> f64 {
-        match self {
-            Self::Subsets(found) => found.greatest_confidence,
-            Self::Groups(found) => found.greatest_confidence,
-        }
     }
 }
 
@@ -185,7 +156,7 @@ impl RawFinding {
 /// use pais_core::model::Lkc;
 /// use pais_io::read::csv;
 /// use pais_core::reimport;
-/// use pais_core::schema::Schema;
+/// use pais_core::schema::{Schema, SchemaColumn};
 /// use pais_verify::{ReleaseTables, verify_release};
 ///
 /// let dataset: DatasetDefinition = json::parse(
@@ -260,18 +231,7 @@ pub fn verify_release(
         ReleaseTables::Anatomized { qit, counts } => {
             let model = groups_of(schema, job)?;
             let raw = raw.ok_or(ReleaseError::NeedsRaw)?;
-            let allowed = job.suppression_limit.floor_of(raw.rows as u64);
-            let tables = (qit, counts.as_slice());
-            let found = anatomized::verify(schema, &model, tables, (&raw, allowed), cancellation)?;
-            let model = PrivacyModel::Groups(model);
-            Ok(ReleaseVerification {
-                warnings: warnings(schema, &model, None, Some(&raw)),
-                model,
-                privacy: found.verification.map(PrivacyFinding::Groups),
-                subjects: found.subjects,
-                undecided: None,
-                raw: Some(found.raw),
-            })
+            anatomized::verify(schema, job, model, (qit, counts), &raw, cancellation)
         }
     }
 }
@@ -301,27 +261,17 @@ fn decide(
 ) -> Result<PrivacyFinding, ReleaseError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sensitive = schema.names(ColumnRole::Sensitive);
-    let found = match model {
-        PrivacyModel::Lkc(model) => {
-            verify_lkc_model(table, &names, &sensitive, model, cancellation).map(|found| {
-                let overlapping = match (found.holds, recoding, table.subjects) {
-                    (false, Some(Recoding::Local), None) => {
-                        decide_overlapping(schema, model, (table.table, &found), cancellation)
-                    }
-                    _ => None,
-                };
-                PrivacyFinding::Subsets(overlapping.unwrap_or(found))
-            })
-        }
-        PrivacyModel::KmAnonymity(model) => {
-            verify_km(table, &names, &sensitive, *model, cancellation).map(PrivacyFinding::Subsets)
-        }
-        PrivacyModel::Groups(model) => {
-            verify_groups(table, &names, &sensitive, model, cancellation)
-                .map(PrivacyFinding::Groups)
-        }
-    };
-    found.map_err(ReleaseError::from)
+    let found = verify_model(table, &names, &sensitive, model, cancellation)?;
+    let is_local = recoding == Some(Recoding::Local) && table.subjects.is_none();
+    if let (PrivacyModel::Lkc(model), PrivacyFinding::Subsets(violating)) = (model, &found)
+        && is_local
+        && !violating.holds
+        && let Some(found) =
+            decide_overlapping(schema, model, (table.table, violating), cancellation)
+    {
+        return Ok(PrivacyFinding::Subsets(found));
+    }
+    Ok(found)
 }
 
 /// The finding on a table with a group of equal labels that violates the model, where each raw qid
@@ -345,8 +295,8 @@ fn decide_overlapping(
     })
 }
 
-/// Compares a generalized table with the raw one. The persons of its rows are known if the schema
-/// has a subject column.
+/// Compares a generalized table with the raw one. Columns that the table leaves out are skipped. The
+/// persons of its rows are known if the schema has a subject column.
 fn compare(
     schema: &Schema,
     job: &Job,
@@ -354,22 +304,40 @@ fn compare(
     raw: Table,
 ) -> Result<(RawFinding, ReleasedSubjects), ReleaseError> {
     let raw = EncodedTable::new(schema, raw);
-    let rows = raw.rows as u64;
     let minimum_levels = minimum_levels(job, &raw)?;
-    let (found, source_rows) = against_raw::compare(schema, table, &raw, &minimum_levels)
-        .map_err(|error| ReleaseError::Malformed(error.to_string()))?;
+    let stored: Vec<_> = schema.stored().collect();
+    let untouched: Vec<(&str, Column)> = raw
+        .untouched
+        .iter()
+        .map(|(position, column)| (stored[*position], column))
+        .filter(|(spec, _)| find_column(table, spec.name()).is_some())
+        .map(|(spec, column)| (spec.name(), reimport::rewritten(spec, column.clone())))
+        .collect();
+    let mut original = Original::from_table(&raw, &stored)
+        .ok_or_else(|| ReleaseError::Malformed("a raw column is not declared".into()))?;
+    original.untouched = untouched
+        .iter()
+        .map(|(name, column)| (*name, column))
+        .collect();
+    for column in &mut original.quasi_identifiers {
+        column.minimum_levels = minimum_levels.get(column.name);
+    }
+    for set in &mut original.sets {
+        set.minimum_levels = minimum_levels.get(&set.column.name);
+    }
+    let found = assign(table, &original).map_err(ReleaseError::malformed)?;
     let finding = RawFinding {
-        rows,
+        rows: raw.rows as u64,
         made_up: found.made_up,
         lost: found.lost,
-        may_be_lost: job.suppression_limit.floor_of(rows),
+        may_be_lost: job.suppression_limit.floor_of(raw.rows as u64),
         recoding: if found.one_cut {
             FoundRecoding::Global
         } else {
             FoundRecoding::Local
         },
     };
-    let subjects = ReleasedSubjects::new(raw.subjects.as_deref(), &source_rows);
+    let subjects = ReleasedSubjects::new(raw.subjects.as_deref(), &found.source_rows);
     Ok((finding, subjects))
 }
 
@@ -384,16 +352,12 @@ fn warnings(
     let mut warnings = schema.model_warnings(model);
     warnings.extend(match (raw, released) {
         (Some(raw), _) => row_warnings(model, schema.stored().zip(&raw.columns)),
-        (None, Some(released)) => {
-            let of = |spec: &&SchemaColumn| {
-                let mut columns = released.columns.iter();
-                columns.find(|column| *column.name == *spec.name())
-            };
-            let pairs = schema.stored().map(|spec| (spec, of(&spec)));
+        (None, released) => {
+            let column = |spec: &SchemaColumn| find_column(released?, spec.name());
+            let pairs = schema.stored().map(|spec| (spec, column(spec)));
             let pairs = pairs.filter_map(|(spec, column)| Some((spec, &column?.column)));
             row_warnings(model, pairs)
         }
-        (None, None) => Vec::new(),
     });
     warnings
 }
@@ -402,7 +366,7 @@ impl From<VerifyError> for ReleaseError {
     fn from(error: VerifyError) -> Self {
         match error {
             VerifyError::Stopped => Self::Cancelled,
-            error => Self::Malformed(error.to_string()),
+            error => Self::malformed(error),
         }
     }
 }

@@ -7,8 +7,7 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{ReleasedTable, Subjects};
 
-use super::PrivacyFinding;
-use crate::CountedTable;
+use crate::{CountedTable, PrivacyFinding};
 
 /// A condition that could not be decided, because the raw table was not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +32,9 @@ impl Undecided {
             PrivacyModel::KmAnonymity(model) => model.k.get(),
             PrivacyModel::Groups(model) => model.k.get(),
         };
-        let (rows, smallest) = match found {
-            PrivacyFinding::Subsets(found) => (found.rows, found.smallest_group),
-            PrivacyFinding::Groups(found) => (found.rows, found.smallest_group),
-        };
-        // A group of fewer rows has fewer persons too. One row is of one person.
-        let is_open = rows > 0 && k > 1 && smallest >= k;
+        // A group of fewer rows has fewer persons too, and an empty table has no group. One row
+        // is of one person.
+        let is_open = k > 1 && found.smallest_group() >= k;
         is_open.then_some(Self::SizeInSubjects { k })
     }
 }

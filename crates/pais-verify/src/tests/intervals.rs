@@ -2,9 +2,9 @@
 //! its ends depend on which rows are.
 
 use super::table;
+use crate::assignment::{Assignment, assign};
 use crate::{
-    Assignment, CutError, Original, OriginalQuasiIdentifier, TruthError, assign, check_single_cut,
-    check_truthful,
+    CutError, Original, OriginalQuasiIdentifier, TruthError, check_single_cut, check_truthful,
 };
 use pais_core::table::{Domain, ReleasedTable};
 use proptest::prelude::*;
@@ -59,19 +59,35 @@ fn compared(
     raw: &Original,
     labels: &[&str],
     source_rows: &[u32],
-) -> (Result<(), TruthError>, Result<(), CutError>, Assignment) {
+) -> (Result<(), TruthError>, Result<(), CutError>, Counts) {
     let released = ages(labels);
     let suppressed = (raw.rows - source_rows.len()) as u64;
     let cut = check_single_cut(&released.columns[0], &raw.quasi_identifiers[0], source_rows);
     (
         check_truthful(&released, raw, source_rows, suppressed),
         cut,
-        assign(&released, raw).unwrap(),
+        counts(&assign(&released, raw).unwrap()),
     )
 }
 
-fn nothing_made_up(lost: u64, one_cut: bool) -> Assignment {
-    Assignment {
+/// What an assignment says of a table as a whole.
+#[derive(Debug, PartialEq)]
+struct Counts {
+    made_up: u64,
+    lost: u64,
+    one_cut: bool,
+}
+
+fn counts(found: &Assignment) -> Counts {
+    Counts {
+        made_up: found.made_up,
+        lost: found.lost,
+        one_cut: found.one_cut,
+    }
+}
+
+fn nothing_made_up(lost: u64, one_cut: bool) -> Counts {
+    Counts {
         made_up: 0,
         lost,
         one_cut,
@@ -119,8 +135,8 @@ fn an_interval_that_another_one_exceeds_covers_no_missing_cell() {
         Ok(())
     );
     assert_eq!(
-        assign(&released, &raw.original(false)),
-        Ok(nothing_made_up(0, true))
+        counts(&assign(&released, &raw.original(false)).unwrap()),
+        nothing_made_up(0, true)
     );
 }
 

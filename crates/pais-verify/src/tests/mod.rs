@@ -6,6 +6,7 @@ mod attacks;
 mod brute_force;
 mod golden;
 mod intervals;
+mod itemsets;
 pub(crate) mod plain_matching;
 mod subjects;
 mod truthfulness;

@@ -3,9 +3,9 @@
 use pais_core::model::{Confidence, MissingSensitive};
 use pais_core::table::ReleasedTable;
 
-use crate::requirement::LkcRequirement;
-use crate::sensitive::SensitiveColumn;
-use crate::verification::VerifyError;
+use crate::former::requirement::LkcRequirement;
+use crate::former::sensitive::SensitiveColumn;
+use crate::former::verification::VerifyError;
 
 /// The bounded values of a table, numbered across columns.
 pub(super) struct BoundedValues<'a> {

@@ -1,0 +1,62 @@
+//! Numbers of qids by their number of records, and by their confidence.
+
+use pais_verify::{QidConfidences, QidSizes};
+
+/// Number of ranges of confidences, each as wide as the others.
+pub(super) const CONFIDENCE_BUCKETS: usize = 10;
+
+/// Both distributions, without empty entries.
+#[derive(Debug, Default)]
+pub(super) struct Buckets {
+    pub(super) sizes: Vec<QidSizes>,
+    pub(super) confidences: Vec<QidConfidences>,
+}
+
+/// Number of the bucket of a size: they start at 1, 2, 5, 10, 20, 50, …
+pub(super) fn size_bucket(size: u32) -> usize {
+    let decade = size.checked_ilog10().unwrap_or(0);
+    let first = size / 10u32.pow(decade);
+    let within = match first {
+        0 | 1 => 0,
+        2..=4 => 1,
+        _ => 2,
+    };
+    decade as usize * 3 + within
+}
+
+/// Number of buckets of sizes of 32 bits.
+pub(super) const SIZE_BUCKETS: usize = 30;
+
+fn size_start(bucket: usize) -> u64 {
+    [1, 2, 5][bucket % 3] * 10u64.pow((bucket / 3) as u32)
+}
+
+/// Number of the bucket of a confidence, `most` of `of` records.
+pub(super) fn confidence_bucket(most: u32, of: u32) -> usize {
+    let tenths = u64::from(most) * CONFIDENCE_BUCKETS as u64 / u64::from(of.max(1));
+    (tenths as usize).min(CONFIDENCE_BUCKETS - 1)
+}
+
+impl Buckets {
+    /// From numbers of qids in each bucket.
+    pub(super) fn new(sizes: &[u64], confidences: &[u64]) -> Self {
+        let sizes = sizes.iter().enumerate().filter(|(_, qids)| **qids > 0);
+        let sizes = sizes.map(|(bucket, &qids)| QidSizes {
+            from: size_start(bucket),
+            to: size_start(bucket + 1) - 1,
+            qids,
+        });
+        let width = CONFIDENCE_BUCKETS as f64;
+        let confidences = confidences.iter().enumerate();
+        let confidences = confidences.filter(|(_, qids)| **qids > 0);
+        let confidences = confidences.map(|(bucket, &qids)| QidConfidences {
+            from: bucket as f64 / width,
+            to: (bucket + 1) as f64 / width,
+            qids,
+        });
+        Self {
+            sizes: sizes.collect(),
+            confidences: confidences.collect(),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! LKC-privacy of a table whose labels overlap, decided by what raw qids match.
+//!
+//! A label covers a range of raw values, so the qids over some columns are the points of a space in
+//! which each group of equal labels is a box. A point matches the groups whose boxes hold it. Only
+//! the box of a group that violates the requirement by itself can hold a point that violates it: a
+//! union of groups has no fewer records than each of them, and no greater share of a value than the
+//! greatest among them. Such a box is cut at the borders of the boxes that overlap it until each
+//! part is held by the same groups throughout.
+//!
+//! Where labels overlap, a violating qid need not have a violating qid that extends it: records that
+//! several values of a further column match count for each of them. So sets of columns of every size
+//! up to *L* are decided, that of none included.
+
+mod ranges;
+mod tallies;
+
+use std::collections::BTreeMap;
+
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::ColumnRole;
+use pais_core::model::Lkc;
+use pais_core::schema::Schema;
+use pais_core::table::ReleasedTable;
+use pais_verify::OverlapVerification;
+
+use self::ranges::{LabelRange, label_ranges};
+use self::tallies::{BoundedValues, GroupTally};
+use super::classes::{Classes, Values};
+use super::requirement::LkcRequirement;
+use super::verification::VerifyError;
+
+/// Most pairs of a part of a box and a box that are compared.
+const BUDGET: u64 = 1 << 32;
+
+/// A group over some columns.
+struct Group {
+    /// Its box, one range for each of the columns.
+    ranges: Vec<LabelRange>,
+    tally: GroupTally,
+    /// Whether one of its bounded values exceeds *C*.
+    exceeds: bool,
+}
+
+/// Decides whether a table with the columns of a schema satisfies LKC-privacy for qids of raw
+/// values. Records are counted, not persons.
+///
+/// The time grows with the number of sets of columns times that of groups, and with the overlaps of
+/// violating groups.
+///
+/// # Errors
+/// [`VerifyError`]: for a table that lacks a column or is malformed, for a label that is not of its
+/// column's domain, and beyond the budget of overlaps.
+pub(crate) fn verify_overlapping_lkc(
+    table: &ReleasedTable,
+    schema: &Schema,
+    model: &Lkc,
+    cancellation: &Cancellation,
+) -> Result<OverlapVerification, VerifyError> {
+    let names = schema.names(ColumnRole::QuasiIdentifier);
+    let sensitive = schema.names(ColumnRole::Sensitive);
+    let requirement = LkcRequirement::from_model(model, names.len(), &sensitive);
+    let columns = Values::new_all(table, &names)?;
+    let mut ranges = Vec::with_capacity(columns.len());
+    for (name, values) in names.iter().zip(&columns) {
+        let spec = schema.stored().find(|spec| *spec.name() == **name);
+        let found = spec.and_then(|spec| label_ranges(values, spec));
+        ranges.push(found.ok_or_else(|| VerifyError::UnknownLabel {
+            column: name.clone(),
+        })?);
+    }
+    let classes = Classes::new(table.rows, &columns)?;
+    let bounded = BoundedValues::new(table, &requirement)?;
+    let mut members: Vec<Vec<u32>> = classes.sizes.iter().map(|_| Vec::new()).collect();
+    for (row, &class) in (0u32..).zip(&classes.of_row) {
+        members[class as usize].push(row);
+    }
+    let groups: Vec<(Vec<LabelRange>, GroupTally)> = members
+        .iter()
+        .zip(&classes.row)
+        .map(|(rows, &row)| {
+            let labels = columns.iter().zip(&ranges);
+            let range = |(values, ranges): (&Values, &Vec<LabelRange>)| {
+                ranges[values.at(row as usize) as usize]
+            };
+            (labels.map(range).collect(), bounded.tally(rows))
+        })
+        .collect();
+    let mut decision = Decision {
+        requirement: &requirement,
+        bounded: &bounded,
+        cancellation,
+        compared: 0,
+        found: OverlapVerification {
+            holds: true,
+            smallest_group: table.rows as u64,
+            greatest_bounded_confidence: 0.0,
+        },
+    };
+    // A column with one label adds nothing to a qid.
+    let varied: Vec<usize> = (0..columns.len())
+        .filter(|&column| columns[column].count() > 1)
+        .collect();
+    decision.visit(&groups, &varied, &mut Vec::new())?;
+    Ok(decision.found)
+}
+
+struct Decision<'a> {
+    requirement: &'a LkcRequirement,
+    bounded: &'a BoundedValues<'a>,
+    cancellation: &'a Cancellation,
+    /// Pairs compared so far.
+    compared: u64,
+    found: OverlapVerification,
+}
+
+impl Decision<'_> {
+    /// Decides the qids over `chosen`, and over it with each set of the columns `further`, up to
+    /// *L* in all.
+    fn visit(
+        &mut self,
+        groups: &[(Vec<LabelRange>, GroupTally)],
+        further: &[usize],
+        chosen: &mut Vec<usize>,
+    ) -> Result<(), VerifyError> {
+        self.decide(groups, chosen)?;
+        if chosen.len() == self.requirement.l {
+            return Ok(());
+        }
+        for (index, &column) in further.iter().enumerate() {
+            chosen.push(column);
+            self.visit(groups, &further[index + 1..], chosen)?;
+            chosen.pop();
+        }
+        Ok(())
+    }
+
+    /// Decides the qids over these columns.
+    fn decide(
+        &mut self,
+        groups: &[(Vec<LabelRange>, GroupTally)],
+        columns: &[usize],
+    ) -> Result<(), VerifyError> {
+        self.count(groups.len() as u64)?;
+        let mut merged: BTreeMap<Vec<LabelRange>, GroupTally> = BTreeMap::new();
+        for (ranges, tally) in groups {
+            let ranges = columns.iter().map(|&column| ranges[column]).collect();
+            merged.entry(ranges).or_default().add(tally);
+        }
+        let groups: Vec<Group> = merged
+            .into_iter()
+            .map(|(ranges, tally)| Group {
+                exceeds: self.bounded.greatest(&tally).1,
+                ranges,
+                tally,
+            })
+            .collect();
+        for (index, group) in groups.iter().enumerate() {
+            if group.tally.rows >= self.requirement.k && !group.exceeds {
+                self.note(&group.tally);
+                continue;
+            }
+            self.count(groups.len() as u64)?;
+            let others = groups
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != index);
+            let others = others.map(|(_, other)| other);
+            let overlapping: Vec<&Group> = others
+                .filter(|other| overlap(&other.ranges, &group.ranges))
+                .collect();
+            self.decide_part(&group.ranges, group.tally.clone(), &overlapping)?;
+        }
+        Ok(())
+    }
+
+    /// Decides the points of a part of a box. `holding` is the tally of the groups that are known to
+    /// hold all of it; other groups that overlap it are among `overlapping`.
+    fn decide_part(
+        &mut self,
+        part: &[LabelRange],
+        mut holding: GroupTally,
+        overlapping: &[&Group],
+    ) -> Result<(), VerifyError> {
+        self.count(1 + overlapping.len() as u64)?;
+        let mut partial = Vec::new();
+        for &group in overlapping {
+            if !overlap(&group.ranges, part) {
+                continue;
+            }
+            if encloses(&group.ranges, part) {
+                holding.add(&group.tally)
+            } else {
+                partial.push(group)
+            }
+        }
+        let exceeds = self.bounded.greatest(&holding).1;
+        let is_safe = holding.rows >= self.requirement.k && !exceeds;
+        if is_safe && partial.iter().all(|group| !group.exceeds) {
+            self.note(&holding);
+            return Ok(());
+        }
+        let border = partial.first().and_then(|group| {
+            let pairs = group.ranges.iter().zip(part);
+            let mut pairs = pairs.enumerate();
+            pairs.find(|(_, (outer, inner))| outer.0 > inner.0 || outer.1 < inner.1)
+        });
+        let Some((column, (&(from, to), &(first, last)))) = border else {
+            self.note(&holding);
+            self.found.holds &= is_safe;
+            return Ok(());
+        };
+        let within = (from.max(first), to.min(last));
+        let mut parts = vec![within];
+        if first < within.0 {
+            parts.push((first, within.0 - 1));
+        }
+        if within.1 < last {
+            parts.push((within.1 + 1, last));
+        }
+        for range in parts {
+            let mut part = part.to_vec();
+            part[column] = range;
+            self.decide_part(&part, holding.clone(), &partial)?;
+        }
+        Ok(())
+    }
+
+    /// Records the figures of a union of groups.
+    fn note(&mut self, tally: &GroupTally) {
+        let found = &mut self.found;
+        let greatest = self.bounded.greatest(tally).0;
+        found.smallest_group = found.smallest_group.min(tally.rows);
+        found.greatest_bounded_confidence = found.greatest_bounded_confidence.max(greatest);
+    }
+
+    fn count(&mut self, pairs: u64) -> Result<(), VerifyError> {
+        if self.cancellation.is_cancelled() {
+            return Err(VerifyError::Stopped);
+        }
+        self.compared += pairs;
+        if self.compared > BUDGET {
+            Err(VerifyError::TooManyOverlaps)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Whether two boxes have a point in common.
+fn overlap(one: &[LabelRange], other: &[LabelRange]) -> bool {
+    let mut pairs = one.iter().zip(other);
+    pairs.all(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
+}
+
+/// Whether a box holds all points of another.
+fn encloses(outer: &[LabelRange], inner: &[LabelRange]) -> bool {
+    let mut pairs = outer.iter().zip(inner);
+    pairs.all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
+}
