@@ -196,8 +196,8 @@ pub(crate) struct RankedNumbers {
 impl RankedNumbers {
     pub(crate) fn of(spec: &SchemaColumn, dictionary: &[Box<str>]) -> Self {
         let scale = spec.scale();
-        let number = |text: &Box<str>| scale.value(text).filter(|_| !spec.is_missing(text));
-        let numbers: Vec<Option<f64>> = dictionary.iter().map(number).collect();
+        let number = |text: &str| scale.value(text).filter(|_| !spec.is_missing(text));
+        let numbers: Vec<Option<f64>> = dictionary.iter().map(|text| number(text)).collect();
         let mut values: Vec<f64> = numbers.iter().copied().flatten().collect();
         values.sort_by(f64::total_cmp);
         values.dedup();

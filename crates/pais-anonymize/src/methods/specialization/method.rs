@@ -10,10 +10,11 @@ use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
 use pais_measure::ReleaseRecoding;
 
+use super::requirement::Requirement;
 use super::search::{self, SpecializationSettings, SpecializationTask};
 use super::thorough::{self, Effort};
 use super::topmost::Draw;
-use super::{bounds, group_index, replay, validity};
+use super::{group_index, replay, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::method::{Candidate, Claim, Method, Planned};
@@ -155,7 +156,7 @@ impl Method for Specialization {
     ) -> Result<Vec<StepRecord>, RunError> {
         check_classes(input)?;
         let table = &input.table;
-        let requirement = bounds::resolve(&self.model, table);
+        let requirement = Requirement::of_model(&self.model, table);
         let suppression_for = self.settings.suppression_for;
         let mut draw = match suppression_for {
             SuppressionFor::SizeAndConfidence => {

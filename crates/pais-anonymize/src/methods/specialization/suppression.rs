@@ -539,11 +539,11 @@ impl<'a> TrialTable<'a> {
                 Check::Size { .. } => share.has_enough,
                 Check::Confidence => share.meets,
             };
-            found[group as usize] |= match self.is_suppressed[parts + member as usize] {
-                true => LOST,
-                false if passes => 0,
-                false => FAILS,
-            };
+            if self.is_suppressed[parts + member as usize] {
+                found[group as usize] |= LOST;
+            } else if !passes {
+                found[group as usize] |= FAILS;
+            }
         }
         let members = members.iter().copied().zip(groups.iter().copied());
         members

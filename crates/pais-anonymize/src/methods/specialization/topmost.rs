@@ -2,12 +2,13 @@
 //! specialization.
 
 use pais_core::definition::SuppressionFor;
+use pais_core::definition::json::escape;
 use pais_core::table::{EncodedTable, SubjectCounter, Subjects};
 
-use super::bounds::more_frequent_than_c;
-use super::requirement::Requirement;
+use super::requirement::{Requirement, ValueSource};
 use super::sensitive::SensitiveSlots;
 use crate::error::RunError;
+use crate::methods::bounded_values::ExceedingShare;
 use crate::observer::Observer;
 
 /// Draws a number below the given one, each with the same probability.
@@ -153,10 +154,10 @@ fn rows_with(requirement: &Requirement<'_>, value: usize, rows: usize) -> Vec<u3
 
 /// A sensitive value and the rows that its share is measured on.
 #[derive(Clone, Copy)]
-pub(super) struct ExceedingValue {
-    pub(super) value: usize,
-    pub(super) holding: u64,
-    pub(super) of: u64,
+struct ExceedingValue {
+    value: usize,
+    holding: u64,
+    of: u64,
 }
 
 /// The most frequent sensitive value among `rows` rows if it is more frequent than *C*; the first
@@ -203,4 +204,33 @@ impl ExceedingValue {
         }
         low
     }
+}
+
+/// The error of a value that is more frequent among all `rows` than *C*, with what would meet it.
+fn more_frequent_than_c(
+    requirement: &Requirement<'_>,
+    exceeding: ExceedingValue,
+    rows: u64,
+    suppression_for: SuppressionFor,
+) -> RunError {
+    let ExceedingValue { value, holding, of } = exceeding;
+    let ValueSource { column, place } = &requirement.sources[value];
+    let pointer = match place {
+        Some(place) => format!("/privacy/sensitive_values/{}/{place}", escape(column)),
+        None => "/privacy".to_owned(),
+    };
+    let remedies = match suppression_for {
+        SuppressionFor::Size => {
+            ", or allow to suppress rows with the value by `\"suppression_for\": \
+             \"size_and_confidence\"` and a `suppression_limit`"
+        }
+        SuppressionFor::SizeAndConfidence => ", or raise `suppression_limit`",
+    };
+    let share = ExceedingShare {
+        column,
+        holding,
+        of,
+        rows,
+    };
+    share.error(pointer, remedies)
 }

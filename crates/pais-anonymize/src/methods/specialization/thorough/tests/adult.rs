@@ -11,8 +11,8 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, Table};
 
-use super::super::super::bounds;
 use super::super::super::method::node_ncp;
+use super::super::super::requirement::Requirement;
 use super::super::super::search::{SpecializationSettings, SpecializationTask};
 use super::super::{Effort, search};
 use crate::Unobserved;
@@ -80,7 +80,7 @@ fn few_iterations_are_far_below_the_greedy_loss_on_adult() {
         panic!("k-anonymity is LKC-privacy");
     };
     let table = EncodedTable::new(&schema, table);
-    let requirement = bounds::resolve(&model, &table);
+    let requirement = Requirement::of_model(&model, &table);
     let settings = SpecializationSettings {
         objective: Objective::Ncp,
         split: SplitRule::Fixed,

@@ -14,10 +14,11 @@ use pais_core::definition::JobErrorKind;
 use pais_core::model::PrivacyModel;
 use pais_core::table::{EncodedTable, Table};
 
+use super::super::requirement::Requirement;
 use super::super::score::entropy;
 use super::super::tests::properties::{LabelRows, holds};
 use super::super::tests::random_tables::{SpecializationCase, case, prepared};
-use super::super::{bounds, replay, search as greedy};
+use super::super::{replay, search as greedy};
 use super::{Effort, search};
 use crate::test_data::{job_of, load, refusal, released, schema, steps};
 use crate::{
@@ -291,7 +292,7 @@ fn the_time_limit_ends_the_search_with_a_valid_cut() {
         panic!("k-anonymity is LKC-privacy");
     };
     let table = EncodedTable::new(&schema, table);
-    let requirement = bounds::resolve(&model, &table);
+    let requirement = Requirement::of_model(&model, &table);
     let settings = greedy::SpecializationSettings {
         objective: pais_core::definition::Objective::Ncp,
         split: Default::default(),
