@@ -19,21 +19,21 @@ const THREADS: [usize; 2] = [1, 0];
 #[divan::bench(args = THREADS, sample_count = 10)]
 fn csv(bencher: divan::Bencher<'_, '_>, threads: usize) {
     bench(bencher, threads, |table| {
-        pais_io::write::csv(&table, &mut io::sink())
+        pais_io::write::csv(table, &mut io::sink())
     });
 }
 
 #[divan::bench(args = THREADS, sample_count = 10)]
 fn ndjson(bencher: divan::Bencher<'_, '_>, threads: usize) {
     bench(bencher, threads, |table| {
-        pais_io::write::ndjson(&table, &mut io::sink())
+        pais_io::write::ndjson(table, &mut io::sink())
     });
 }
 
 #[divan::bench(args = THREADS, sample_count = 5)]
 fn parquet(bencher: divan::Bencher<'_, '_>, threads: usize) {
     bench(bencher, threads, |table| {
-        pais_io::write::parquet(&table, io::sink())
+        pais_io::write::parquet(table, io::sink())
     });
 }
 

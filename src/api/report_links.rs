@@ -67,15 +67,11 @@ pub(super) async fn create(
     let mut bytes = serde_json::to_vec(&body).map_err(StoreError::from)?;
     bytes.extend_from_slice(&app.keys.report_link(&bytes));
     releases::record_link(&app.db, app.caller, owner, release).await?;
-    let base = match &state.public_url {
-        Some(url) => url.clone(),
-        None => {
-            let host = headers
-                .get(header::HOST)
-                .and_then(|host| host.to_str().ok());
-            format!("http://{}", host.unwrap_or("localhost"))
-        }
-    };
+    let base = state.public_url.clone().unwrap_or_else(|| {
+        let host = headers.get(header::HOST);
+        let host = host.and_then(|host| host.to_str().ok());
+        format!("http://{}", host.unwrap_or("localhost"))
+    });
     let document = ReportLinkDocument {
         url: format!("{base}/reports/{}", URL_SAFE_NO_PAD.encode(bytes)),
         expires_at,

@@ -200,6 +200,6 @@ impl Destination {
         if let Self::File(file) = self {
             return file.write(table);
         }
-        output::print(|out| pais_io::write::csv(&table, out))
+        output::print(|out| pais_io::write::csv(table, out))
     }
 }

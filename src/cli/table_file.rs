@@ -16,7 +16,7 @@ use pais_core::table::ReadError;
 use pais_core::table::{ReleasedTable, Table};
 use pais_io::FileFormat;
 use pais_io::chunk::Assembler;
-use pais_io::draft::{self, Draft, DraftFailure, DraftOptions};
+use pais_io::draft::{self, Draft, DraftOptions};
 use pais_io::read::{
     DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextParameters, ThousandsMark,
     csv, ndjson, parquet,
@@ -217,10 +217,7 @@ impl TableFile {
             FileFormat::Ndjson => draft::ndjson(self.decompressed(self.file()?)?, options),
             FileFormat::Parquet => draft::parquet(self.file()?, options),
         };
-        draft.map_err(|failure| match failure {
-            DraftFailure::Refused(error) => self.refused(error),
-            DraftFailure::Source(error) => Failure::file(&self.path, &error),
-        })
+        draft.map_err(|failure| self.failure(failure))
     }
 
     /// Reads a finished table, which need not come from pais.

@@ -60,13 +60,22 @@ impl RunError {
     }
 
     /// A table smaller than *K*.
-    pub(crate) fn fewer_rows_than_k(rows: u64, condition: &str) -> Self {
+    pub(crate) fn fewer_rows_than_k(rows: u64, k: u64) -> Self {
+        let condition = format!("the table has {rows} rows, fewer than the {k} that `k` asks for");
         let fix = format!("lower `k` to at most {rows}, or send more rows");
-        Self::unmet("/privacy/k", condition, fix)
+        Self::unmet("/privacy/k", &condition, fix)
     }
 
     /// A table with fewer persons than *K*.
-    pub(crate) fn fewer_subjects_than_k(subjects: u64, condition: &str) -> Self {
+    pub(crate) fn fewer_subjects_than_k(subjects: u64, k: u64) -> Self {
+        let condition = format!(
+            "the table has rows of {subjects} persons, fewer than the {k} that `k` asks for"
+        );
+        Self::too_few_subjects(subjects, &condition)
+    }
+
+    /// A table with too few persons.
+    pub(crate) fn too_few_subjects(subjects: u64, condition: &str) -> Self {
         let fix = format!("lower `k` to at most {subjects}, or send rows of more persons");
         Self::unmet("/privacy/k", condition, fix)
     }

@@ -1,6 +1,7 @@
 //! What a holder should know about a dataset, a job or a release that is not refused.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// What a warning is about. A program can match it; its name never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,6 +32,7 @@ pub enum WarningCode {
 
 /// What a holder should know about a dataset, a job or a release that is not refused. It never
 /// quotes the value of a cell.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Warning {
@@ -40,7 +42,6 @@ pub struct Warning {
     pub detail: String,
     /// RFC 6901 pointer into the document that causes it: the dataset's definition for a dataset,
     /// else the job; absent where no part of it is the cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::input::ReportPage;
-use crate::words::plain;
+use crate::words::{items, plain};
 
 /// Fields that have a section of their own.
 const SHOWN_ABOVE: [&str; 15] = [
@@ -43,7 +43,7 @@ pub(crate) fn annex(page: &ReportPage) -> Markup {
                     table {
                         thead { tr { th scope="col" { "Table" } th.n scope="col" { "Rows" } th scope="col" { "SHA-256 of the CSV" } } }
                         tbody {
-                            @for table in page.tables.as_array().into_iter().flatten() {
+                            @for table in items(&page.tables) {
                                 tr { th scope="row" { (plain(&table["name"])) } td.n { (plain(&table["rows"])) } td { code { (plain(&table["sha256"])) } } }
                             }
                         }
@@ -61,12 +61,8 @@ pub(crate) fn annex(page: &ReportPage) -> Markup {
 }
 
 fn warnings(warnings: &Value) -> Markup {
-    let details: Vec<&str> = warnings
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|warning| warning["detail"].as_str())
-        .collect();
+    let details = items(warnings).iter();
+    let details: Vec<&str> = details.filter_map(|it| it["detail"].as_str()).collect();
     html! {
         @if !details.is_empty() {
             h3 { "Warnings" }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::chart::bars::{Bar, bars};
+use crate::chart::{Bar, bars};
 use crate::columns;
 use crate::input::ReportPage;
 use crate::words::{counted, percent, plain, share};

@@ -3,14 +3,13 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
-use crate::words::{percent, plain};
+use crate::words::{items, percent, plain};
 
 /// The section on distributions; empty where the report has none.
 pub(crate) fn distributions(page: &ReportPage) -> Markup {
-    let columns = page.report["distributions"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
+    let columns = items(&page.report["distributions"]);
     html! {
         @if !columns.is_empty() {
             section #distributions {
@@ -31,17 +30,17 @@ pub(crate) fn distributions(page: &ReportPage) -> Markup {
 }
 
 fn half(title: &str, shares: &Value) -> Markup {
-    let shares = shares.as_array().map_or(&[][..], Vec::as_slice);
-    let bars: Vec<crate::chart::bars::Bar> = shares
+    let shares = items(shares);
+    let drawn: Vec<Bar> = shares
         .iter()
         .map(|one| {
             let share = one["share"].as_f64().unwrap_or(0.0);
-            crate::chart::bars::Bar {
+            Bar {
                 name: plain(&one["label"]),
                 text: percent(share),
                 share,
             }
         })
         .collect();
-    crate::chart::bars::bars(title, &bars)
+    bars(title, &drawn)
 }

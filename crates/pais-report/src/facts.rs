@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::input::ReportPage;
+use crate::words::items;
 
 impl ReportPage {
     /// The word of the privacy model.
@@ -51,8 +52,9 @@ impl ReportPage {
 
     /// Whether the table is an anatomy: exact quasi-identifiers beside tables of sensitive values.
     pub(crate) fn is_anatomy(&self) -> bool {
-        let tables = self.tables.as_array().into_iter().flatten();
-        tables.clone().any(|table| table["name"] == "qit")
+        items(&self.tables)
+            .iter()
+            .any(|table| table["name"] == "qit")
     }
 
     /// The known number of facts of an adversary; `None` for every quasi-identifier.
@@ -65,9 +67,7 @@ impl ReportPage {
 
     /// The columns in the codebook.
     pub(crate) fn columns(&self) -> &[Value] {
-        self.codebook["columns"]
-            .as_array()
-            .map_or(&[], Vec::as_slice)
+        items(&self.codebook["columns"])
     }
 
     /// The greatest confidence in a value that the model bounds, as verified.

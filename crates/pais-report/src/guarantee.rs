@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::input::ReportPage;
 use crate::summary;
-use crate::words::{counted, list, percent, plain};
+use crate::words::{counted, list, percent, plain, texts};
 
 /// The section on what the job asked for.
 pub(crate) fn asked(page: &ReportPage) -> Markup {
@@ -102,11 +102,6 @@ fn sensitive_values(listed: &Value) -> Markup {
             }
         }
     }
-}
-
-fn texts(values: &Value) -> Vec<String> {
-    let values = values.as_array().into_iter().flatten();
-    values.map(plain).collect()
 }
 
 fn levels_in_words(levels: &Value) -> String {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::input::ReportPage;
-use crate::words::{counted, plain};
+use crate::words::{counted, items, plain};
 
 /// Most labels that are listed of one column.
 const MOST_LABELS: usize = 60;
@@ -81,7 +81,7 @@ fn node(tree: &Value, released: Option<&[&str]>, depth: usize, left: &mut usize)
     }
     *left -= 1;
     let label = plain(&tree["label"]);
-    let children = tree["children"].as_array().map_or(&[][..], Vec::as_slice);
+    let children = items(&tree["children"]);
     let is_released = match released {
         Some(labels) => labels.contains(&label.as_str()),
         None => children.is_empty(),

@@ -1,6 +1,6 @@
 //! The page as a whole.
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::input::ReportPage;
 use crate::{annex, cost, distributions, guarantee, hierarchies, risk, summary, tradeoff};
@@ -13,21 +13,18 @@ impl ReportPage {
         let tradeoff = tradeoff::tradeoff(self);
         let hierarchies = hierarchies::hierarchies(self);
         let distributions = distributions::distributions(self);
+        let shown = |section: &Markup| !section.0.is_empty();
         let sections = [
             ("asked", "What was asked", true),
             ("guaranteed", "What is guaranteed", true),
             ("cost", "What it cost", true),
             ("risk", "What risk remains", true),
-            (
-                "labels",
-                "How far it was generalized",
-                !hierarchies.0.is_empty(),
-            ),
-            ("tradeoff", "Other choices", !tradeoff.0.is_empty()),
+            ("labels", "How far it was generalized", shown(&hierarchies)),
+            ("tradeoff", "Other choices", shown(&tradeoff)),
             (
                 "distributions",
                 "Raw beside released",
-                !distributions.0.is_empty(),
+                shown(&distributions),
             ),
             ("annex", "For the record", true),
         ];

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::chart::bars::{Bar, bars};
+use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
-use crate::words::{count, counted, list, percent, plain, share};
+use crate::words::{count, counted, items, list, percent, plain, share, texts};
 
 /// The section on risk.
 pub(crate) fn risk(page: &ReportPage) -> Markup {
@@ -38,10 +38,6 @@ pub(crate) fn risk(page: &ReportPage) -> Markup {
             (above(&risk["share_above"], many))
         }
     }
-}
-
-fn texts(values: &Value) -> Vec<String> {
-    values.as_array().into_iter().flatten().map(plain).collect()
 }
 
 fn attackers(risk: &Value) -> Markup {
@@ -77,12 +73,10 @@ fn attackers(risk: &Value) -> Markup {
 }
 
 fn by_length(page: &ReportPage) -> Markup {
-    let Some(lengths) = page.risk()["by_length"]
-        .as_array()
-        .filter(|it| !it.is_empty())
-    else {
+    let lengths = items(&page.risk()["by_length"]);
+    if lengths.is_empty() {
         return html! {};
-    };
+    }
     let (_, many) = page.unit();
     let guaranteed = |length: &Value| match page.known_facts() {
         Some(facts) => length.as_u64().is_some_and(|length| length <= facts),
@@ -121,26 +115,22 @@ fn by_length(page: &ReportPage) -> Markup {
 }
 
 fn group_sizes(page: &ReportPage) -> Markup {
-    let buckets = page.utility()["group_sizes"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
-    let rows = |bucket: &Value| bucket["rows"].as_f64().unwrap_or(0.0);
-    let most = buckets.iter().map(rows).fold(0.0, f64::max);
-    let all: f64 = buckets.iter().map(rows).sum();
-    let bar = |bucket: &Value| Bar {
-        name: match (bucket["from"].as_u64(), bucket["to"].as_u64()) {
-            (Some(from), Some(to)) if from == to => counted(from, "record", "records"),
-            (Some(from), Some(to)) => format!("{} to {}", count(from), count(to)),
-            _ => plain(&bucket["from"]),
+    let drawn = buckets(
+        &page.utility()["group_sizes"],
+        "rows",
+        |bucket, range, share| {
+            let groups = bucket["groups"].as_u64().unwrap_or(0);
+            let is_one = bucket["from"] == bucket["to"];
+            let name = match bucket["from"].as_u64().filter(|_| is_one) {
+                Some(from) => counted(from, "record", "records"),
+                None => range,
+            };
+            (
+                name,
+                format!("{share} in {}", counted(groups, "group", "groups")),
+            )
         },
-        text: format!(
-            "{} in {}",
-            percent(rows(bucket) / all.max(1.0)),
-            counted(bucket["groups"].as_u64().unwrap_or(0), "group", "groups")
-        ),
-        share: rows(bucket) / most.max(1.0),
-    };
-    let drawn: Vec<Bar> = buckets.iter().map(bar).collect();
+    );
     html! {
         @if !drawn.is_empty() {
             h3 { "Sizes of groups" }
@@ -155,8 +145,34 @@ fn group_sizes(page: &ReportPage) -> Markup {
     }
 }
 
+/// The bars of buckets `[{from, to, <of>}]`: as long as their share of the greatest. `text` makes name
+/// and value of a bucket, its range, and its share of all.
+fn buckets(
+    buckets: &Value,
+    of: &str,
+    text: impl Fn(&Value, String, String) -> (String, String),
+) -> Vec<Bar> {
+    let buckets = items(buckets);
+    let number = |bucket: &Value| bucket[of].as_f64().unwrap_or(0.0);
+    let all: f64 = buckets.iter().map(number).sum();
+    let most = buckets.iter().map(number).fold(0.0, f64::max);
+    let bar = |bucket: &Value| {
+        let range = match (bucket["from"].as_u64(), bucket["to"].as_u64()) {
+            (Some(from), Some(to)) if from < to => format!("{} to {}", count(from), count(to)),
+            _ => plain(&bucket["from"]),
+        };
+        let (name, text) = text(bucket, range, percent(number(bucket) / all.max(1.0)));
+        Bar {
+            name,
+            text,
+            share: number(bucket) / most.max(1.0),
+        }
+    };
+    buckets.iter().map(bar).collect()
+}
+
 fn above(shares: &Value, many: &str) -> Markup {
-    let shares = shares.as_array().map_or(&[][..], Vec::as_slice);
+    let shares = items(shares);
     let drawn: Vec<Bar> = shares
         .iter()
         .filter_map(|one| {
@@ -179,27 +195,8 @@ fn above(shares: &Value, many: &str) -> Markup {
 
 /// How many records the combinations of known values match.
 fn qid_sizes(page: &ReportPage) -> Markup {
-    let buckets = page.risk()["qid_sizes"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
-    let qids = |bucket: &Value| bucket["qids"].as_f64().unwrap_or(0.0);
-    let (all, most) = (
-        buckets.iter().map(qids).sum::<f64>(),
-        buckets.iter().map(qids).fold(0.0, f64::max),
-    );
-    let range = |bucket: &Value| match (bucket["from"].as_u64(), bucket["to"].as_u64()) {
-        (Some(from), Some(to)) if from < to => format!("{} to {}", count(from), count(to)),
-        (Some(from), _) => count(from),
-        _ => String::new(),
-    };
-    let drawn: Vec<Bar> = buckets
-        .iter()
-        .map(|bucket| Bar {
-            name: range(bucket),
-            text: percent(qids(bucket) / all.max(1.0)),
-            share: qids(bucket) / most.max(1.0),
-        })
-        .collect();
+    let sizes = &page.risk()["qid_sizes"];
+    let drawn = buckets(sizes, "qids", |_, range, share| (range, share));
     let (_, many) = page.unit();
     html! {
         @if !drawn.is_empty() {

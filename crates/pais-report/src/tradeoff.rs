@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::chart::line::{LineChart, Series, linear};
-use crate::input::{ReportPage, SweepFact};
+use crate::chart::{Axis, Chart, Series};
+use crate::input::{ReportPage, StepFact, SweepFact};
 use crate::words::percent;
 
 /// The section on the trade-off; empty where only one table is known.
@@ -19,21 +19,23 @@ pub(crate) fn tradeoff(page: &ReportPage) -> Markup {
 }
 
 fn steps(page: &ReportPage) -> Markup {
-    let series = |name: &str, of: fn(&crate::input::StepFact) -> f64| Series {
+    let series = |name: &str, colour: usize, of: fn(&StepFact) -> f64| Series {
         name: name.to_owned(),
+        colour,
+        dashes: 0,
         points: page
             .steps
             .iter()
             .map(|step| (f64::from(step.step), of(step)))
             .collect(),
     };
-    let chart = LineChart {
+    let chart = Chart {
         title: "Detail lost after each step of the run".to_owned(),
-        x: linear("step", false),
-        y: linear("share", true),
+        x: Axis::linear("step", false),
+        y: Axis::linear("share", true),
         series: vec![
-            series("detail lost (NCP)", |step| step.ncp),
-            series("records that look alike (DR)", |step| step.dr),
+            series("detail lost (NCP)", 0, |step| step.ncp),
+            series("records that look alike (DR)", 1, |step| step.dr),
         ],
         marked: page.released_step.map(f64::from),
     };

@@ -48,6 +48,16 @@ pub(crate) fn share(value: &Value) -> Option<String> {
     value.as_f64().map(percent)
 }
 
+/// The items of a list of a document; none where it is no list.
+pub(crate) fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The items of a list of a document as text.
+pub(crate) fn texts(value: &Value) -> Vec<String> {
+    items(value).iter().map(plain).collect()
+}
+
 /// Words joined as in a sentence: `a, b and c`.
 pub(crate) fn list(words: &[String]) -> String {
     match words {

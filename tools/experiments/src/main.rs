@@ -19,37 +19,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::ensure;
+use clap::Parser;
 
 use crate::figures::Extent;
 use crate::measured::MeasuredFigure;
 use crate::plan::Figure;
 use crate::run::Runner;
 
-const USAGE: &str = "usage: pais-experiments [--only FIGURE]... [--redraw | --quick] [--out DIR]
-  --only FIGURE  only the figures whose id begins so; may be repeated
-  --redraw       only the pictures and the page, from the CSV files that are there
-  --quick        200 rows and few points, to try it out; needs --out
-  --out DIR      where to write; default docs/experiments of the repository";
-
-/// What the command line asks for.
-#[derive(Debug, PartialEq)]
+/// Repeats the experiments of the papers.
+#[derive(Debug, PartialEq, clap::Parser)]
 struct Request {
+    /// Only the figures whose id begins so; may be repeated
+    #[arg(long, value_name = "FIGURE")]
     only: Vec<String>,
-    extent: Extent,
-    /// Measures nothing.
+    /// Only the pictures and the page, from the CSV files that are there
+    #[arg(long, conflicts_with = "quick")]
     redraw: bool,
-    out: PathBuf,
+    /// 200 rows and few points, to try it out; would overwrite the results without --out
+    #[arg(long, requires = "out")]
+    quick: bool,
+    /// Where to write; default docs/experiments of the repository
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
 }
 
 fn main() -> anyhow::Result<()> {
-    match parse(std::env::args().skip(1))? {
-        Some(request) => carry_out(&request),
-        None => {
-            println!("{USAGE}");
-            Ok(())
-        }
-    }
+    carry_out(&Request::parse())
 }
 
 /// The folder of the committed results.
@@ -57,36 +53,15 @@ fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/experiments")
 }
 
-/// `None` where help is asked for.
-fn parse(mut arguments: impl Iterator<Item = String>) -> anyhow::Result<Option<Request>> {
-    let (mut only, mut extent, mut out) = (Vec::new(), Extent::Full, None);
-    let mut redraw = false;
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--only" => only.push(arguments.next().context("--only needs a figure")?),
-            "--out" => out = Some(arguments.next().context("--out needs a directory")?.into()),
-            "--quick" => extent = Extent::Quick,
-            "--redraw" => redraw = true,
-            "--help" | "-h" => return Ok(None),
-            other => bail!("unknown argument {other}\n{USAGE}"),
-        }
-    }
-    let out = match (out, extent) {
-        (Some(out), _) => out,
-        (None, Extent::Full) => committed(),
-        (None, Extent::Quick) => bail!("--quick would overwrite the results; give --out"),
-    };
-    Ok(Some(Request {
-        only,
-        extent,
-        redraw,
-        out,
-    }))
-}
-
 fn carry_out(request: &Request) -> anyhow::Result<()> {
     let began = Instant::now();
-    let mut figures = figures::all(request.extent);
+    let out = request.out.clone().unwrap_or_else(committed);
+    let extent = if request.quick {
+        Extent::Quick
+    } else {
+        Extent::Full
+    };
+    let mut figures = figures::all(extent);
     let all: Vec<&str> = figures.iter().map(|figure| figure.id).collect();
     let names = all.join(", ");
     if !request.only.is_empty() {
@@ -100,9 +75,9 @@ fn carry_out(request: &Request) -> anyhow::Result<()> {
     ensure!(!figures.is_empty(), "no such figure; there are {names}");
 
     if request.redraw {
-        return redraw(&request.out, &figures);
+        return redraw(&out, &figures);
     }
-    fs::create_dir_all(&request.out)?;
+    fs::create_dir_all(&out)?;
     let mut runner = Runner::new()?;
     let mut without_values = Vec::new();
     for figure in &figures {
@@ -111,17 +86,17 @@ fn carry_out(request: &Request) -> anyhow::Result<()> {
             without_values.push(figure.id);
             continue;
         }
-        let file = |ending| request.out.join(format!("{}.{ending}", figure.id));
+        let file = |ending| out.join(format!("{}.{ending}", figure.id));
         measured.write_csv(&file("csv"), figure.x)?;
         fs::write(file("svg"), chart::svg(figure, &measured))?;
     }
-    page::update(&request.out, &figures)?;
-    page::update_build(&request.out)?;
+    page::update(&out, &figures)?;
+    page::update_build(&out)?;
     eprintln!(
         "{} figures in {:.0} s, in {}",
         figures.len() - without_values.len(),
         began.elapsed().as_secs_f64(),
-        request.out.display()
+        out.display()
     );
     if !without_values.is_empty() {
         let without = without_values.join(", ");

@@ -21,13 +21,6 @@ pub(crate) struct Figure {
     pub claims: Vec<Claim>,
 }
 
-impl Figure {
-    /// The series of the picture.
-    pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
-        self.series.iter().filter(|series| series.style.is_some())
-    }
-}
-
 /// An axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Axis {

@@ -25,23 +25,29 @@ const GROUP_WEIGHTS: [[f64; 8]; 5] = [
     [57.0, 28.0, 7.0, 2.0, 3.6, 1.9, 0.4, 0.1],
 ];
 
-/// The diagnosis categories: name, mean age, share of women, and frequency.
-const DIAGNOSES: [(&str, f64, f64, f64); 15] = [
-    ("Anaemia", 62.0, 0.6, 9.0),
-    ("Birth", 31.0, 1.0, 7.0),
-    ("Bone marrow failure", 48.0, 0.5, 4.0),
-    ("Burn", 38.0, 0.3, 3.0),
-    ("Cancer of the gut", 68.0, 0.45, 8.0),
-    ("Cancer of the lung", 67.0, 0.4, 7.0),
-    ("Coagulation disorder", 41.0, 0.4, 5.0),
-    ("Gastrointestinal bleeding", 64.0, 0.42, 9.0),
-    ("Heart surgery", 66.0, 0.33, 9.0),
-    ("Hip fracture", 78.0, 0.7, 8.0),
-    ("Leukaemia", 45.0, 0.45, 7.0),
-    ("Liver disease", 55.0, 0.35, 7.0),
-    ("Organ transplant", 49.0, 0.4, 4.0),
-    ("Renal failure", 63.0, 0.45, 7.0),
-    ("Trauma", 39.0, 0.3, 8.0),
+/// The diagnosis categories: name, usual ward, mean age, share of women, and frequency.
+const DIAGNOSES: [(&str, &str, f64, f64, f64); 15] = [
+    ("Anaemia", "General medicine", 62.0, 0.6, 9.0),
+    ("Birth", "Maternity", 31.0, 1.0, 7.0),
+    ("Bone marrow failure", "Haematology", 48.0, 0.5, 4.0),
+    ("Burn", "Burns unit", 38.0, 0.3, 3.0),
+    ("Cancer of the gut", "Oncology", 68.0, 0.45, 8.0),
+    ("Cancer of the lung", "Oncology", 67.0, 0.4, 7.0),
+    ("Coagulation disorder", "Haematology", 41.0, 0.4, 5.0),
+    (
+        "Gastrointestinal bleeding",
+        "Gastroenterology",
+        64.0,
+        0.42,
+        9.0,
+    ),
+    ("Heart surgery", "Cardiac surgery", 66.0, 0.33, 9.0),
+    ("Hip fracture", "Orthopaedics", 78.0, 0.7, 8.0),
+    ("Leukaemia", "Haematology", 45.0, 0.45, 7.0),
+    ("Liver disease", "Gastroenterology", 55.0, 0.35, 7.0),
+    ("Organ transplant", "Transplantation", 49.0, 0.4, 4.0),
+    ("Renal failure", "Nephrology", 63.0, 0.45, 7.0),
+    ("Trauma", "Trauma care", 39.0, 0.3, 8.0),
 ];
 
 const ORIGINS: [&str; 5] = [
@@ -201,13 +207,16 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
 
     let frequencies = DIAGNOSES.map(|(.., frequency)| frequency);
     let diagnosis = draw.weighted(&frequencies);
-    let (name, mean_age, women, _) = DIAGNOSES[diagnosis];
+    let (name, ward, mean_age, women, _) = DIAGNOSES[diagnosis];
     let age = whole(
         draw.normal(mean_age, if women == 1.0 { 5.0 } else { 14.0 }),
         0.0,
         102.0,
     );
     let woman = draw.chance(women);
+    let if_woman = |of_women: f64, of_men: f64| if woman { of_women } else { of_men };
+    let with =
+        |diagnosis: &str, here: f64, usual: f64| if name == diagnosis { here } else { usual };
     let origin = draw.weighted(&[46.0, 18.0, 12.0, 14.0, 10.0]);
     let group = draw.weighted(&GROUP_WEIGHTS[origin]);
     let severe = draw.fraction();
@@ -223,11 +232,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         90.0,
     );
     let district = draw.skewed(labels::DISTRICTS);
-    let weight = whole(
-        draw.normal(if woman { 68.0 } else { 81.0 }, 13.0),
-        3.0,
-        180.0,
-    );
+    let weight = whole(draw.normal(if_woman(68.0, 81.0), 13.0), 3.0, 180.0);
     let units = whole(1.0 + 7.0 * severe * draw.fraction(), 1.0, 30.0);
     let before = tenths(11.0 - 4.5 * severe + draw.normal(0.0, 0.7), 3.0, 18.0);
 
@@ -251,11 +256,8 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         choice::RELIGION.draw(draw)
     ];
     cells![1 + draw.skewed(8), weight];
-    cells![whole(
-        draw.normal(if woman { 165.0 } else { 177.0 }, 7.0),
-        50.0,
-        210.0
-    )];
+    let height = draw.normal(if_woman(165.0, 177.0), 7.0);
+    cells![whole(height, 50.0, 210.0)];
     cells![
         yes(draw.chance(0.35)),
         yes(draw.chance(if age > 50.0 { 0.24 } else { 0.06 }))
@@ -271,10 +273,7 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         admission.later(draw.below(3))
     ];
     cells![Date::drawn(draw), stay];
-    cells![
-        labels::hospital(district, draw),
-        labels::ward(diagnosis, draw)
-    ];
+    cells![labels::hospital(district, draw), labels::ward(ward, draw)];
     cells![choice::REFERRAL.draw(draw)];
     cells![yes(draw.chance(0.15 + 0.6 * severe)), yes(surgery)];
     cells![match (surgery, draw.chance(0.2)) {
@@ -292,41 +291,20 @@ fn record(row: u64, draw: &mut Draw, line: &mut String) {
         draw.skewed(9),
         before
     ];
-    cells![whole(
-        draw.normal(240.0 - if name == "Leukaemia" { 160.0 } else { 0.0 }, 60.0),
-        5.0,
-        900.0
-    )];
-    cells![tenths(
-        draw.normal(
-            8.0 + if name == "Leukaemia" {
-                30.0
-            } else {
-                2.0 * severe
-            },
-            2.5
-        ),
-        0.2,
-        150.0
-    )];
-    cells![whole(
-        draw.normal(if name == "Renal failure" { 420.0 } else { 85.0 }, 25.0),
-        30.0,
-        1200.0
-    )];
-    cells![whole(
-        draw.normal(if name == "Liver disease" { 90.0 } else { 13.0 }, 6.0),
-        2.0,
-        500.0
-    )];
+    let platelets = draw.normal(240.0 - with("Leukaemia", 160.0, 0.0), 60.0);
+    let leukocytes = draw.normal(8.0 + with("Leukaemia", 30.0, 2.0 * severe), 2.5);
+    let creatinine = draw.normal(with("Renal failure", 420.0, 85.0), 25.0);
+    let bilirubin = draw.normal(with("Liver disease", 90.0, 13.0), 6.0);
+    cells![whole(platelets, 5.0, 900.0), tenths(leukocytes, 0.2, 150.0)];
+    cells![
+        whole(creatinine, 30.0, 1200.0),
+        whole(bilirubin, 2.0, 500.0)
+    ];
     cells![whole(draw.normal(134.0 - 30.0 * severe, 15.0), 50.0, 230.0)];
     cells![whole(draw.normal(74.0 + 28.0 * severe, 10.0), 35.0, 190.0)];
     cells![tenths(draw.normal(36.8 + 0.6 * severe, 0.5), 33.0, 41.5)];
-    cells![whole(
-        draw.normal(if name == "Anaemia" { 6.0 } else { 15.0 }, 4.0),
-        1.0,
-        45.0
-    )];
+    let iron = draw.normal(with("Anaemia", 6.0, 15.0), 4.0);
+    cells![whole(iron, 1.0, 45.0)];
     cells![yes(draw.chance(if age > 60.0 { 0.4 } else { 0.08 }))];
     cells![GROUPS[group], name];
     let plasma = draw.skewed(1 + (6.0 * severe) as usize);

@@ -6,47 +6,40 @@ use serde_json::{Value, json};
 
 use super::draw::Draw;
 
-/// A taxonomy with two levels below its root.
-fn tree(root: &str, groups: &[(&str, &[&str])]) -> Value {
-    json!({ "label": root, "children": groups.iter().map(group).collect::<Vec<_>>() })
+/// The label of a group of leaves, which is written `label: leaf, leaf`, and its leaves.
+fn parts(group: &'static str) -> (&'static str, Vec<&'static str>) {
+    let (label, leaves) = group.split_once(": ").unwrap_or((group, ""));
+    (label, leaves.split(", ").collect())
 }
 
-fn group((label, leaves): &(&str, &[&str])) -> Value {
+/// A taxonomy with two levels below its root.
+fn tree(root: &str, groups: &[&'static str]) -> Value {
+    json!({ "label": root, "children": groups.iter().map(|it| group(it)).collect::<Vec<_>>() })
+}
+
+fn group(group: &'static str) -> Value {
+    let (label, leaves) = parts(group);
     let leaves: Vec<Value> = leaves.iter().map(|leaf| json!({ "label": leaf })).collect();
     json!({ "label": label, "children": leaves })
 }
 
-const COUNTRIES: [(&str, &[&str]); 5] = [
-    (
-        "Europe",
-        &[
-            "Austria",
-            "France",
-            "Germany",
-            "Italy",
-            "Poland",
-            "Spain",
-            "Switzerland",
-        ],
-    ),
-    (
-        "South Asia",
-        &["Bangladesh", "India", "Nepal", "Pakistan", "Sri Lanka"],
-    ),
-    (
-        "Africa",
-        &["Eritrea", "Ghana", "Kenya", "Morocco", "Nigeria"],
-    ),
-    (
-        "East Asia",
-        &["China", "Japan", "Philippines", "Thailand", "Vietnam"],
-    ),
-    ("Latin America", &["Brazil", "Colombia", "Mexico", "Peru"]),
+/// Draws a leaf of a group; the first ones are the most frequent.
+fn leaf(group: &'static str, draw: &mut Draw) -> &'static str {
+    let (_, leaves) = parts(group);
+    leaves[draw.skewed(leaves.len())]
+}
+
+const COUNTRIES: [&str; 5] = [
+    "Europe: Austria, France, Germany, Italy, Poland, Spain, Switzerland",
+    "South Asia: Bangladesh, India, Nepal, Pakistan, Sri Lanka",
+    "Africa: Eritrea, Ghana, Kenya, Morocco, Nigeria",
+    "East Asia: China, Japan, Philippines, Thailand, Vietnam",
+    "Latin America: Brazil, Colombia, Mexico, Peru",
 ];
 
 /// The taxonomy of origins.
 pub(crate) fn origins() -> Value {
-    let [europe, south_asia, africa, east_asia, latin_america] = COUNTRIES.each_ref().map(group);
+    let [europe, south_asia, africa, east_asia, latin_america] = COUNTRIES.map(group);
     json!({ "label": "Anywhere", "children": [
         europe,
         { "label": "Asia", "children": [south_asia, east_asia] },
@@ -56,29 +49,16 @@ pub(crate) fn origins() -> Value {
 
 /// Draws a country of a region.
 pub(crate) fn country(region: &str, draw: &mut Draw) -> &'static str {
-    let found = COUNTRIES.iter().find(|(label, _)| *label == region);
-    let (_, countries) = found.unwrap_or(&COUNTRIES[0]);
-    countries[draw.skewed(countries.len())]
+    let found = COUNTRIES.iter().find(|group| parts(group).0 == region);
+    leaf(found.unwrap_or(&COUNTRIES[0]), draw)
 }
 
-const JOBS: [(&str, &[&str]); 5] = [
-    (
-        "Industry",
-        &["Carpenter", "Electrician", "Mechanic", "Welder"],
-    ),
-    (
-        "Services",
-        &["Cook", "Driver", "Janitor", "Salesperson", "Waiter"],
-    ),
-    ("Office", &["Accountant", "Clerk", "Manager", "Programmer"]),
-    (
-        "Learned",
-        &["Doctor", "Engineer", "Lawyer", "Nurse", "Teacher"],
-    ),
-    (
-        "Not at work",
-        &["Child", "Home-maker", "Pupil", "Retired", "Unemployed"],
-    ),
+const JOBS: [&str; 5] = [
+    "Industry: Carpenter, Electrician, Mechanic, Welder",
+    "Services: Cook, Driver, Janitor, Salesperson, Waiter",
+    "Office: Accountant, Clerk, Manager, Programmer",
+    "Learned: Doctor, Engineer, Lawyer, Nurse, Teacher",
+    "Not at work: Child, Home-maker, Pupil, Retired, Unemployed",
 ];
 
 /// The taxonomy of jobs.
@@ -93,11 +73,11 @@ pub(crate) fn job(age: f64, draw: &mut Draw) -> &'static str {
         ..18.0 => "Pupil",
         66.0.. => "Retired",
         _ => {
-            let (_, jobs) = JOBS[draw.weighted(&[20.0, 28.0, 24.0, 18.0, 0.0])];
+            let jobs = JOBS[draw.weighted(&[20.0, 28.0, 24.0, 18.0, 0.0])];
             if draw.chance(0.1) {
                 return ["Home-maker", "Unemployed"][draw.below(2)];
             }
-            jobs[draw.skewed(jobs.len())]
+            leaf(jobs, draw)
         }
     }
 }
@@ -107,11 +87,8 @@ pub(crate) fn educations() -> Value {
     tree(
         "Any education",
         &[
-            ("School", &["None", "Primary", "Secondary"]),
-            (
-                "Further",
-                &["Vocational", "Bachelor", "Master", "Doctorate"],
-            ),
+            "School: None, Primary, Secondary",
+            "Further: Vocational, Bachelor, Master, Doctorate",
         ],
     )
 }
@@ -137,11 +114,8 @@ pub(crate) fn marital_statuses() -> Value {
     tree(
         "Any status",
         &[
-            ("Together", &["Married", "Registered partner"]),
-            (
-                "Alone",
-                &["Never married", "Divorced", "Separated", "Widowed"],
-            ),
+            "Together: Married, Registered partner",
+            "Alone: Never married, Divorced, Separated, Widowed",
         ],
     )
 }
@@ -168,11 +142,11 @@ pub(crate) fn marital(age: f64, draw: &mut Draw) -> &'static str {
     ])]
 }
 
-const HOSPITALS: [(&str, &[&str]); 4] = [
-    ("North", &["N1", "N2", "N3"]),
-    ("East", &["E1", "E2", "E3", "E4"]),
-    ("South", &["S1", "S2"]),
-    ("West", &["W1", "W2", "W3", "W4", "W5"]),
+const HOSPITALS: [&str; 4] = [
+    "North: N1, N2, N3",
+    "East: E1, E2, E3, E4",
+    "South: S1, S2",
+    "West: W1, W2, W3, W4, W5",
 ];
 
 /// The taxonomy of hospitals, by cluster.
@@ -187,8 +161,7 @@ pub(crate) fn hospital(district: usize, draw: &mut Draw) -> &'static str {
     } else {
         draw.below(4)
     };
-    let (_, hospitals) = HOSPITALS[cluster];
-    hospitals[draw.skewed(hospitals.len())]
+    leaf(HOSPITALS[cluster], draw)
 }
 
 /// Number of districts.
@@ -217,23 +190,11 @@ pub(crate) fn district(number: usize) -> String {
     format!("District {:02}", number + 1)
 }
 
-const WARDS: [(&str, &[&str]); 4] = [
-    (
-        "Surgical",
-        &[
-            "Cardiac surgery",
-            "General surgery",
-            "Orthopaedics",
-            "Transplantation",
-            "Trauma care",
-        ],
-    ),
-    (
-        "Medical",
-        &["Gastroenterology", "General medicine", "Nephrology"],
-    ),
-    ("Oncological", &["Haematology", "Oncology"]),
-    ("Other", &["Burns unit", "Maternity"]),
+const WARDS: [&str; 4] = [
+    "Surgical: Cardiac surgery, General surgery, Orthopaedics, Transplantation, Trauma care",
+    "Medical: Gastroenterology, General medicine, Nephrology",
+    "Oncological: Haematology, Oncology",
+    "Other: Burns unit, Maternity",
 ];
 
 /// The taxonomy of wards.
@@ -241,29 +202,10 @@ pub(crate) fn wards() -> Value {
     tree("Any ward", &WARDS)
 }
 
-/// The ward of each diagnosis of the blood sample, in the order of the diagnoses.
-const WARD_OF: [&str; 15] = [
-    "General medicine",
-    "Maternity",
-    "Haematology",
-    "Burns unit",
-    "Oncology",
-    "Oncology",
-    "Haematology",
-    "Gastroenterology",
-    "Cardiac surgery",
-    "Orthopaedics",
-    "Haematology",
-    "Gastroenterology",
-    "Transplantation",
-    "Nephrology",
-    "Trauma care",
-];
-
 /// Draws a ward: the usual one for the diagnosis, or one of the two large ones.
-pub(crate) fn ward(diagnosis: usize, draw: &mut Draw) -> &'static str {
+pub(crate) fn ward(usual: &'static str, draw: &mut Draw) -> &'static str {
     if draw.chance(0.5) {
-        return WARD_OF[diagnosis % WARD_OF.len()];
+        return usual;
     }
     ["General medicine", "General surgery"][draw.below(2)]
 }

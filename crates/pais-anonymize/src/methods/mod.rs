@@ -1,6 +1,7 @@
 //! The methods of anonymization, one folder each.
 
-pub(crate) mod item_disclosure;
+pub(crate) mod bounded_values;
+mod item_disclosure;
 pub(crate) mod partitioning;
 pub(crate) mod specialization;
 

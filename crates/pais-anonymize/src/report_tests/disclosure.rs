@@ -20,7 +20,7 @@ fn run(columns: &Value, rows: &str, job: &Value) -> VerifiedRelease {
 fn shown(release: &VerifiedRelease) -> Vec<Vec<String>> {
     let lines = |table: &pais_core::table::ReleasedTable| {
         let mut text = Vec::new();
-        pais_io::write::csv(&table, &mut text).unwrap();
+        pais_io::write::csv(table, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
         lines.sort();

@@ -51,7 +51,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If no day can be read by it, or ISO 8601 would read it otherwise.
-    pub(crate) fn of_days(format: &str) -> Result<Self, DateFormatError> {
+    pub fn of_days(format: &str) -> Result<Self, DateFormatError> {
         let format = Self::new(format)?;
         let sample = sample().map(|moment| moment.date());
         let text = format.sample_text()?;
@@ -69,7 +69,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If no moment can be read by it, or ISO 8601 would read it otherwise.
-    pub(crate) fn of_moments(format: &str) -> Result<Self, DateFormatError> {
+    pub fn of_moments(format: &str) -> Result<Self, DateFormatError> {
         let format = Self::new(format)?;
         let text = format.sample_text()?;
         let minute = |milliseconds: i64| milliseconds.div_euclid(60_000);
@@ -120,7 +120,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If the text is not a day in this format.
-    pub(crate) fn day(&self, text: &str) -> Result<i64, NotADate> {
+    pub fn day(&self, text: &str) -> Result<i64, NotADate> {
         let parsed = self.parsed(text)?;
         let day = parsed
             .to_naive_date()
@@ -132,7 +132,7 @@ impl DateFormat {
     ///
     /// # Errors
     /// If the text is not a moment in this format.
-    pub(crate) fn moment(&self, text: &str) -> Result<i64, NotADate> {
+    pub fn moment(&self, text: &str) -> Result<i64, NotADate> {
         let parsed = self.parsed(text)?;
         let offset = parsed.offset().unwrap_or(0);
         let local: NaiveDateTime = parsed

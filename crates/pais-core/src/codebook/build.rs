@@ -80,15 +80,9 @@ fn labels(column: &ReleasedColumn) -> Option<HashSet<&str>> {
         Form::Set { separator } => Some(separator),
         Form::Text | Form::Number | Form::Integer | Form::Day | Form::Moment => return None,
     };
-    let dictionary = &column.column.dictionary;
-    let mut occurs = vec![false; dictionary.len()];
-    for &code in &column.column.codes {
-        if let Some(occurs) = occurs.get_mut(code as usize) {
-            *occurs = true;
-        }
-    }
-    let texts = dictionary.iter().zip(occurs);
-    let texts = texts.filter_map(|(text, occurs)| occurs.then_some(&**text));
+    let texts = column.column.dictionary.iter();
+    let texts = texts.zip(column.column.row_counts());
+    let texts = texts.filter_map(|(text, rows)| (rows > 0).then_some(&**text));
     Some(match separator {
         None => texts.collect(),
         Some(separator) => texts.flat_map(|text| items(text, separator)).collect(),

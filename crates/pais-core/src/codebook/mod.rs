@@ -9,6 +9,7 @@ mod document;
 mod transform;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, DomainBound, TaxonomyNode,
@@ -31,28 +32,29 @@ pub struct Codebook {
 }
 
 /// The dataset of a release.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CodebookDataset {
     /// Its name.
     pub name: String,
     /// Its description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
 
 /// The holder of a release.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CodebookOrganization {
     /// Its slug.
     pub name: String,
     /// Its name for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
 
 /// A column of a release.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CodebookColumn {
@@ -63,20 +65,15 @@ pub struct CodebookColumn {
     /// How its raw cells were read.
     pub kind: ColumnKind,
     /// The released labels and the labels above them, of a generalized column with a taxonomy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taxonomy: Option<TaxonomyNode>,
     /// The declared outermost interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<DomainBound>>, min_items = 2, max_items = 2))]
     pub domain: Option<[DomainBound; 2]>,
     /// Between the items of a set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub separator: Option<String>,
     /// How raw dates were written, where it was not ISO 8601.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
     /// The declared words that mean missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
 }
 
@@ -122,20 +119,14 @@ impl CodebookColumn {
         if let Some(root) = taxonomy.as_mut().filter(|_| kind != ColumnKind::Set) {
             add_other_values(root);
         }
-        let is_of_dates = kind.is_of_dates();
         ColumnDefinition {
-            name: self.name.clone(),
-            role: self.role,
             kind,
             taxonomy: taxonomy.map(TaxonomyReference::Inline),
             domain: self.domain.clone().filter(|_| kind.scale().is_some()),
             separator: self.separator.clone().filter(|_| kind == ColumnKind::Set),
             missing: self.missing.clone(),
-            round_range: false,
-            round: None,
-            format: self.format.clone().filter(|_| is_of_dates),
-            from: None,
-            order: None,
+            format: self.format.clone().filter(|_| kind.is_of_dates()),
+            ..ColumnDefinition::new(&self.name, self.role)
         }
     }
 }

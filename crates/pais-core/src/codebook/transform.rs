@@ -5,14 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::{Codebook, CodebookColumn};
-use crate::calendar::{days_of_label, moments_of_label};
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::reimport::{labelled, table_of};
 use crate::rejection::Fault;
 use crate::schema::{Schema, SchemaColumn, items};
-use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
-use crate::table::{MAX_FAULTS, ReadError, ReadErrorKind};
-use crate::taxonomy::SUPPRESSED_LABEL;
-use crate::taxonomy::{Interval, MISSING_LABEL, Scale, Tree};
+use crate::table::{Column, Form, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table};
+use crate::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Tree};
 
 /// The schema by which a file of raw rows with columns of these names is read for [`transform`]:
 /// the quasi-identifiers of the release, and which of the other columns the file has.
@@ -92,17 +90,7 @@ pub fn transform(
             },
         });
     }
-    if faults.is_empty() {
-        return Ok(ReleasedTable {
-            name: "data".into(),
-            rows: table.rows,
-            columns,
-        });
-    }
-    faults.sort_by_key(Fault::line);
-    faults.truncate(MAX_FAULTS);
-    let detail = format!("rows cannot be mapped: {}", faults[0].detail);
-    Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
+    table_of(table.rows, columns, faults, "rows cannot be mapped")
 }
 
 /// The raw columns that were read, in their order, with the hierarchies that are made from values.
@@ -131,21 +119,11 @@ fn with_trees(
 /// The cut of one column, by which values are mapped.
 struct CutMap<'a> {
     spec: &'a SchemaColumn,
-    labels: HashMap<&'a str, Cover>,
+    /// Each label with the numbers or dates that it covers; `None` where a taxonomy says it.
+    labels: HashMap<&'a str, Option<Interval>>,
     /// The label that covers every value, where the cut is that label.
     topmost: Option<&'a str>,
     tree: Option<Arc<Tree>>,
-}
-
-/// Which numbers or dates a label covers.
-#[derive(Clone, Copy)]
-enum Cover {
-    /// Those of an interval.
-    Interval(Interval),
-    /// Those from the first to the last.
-    Period(f64, f64),
-    /// What a taxonomy says.
-    Unknown,
 }
 
 impl<'a> CutMap<'a> {
@@ -156,9 +134,8 @@ impl<'a> CutMap<'a> {
             (None, None) => **label == SUPPRESSED_LABEL,
         };
         let topmost = labels.iter().find(is_root).map(String::as_str);
-        let labels = labels
-            .iter()
-            .map(|label| (&**label, cover(label, spec.kind)));
+        let covered = |label: &str| Interval::of_label(label, spec.kind.scale()?);
+        let labels = labels.iter().map(|label| (&**label, covered(label)));
         Self {
             spec,
             labels: labels.collect(),
@@ -169,33 +146,11 @@ impl<'a> CutMap<'a> {
 
     /// The column with labels in place of values. Faults are added for values without one.
     fn column(&self, column: Column, first_line: u64, faults: &mut Vec<Fault>) -> Column {
-        let mut dictionary: Vec<Box<str>> = Vec::new();
-        let mut known: HashMap<Box<str>, u32> = HashMap::new();
-        let mut code_of = |label: Cow<str>| {
-            *known.entry(label.into()).or_insert_with_key(|label| {
-                dictionary.push(label.clone());
-                dictionary.len() as u32 - 1
-            })
-        };
-        let missing = code_of(self.missing().into());
-        let mut codes = Vec::with_capacity(column.dictionary.len());
-        for (code, text) in (0..).zip(&column.dictionary) {
-            let label = self.label(text);
-            if label.is_none() && faults.len() < MAX_FAULTS {
-                let row = column.codes.iter().position(|&other: &u32| other == code);
-                let line = first_line + row.unwrap_or(0) as u64;
-                faults.push(Fault::cell(line, &*self.spec.name, self.why_unknown()));
-            }
-            codes.push(label.map_or(missing, &mut code_of));
-        }
-        let new_code = |&code: &u32| match code {
-            NULL_CODE => missing,
-            code => codes.get(code as usize).copied().unwrap_or(missing),
-        };
-        Column {
-            codes: column.codes.iter().map(new_code).collect(),
-            dictionary,
-        }
+        let label = |text: &str| self.label(text).map(Cow::into_owned);
+        let at = |line| Fault::cell(line, &*self.spec.name, self.why_unknown());
+        let mut column = labelled(column, label, first_line, at, faults);
+        column.replace_null(self.missing());
+        column
     }
 
     /// The label of a cell without a value.
@@ -234,10 +189,9 @@ impl<'a> CutMap<'a> {
             return Some(label);
         }
         let number = self.spec.kind.scale().and_then(|scale| scale.value(value));
-        let covers = |cover: &Cover| match (number, cover) {
-            (Some(number), Cover::Interval(interval)) => interval.contains(number),
-            (Some(number), Cover::Period(first, last)) => (*first..=*last).contains(&number),
-            _ => false,
+        let covers = |interval: &Option<Interval>| {
+            let pair = number.zip(*interval);
+            pair.is_some_and(|(number, interval)| interval.contains(number))
         };
         let covering = self.labels.iter().find(|(_, cover)| covers(cover));
         if let Some((label, _)) = covering {
@@ -277,19 +231,4 @@ impl<'a> CutMap<'a> {
             (_, Some(_)) => "no label of the cut is above this value in the column's taxonomy",
         }
     }
-}
-
-fn cover(label: &str, kind: ColumnKind) -> Cover {
-    let Some(scale) = kind.scale() else {
-        return Cover::Unknown;
-    };
-    let period = match scale {
-        Scale::Number => None,
-        Scale::Day => days_of_label(label),
-        Scale::Moment => moments_of_label(label),
-    };
-    if let Some((first, last)) = period {
-        return Cover::Period(first as f64, last as f64);
-    }
-    Interval::parse_on(label, scale).map_or(Cover::Unknown, Cover::Interval)
 }

@@ -1,11 +1,13 @@
 //! What a hospital declares about its table: columns, their roles and kinds.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::generated_hierarchy::ReferenceFields;
-use crate::definition::{DomainBound, GeneratedHierarchy, TaxonomyId};
+use crate::definition::{GeneratedHierarchy, TaxonomyId};
 
 /// The body of `POST /v1/datasets`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -21,7 +23,6 @@ pub struct DatasetDefinition {
     )]
     pub name: String,
     /// Free text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(max_length = 10000))]
     pub description: Option<String>,
     /// The columns, in the order in which releases have them; at most `limits.columns`, 1,024 where
@@ -29,27 +30,19 @@ pub struct DatasetDefinition {
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub columns: Vec<ColumnDefinition>,
     /// Days after which the raw rows are deleted, counted from the dataset's creation.
-    #[serde(
-        default,
-        deserialize_with = "crate::definition::whole::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "crate::definition::whole::option")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 36500))]
     pub retention_days: Option<i64>,
     /// Days after which a submission is deleted, counted from its arrival.
-    #[serde(
-        default,
-        deserialize_with = "crate::definition::whole::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "crate::definition::whole::option")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 36500))]
     pub submission_retention_days: Option<i64>,
     /// Words that mean missing in every column that declares none itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
 }
 
 /// One declared column.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -63,21 +56,17 @@ pub struct ColumnDefinition {
     #[serde(default, deserialize_with = "crate::definition::json::or_default")]
     pub kind: ColumnKind,
     /// Tree of generalizations.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taxonomy: Option<TaxonomyReference>,
     /// The outermost interval `[min, max]` of a column of numbers, or of dates: of ISO 8601, both
     /// included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<DomainBound>>, min_items = 2, max_items = 2))]
     pub domain: Option<[DomainBound; 2]>,
     /// Between the items of a set; default `|`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 1))]
     pub separator: Option<String>,
     /// Words that mean missing; default the empty cell. Null always does. Numbers are compared by
     /// value. In a column that is released as it is, the empty cell of a text or set means missing
     /// too where no word is declared, because CSV does not keep it apart from null.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
     /// Whether the outermost interval of a column without a `domain` is widened: to whole years for
     /// dates, and for numbers to round
@@ -91,20 +80,16 @@ pub struct ColumnDefinition {
     /// The distance of two possible ends: every end of an interval of a numeric column without a
     /// taxonomy is a multiple of this number, above 0, so that no end is a patient's exact value.
     /// The ends of a declared `domain` stay as they are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0.0, maximum = 1e300))]
     pub round: Option<f64>,
     /// How the cells of a date or datetime column are written, in the words of `strftime`; default
     /// ISO 8601.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
     pub format: Option<String>,
     /// The columns of the file whose cells are the items of this set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub from: Option<Vec<String>>,
     /// The labels of an ordered categorical column, ascending.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub order: Option<Vec<String>>,
 }
@@ -325,5 +310,42 @@ impl From<&str> for TaxonomyNode {
         let label = label.to_owned();
         let children = Vec::new();
         Self { label, children }
+    }
+}
+
+/// An end of a column's domain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum DomainBound {
+    /// Of a numeric column.
+    Number(f64),
+    /// Of a date or datetime column: `"1900-01-01"`.
+    Date(String),
+}
+
+impl<'de> Deserialize<'de> for DomainBound {
+    /// Not derived: a derived untagged enum would not say what is expected.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BoundVisitor;
+        impl serde::de::Visitor<'_> for BoundVisitor {
+            type Value = DomainBound;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number, or a date as text")
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Self::Value, E> {
+                Ok(DomainBound::Number(number))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(DomainBound::Number(number as f64))
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(DomainBound::Number(number as f64))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(DomainBound::Date(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(BoundVisitor)
     }
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use super::{
-    ColumnRole, DatasetId, JobError, JobErrorKind, OneOrMany, PrivacyDefinition, SubmissionId,
-};
+use super::{ColumnRole, DatasetId, OneOrMany, PrivacyDefinition, SubmissionId};
 use crate::model::{Decimal, Diversity, GroupModel, MissingSensitive, PrivacyModel};
+use crate::rejection::Rejection;
 
 /// Seconds of a thorough search where a job does not limit it.
 const DEFAULT_SEARCH_SECONDS: i64 = 30;
@@ -17,56 +17,42 @@ const DEFAULT_SEARCH_SECONDS: i64 = 30;
 const MOST_SEARCH_SECONDS: u64 = 3600;
 
 /// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JobDefinition {
     /// Which dataset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = DatasetId, required = true))]
     pub dataset_id: Option<DatasetId>,
     /// Which privacy model.
     pub privacy: PrivacyDefinition,
     /// What the analyst needs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utility: Option<UtilityDefinition>,
     /// Largest fraction of rows that may be suppressed; default 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 0, maximum = 1))]
     pub suppression_limit: Option<f64>,
     /// What rows may be suppressed for; default `size`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppression_for: Option<SuppressionFor>,
     /// How missing sensitive cells count; default `excluded`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_sensitive: Option<MissingSensitive>,
     /// One cut for the whole table, or groups; a list tries both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(schema_with = super::openapi::recodings))]
     pub recoding: Option<OneOrMany<Recoding>>,
     /// What the released table contains.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// The analyst's wishes, applied first: column to level and exceptions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
     /// Column to its role in this job, in place of the declared one; neither of the two may be
     /// `identifier` or `subject`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roles: Option<BTreeMap<String, ColumnRole>>,
     /// Submissions to include; all when omitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub submissions: Option<Vec<SubmissionId>>,
     /// Whether to release the last step when the run ends well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release: Option<bool>,
     /// Makes the order of released rows repeatable; random when omitted.
-    #[serde(
-        default,
-        deserialize_with = "super::whole::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "super::whole::option")]
     #[cfg_attr(feature = "openapi", schema(maximum = 9007199254740991u64))]
     pub seed: Option<u64>,
 }
@@ -255,34 +241,26 @@ impl Job {
 }
 
 /// What the analyst needs.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UtilityDefinition {
     /// What a specialization is chosen by; a list tries each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(schema_with = super::openapi::objectives))]
     pub objective: Option<OneOrMany<Objective>>,
     /// How numeric intervals are split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitRule>,
     /// How far the search goes; default `greedy`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchRule>,
     /// Most seconds of a thorough search, from 1 to 3600; default 30.
-    #[serde(
-        default,
-        deserialize_with = "super::whole::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "super::whole::option")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 3600))]
     pub search_seconds: Option<i64>,
     /// Quasi-identifier to its weight in the choice by NCP, greater than 0; 1 where omitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<BTreeMap<String, f64>>,
     /// Whether the holder's report has figures that are computed from raw rows, such as
     /// `query_error`; default true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_figures: Option<bool>,
 }
 
@@ -405,6 +383,24 @@ pub struct PreGeneralization {
     )]
     pub values: BTreeMap<String, Vec<String>>,
 }
+
+/// What is wrong with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobErrorKind {
+    /// A parameter is missing, of another model, or not of its type.
+    Shape,
+    /// A parameter of the privacy model is out of range.
+    OutOfRange,
+    /// Another value is out of range.
+    InvalidValue,
+    /// The job does not fit the columns of the dataset.
+    Unfit,
+    /// The work would exceed a limit.
+    LimitExceeded,
+}
+
+/// Why a job is refused, with a pointer into it.
+pub type JobError = Rejection<JobErrorKind>;
 
 #[cfg(test)]
 mod tests {

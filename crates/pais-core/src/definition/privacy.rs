@@ -1,5 +1,6 @@
 //! `privacy` of a job: the model that is asked for and its parameters.
 
+use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -91,42 +92,29 @@ pub(super) const OPTIONAL_PARAMETERS: [&str; 2] = ["sensitive_values", "column_l
 
 /// `privacy` of a job, as it is asked for. Which parameters a model takes is checked by
 /// [`PrivacyDefinition::parse`].
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivacyDefinition {
     /// Which model.
     pub model: ModelKind,
     /// Most known values (`lkc`), or diversity; whole but for `entropy_l_diversity`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l: Option<OneOrMany<Number>>,
     /// Fewest records that share what is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub k: Option<OneOrMany<i64>>,
     /// Most known items of a record's sets (`k_m_anonymity`).
-    #[serde(
-        default,
-        deserialize_with = "super::whole::option",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "super::whole::option")]
     pub m: Option<i64>,
     /// Greatest confidence, in (0, 1]; the factor of `recursive_cl_diversity`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c: Option<OneOrMany<f64>>,
     /// Greatest distance of `t_closeness`, in [0, 1].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t: Option<f64>,
     /// Greatest confidence of (α,k)-anonymity, in (0, 1].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
     /// Which values are sensitive; every value of every sensitive column when omitted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive_values: Option<SensitiveValues>,
     /// Column to its own L (Definition 7 of the multiple-sensitive-attribute paper).
-    #[serde(
-        default,
-        deserialize_with = "super::whole::by_name",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "super::whole::by_name")]
     pub column_limits: Option<BTreeMap<String, i64>>,
 }
 

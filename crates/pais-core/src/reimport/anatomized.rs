@@ -1,9 +1,9 @@
 //! Reads the tables of an anatomized release: their cells are exact, beside columns that the
 //! anatomy adds.
 
-use crate::definition::{ColumnKind, ColumnRole};
+use crate::definition::ColumnRole;
 use crate::reimport;
-use crate::schema::{DEFAULT_SEPARATOR, Schema, SchemaColumn};
+use crate::schema::{Schema, SchemaColumn};
 use crate::table::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable, Table};
 
 /// The schema for reading a quasi-identifier table that has columns with these names. Insensitive
@@ -46,19 +46,5 @@ pub fn released(name: &str, read_by: &Schema, table: Table) -> ReleasedTable {
 
 /// A column of whole numbers that the anatomy adds.
 fn whole_numbers(name: &str) -> SchemaColumn {
-    SchemaColumn {
-        name: name.into(),
-        role: ColumnRole::Insensitive,
-        kind: ColumnKind::Categorical,
-        tree: None,
-        ranges: None,
-        domain: None,
-        separator: DEFAULT_SEPARATOR,
-        missing: Vec::new(),
-        round_range: false,
-        round: None,
-        from: Vec::new(),
-        format: None,
-        made: None,
-    }
+    SchemaColumn::of_labels(name.into())
 }

@@ -26,22 +26,12 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
         !optional || names.iter().any(|name| **name == *column.name)
     };
     let unchecked = |column: &SchemaColumn| SchemaColumn {
-        name: column.name.clone(),
-        role: ColumnRole::Insensitive,
         kind: match column.kind {
             ColumnKind::Set => ColumnKind::Set,
             _ => ColumnKind::Categorical,
         },
-        tree: None,
-        ranges: None,
-        domain: None,
         separator: column.separator,
-        missing: Vec::new(),
-        round_range: false,
-        round: None,
-        from: Vec::new(),
-        format: None,
-        made: None,
+        ..SchemaColumn::of_labels(column.name.clone())
     };
     let columns = schema.columns.iter().filter(is_expected);
     Schema {
@@ -82,7 +72,12 @@ pub fn released(
                 }
             }
             ColumnRole::QuasiIdentifier => {
-                let column = with_canonical_labels(spec, column, first_line, &mut faults);
+                let mut column = with_canonical_labels(spec, column, first_line, &mut faults);
+                // A null cell of a set is written as the empty set: nothing is known of its items.
+                column.replace_null(match spec.kind {
+                    ColumnKind::Set => "",
+                    _ => MISSING_LABEL,
+                });
                 let form = match spec.kind {
                     ColumnKind::Set => Form::untouched(spec),
                     _ => Form::Generalized,
@@ -104,51 +99,67 @@ pub fn released(
             }
         }
     }
-    if faults.is_empty() {
-        return Ok(ReleasedTable {
-            name: "data".into(),
-            rows: table.rows,
-            columns,
-        });
-    }
+    let refused = "the table is not a generalization under this schema";
+    table_of(table.rows, columns, faults, refused)
+}
+
+/// The released table of these columns; refused because of the first faults where there are any.
+pub(crate) fn table_of(
+    rows: usize,
+    columns: Vec<ReleasedColumn>,
+    mut faults: Vec<Fault>,
+    refused: &str,
+) -> Result<ReleasedTable, ReadError> {
     faults.sort_by_key(Fault::line);
     faults.truncate(MAX_FAULTS);
-    let detail = format!(
-        "the table is not a generalization under this schema: {}",
-        faults[0].detail
-    );
-    Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
+    if let Some(first) = faults.first() {
+        let detail = format!("{refused}: {}", first.detail);
+        return Err(ReadError::with(ReadErrorKind::Cells, detail, faults));
+    }
+    Ok(ReleasedTable {
+        name: "data".into(),
+        rows,
+        columns,
+    })
 }
 
 fn with_canonical_labels(
     spec: &SchemaColumn,
-    mut column: Column,
+    column: Column,
     first_line: u64,
     faults: &mut Vec<Fault>,
 ) -> Column {
+    let detail = match spec.kind {
+        ColumnKind::Date | ColumnKind::Datetime if spec.has_grown_intervals() => {
+            "the cell is not valid; expected an interval such as [1987-01-01,1990-07-01), a date \
+             or `?`"
+        }
+        ColumnKind::Numeric if spec.tree.is_none() => {
+            "the cell is not valid; expected an interval such as [30,60), a number or `?`"
+        }
+        _ => "the cell is not valid; expected a label of the column's taxonomy or `?`",
+    };
+    let label = |text: &'_ str| canonical_label(spec, text).map(Cow::into_owned);
+    let at = |line| Fault::cell(line, &*spec.name, detail);
+    labelled(column, label, first_line, at, faults)
+}
+
+/// The column with the label of each text in its place. A text without one stays, and makes a fault
+/// at the line of its first row; the first row of the column is on line `first_line`.
+pub(crate) fn labelled(
+    mut column: Column,
+    label: impl Fn(&str) -> Option<String>,
+    first_line: u64,
+    fault_at: impl Fn(u64) -> Fault,
+    faults: &mut Vec<Fault>,
+) -> Column {
     let texts = (0..).zip(&column.dictionary);
-    let unknown = texts.filter(|(_, text)| canonical_label(spec, text).is_none());
+    let unknown = texts.filter(|(_, text)| label(text).is_none());
     for (code, _) in unknown.take(MAX_FAULTS) {
         let row = column.codes.iter().position(|&other: &u32| other == code);
-        let line = first_line + row.unwrap_or(0) as u64;
-        let detail = match spec.kind {
-            ColumnKind::Date | ColumnKind::Datetime if spec.has_grown_intervals() => {
-                "the cell is not valid; expected an interval such as [1987-01-01,1990-07-01), a \
-                 date or `?`"
-            }
-            ColumnKind::Numeric if spec.tree.is_none() => {
-                "the cell is not valid; expected an interval such as [30,60), a number or `?`"
-            }
-            _ => "the cell is not valid; expected a label of the column's taxonomy or `?`",
-        };
-        faults.push(Fault::cell(line, &*spec.name, detail));
+        faults.push(fault_at(first_line + row.unwrap_or(0) as u64));
     }
-    column.replace_texts(|text| Some(canonical_label(spec, text).unwrap_or(Cow::Borrowed(text))));
-    // A null cell of a set is written as the empty set: nothing is known of its items.
-    column.replace_null(match spec.kind {
-        ColumnKind::Set => "",
-        _ => MISSING_LABEL,
-    });
+    column.replace_texts(|text| Some(label(text).map_or(Cow::Borrowed(text), Cow::Owned)));
     column
 }
 

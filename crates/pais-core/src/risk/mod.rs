@@ -7,17 +7,17 @@
 mod columns;
 mod combinations;
 mod feasible;
-mod persons;
 mod topmost;
 mod work;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use thiserror::Error;
 
 use crate::cancellation::Cancellation;
 use crate::definition::ColumnRole;
 use crate::schema::{Schema, SchemaColumn};
-use crate::table::{Column, Table, ValueCodes, pairs_that_single_out};
+use crate::table::{Column, Persons, Subjects, Table, ValueCodes, pairs_that_single_out};
 
 pub use work::{DEFAULT_COMBINED, MOST_COMBINED, bytes_needed, check_work};
 
@@ -52,6 +52,7 @@ pub struct TableRisk {
 
 /// One column of a raw table in numbers. All missing cells are one value; a set is one value, in
 /// whatever order its items are.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ColumnRisk {
@@ -66,14 +67,11 @@ pub struct ColumnRisk {
     /// Share of persons with a value that nobody else has.
     pub unique_share: f64,
     /// Share of persons with an item that nobody else has, in a column of sets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unique_item_share: Option<f64>,
     /// Of a quasi-identifier, the greatest *K* with which its topmost value can be specialized while
     /// all others stay at theirs; absent where there is nothing to specialize, and for sets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k_max: Option<u64>,
     /// Of a sensitive column with a taxonomy, the number of its leaves that are in no row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent_leaves: Option<u64>,
 }
 
@@ -165,8 +163,11 @@ pub fn assess(
     };
     let made = made.transpose().map_err(RiskError::Hierarchy)?;
     let subject = schema.subject().and_then(|at| table.columns.get(at));
-    let named = subject.map(persons::named);
-    let people = persons::of(named.as_ref(), rows);
+    let named = subject.and_then(|column| Subjects::new(column.clone()));
+    let people = match &named {
+        Some(named) => Persons::Named(named.of_row(), named.codes()),
+        None => Persons::Rows(rows),
+    };
     let stored = schema.stored().zip(&table.columns);
     let stored = stored.filter(|(spec, _)| spec.role != ColumnRole::Subject);
     let coded: Vec<Coded<'_>> = stored
@@ -180,7 +181,7 @@ pub fn assess(
     if stop() {
         return Err(RiskError::Cancelled);
     }
-    let subjects = persons::count(people);
+    let subjects = named.as_ref().map_or(rows as u64, Subjects::len);
     let per_row = Share::of(rows as u64);
     let per_person = Share::of(subjects);
 

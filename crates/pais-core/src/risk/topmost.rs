@@ -1,10 +1,8 @@
 //! What keeps a quasi-identifier at its topmost value.
 
 use crate::schema::SchemaColumn;
-use crate::table::{Column, Persons, ValueCodes};
+use crate::table::{Column, Persons, RankedNumbers, ValueCodes};
 use crate::taxonomy::{NodeId, Tree};
-
-use super::persons;
 
 /// The greatest *K* with which the topmost value of a column can be specialized while the other
 /// columns stay at theirs: the persons of the smallest child that has rows. A column whose intervals
@@ -17,15 +15,16 @@ pub(super) fn greatest_k(
     if let Some(tree) = &spec.tree {
         return of_children(spec, tree, (column, values), people);
     }
-    let ranks = spec.has_grown_intervals().then(|| ranks(spec, column));
+    let ranks = spec.has_grown_intervals();
+    let ranks = ranks.then(|| RankedNumbers::of(spec, &column.dictionary));
     match ranks {
-        Some(ranks) if ranks.count > 0 || spec.domain.is_some() => {
+        Some(ranks) if !ranks.values.is_empty() || spec.domain.is_some() => {
             best_split(&ranks, values, people)
         }
         // A flat tree: each value is a child, a missing cell too.
         _ => {
             let parts = values.codes.iter().copied();
-            least(persons::count_by_part(people, parts, values.count))
+            least(count_by_part(people, parts, values.count))
         }
     }
 }
@@ -59,38 +58,14 @@ fn of_children(
         Some(of_missing) if of_missing == code => missing,
         _ => child_of_code.get(code as usize).copied().unwrap_or(missing),
     });
-    least(persons::count_by_part(people, parts, none as usize + 1))
-}
-
-/// The ranks of the numbers of a column.
-struct Ranks {
-    /// By code; `None` for text that is no number.
-    of_code: Vec<Option<u32>>,
-    /// Number of distinct numbers.
-    count: usize,
-}
-
-fn ranks(spec: &SchemaColumn, column: &Column) -> Ranks {
-    let scale = spec.scale();
-    let number = |text: &str| scale.value(text).filter(|_| !spec.is_missing(text));
-    let numbers = column.dictionary.iter().map(|text| number(text));
-    let numbers: Vec<Option<f64>> = numbers.collect();
-    let mut sorted: Vec<f64> = numbers.iter().copied().flatten().collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted.dedup();
-    let rank = |number: &Option<f64>| {
-        number.map(|number| sorted.partition_point(|other| *other < number) as u32)
-    };
-    Ranks {
-        of_code: numbers.iter().map(rank).collect(),
-        count: sorted.len(),
-    }
+    least(count_by_part(people, parts, none as usize + 1))
 }
 
 /// The persons of the smaller part of the split that is most even, or of the missing cells where
 /// these are fewer.
-fn best_split(ranks: &Ranks, values: &ValueCodes<'_>, people: Persons<'_>) -> Option<u64> {
-    if ranks.count < 2 {
+fn best_split(ranks: &RankedNumbers, values: &ValueCodes<'_>, people: Persons<'_>) -> Option<u64> {
+    let count = ranks.values.len();
+    if count < 2 {
         return None;
     }
     // The least and the greatest rank of each person, and whether a cell is missing.
@@ -101,7 +76,7 @@ fn best_split(ranks: &Ranks, values: &ValueCodes<'_>, people: Persons<'_>) -> Op
             Persons::Rows(_) => row,
             Persons::Named(of_row, _) => of_row[row] as usize,
         };
-        match ranks.of_code.get(code as usize).copied().flatten() {
+        match ranks.rank.get(code as usize).copied().flatten() {
             Some(rank) => {
                 let (least, greatest) = &mut ends[person];
                 *least = rank.min(*least);
@@ -110,8 +85,8 @@ fn best_split(ranks: &Ranks, values: &ValueCodes<'_>, people: Persons<'_>) -> Op
             None => has_missing[person] = true,
         }
     }
-    let mut starting = vec![0u64; ranks.count];
-    let mut ending = vec![0u64; ranks.count];
+    let mut starting = vec![0u64; count];
+    let mut ending = vec![0u64; count];
     let mut persons = 0u64;
     for &(least, greatest) in ends.iter().filter(|(least, _)| *least != u32::MAX) {
         starting[least as usize] += 1;
@@ -120,7 +95,7 @@ fn best_split(ranks: &Ranks, values: &ValueCodes<'_>, people: Persons<'_>) -> Op
     }
     // A split at a rank has the persons who start below it, and those who do not end below it.
     let (mut left, mut ended, mut best) = (0, 0, 0);
-    for rank in 1..ranks.count {
+    for rank in 1..count {
         left += starting[rank - 1];
         ended += ending[rank - 1];
         best = best.max(left.min(persons - ended));
@@ -131,4 +106,43 @@ fn best_split(ranks: &Ranks, values: &ValueCodes<'_>, people: Persons<'_>) -> Op
         missing => best.min(missing),
     };
     (best > 0).then_some(best)
+}
+
+/// Number of persons in each of some parts of the rows. `part` is the part of each row.
+fn count_by_part(
+    persons: Persons<'_>,
+    part: impl Iterator<Item = u32> + Clone,
+    parts: usize,
+) -> Vec<u64> {
+    let mut rows = vec![0u64; parts];
+    for part in part.clone() {
+        rows[part as usize] += 1;
+    }
+    let Persons::Named(of_row, codes) = persons else {
+        return rows;
+    };
+    let mut next = Vec::with_capacity(parts);
+    let mut start = 0usize;
+    for &rows in &rows {
+        next.push(start);
+        start += rows as usize;
+    }
+    let mut by_part = vec![0u32; of_row.len()];
+    for (part, &person) in part.zip(of_row) {
+        let next = &mut next[part as usize];
+        by_part[*next] = person;
+        *next += 1;
+    }
+    let mut last_part = vec![u32::MAX; codes];
+    let mut counts = vec![0u64; parts];
+    let mut start = 0;
+    for (part, &end) in (0u32..).zip(&next) {
+        for &person in &by_part[start..end] {
+            if std::mem::replace(&mut last_part[person as usize], part) != part {
+                counts[part as usize] += 1;
+            }
+        }
+        start = end;
+    }
+    counts
 }

@@ -4,55 +4,36 @@ use super::SchemaColumn;
 use super::value::items;
 use crate::calendar::NotADate;
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::rejection::{Fault, Place};
 use crate::table::Column;
 use crate::taxonomy::Interval;
 use crate::taxonomy::interval::number;
 
-/// Why a cell is not valid for its column. It never contains the cell's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CellFault {
-    /// What is wrong.
-    pub detail: String,
-    /// How to fix it.
-    pub fix: Option<String>,
+/// The fault of a row without a subject, whose place is not known here.
+pub fn no_subject() -> Fault {
+    fault("the subject of the row is missing")
+        .fix("give each row the person it is about, or leave the row out")
 }
 
-impl CellFault {
-    /// A fault without a fix.
-    pub fn new(detail: impl Into<String>) -> Self {
-        Self {
-            detail: detail.into(),
-            fix: None,
-        }
-    }
+/// The fault of a cell that is no number in a numeric column.
+pub fn no_number() -> Fault {
+    fault("the cell is not a number, and the column is numeric")
+}
 
-    /// The same fault with what would fix it.
-    pub fn fix(mut self, fix: impl Into<String>) -> Self {
-        self.fix = Some(fix.into());
-        self
-    }
-
-    /// The fault of a row without a subject.
-    pub fn no_subject() -> Self {
-        Self::new("the subject of the row is missing")
-            .fix("give each row the person it is about, or leave the row out")
-    }
-
-    /// The fault of a cell that is no number in a numeric column.
-    pub fn no_number() -> Self {
-        Self::new("the cell is not a number, and the column is numeric")
-    }
+fn fault(detail: impl Into<String>) -> Fault {
+    Fault::new(Place::Whole, detail)
 }
 
 impl SchemaColumn {
-    /// Checks that a cell in canonical form is valid for the column.
+    /// Checks that a cell in canonical form is valid for the column. The fault does not say where
+    /// the cell is.
     ///
     /// # Errors
     /// If it is not a leaf of the taxonomy, not a number or a date, or outside the domain.
-    pub fn check(&self, cell: &str) -> Result<(), CellFault> {
+    pub fn check(&self, cell: &str) -> Result<(), Fault> {
         if self.is_missing(cell) {
             return match self.role {
-                ColumnRole::Subject => Err(CellFault::no_subject()),
+                ColumnRole::Subject => Err(no_subject()),
                 _ => Ok(()),
             };
         }
@@ -67,31 +48,31 @@ impl SchemaColumn {
     }
 }
 
-fn check_number(spec: &SchemaColumn, cell: &str) -> Result<(), CellFault> {
+fn check_number(spec: &SchemaColumn, cell: &str) -> Result<(), Fault> {
     let Some(value) = number(cell) else {
-        return Err(CellFault::no_number());
+        return Err(no_number());
     };
     if let Some((lo, hi)) = spec.domain
         && !(lo..=hi).contains(&value)
     {
         let detail = format!("the number is outside the column's domain [{lo},{hi}]");
-        return Err(CellFault::new(detail));
+        return Err(fault(detail));
     }
     if let Some(round) = &spec.round
         && (round.below(value).is_none() || round.above(value).is_none())
     {
         let detail = "the number is too large to be rounded to multiples of the column's `round`";
         let fix = "correct the number, or declare a greater `round`";
-        return Err(CellFault::new(detail).fix(fix));
+        return Err(fault(detail).fix(fix));
     }
     if spec.ranges.is_some() && spec.leaf(cell).is_none() {
         let detail = "the number is not in any range of the column's taxonomy".to_owned();
-        return Err(CellFault::new(detail));
+        return Err(fault(detail));
     }
     Ok(())
 }
 
-fn check_date(spec: &SchemaColumn, cell: &str) -> Result<(), CellFault> {
+fn check_date(spec: &SchemaColumn, cell: &str) -> Result<(), Fault> {
     if let Some(reason) = spec.why_no_date(cell) {
         let kind = spec.kind.as_str();
         let (detail, fix) = match (reason, &spec.format) {
@@ -121,14 +102,14 @@ fn check_date(spec: &SchemaColumn, cell: &str) -> Result<(), CellFault> {
                 },
             ),
         };
-        return Err(CellFault::new(detail).fix(fix));
+        return Err(fault(detail).fix(fix));
     }
     if let Some(domain) = spec.domain {
         let domain = Interval::closed(domain.0, domain.1).on(spec.scale());
         let value = spec.scale().value(cell);
         if !value.is_some_and(|value| domain.contains(value)) {
             let detail = format!("the date is outside the column's domain {domain}");
-            return Err(CellFault::new(detail));
+            return Err(fault(detail));
         }
     }
     match spec.tree {
@@ -137,15 +118,15 @@ fn check_date(spec: &SchemaColumn, cell: &str) -> Result<(), CellFault> {
     }
 }
 
-fn check_item(spec: &SchemaColumn, item: &str) -> Result<(), CellFault> {
+fn check_item(spec: &SchemaColumn, item: &str) -> Result<(), Fault> {
     if item.is_empty() && spec.role == ColumnRole::QuasiIdentifier {
         let fix = "write exactly one separator between two items, and none at the ends";
-        return Err(CellFault::new("an item of the set is empty").fix(fix));
+        return Err(fault("an item of the set is empty").fix(fix));
     }
     check_label(spec, item)
 }
 
-fn check_label(spec: &SchemaColumn, cell: &str) -> Result<(), CellFault> {
+fn check_label(spec: &SchemaColumn, cell: &str) -> Result<(), Fault> {
     if let Some(tree) = &spec.tree {
         if tree.leaf_number(cell).is_some() {
             return Ok(());
@@ -154,17 +135,17 @@ fn check_label(spec: &SchemaColumn, cell: &str) -> Result<(), CellFault> {
             Some(_) => "the cell is an inner label of the column's taxonomy, not a leaf",
             None => "the cell is not a leaf of the column's taxonomy",
         };
-        let fault = CellFault::new(detail);
+        let found = fault(detail);
         return Err(if cell.is_empty() {
-            fault.fix("write the missing value as one of the column's `missing` words")
+            found.fix("write the missing value as one of the column's `missing` words")
         } else {
-            fault
+            found
         });
     }
     if cell == "*" && spec.role == ColumnRole::QuasiIdentifier {
         let detail = "`*` is reserved for the root label of a column without a taxonomy";
         let fix = "declare a taxonomy for the column, or write another value";
-        return Err(CellFault::new(detail).fix(fix));
+        return Err(fault(detail).fix(fix));
     }
     Ok(())
 }
@@ -202,16 +183,10 @@ pub struct UnfitCells {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn unfit_cells(spec: &SchemaColumn, column: &Column) -> Option<UnfitCells> {
-    let mut is_used = vec![false; column.dictionary.len()];
-    for &code in &column.codes {
-        // Null is missing in every column.
-        if let Some(is_used) = is_used.get_mut(code as usize) {
-            *is_used = true;
-        }
-    }
     let mut found: Option<UnfitCells> = None;
-    let used = column.dictionary.iter().zip(is_used);
-    for (text, _) in used.filter(|(_, is_used)| *is_used) {
+    // Null is missing in every column.
+    let texts = column.dictionary.iter().zip(column.row_counts());
+    for (text, _) in texts.filter(|(_, rows)| *rows > 0) {
         let Err(fault) = spec.check(&spec.canonical(text)) else {
             continue;
         };

@@ -1,10 +1,9 @@
 //! The bounds of generalized numbers and dates as columns of their own, which tools can compute
 //! with.
 
-use hashbrown::HashMap;
+use std::borrow::Cow;
 
-use crate::calendar::{days_of_label, moments_of_label};
-use crate::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+use crate::table::{Column, Form, ReleasedColumn, ReleasedTable};
 use crate::taxonomy::SUPPRESSED_LABEL;
 use crate::taxonomy::{Interval, MISSING_LABEL, Scale};
 
@@ -44,7 +43,7 @@ impl ReleasedTable {
     /// moments. The label `*` has the outermost bounds. `?` and a label that is no interval have
     /// none: null. A column of dates whose labels are ranges of ages has numbers of years.
     ///
-    /// Each label is read once. Names are not checked: see [`taken_name`].
+    /// Names are not checked: see [`taken_name`].
     pub fn with_bounds(self, bounded: &[BoundedColumn]) -> Self {
         let mut columns = Vec::with_capacity(self.columns.len() + 2 * bounded.len());
         for column in self.columns {
@@ -66,20 +65,16 @@ fn bounds(column: &ReleasedColumn, bounded: &BoundedColumn) -> [ReleasedColumn; 
         bounded.scale
     };
     let outermost = bounded.outermost.filter(|_| scale == bounded.scale);
-    let read: Vec<Option<(f64, f64)>> = labels()
-        .map(|label| match label {
-            SUPPRESSED_LABEL => outermost,
-            MISSING_LABEL => None,
-            label => bounds_of(label, scale),
-        })
-        .collect();
+    let ends = |label: &str| match label {
+        SUPPRESSED_LABEL => outermost,
+        MISSING_LABEL => None,
+        label => Interval::of_label(label, scale).map(|it| (it.lo, it.hi)),
+    };
     let [lo, hi] = names_of_bounds(&column.name);
-    let ends = |bounds: Option<(f64, f64)>| (bounds.map(|it| it.0), bounds.map(|it| it.1));
-    let (los, his): (Vec<_>, Vec<_>) = read.into_iter().map(ends).unzip();
-    let codes = &column.column.codes;
+    let labels = &column.column;
     [
-        numbers(lo, scale, &los, codes),
-        numbers(hi, scale, &his, codes),
+        numbers(lo, scale, labels, |label| ends(label).map(|it| it.0)),
+        numbers(hi, scale, labels, |label| ends(label).map(|it| it.1)),
     ]
 }
 
@@ -91,34 +86,15 @@ fn is_age(label: &str, scale: Scale) -> bool {
         && Interval::parse(label).is_some()
 }
 
-fn bounds_of(label: &str, scale: Scale) -> Option<(f64, f64)> {
-    let period = match scale {
-        Scale::Number => None,
-        Scale::Day => days_of_label(label),
-        Scale::Moment => moments_of_label(label),
-    };
-    if let Some((first, last)) = period {
-        return Some((first as f64, last as f64));
-    }
-    let interval = Interval::parse_on(label, scale)?;
-    Some((interval.lo, interval.hi))
-}
-
-/// A column of values that a dictionary's codes name.
-fn numbers(name: String, scale: Scale, values: &[Option<f64>], codes: &[u32]) -> ReleasedColumn {
-    let mut dictionary: Vec<Box<str>> = Vec::new();
-    let mut known: HashMap<u64, u32> = HashMap::new();
-    let mut code_of = |value: &Option<f64>| {
-        let Some(value) = *value else {
-            return NULL_CODE;
-        };
-        *known.entry(value.to_bits()).or_insert_with(|| {
-            dictionary.push(scale.text(value).into());
-            dictionary.len() as u32 - 1
-        })
-    };
-    let new: Vec<u32> = values.iter().map(&mut code_of).collect();
-    let new_code = |code: &u32| new.get(*code as usize).copied().unwrap_or(NULL_CODE);
+/// A column of the numbers of labels.
+fn numbers(
+    name: String,
+    scale: Scale,
+    labels: &Column,
+    number: impl Fn(&str) -> Option<f64>,
+) -> ReleasedColumn {
+    let mut column = labels.clone();
+    column.replace_texts(|label| Some(Cow::Owned(scale.text(number(label)?))));
     ReleasedColumn {
         name: name.into(),
         form: match scale {
@@ -126,10 +102,7 @@ fn numbers(name: String, scale: Scale, values: &[Option<f64>], codes: &[u32]) ->
             Scale::Day => Form::Day,
             Scale::Moment => Form::Moment,
         },
-        column: Column {
-            codes: codes.iter().map(new_code).collect(),
-            dictionary,
-        },
+        column,
         missing: Vec::new(),
     }
 }

@@ -21,6 +21,17 @@ impl Column {
             .get(self.codes[row] as usize)
             .map(AsRef::as_ref)
     }
+
+    /// The number of rows of each distinct value; null is none of them.
+    pub fn row_counts(&self) -> Vec<u64> {
+        let mut rows = vec![0; self.dictionary.len()];
+        for &code in &self.codes {
+            if let Some(rows) = rows.get_mut(code as usize) {
+                *rows += 1;
+            }
+        }
+        rows
+    }
 }
 
 /// Bytes that a distinct value takes in memory beside its text, on average over the copies of a run:

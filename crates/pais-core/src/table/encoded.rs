@@ -185,30 +185,37 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
 /// The domain, the code of missing cells, and the new code of each old code.
 type Recoded = (Domain, u32, Vec<u32>);
 
+/// The numbers or dates of a column in their order.
+pub(crate) struct RankedNumbers {
+    /// Distinct ones, ascending.
+    pub(crate) values: Vec<f64>,
+    /// By code, the place among them; `None` for text that is missing or no number.
+    pub(crate) rank: Vec<Option<u32>>,
+}
+
+impl RankedNumbers {
+    pub(crate) fn of(spec: &SchemaColumn, dictionary: &[Box<str>]) -> Self {
+        let scale = spec.scale();
+        let number = |text: &str| scale.value(text).filter(|_| !spec.is_missing(text));
+        let numbers: Vec<Option<f64>> = dictionary.iter().map(|text| number(text)).collect();
+        let mut values: Vec<f64> = numbers.iter().copied().flatten().collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let rank = |number: f64| values.partition_point(|other| *other < number) as u32;
+        let rank = numbers.into_iter().map(|number| number.map(rank));
+        Self {
+            rank: rank.collect(),
+            values,
+        }
+    }
+}
+
 fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
     let scale = spec.scale();
-    let parsed: Vec<Option<f64>> = dictionary
-        .iter()
-        .map(|text| {
-            if spec.is_missing(text) {
-                None
-            } else {
-                scale.value(text)
-            }
-        })
-        .collect();
-    let mut values: Vec<f64> = parsed.iter().copied().flatten().collect();
-    values.sort_by(f64::total_cmp);
-    values.dedup();
+    let RankedNumbers { values, rank } = RankedNumbers::of(spec, dictionary);
     let missing_code = values.len() as u32;
-    let map = parsed
-        .iter()
-        .map(|value| {
-            value.map_or(missing_code, |value| {
-                values.partition_point(|&other| other < value) as u32
-            })
-        })
-        .collect();
+    let map = rank.into_iter().map(|rank| rank.unwrap_or(missing_code));
+    let map = map.collect();
     let range = (
         values.first().copied().unwrap_or(0.0),
         values.last().copied().unwrap_or(0.0),

@@ -1,5 +1,6 @@
 //! Column statistics that a dataset's holder may see without seeing a row.
 
+use serde_with::skip_serializing_none;
 use std::borrow::Cow;
 
 use hashbrown::{HashMap, HashSet};
@@ -13,6 +14,7 @@ use crate::schema::{Schema, SchemaColumn};
 use crate::table::{Column, Table};
 
 /// One stored column in numbers.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ColumnProfile {
@@ -28,16 +30,12 @@ pub struct ColumnProfile {
     /// Number of rows whose cell is null or a word for missing.
     pub missing: u64,
     /// Smallest number of a numeric column; absent where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
     /// Greatest number of a numeric column; absent where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
     /// Earliest date of a column of dates; absent where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest: Option<String>,
     /// Latest date of a column of dates; absent where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest: Option<String>,
     /// Number of distinct values that differ from another value of the column only in upper and
     /// lower case; of a set the items.
@@ -48,7 +46,6 @@ pub struct ColumnProfile {
     #[serde(default)]
     pub single_rows: u64,
     /// Sizes of a set's cells; absent where all are missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set_sizes: Option<SetSizes>,
 }
 
@@ -86,14 +83,8 @@ pub fn profile_until(
 }
 
 fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
-    let mut rows = vec![0u64; column.dictionary.len()];
-    let mut missing = 0;
-    for &code in &column.codes {
-        match rows.get_mut(code as usize) {
-            Some(rows) => *rows += 1,
-            None => missing += 1,
-        }
-    }
+    let rows = column.row_counts();
+    let missing = column.codes.len() as u64 - rows.iter().sum::<u64>();
     let mut profile = ColumnProfile {
         name: spec.name.to_string(),
         role: spec.role,

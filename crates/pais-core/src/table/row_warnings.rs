@@ -8,7 +8,7 @@ use crate::definition::ColumnRole;
 use crate::definition::json::escape;
 use crate::model::{Lkc, PrivacyModel};
 use crate::schema::SchemaColumn;
-use crate::table::{Column, NULL_CODE, Persons, ValueCodes, pairs_that_single_out};
+use crate::table::{Column, Persons, ValueCodes, pairs_that_single_out};
 use crate::warning::{Warning, WarningCode};
 
 /// The share of distinct values among a column's cells from which on it nearly identifies its rows.
@@ -33,13 +33,18 @@ pub fn row_warnings<'a>(
         if !matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive) {
             continue;
         }
-        let found = CountedValues::new(spec, column);
+        let rows = rows_of_values(spec, column);
         if let PrivacyModel::Lkc(model) = model
             && spec.role == ColumnRole::Sensitive
         {
-            warnings.extend(absent_values(model, spec, column, &found));
+            warnings.extend(absent_values(model, spec, column, &rows));
         }
-        let counts = found.counts();
+        let present = rows.iter().filter(|&&rows| rows > 0);
+        let counts = ValueCounts {
+            rows: rows.iter().sum(),
+            distinct: present.clone().count() as u64,
+            single: present.filter(|&&rows| rows == 1).count() as u64,
+        };
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
             together.push((spec, column));
@@ -111,45 +116,22 @@ impl ValueCounts {
 }
 
 /// Rows by code, missing values counted as in no row.
-struct CountedValues {
-    rows: Vec<u32>,
-}
-
-impl CountedValues {
-    fn new(spec: &SchemaColumn, column: &Column) -> Self {
-        let mut rows = vec![0u32; column.dictionary.len()];
-        for &code in column.codes.iter().filter(|&&code| code != NULL_CODE) {
-            rows[code as usize] += 1;
-        }
-        for (rows, text) in rows.iter_mut().zip(&column.dictionary) {
-            if spec.is_missing(text) {
-                *rows = 0;
-            }
-        }
-        Self { rows }
-    }
-
-    fn counts(&self) -> ValueCounts {
-        let present = self.rows.iter().filter(|&&rows| rows > 0);
-        ValueCounts {
-            rows: present.clone().map(|&rows| u64::from(rows)).sum(),
-            distinct: present.clone().count() as u64,
-            single: present.filter(|&&rows| rows == 1).count() as u64,
+fn rows_of_values(spec: &SchemaColumn, column: &Column) -> Vec<u64> {
+    let mut rows = column.row_counts();
+    for (rows, text) in rows.iter_mut().zip(&column.dictionary) {
+        if spec.is_missing(text) {
+            *rows = 0;
         }
     }
+    rows
 }
 
-fn absent_values(
-    model: &Lkc,
-    spec: &SchemaColumn,
-    column: &Column,
-    found: &CountedValues,
-) -> Vec<Warning> {
+fn absent_values(model: &Lkc, spec: &SchemaColumn, column: &Column, rows: &[u64]) -> Vec<Warning> {
     let listed = model.sensitive_values.as_ref();
     let Some(listed) = listed.and_then(|listed| listed.get(&*spec.name)) else {
         return Vec::new();
     };
-    let values = column.dictionary.iter().zip(&found.rows);
+    let values = column.dictionary.iter().zip(rows);
     let present: HashSet<&str> = values
         .filter(|(_, rows)| **rows > 0)
         .map(|(text, _)| &**text)

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Scale;
+use crate::calendar::{days_of_label, moments_of_label};
 
 /// `[lo,hi)`, or `[lo,hi]` for the last interval of a domain.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +65,20 @@ impl Interval {
     /// text and for an empty interval.
     pub fn parse(label: &str) -> Option<Self> {
         Self::parse_on(label, Scale::Number)
+    }
+
+    /// The numbers or dates that a label covers: those of an interval, or of a period of the
+    /// calendar.
+    pub(crate) fn of_label(label: &str, scale: Scale) -> Option<Self> {
+        let period = match scale {
+            Scale::Number => None,
+            Scale::Day => days_of_label(label),
+            Scale::Moment => moments_of_label(label),
+        };
+        match period {
+            Some((first, last)) => Some(Self::closed(first as f64, last as f64).on(scale)),
+            None => Self::parse_on(label, scale),
+        }
     }
 
     /// Reads a label on a scale, such as `[1987-01-01,1990-07-01)` of days.

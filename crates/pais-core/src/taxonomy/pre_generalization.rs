@@ -151,7 +151,7 @@ impl MinimumLevels {
         let definition = kept.pop()?;
         let pruned = Tree::pruned(&definition, |label| {
             tree.find(label).map_or(0.0, |node| tree.ncp(node))
-        });
+        })?;
         let mut numbers: HashMap<NodeId, u32> = HashMap::new();
         let mut number = |&floor: &NodeId| {
             let known = numbers.get(&floor).copied();

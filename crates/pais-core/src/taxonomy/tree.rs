@@ -129,7 +129,7 @@ impl Default for TreeLimits {
 }
 
 /// A taxonomy: `nodes[0]` is the root, nodes in preorder, leaves numbered from left to right.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tree {
     nodes: Vec<Node>,
     leaves: Vec<NodeId>,
@@ -149,28 +149,22 @@ impl Tree {
         if root.children.is_empty() {
             return Err(TreeError::NoChildren);
         }
-        let mut tree = Self {
-            nodes: Vec::new(),
-            leaves: Vec::new(),
-            by_label: HashMap::new(),
-            ncp: Vec::new(),
-        };
+        let mut tree = Self::default();
         tree.add(root, None, &mut Vec::new(), limits)?;
         Ok(tree)
     }
 
     /// Builds a part of another tree. `ncp` gives the NCP of a label in that other tree. A root
-    /// without children is allowed.
-    pub(super) fn pruned(root: &TaxonomyNode, ncp: impl Fn(&str) -> f64) -> Self {
-        let mut tree = Self {
-            nodes: Vec::new(),
-            leaves: Vec::new(),
-            by_label: HashMap::new(),
-            ncp: Vec::new(),
+    /// without children is allowed. `None` for what is no part of a tree.
+    pub(super) fn pruned(root: &TaxonomyNode, ncp: impl Fn(&str) -> f64) -> Option<Self> {
+        let limits = TreeLimits {
+            leaves: usize::MAX,
+            depth: usize::MAX,
         };
-        tree.add_part(root, None);
+        let mut tree = Self::default();
+        tree.add(root, None, &mut Vec::new(), limits).ok()?;
         tree.ncp = tree.nodes.iter().map(|node| ncp(&node.label)).collect();
-        tree
+        Some(tree)
     }
 
     /// The flat tree of a column without a taxonomy: `*` above its values, in the given order.
@@ -187,9 +181,7 @@ impl Tree {
         };
         let mut tree = Self {
             nodes: vec![root],
-            leaves: Vec::new(),
-            by_label: HashMap::new(),
-            ncp: Vec::new(),
+            ..Self::default()
         };
         tree.by_label.insert("*".into(), NodeId::ROOT);
         for value in values {
@@ -253,34 +245,6 @@ impl Tree {
         }
         self.nodes[id.index()].end_leaf = self.leaves.len() as u32;
         Ok(id)
-    }
-
-    /// Adds a subtree of an existing tree, which therefore needs no checks.
-    fn add_part(&mut self, node: &TaxonomyNode, parent: Option<NodeId>) -> NodeId {
-        let id = NodeId(self.nodes.len() as u32);
-        let first_leaf = self.leaves.len() as u32;
-        let label: Box<str> = node.label.as_str().into();
-        self.by_label.insert(label.clone(), id);
-        self.nodes.push(Node {
-            label,
-            parent,
-            children: Vec::with_capacity(node.children.len()),
-            first_leaf,
-            end_leaf: first_leaf,
-            level: 0,
-        });
-        if node.children.is_empty() {
-            self.leaves.push(id);
-        }
-        for child in &node.children {
-            let child = self.add_part(child, Some(id));
-            let below = self.nodes[child.index()].level;
-            let node = &mut self.nodes[id.index()];
-            node.children.push(child);
-            node.level = node.level.max(below + 1);
-        }
-        self.nodes[id.index()].end_leaf = self.leaves.len() as u32;
-        id
     }
 
     fn push_leaf_below_root(&mut self, label: Box<str>) {

@@ -1,5 +1,10 @@
 //! Dates as files write them: ISO 8601, and common forms in the words of `strftime`.
 
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use pais_core::calendar::{DateFormat, read_day, read_moment};
+
 /// A way to write dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DateForm {
@@ -68,14 +73,6 @@ const fn moment(format: &'static str) -> DateForm {
 }
 
 impl DateForm {
-    /// Whether a text is a date in this form.
-    fn fits(self, text: &str) -> bool {
-        match self.format {
-            Some(format) => fits_format(text.as_bytes(), format.as_bytes()),
-            None => fits_iso(text.as_bytes(), self.is_moment),
-        }
-    }
-
     /// Whether the month is before the day, where the year is last.
     pub(super) fn is_month_first(self) -> bool {
         self.format.is_some_and(|format| format.starts_with("%m"))
@@ -123,7 +120,7 @@ impl DateForms {
         while left != 0 {
             let form = left.trailing_zeros();
             left &= left - 1;
-            if !FORMS[form as usize].fits(text) {
+            if !fits(form as usize, text) {
                 self.fit &= !(1 << form);
             }
         }
@@ -137,154 +134,44 @@ impl DateForms {
     }
 }
 
-/// Years of dates that are written without separators. Other numbers of eight digits are no dates.
-const PLAIN_YEARS: std::ops::RangeInclusive<u32> = 1850..=2100;
+/// Years of dates that are written without separators, which have eight digits. Other numbers of
+/// eight digits are no dates.
+const PLAIN: &str = "%Y%m%d";
+const PLAIN_DAYS: RangeInclusive<&str> = "18500101"..="21001231";
 
-fn fits_format(text: &[u8], format: &[u8]) -> bool {
-    let (mut at, mut rest) = (0, format);
-    let (mut year, mut month, mut day) = (None, None, None);
-    // Without separators the number of digits is the only mark of a part.
-    let is_plain = format == b"%Y%m%d";
-    while let Some((&word, after)) = rest.split_first() {
-        let (Some(&kind), b'%') = (after.first(), word) else {
-            if text.get(at) != Some(&word) {
-                return false;
-            }
-            (at, rest) = (at + 1, after);
-            continue;
+/// The readers of [`FORMS`]; `None` for ISO 8601.
+static READERS: LazyLock<Vec<Option<DateFormat>>> = LazyLock::new(|| {
+    let reader = |form: DateForm| {
+        let new = if form.is_moment {
+            DateFormat::of_moments
+        } else {
+            DateFormat::of_days
         };
-        rest = &after[1..];
-        if kind == b'b' {
-            let Some(found) = text.get(at..at + 3).and_then(month_of) else {
-                return false;
-            };
-            (month, at) = (Some(found), at + 3);
-            continue;
+        new(form.format?).ok()
+    };
+    FORMS.into_iter().map(reader).collect()
+});
+
+/// Whether a text is a date in a form.
+fn fits(form: usize, text: &str) -> bool {
+    let DateForm { format, is_moment } = FORMS[form];
+    match &READERS[form] {
+        Some(_) if format == Some(PLAIN) && !(text.len() == 8 && PLAIN_DAYS.contains(&text)) => {
+            false
         }
-        let (least, most) = match kind {
-            b'Y' => (4, 4),
-            b'y' | b'M' | b'S' => (2, 2),
-            _ if is_plain => (2, 2),
-            _ => (1, 2),
-        };
-        let digits = text[at.min(text.len())..].iter().take(most);
-        let digits = digits.take_while(|byte| byte.is_ascii_digit()).count();
-        if digits < least {
-            return false;
-        }
-        let value = number(&text[at..at + digits]);
-        at += digits;
-        match kind {
-            b'Y' => year = Some(value),
-            b'y' => year = Some(2000 + value),
-            b'm' => month = Some(value),
-            b'd' => day = Some(value),
-            b'H' if value < 24 => {}
-            b'M' | b'S' if value < 60 => {}
-            _ => return false,
-        }
+        Some(reader) if is_moment => reader.moment(text).is_ok(),
+        Some(reader) => reader.day(text).is_ok(),
+        None if is_moment => read_moment(text).is_ok(),
+        // The midnight of a day is one too; with an offset it is a moment.
+        None => read_day(text).is_ok() && !text[10..].contains(['Z', 'z', '+', '-']),
     }
-    let (Some(year), Some(month), Some(day)) = (year, month, day) else {
-        return false;
-    };
-    at == text.len() && (!is_plain || PLAIN_YEARS.contains(&year)) && is_day(year, month, day)
-}
-
-/// A day alone is a day and the midnight of one is too; any of them is a moment.
-fn fits_iso(text: &[u8], is_moment: bool) -> bool {
-    let Some((date, time)) = text.split_at_checked(10) else {
-        return false;
-    };
-    let digits = |range: std::ops::Range<usize>| {
-        let part = &date[range];
-        part.iter().all(u8::is_ascii_digit).then(|| number(part))
-    };
-    let (Some(year), Some(month), Some(day)) = (digits(0..4), digits(5..7), digits(8..10)) else {
-        return false;
-    };
-    if date[4] != b'-' || date[7] != b'-' || !is_day(year, month, day) {
-        return false;
-    }
-    match time {
-        [] => true,
-        [b'T' | b't' | b' ', time @ ..] => fits_iso_time(time, !is_moment),
-        _ => false,
-    }
-}
-
-/// `10:15`, with seconds, a fraction of them, and an offset.
-fn fits_iso_time(text: &[u8], only_midnight: bool) -> bool {
-    let zone = text
-        .iter()
-        .position(|byte| matches!(byte, b'Z' | b'z' | b'+' | b'-'));
-    let (time, offset) = text.split_at(zone.unwrap_or(text.len()));
-    let is_offset = match offset {
-        [] | [b'Z' | b'z'] => true,
-        [_, rest @ ..] => {
-            let digits = rest.iter().filter(|byte| byte.is_ascii_digit()).count();
-            matches!((rest.len(), digits), (2, 2) | (4, 4) | (5, 4))
-                && (rest.len() < 5 || rest[2] == b':')
-        }
-    };
-    let fits = |format: &[u8]| {
-        time.iter().zip(format).all(|(byte, word)| match word {
-            b'0' => byte.is_ascii_digit(),
-            word => byte == word,
-        })
-    };
-    let is_time = match time.len() {
-        5 => fits(b"00:00"),
-        8 => fits(b"00:00:00"),
-        10..=18 => {
-            fits(b"00:00:00")
-                && matches!(time[8], b'.' | b',')
-                && time[9..].iter().all(u8::is_ascii_digit)
-        }
-        _ => false,
-    };
-    let is_midnight = || offset.is_empty() && !time.iter().any(|byte| (b'1'..=b'9').contains(byte));
-    is_time
-        && is_offset
-        && number(&time[..2]) < 24
-        && number(&time[3..5]) < 60
-        && (time.len() < 8 || number(&time[6..8]) < 60)
-        && (!only_midnight || is_midnight())
-}
-
-const MONTHS: [&[u8; 3]; 12] = [
-    b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
-];
-
-fn month_of(text: &[u8]) -> Option<u32> {
-    let found = MONTHS
-        .iter()
-        .position(|month| text.eq_ignore_ascii_case(*month));
-    found.map(|index| index as u32 + 1)
-}
-
-/// The value of at most four digits.
-fn number(digits: &[u8]) -> u32 {
-    digits
-        .iter()
-        .fold(0, |value, digit| value * 10 + u32::from(digit - b'0'))
-}
-
-fn is_day(year: u32, month: u32, day: u32) -> bool {
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let days = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + u32::from(is_leap),
-        1..=12 => 31,
-        _ => 0,
-    };
-    year > 0 && (1..=days).contains(&day)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{DateForms, FORMS};
+    use super::{DateForms, FORMS, READERS};
 
     fn forms(values: &[&str]) -> Vec<&'static str> {
         let mut found = DateForms::default();
@@ -321,6 +208,13 @@ mod tests {
             ),
         ] {
             assert_eq!(forms(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn each_form_has_a_reader() {
+        for (form, reader) in FORMS.iter().zip(READERS.iter()) {
+            assert_eq!(form.format.is_some(), reader.is_some(), "{form:?}");
         }
     }
 

@@ -5,37 +5,24 @@
 
 use std::io::{self, Read};
 
-use crate::read::TextEncoding;
+use encoding_rs::{Decoder, DecoderResult, Encoding, UTF_16BE, UTF_16LE, WINDOWS_1252};
+
+use crate::read::{SingleByte, TextEncoding};
 
 /// Size of a block, in bytes.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// The characters of Windows-1252 from 0x80 to 0x9F; NUL where there is none.
-const WINDOWS: [char; 32] = [
-    '\u{20ac}', '\0', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',
-    '\u{2c6}', '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\0', '\u{17d}', '\0', '\0',
-    '\u{2018}', '\u{2019}', '\u{201c}', '\u{201d}', '\u{2022}', '\u{2013}', '\u{2014}', '\u{2dc}',
-    '\u{2122}', '\u{161}', '\u{203a}', '\u{153}', '\0', '\u{17e}', '\u{178}',
-];
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    /// Nothing was read.
-    Nothing,
-    Ascii,
-    Utf8,
-    Windows1252,
-    Utf16 {
-        is_big_endian: bool,
-    },
-}
-
 /// The text of a source as UTF-8, without a byte order mark.
 pub(super) struct FoundText<R> {
     source: R,
-    found: Found,
     given: Option<TextEncoding>,
-    /// Bytes at the end of a block that begin a character.
+    /// The encoding of what was read so far; `None` before the first block.
+    found: Option<TextEncoding>,
+    /// Whether all of it is ASCII.
+    is_ascii: bool,
+    /// Of text that is not UTF-8.
+    decoder: Option<Decoder>,
+    /// Bytes at the end of a block that begin a character of UTF-8.
     rest: Vec<u8>,
     text: Vec<u8>,
     taken: usize,
@@ -48,8 +35,10 @@ impl<R: Read> FoundText<R> {
     pub(super) fn new(source: R, given: Option<TextEncoding>) -> Self {
         Self {
             source,
-            found: Found::Nothing,
             given,
+            found: None,
+            is_ascii: true,
+            decoder: None,
             rest: Vec::new(),
             text: Vec::new(),
             taken: 0,
@@ -59,11 +48,7 @@ impl<R: Read> FoundText<R> {
 
     /// The encoding of what was read so far.
     pub(super) fn encoding(&self) -> TextEncoding {
-        match self.found {
-            Found::Nothing | Found::Ascii | Found::Utf8 => TextEncoding::Utf8,
-            Found::Windows1252 => TextEncoding::Windows1252,
-            Found::Utf16 { .. } => TextEncoding::Utf16,
-        }
+        self.found.unwrap_or_default()
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -86,104 +71,91 @@ impl<R: Read> FoundText<R> {
         block.truncate(length);
         self.text.clear();
         self.taken = 0;
-        let bytes = match self.found {
-            Found::Nothing => self.start(&block),
-            _ => block.as_slice(),
+        let mark = if self.found.is_none() {
+            self.start(&block)
+        } else {
+            0
         };
-        match self.found {
-            Found::Utf16 { is_big_endian } => self.decode_utf16(bytes, is_big_endian),
-            Found::Windows1252 => push_windows(bytes, &mut self.text),
-            Found::Nothing | Found::Ascii | Found::Utf8 => self.decode_utf8(bytes),
-        }
+        self.decode(&block[mark..]);
         Ok(())
     }
 
-    /// Skips the byte order mark, which names the encoding.
-    fn start<'b>(&mut self, block: &'b [u8]) -> &'b [u8] {
-        let (found, mark) = match block {
-            [0xEF, 0xBB, 0xBF, ..] => (Found::Utf8, 3),
-            [0xFF, 0xFE, ..] => (
-                Found::Utf16 {
-                    is_big_endian: false,
-                },
-                2,
-            ),
-            [0xFE, 0xFF, ..] => (
-                Found::Utf16 {
-                    is_big_endian: true,
-                },
-                2,
-            ),
-            _ => match self.given {
-                None => (Found::Ascii, 0),
-                Some(TextEncoding::Utf8 | TextEncoding::Utf16) => (Found::Utf8, 0),
-                Some(TextEncoding::Iso8859_1 | TextEncoding::Windows1252) => {
-                    (Found::Windows1252, 0)
-                }
-            },
+    /// Finds the encoding that the byte order mark names, or the given one. Returns the length of
+    /// the mark.
+    fn start(&mut self, block: &[u8]) -> usize {
+        let (found, decoder, mark) = match (block, self.given) {
+            ([0xEF, 0xBB, 0xBF, ..], _) => (TextEncoding::Utf8, None, 3),
+            ([0xFF, 0xFE, ..], _) => (TextEncoding::Utf16, Some(UTF_16LE), 2),
+            ([0xFE, 0xFF, ..], _) => (TextEncoding::Utf16, Some(UTF_16BE), 2),
+            (_, Some(TextEncoding::Iso8859_1 | TextEncoding::Windows1252)) => {
+                (TextEncoding::Windows1252, Some(WINDOWS_1252), 0)
+            }
+            (_, given) => {
+                self.is_ascii = given.is_none();
+                (TextEncoding::Utf8, None, 0)
+            }
         };
-        self.found = found;
-        &block[mark..]
+        self.found = Some(found);
+        self.decoder = decoder.map(Encoding::new_decoder_without_bom_handling);
+        self.is_ascii &= mark == 0;
+        mark
     }
 
-    fn decode_utf8(&mut self, bytes: &[u8]) {
-        let error = match std::str::from_utf8(bytes) {
-            Ok(text) => {
-                if !text.is_ascii() {
-                    self.found = Found::Utf8;
-                }
-                self.text.extend_from_slice(bytes);
-                return;
-            }
-            Err(error) => error,
-        };
-        let (valid, invalid) = bytes.split_at(error.valid_up_to());
-        if !valid.is_ascii() {
-            self.found = Found::Utf8;
+    fn decode(&mut self, bytes: &[u8]) {
+        if self.decoder.is_some() {
+            return self.decode_other(bytes);
         }
+        let (valid, invalid, is_cut) = match std::str::from_utf8(bytes) {
+            Ok(_) => (bytes, &[][..], false),
+            Err(error) => {
+                let (valid, invalid) = bytes.split_at(error.valid_up_to());
+                (valid, invalid, error.error_len().is_none() && !self.ended)
+            }
+        };
+        self.is_ascii &= valid.is_ascii();
         self.text.extend_from_slice(valid);
-        if error.error_len().is_none() && !self.ended {
+        if is_cut {
             self.rest = invalid.to_vec();
-        } else if self.found == Found::Ascii && is_windows(invalid) {
-            self.found = Found::Windows1252;
-            push_windows(invalid, &mut self.text);
+        } else if !invalid.is_empty() && self.is_ascii && is_windows(invalid) {
+            self.found = Some(TextEncoding::Windows1252);
+            self.decoder = Some(WINDOWS_1252.new_decoder_without_bom_handling());
+            self.decode_other(invalid);
         } else {
             // The reader refuses it, and names the line.
-            self.found = Found::Utf8;
             self.text.extend_from_slice(invalid);
+            self.is_ascii &= invalid.is_empty();
         }
     }
 
-    fn decode_utf16(&mut self, bytes: &[u8], is_big_endian: bool) {
-        let (pairs, odd) = bytes.as_chunks::<2>();
-        let units = pairs.iter().map(|pair| {
-            if is_big_endian {
-                u16::from_be_bytes(*pair)
-            } else {
-                u16::from_le_bytes(*pair)
-            }
-        });
-        let mut units: Vec<u16> = units.collect();
-        let mut rest = Vec::new();
-        // Half of a character at the end of a block belongs to the next one.
-        if !self.ended
-            && let Some(0xD800..=0xDBFF) = units.last()
-        {
-            units.pop();
-            rest.extend(pairs.last().into_iter().flatten());
-        }
-        rest.extend_from_slice(odd);
-        let is_half = self.ended && !odd.is_empty();
-        self.rest = rest;
-        for character in char::decode_utf16(units) {
-            match character {
-                Ok(character) => push_char(character, &mut self.text),
-                Err(_) => self.text.push(0xFF),
+    /// Decodes a block of another encoding than UTF-8.
+    fn decode_other(&mut self, mut bytes: &[u8]) {
+        let is_windows = self.found == Some(TextEncoding::Windows1252);
+        let refused = SingleByte::Windows1252.first_refused(bytes);
+        let refused = refused.filter(|_| is_windows);
+        bytes = &bytes[..refused.unwrap_or(bytes.len())];
+        let Some(decoder) = &mut self.decoder else {
+            return;
+        };
+        loop {
+            let start = self.text.len();
+            let most = decoder.max_utf8_buffer_length_without_replacement(bytes.len());
+            self.text.resize(start + most.unwrap_or(bytes.len()), 0);
+            let into = &mut self.text[start..];
+            let (result, read, written) =
+                decoder.decode_to_utf8_without_replacement(bytes, into, self.ended);
+            self.text.truncate(start + written);
+            bytes = &bytes[read..];
+            match result {
+                DecoderResult::InputEmpty => break,
+                DecoderResult::OutputFull => {}
+                // No text of UTF-16, so no text of UTF-8 either.
+                DecoderResult::Malformed(_, _) => self.text.push(0xFF),
             }
         }
-        if is_half {
-            // Half a unit: no text of UTF-16, so no text of UTF-8 either.
-            self.text.push(0xFF);
+        if refused.is_some() {
+            // No character: the reader refuses NUL, so what follows is not read.
+            self.text.push(0);
+            self.ended = true;
         }
     }
 }
@@ -204,25 +176,7 @@ impl<R: Read> Read for FoundText<R> {
 }
 
 fn is_windows(bytes: &[u8]) -> bool {
-    let is_character = |byte: &u8| match byte {
-        0x80..=0x9F => WINDOWS[usize::from(byte - 0x80)] != '\0',
-        byte => *byte != 0,
-    };
-    bytes.iter().all(is_character)
-}
-
-fn push_windows(bytes: &[u8], text: &mut Vec<u8>) {
-    for &byte in bytes {
-        match byte {
-            0..0x80 => text.push(byte),
-            0x80..=0x9F => push_char(WINDOWS[usize::from(byte - 0x80)], text),
-            byte => push_char(char::from(byte), text),
-        }
-    }
-}
-
-fn push_char(character: char, text: &mut Vec<u8>) {
-    text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+    SingleByte::Windows1252.first_refused(bytes).is_none() && !bytes.contains(&0)
 }
 
 #[cfg(test)]

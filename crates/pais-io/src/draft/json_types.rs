@@ -1,9 +1,8 @@
 //! The keys and types of NDJSON records, from the beginning of a file.
 
-use std::fmt;
-
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_with::{Map, serde_as};
 
 use super::items::SEPARATORS;
 use super::observed::ColumnType;
@@ -98,26 +97,18 @@ impl SeenKey {
     }
 }
 
-/// A record with its values as they are written.
-struct Record<'l>(Vec<(String, &'l RawValue)>);
+/// A record: its keys in their order, with their values as they are written.
+#[serde_as]
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Record<'l>(
+    #[serde(borrow)]
+    #[serde_as(as = "Map<_, _>")]
+    Vec<(String, &'l RawValue)>,
+);
 
 fn record(line: &str) -> Option<Record<'_>> {
-    struct RecordVisitor;
-    impl<'l> Visitor<'l> for RecordVisitor {
-        type Value = Record<'l>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<Record<'l>, A::Error> {
-            let mut entries = Vec::new();
-            while let Some(entry) = map.next_entry()? {
-                entries.push(entry);
-            }
-            Ok(Record(entries))
-        }
-    }
-    let mut deserializer = serde_json::Deserializer::from_str(line);
-    deserializer.deserialize_map(RecordVisitor).ok()
+    serde_json::from_str(line).ok()
 }
 
 #[cfg(test)]

@@ -1,22 +1,11 @@
 //! Numbers as files write them: with a point or a comma, with and without separators of thousands.
 
-use std::borrow::Cow;
-
 use pais_core::taxonomy::interval::number;
 
-use crate::read::{DecimalMark, ThousandsMark};
-
-/// A way to write numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NumberForm {
-    /// Before the fraction.
-    pub(super) decimal: char,
-    /// Between groups of three digits.
-    pub(super) thousands: Option<char>,
-}
+use crate::read::{DecimalMark, NumberText, ThousandsMark};
 
 /// The forms that are looked for. Where several fit all columns, the first one is proposed.
-pub(super) const FORMS: [NumberForm; 10] = [
+pub(super) const FORMS: [NumberText; 10] = [
     form('.', None),
     form(',', None),
     form('.', Some(',')),
@@ -29,55 +18,19 @@ pub(super) const FORMS: [NumberForm; 10] = [
     form('.', Some('\u{2019}')),
 ];
 
-const fn form(decimal: char, thousands: Option<char>) -> NumberForm {
-    NumberForm { decimal, thousands }
+const fn form(decimal: char, thousands: Option<char>) -> NumberText {
+    NumberText { decimal, thousands }
 }
 
-impl NumberForm {
-    /// The marks as parts of a text format.
-    pub(super) fn marks(self) -> (DecimalMark, Option<ThousandsMark>) {
-        let decimal = match self.decimal {
-            ',' => DecimalMark::Comma,
-            _ => DecimalMark::Point,
-        };
-        (decimal, self.thousands.and_then(ThousandsMark::new))
-    }
-
-    /// The number that a text is in this form; `None` for other text.
-    fn read(self, text: &str) -> Option<f64> {
-        let (head, fraction) = match text.split_once(self.decimal) {
-            Some((head, fraction)) => (head, Some(fraction)),
-            None => (text, None),
-        };
-        let head: Cow<'_, str> = match self.thousands {
-            Some(mark) if head.contains(mark) => Cow::Owned(ungrouped(head, mark)?),
-            _ => Cow::Borrowed(head),
-        };
-        if head.contains(['.', ',']) || fraction.is_some_and(|it| it.contains(['.', ','])) {
-            return None;
-        }
-        match fraction {
-            None => number(&head),
-            Some(fraction) => number(&format!("{head}.{fraction}")),
-        }
-    }
-}
-
-/// A whole number without its separators; `None` where they are in wrong places.
-fn ungrouped(text: &str, mark: char) -> Option<String> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let mut out = text[..text.len() - digits.len()].to_owned();
-    for (index, group) in digits.split(mark).enumerate() {
-        let is_whole = match index {
-            0 => (1..=3).contains(&group.len()) && !group.starts_with('0'),
-            _ => group.len() == 3,
-        };
-        if !is_whole || !group.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        out.push_str(group);
-    }
-    Some(out)
+/// The marks of a form as parts of a text format.
+pub(super) fn marks(form: usize) -> (DecimalMark, Option<ThousandsMark>) {
+    let NumberText { decimal, thousands } = FORMS[form];
+    let decimal = if decimal == ',' {
+        DecimalMark::Comma
+    } else {
+        DecimalMark::Point
+    };
+    (decimal, thousands.and_then(ThousandsMark::new))
 }
 
 /// What is known of a column's values as numbers of one form.
@@ -115,7 +68,7 @@ impl NumberForms {
     pub(super) fn add(&mut self, text: &str) {
         for (form, slot) in FORMS.iter().zip(&mut self.ranges) {
             let Some(range) = slot else { continue };
-            match form.read(text) {
+            match form.plain(text).and_then(|plain| number(&plain)) {
                 None => *slot = None,
                 Some(value) => {
                     range.lo = range.lo.min(value);

@@ -43,6 +43,10 @@ pub(super) fn propose(
 
 type Proposal = (ColumnRole, &'static str);
 
+const fn identifier(reason: &'static str) -> Option<Proposal> {
+    Some((ColumnRole::Identifier, reason))
+}
+
 /// Whether a column names a person or a record.
 fn identifying(
     column: &Observed,
@@ -54,12 +58,10 @@ fn identifying(
     let share = column.distinct as f64 / column.rows as f64;
     let is_text = kind == ColumnKind::Categorical;
     if column.is_most(column.codes.email) {
-        let reason = "its values are addresses of electronic mail";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier("its values are addresses of electronic mail");
     }
     if name.is_direct && column.distinct > 2 {
-        let reason = "by its name it names or reaches a person";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier("by its name it names or reaches a person");
     }
     let is_one_value = matches!(kind, ColumnKind::Categorical | ColumnKind::Numeric);
     let names_persons = name.is_person_alone && column.distinct > FEW_VALUES;
@@ -72,32 +74,27 @@ fn identifying(
         return Some(role);
     }
     if name.is_number && is_one_value && column.rows >= LEAST_ROWS && share >= NEARLY_UNIQUE {
-        let reason = "it is a number of something, and nearly every value is distinct";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier("it is a number of something, and nearly every value is distinct");
     }
     if is_text && !name.is_known && !name.is_postal && column.rows >= LEAST_ROWS {
         if is_all_distinct {
-            let reason = "all values are distinct texts: each one names its row";
-            return Some((ColumnRole::Identifier, reason));
+            return identifier("all values are distinct texts: each one names its row");
         }
         if share >= NEARLY_UNIQUE {
-            let reason = "nearly every value is a distinct text";
-            return Some((ColumnRole::Identifier, reason));
+            return identifier("nearly every value is a distinct text");
         }
     }
     if is_text && column.longest >= FREE_TEXT && column.distinct > MOST_KEPT as u64 {
-        let reason = "long texts, which can name persons";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier("long texts, which can name persons");
     }
-    let counts_rows = || {
-        let range = column.numbers.range(0)?;
-        let is_counted = range.is_whole && range.hi - range.lo + 1.0 == column.distinct as f64;
-        is_counted.then_some(())
-    };
-    if kind == ColumnKind::Numeric && is_all_distinct && column.rows >= 2 * LEAST_ROWS {
-        counts_rows()?;
-        let reason = "whole numbers without a gap, each of them once: they number the rows";
-        return Some((ColumnRole::Identifier, reason));
+    if kind == ColumnKind::Numeric
+        && is_all_distinct
+        && column.rows >= 2 * LEAST_ROWS
+        && let Some(range) = column.numbers.range(0)
+        && range.is_whole
+        && range.hi - range.lo + 1.0 == column.distinct as f64
+    {
+        return identifier("whole numbers without a gap, each of them once: they number the rows");
     }
     None
 }
@@ -110,25 +107,23 @@ fn key(
     has_subject: bool,
 ) -> Option<Proposal> {
     if is_all_distinct {
-        let reason = "it is a key by its name or its values, and all values are distinct";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier("it is a key by its name or its values, and all values are distinct");
     }
     let is_few = column.kept.is_some() && column.distinct * 10 <= column.rows;
     if !name.is_person {
         if is_few {
             return None;
         }
-        let reason = "it is a key by its name or its values, and has many";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier("it is a key by its name or its values, and has many");
     }
     if has_subject {
-        let reason = "it is a key of persons, and an earlier column is the subject already";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier("it is a key of persons, and an earlier column is the subject already");
     }
     if column.missing_rows() > 0 {
-        let reason = "it is a key of persons that is missing in some rows, so it cannot be the \
-                      subject";
-        return Some((ColumnRole::Identifier, reason));
+        return identifier(
+            "it is a key of persons that is missing in some rows, so it cannot be the \
+                      subject",
+        );
     }
     let reason = "it is a key of persons, and values repeat: several rows are about one person";
     Some((ColumnRole::Subject, reason))

@@ -26,7 +26,7 @@ use pais_core::schema::canonical_text;
 use pais_core::taxonomy::interval::number;
 use pais_core::taxonomy::{Interval, TreeError, TreeLimits};
 
-use super::{FAULTS, HierarchyError, HierarchyErrorKind};
+use super::{FAULTS, HierarchyError, HierarchyErrorKind, refused};
 
 /// The first line of a file whose nodes are labels.
 const DISTINCT: &str = "distinct";
@@ -70,13 +70,12 @@ pub(super) fn parse(text: &str, limits: TreeLimits) -> Result<TaxonomyNode, Hier
         if !is_parent && nodes.labels.is_empty() && is_header(parent) {
             continue;
         }
-        let added = match is_parent {
-            true if has_ranges => words.try_for_each(|child| {
-                let (parent, child) = (range_label(parent)?, range_label(child)?);
-                nodes.add(&parent, &child)
-            }),
-            true => words.try_for_each(|child| nodes.add(parent, child)),
-            false => Err("expected a label, `has` and the labels below it".to_owned()),
+        let added = if !is_parent {
+            Err("expected a label, `has` and the labels below it".to_owned())
+        } else if has_ranges {
+            words.try_for_each(|child| nodes.add(&range_label(parent)?, &range_label(child)?))
+        } else {
+            words.try_for_each(|child| nodes.add(parent, child))
         };
         if let Err(detail) = added {
             faults.push(Fault::record(line, detail));
@@ -142,17 +141,6 @@ fn divide(node: TaxonomyNode, whole: Interval) -> Result<TaxonomyNode, String> {
         label: whole.to_string(),
         children: divided,
     })
-}
-
-fn refused(faults: Vec<Fault>) -> HierarchyError {
-    let detail = match faults.first() {
-        Some(first) => {
-            let line = first.line().unwrap_or_default();
-            format!("the rows do not form a tree: line {line}: {}", first.detail)
-        }
-        None => "the rows do not form a tree".to_owned(),
-    };
-    HierarchyError::with(HierarchyErrorKind::Tree, detail, faults)
 }
 
 /// The nodes of a file, in the order in which they first occur.

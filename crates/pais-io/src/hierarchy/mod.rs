@@ -99,19 +99,23 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
             break;
         }
     }
-    if let Some(first) = faults.first() {
-        let line = first.line().unwrap_or_default();
-        let detail = format!("the rows do not form a tree: line {line}: {}", first.detail);
-        return Err(HierarchyError::with(
-            HierarchyErrorKind::Tree,
-            detail,
-            faults,
-        ));
+    if !faults.is_empty() {
+        return Err(refused(faults));
     }
     builder.into_root().ok_or_else(|| {
         let detail = "the hierarchy has no rows; write one row per leaf: `leaf;level1;...;top`";
         HierarchyError::new(HierarchyErrorKind::Tree, detail)
     })
+}
+
+/// The error of rows that make no tree, of which the first has this fault.
+fn refused(faults: Vec<Fault>) -> HierarchyError {
+    let mut detail = "the rows do not form a tree".to_owned();
+    if let Some(first) = faults.first() {
+        let line = first.line().unwrap_or_default();
+        detail += &format!(": line {line}: {}", first.detail);
+    }
+    HierarchyError::with(HierarchyErrorKind::Tree, detail, faults)
 }
 
 fn rows_of(text: &str, separator: u8) -> csv::Reader<&[u8]> {

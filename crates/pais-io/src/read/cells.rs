@@ -6,7 +6,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use pais_core::definition::ColumnKind;
-use pais_core::schema::{CellFault, SchemaColumn};
+use pais_core::rejection::{Fault, Place};
+use pais_core::schema::{SchemaColumn, no_number};
 use pais_core::table::{Column, NULL_CODE};
 use pais_core::taxonomy::interval::number;
 
@@ -21,13 +22,22 @@ pub(super) enum Refusal {
     Undecodable(&'static str),
     /// The cell is not UTF-8.
     NotUtf8,
-    /// The cell is not valid for its column.
-    Unfit(CellFault),
+    /// The cell is not valid for its column; the fault gets its place later.
+    Unfit(Fault),
 }
 
-impl From<CellFault> for Refusal {
-    fn from(fault: CellFault) -> Self {
-        Self::Unfit(fault)
+impl Refusal {
+    /// The refusal of a cell that is not valid.
+    pub(super) fn unfit(detail: impl Into<String>) -> Self {
+        Self::Unfit(Fault::new(Place::Whole, detail))
+    }
+
+    /// The same refusal with what would fix the cell.
+    pub(super) fn fix(self, fix: &str) -> Self {
+        match self {
+            Self::Unfit(fault) => Self::Unfit(fault.fix(fix)),
+            other => other,
+        }
     }
 }
 
@@ -128,13 +138,11 @@ impl<'a> ColumnBuilder<'a> {
     fn add(&mut self, hash: u64, cell: &[u8]) -> Result<u32, Refusal> {
         let plain = self.plain(check_text(cell)?)?;
         let text = self.spec.canonical(&plain);
-        if let Err(fault) = self.spec.check(&text) {
-            let is_number = self.spec.kind() != ColumnKind::Numeric || number(&text).is_some();
-            return Err(if is_number {
-                fault.into()
-            } else {
-                self.no_number(&text)
-            });
+        if let Err(mut fault) = self.spec.check(&text) {
+            if self.spec.kind() == ColumnKind::Numeric && number(&text).is_none() {
+                fault.suggested_fix = Some(suggestions::number(&text, self.format.as_ref()));
+            }
+            return Err(Refusal::Unfit(fault));
         }
         let is_canonical = self.numbers.is_none() && text.as_bytes() == cell;
         let own_hash = if is_canonical {
@@ -171,7 +179,7 @@ impl<'a> ColumnBuilder<'a> {
 
     fn no_number(&self, cell: &str) -> Refusal {
         let fix = suggestions::number(cell, self.format.as_ref());
-        Refusal::Unfit(CellFault::no_number().fix(fix))
+        Refusal::Unfit(no_number().fix(fix))
     }
 
     fn insert(&mut self, hash: u64, text: Box<str>) -> u32 {
@@ -205,7 +213,7 @@ impl<'a> ColumnBuilder<'a> {
 /// The refusal of a cell that is larger than `limit` bytes.
 pub(super) fn oversized(limit: usize) -> Refusal {
     let detail = format!("the cell has more than {limit} bytes (limits.cell_bytes)");
-    Refusal::Unfit(CellFault::new(detail).fix("shorten the cell, or have the limit raised"))
+    Refusal::unfit(detail).fix("shorten the cell, or have the limit raised")
 }
 
 /// The text of a cell.
@@ -253,9 +261,7 @@ impl<'a> SetCell<'a> {
         if item.contains(separator) {
             let detail =
                 format!("an item of the set contains the column's separator `{separator}`");
-            return Err(CellFault::new(detail)
-                .fix("declare another `separator`")
-                .into());
+            return Err(Refusal::unfit(detail).fix("declare another `separator`"));
         }
         if self.items > 0 {
             self.text.push(separator);
@@ -271,8 +277,8 @@ impl<'a> SetCell<'a> {
     /// For a single empty item, which would be read as the empty set.
     pub(super) fn text(&self) -> Result<&str, Refusal> {
         if self.items == 1 && self.text.is_empty() {
-            let fault = CellFault::new("the only item of the set is empty");
-            return Err(fault.fix("write the empty set as []").into());
+            let refusal = Refusal::unfit("the only item of the set is empty");
+            return Err(refusal.fix("write the empty set as []"));
         }
         Ok(&self.text)
     }

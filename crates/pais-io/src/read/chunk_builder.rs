@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use pais_core::rejection::{Fault, Place};
-use pais_core::schema::{CellFault, Schema, SchemaColumn};
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{MAX_FAULTS, ReadError, ReadErrorKind, Table};
 
 use crate::read::cells::{ColumnBuilder, Refusal, check_text, oversized};
-use crate::read::failure::ReadFailure;
+use crate::read::failure::{ReadFailure, ReadLimits};
 use crate::read::identifiers::IdentifierCells;
-use crate::read::limits::ReadLimits;
 use crate::read::suggestions;
 use crate::read::text_format::TextFormat;
 
@@ -148,14 +147,14 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
         line: u64,
     ) -> Result<bool, ReadError> {
         let column = slot.map(|slot| self.builders[slot].spec().name());
-        let (detail, fix) = match refusal {
+        let fault = match refusal {
             Refusal::Undecodable(detail) => {
                 return Err(undecodable(line, column.map(str::to_owned), detail));
             }
             Refusal::NotUtf8 => return Err(not_utf8(line, column, self.format.as_ref())),
-            Refusal::Unfit(CellFault { detail, fix }) => (detail, fix),
+            Refusal::Unfit(fault) => fault,
         };
-        self.faults.push_cell(line, column, detail, fix);
+        self.faults.push_cell(line, column, fault);
         Ok(false)
     }
 
@@ -265,21 +264,12 @@ impl FoundFaults {
         self.number == 0
     }
 
-    /// Adds the fault of a cell; without a column where it is an identifier's.
-    pub(super) fn push_cell(
-        &mut self,
-        line: u64,
-        column: Option<&str>,
-        detail: String,
-        fix: Option<String>,
-    ) {
+    /// Adds the fault of a cell, which gets its place; without a column where it is an identifier's.
+    fn push_cell(&mut self, line: u64, column: Option<&str>, mut fault: Fault) {
         self.count(column);
         if self.is_among_first(Some(line)) {
-            self.keep(Fault {
-                place: place(line, column.map(str::to_owned)),
-                detail,
-                suggested_fix: fix,
-            });
+            fault.place = place(line, column.map(str::to_owned));
+            self.keep(fault);
         }
     }
 

@@ -53,13 +53,7 @@ pub fn read_as<E>(
     repeats: Option<&mut IdentifierRepeats>,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(format.delimiter().byte())
-        .terminator(csv::Terminator::Any(b'\n'))
-        .buffer_capacity(128 << 10)
-        .from_reader(CountingReader::new(source, format));
+    let mut reader = records(source, format);
     let mut record = csv::ByteRecord::new();
     if !next(&mut reader, &mut record)? {
         return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
@@ -146,15 +140,21 @@ pub fn names(
     source: impl Read,
     format: TextFormat,
 ) -> Result<Vec<String>, ReadFailure<Infallible>> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .delimiter(format.delimiter().byte())
-        .terminator(csv::Terminator::Any(b'\n'))
-        .from_reader(CountingReader::new(source, format));
+    let mut reader = records(source, format);
     let mut record = csv::ByteRecord::new();
     next(&mut reader, &mut record)?;
     let name = |cell| String::from_utf8_lossy(cell).into_owned();
     Ok(cells_of(&reader, &record).map(name).collect())
+}
+
+fn records<R: Read>(source: R, format: TextFormat) -> csv::Reader<CountingReader<R>> {
+    csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .delimiter(format.delimiter().byte())
+        .terminator(csv::Terminator::Any(b'\n'))
+        .buffer_capacity(128 << 10)
+        .from_reader(CountingReader::new(source, format))
 }
 
 /// Reads the next record that is not a blank line.

@@ -111,14 +111,14 @@ impl<R: Read> Read for DecodedText<R> {
 
 /// An encoding whose characters are one byte. Both differ in the bytes that are none of theirs.
 #[derive(Clone, Copy)]
-enum SingleByte {
+pub(crate) enum SingleByte {
     Iso8859_1,
     Windows1252,
 }
 
 impl SingleByte {
     /// The place of the first byte that is no character.
-    fn first_refused(self, block: &[u8]) -> Option<usize> {
+    pub(crate) fn first_refused(self, block: &[u8]) -> Option<usize> {
         let is_refused = |byte: u8| match self {
             // Control characters, that no table has: such a file is Windows-1252.
             Self::Iso8859_1 => (0x80..=0x9F).contains(&byte),

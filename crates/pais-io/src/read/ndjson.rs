@@ -13,8 +13,9 @@ use std::io::{BufRead, BufReader, Read};
 use hashbrown::HashMap;
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::rejection::Fault;
-use pais_core::schema::{CellFault, Schema, SchemaColumn};
+use pais_core::schema::{Schema, SchemaColumn, no_subject};
 use pais_core::table::{MAX_FAULTS, ReadError, Table};
+use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -283,26 +284,9 @@ impl<'l> Visitor<'l> for RecordVisitor<'_, '_> {
 }
 
 /// A key; borrowed unless it has escapes.
-struct RecordKey<'l>(Cow<'l, str>);
-
-impl<'l> serde::Deserialize<'l> for RecordKey<'l> {
-    fn deserialize<D: Deserializer<'l>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl<'l> Visitor<'l> for KeyVisitor {
-            type Value = RecordKey<'l>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-            fn visit_borrowed_str<E>(self, key: &'l str) -> Result<Self::Value, E> {
-                Ok(RecordKey(Cow::Borrowed(key)))
-            }
-            fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-                Ok(RecordKey(Cow::Owned(key.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(KeyVisitor)
-    }
-}
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct RecordKey<'l>(#[serde(borrow)] Cow<'l, str>);
 
 /// Bytes of JSON for each byte of a cell, from which on a value is refused before it is decoded: a
 /// character takes at most six as an escape, and an array has its quotes.
@@ -319,7 +303,7 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
     let refusal = match value.as_bytes() {
         _ if value.len() > limit.saturating_mul(ESCAPED_BYTES) => oversized(limit),
         [b'n', ..] if spec.is_some_and(|spec| spec.role() == ColumnRole::Subject) => {
-            CellFault::no_subject().into()
+            Refusal::Unfit(no_subject())
         }
         [b'n', ..] => {
             builder.push_null(slot);
@@ -332,8 +316,7 @@ fn push<E, F: FnMut(Table) -> Result<(), E>>(
         _ => match scalar(value) {
             Err(refusal) => refusal,
             Ok(_) if is_unfit_boolean(spec, value) => {
-                CellFault::new("the value is true or false, and the column is not categorical")
-                    .into()
+                Refusal::unfit("the value is true or false, and the column is not categorical")
             }
             Ok(text) => return builder.push_cell(slot, text.as_bytes(), || number),
         },
@@ -355,7 +338,7 @@ fn put(sets: &mut SetColumns<'_>, item: usize, value: &str, limit: usize) {
                 item,
                 decodable(value)
                     .err()
-                    .unwrap_or_else(|| CellFault::new(detail).fix(fix).into()),
+                    .unwrap_or_else(|| Refusal::unfit(detail).fix(fix)),
             );
         }
         _ => match scalar(value) {
@@ -392,9 +375,7 @@ fn nested(spec: Option<&SchemaColumn>, value: &str, limit: usize) -> Result<Stri
     };
     if spec.kind() != ColumnKind::Set || value.starts_with('{') {
         let detail = "the value is an array or object; only a set takes an array";
-        return Err(CellFault::new(detail)
-            .fix("write a string or a number")
-            .into());
+        return Err(Refusal::unfit(detail).fix("write a string or a number"));
     }
     let items: Vec<&RawValue> = serde_json::from_str(value)
         .map_err(|_| Refusal::Undecodable("an array cannot be decoded"))?;
@@ -403,7 +384,7 @@ fn nested(spec: Option<&SchemaColumn>, value: &str, limit: usize) -> Result<Stri
         let item = item.get();
         if matches!(item.as_bytes()[0], b'[' | b'{' | b'n') {
             let detail = "an item of the set is not a string, a number or a boolean";
-            return Err(CellFault::new(detail).into());
+            return Err(Refusal::unfit(detail));
         }
         cell.add(&scalar(item)?)?;
     }

@@ -6,11 +6,11 @@ use crate::read::text_format::TextFormat;
 
 /// How numbers are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NumberText {
+pub(crate) struct NumberText {
     /// Before the fraction.
-    pub(super) decimal: char,
+    pub(crate) decimal: char,
     /// Between groups of three digits.
-    pub(super) thousands: Option<char>,
+    pub(crate) thousands: Option<char>,
 }
 
 impl NumberText {
@@ -30,7 +30,7 @@ impl NumberText {
     /// The number with a point and without separators; `None` for text that is no number in this
     /// format. Between two separators there must be three digits, and before the first one to three
     /// of which the first is not 0.
-    pub(super) fn plain(self, text: &str) -> Option<Cow<'_, str>> {
+    pub(crate) fn plain(self, text: &str) -> Option<Cow<'_, str>> {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let (mantissa, exponent) = match digits.find(['e', 'E']) {
             Some(at) => digits.split_at(at),

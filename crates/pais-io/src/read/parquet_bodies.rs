@@ -10,6 +10,8 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use crate::read::parquet_thrift::invalid;
+
 /// Looks into the pages of a column of a row group. Returns the most items of one row; 1 if the
 /// column is not one of lists.
 ///
@@ -21,7 +23,7 @@ pub(super) fn most_items<R: ChunkReader + 'static>(
     leaf: usize,
 ) -> io::Result<u64> {
     let column = group.column(leaf);
-    let rows = usize::try_from(group.num_rows()).map_err(|_| damaged())?;
+    let rows = usize::try_from(group.num_rows()).map_err(|_| invalid())?;
     let pages = SerializedPageReader::new(source.clone(), column, rows, None);
     let mut pages = pages.map_err(io::Error::other)?;
     let descriptor = column.column_descr();
@@ -30,7 +32,7 @@ pub(super) fn most_items<R: ChunkReader + 'static>(
         definition: descriptor.max_def_level(),
     };
     if descriptor.max_rep_level() > 1 {
-        return Err(damaged());
+        return Err(invalid());
     }
     let mut items = ItemCounter::default();
     while let Some(page) = pages.get_next_page().map_err(io::Error::other)? {
@@ -59,7 +61,7 @@ impl Levels {
                 let mut at = 0;
                 if self.repeated {
                     if *rep_level_encoding != Encoding::RLE {
-                        return Err(damaged());
+                        return Err(invalid());
                     }
                     items.count(prefixed(buf, &mut at)?, values)?;
                 }
@@ -83,13 +85,13 @@ impl Levels {
             } => {
                 let repetition = *rep_levels_byte_len as usize;
                 if self.repeated {
-                    items.count(buf.get(..repetition).ok_or_else(damaged)?, values)?;
+                    items.count(buf.get(..repetition).ok_or_else(invalid)?, values)?;
                 }
                 (buf, repetition + *def_levels_byte_len as usize)
             }
         };
         let mut body = Varints {
-            bytes: body.get(values_at..).ok_or_else(damaged)?,
+            bytes: body.get(values_at..).ok_or_else(invalid)?,
         };
         match page.encoding() {
             Encoding::DELTA_LENGTH_BYTE_ARRAY => body.skip_lengths(u64::from(values)),
@@ -105,10 +107,10 @@ impl Levels {
 /// The levels of a data page of the first version, which begin with their length.
 fn prefixed<'b>(body: &'b [u8], at: &mut usize) -> io::Result<&'b [u8]> {
     let length = body.get(*at..).and_then(<[u8]>::first_chunk);
-    let length = u32::from_le_bytes(*length.ok_or_else(damaged)?) as usize;
+    let length = u32::from_le_bytes(*length.ok_or_else(invalid)?) as usize;
     let start = *at + size_of::<u32>();
     *at = start + length;
-    body.get(start..*at).ok_or_else(damaged)
+    body.get(start..*at).ok_or_else(invalid)
 }
 
 /// Counts the items of rows by the repetition levels of a column of lists, which are 0 for the
@@ -131,7 +133,7 @@ impl ItemCounter {
                 let level = levels.take(1)?[0];
                 left -= length;
                 match level {
-                    _ if length == 0 => return Err(damaged()),
+                    _ if length == 0 => return Err(invalid()),
                     0 => self.add(0),
                     _ => self.current += length,
                 }
@@ -144,7 +146,7 @@ impl ItemCounter {
                     left = left.saturating_sub(8);
                 }
                 if head == 1 {
-                    return Err(damaged());
+                    return Err(invalid());
                 }
             }
         }
@@ -164,8 +166,8 @@ struct Varints<'b> {
 
 impl<'b> Varints<'b> {
     fn take(&mut self, count: u64) -> io::Result<&'b [u8]> {
-        let count = usize::try_from(count).map_err(|_| damaged())?;
-        let (taken, rest) = self.bytes.split_at_checked(count).ok_or_else(damaged)?;
+        let count = usize::try_from(count).map_err(|_| invalid())?;
+        let (taken, rest) = self.bytes.split_at_checked(count).ok_or_else(invalid)?;
         self.bytes = rest;
         Ok(taken)
     }
@@ -179,7 +181,7 @@ impl<'b> Varints<'b> {
                 return Ok(value);
             }
         }
-        Err(damaged())
+        Err(invalid())
     }
 
     /// Skips a list of lengths (`DELTA_BINARY_PACKED`) and checks that there are at most `most`.
@@ -189,7 +191,7 @@ impl<'b> Varints<'b> {
         let count = self.varint()?;
         self.varint()?;
         if parts == 0 || block % parts != 0 || block / parts == 0 || count > most {
-            return Err(damaged());
+            return Err(invalid());
         }
         let values_of_part = block / parts;
         // The first length is in the header.
@@ -202,13 +204,9 @@ impl<'b> Varints<'b> {
                 }
                 left = left.saturating_sub(values_of_part);
                 let bits = u64::from(bits).checked_mul(values_of_part);
-                self.take(bits.ok_or_else(damaged)? / 8)?;
+                self.take(bits.ok_or_else(invalid)? / 8)?;
             }
         }
         Ok(())
     }
-}
-
-fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a page is invalid")
 }

@@ -6,14 +6,13 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    DecimalType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    DecimalType, Float32Type, Float64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
 };
-use arrow_array::{Array, ArrowPrimitiveType};
+use arrow_array::{Array, ArrowPrimitiveType, downcast_integer};
 use arrow_schema::{DataType, TimeUnit};
 use pais_core::definition::ColumnRole;
-use pais_core::schema::{CellFault, SchemaColumn};
+use pais_core::schema::{SchemaColumn, no_subject};
 use pais_core::table::{ReadError, Table};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -68,7 +67,7 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
         text.clear();
         match render(row, &mut text) {
             _ if array.is_null(row) => {
-                builder.refuse_cell(Some(slot), CellFault::no_subject().into(), line)?
+                builder.refuse_cell(Some(slot), Refusal::Unfit(no_subject()), line)?
             }
             Ok(()) => builder.push_cell(Some(slot), text.as_bytes(), || line)?,
             Err(refusal) => builder.refuse_cell(Some(slot), refusal, line)?,
@@ -148,7 +147,7 @@ fn joined<'a>(
         let mut item = String::new();
         for index in items(row) {
             if values.is_null(index) {
-                return Err(CellFault::new("an item of the set is null").into());
+                return Err(Refusal::unfit("an item of the set is null"));
             }
             item.clear();
             render(index, &mut item)?;
@@ -159,14 +158,16 @@ fn joined<'a>(
     })
 }
 
-fn unfit(detail: &str) -> Refusal {
-    CellFault::new(detail).into()
-}
-
 /// Renders the cells of a column of single values. Text of more than `limit` bytes is refused before
 /// it is copied.
 fn scalar(array: &dyn Array, limit: usize) -> Render<'_> {
-    match array.data_type() {
+    macro_rules! integer {
+        ($of:ty) => {
+            primitive::<$of>(array)
+        };
+    }
+    downcast_integer! {
+        array.data_type() => (integer),
         DataType::Utf8View => {
             let values = array.as_string_view();
             Box::new(move |row, text| {
@@ -182,14 +183,6 @@ fn scalar(array: &dyn Array, limit: usize) -> Render<'_> {
             let values = array.as_boolean();
             Box::new(|row, text| write_display(text, &values.value(row)))
         }
-        DataType::Int8 => primitive::<Int8Type>(array),
-        DataType::Int16 => primitive::<Int16Type>(array),
-        DataType::Int32 => primitive::<Int32Type>(array),
-        DataType::Int64 => primitive::<Int64Type>(array),
-        DataType::UInt8 => primitive::<UInt8Type>(array),
-        DataType::UInt16 => primitive::<UInt16Type>(array),
-        DataType::UInt32 => primitive::<UInt32Type>(array),
-        DataType::UInt64 => primitive::<UInt64Type>(array),
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>();
             Box::new(|row, text| {
@@ -231,12 +224,12 @@ fn scalar(array: &dyn Array, limit: usize) -> Render<'_> {
         }
         // Not reached: types without a text form are refused when the file is opened, and every
         // cell of the type `Null` is null.
-        _ => Box::new(|_, _| Err(unfit("the cell's type has no text form"))),
+        _ => Box::new(|_, _| Err(Refusal::unfit("the cell's type has no text form"))),
     }
 }
 
 fn write_display(text: &mut String, value: &impl Display) -> Result<(), Refusal> {
-    write!(text, "{value}").map_err(|_| unfit("the cell has no text form"))
+    write!(text, "{value}").map_err(|_| Refusal::unfit("the cell has no text form"))
 }
 
 fn primitive<T: ArrowPrimitiveType<Native: Display>>(array: &dyn Array) -> Render<'_> {
@@ -258,7 +251,7 @@ fn float<T: Display + LowerExp>(text: &mut String, value: &T, size: f64) -> Resu
     if size == 0.0 || !size.is_finite() || (1e-5..1e17).contains(&size.abs()) {
         return write_display(text, value);
     }
-    write!(text, "{value:e}").map_err(|_| unfit("the cell has no text form"))
+    write!(text, "{value:e}").map_err(|_| Refusal::unfit("the cell has no text form"))
 }
 
 fn date(text: &mut String, days: i64) -> Result<(), Refusal> {
@@ -266,7 +259,7 @@ fn date(text: &mut String, days: i64) -> Result<(), Refusal> {
     let time = seconds.and_then(|seconds| OffsetDateTime::from_unix_timestamp(seconds).ok());
     match time {
         Some(time) if (0..=9999).contains(&time.year()) => write_display(text, &time.date()),
-        _ => Err(unfit("the date is outside the years 0 to 9999")),
+        _ => Err(Refusal::unfit("the date is outside the years 0 to 9999")),
     }
 }
 
@@ -281,7 +274,8 @@ fn timestamp<T: ArrowPrimitiveType<Native = i64>>(
         let nanoseconds = i128::from(values.value(row)) * (NANOSECONDS / per_second);
         let time = OffsetDateTime::from_unix_timestamp_nanos(nanoseconds).ok();
         let shown = time.and_then(|time| time.format(&Rfc3339).ok());
-        let shown = shown.ok_or_else(|| unfit("the time is outside the years 0 to 9999"))?;
+        let shown =
+            shown.ok_or_else(|| Refusal::unfit("the time is outside the years 0 to 9999"))?;
         text.push_str(if zoned {
             &shown
         } else {

@@ -18,7 +18,7 @@ use parquet::file::metadata::{
 use parquet::file::reader::ChunkReader;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescPtr, SchemaDescriptor, Type, TypePtr};
 
-use crate::read::parquet_thrift::{CompactReader, ThriftType};
+use crate::read::parquet_thrift::{CompactReader, ThriftType, invalid};
 
 /// The bytes after the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
@@ -279,10 +279,6 @@ pub(super) fn claimed(count: u64, what: &str, input: &CompactReader<&[u8]>) -> i
     Err(refusal(ReadErrorKind::Malformed, detail))
 }
 
-fn invalid() -> io::Error {
-    io::ErrorKind::InvalidData.into()
-}
-
 fn encrypted() -> io::Error {
     let detail = "the Parquet file is encrypted; write it without encryption";
     refusal(ReadErrorKind::Malformed, detail)
@@ -339,16 +335,19 @@ impl SchemaElement {
         while let Some(kind) = input.field(&mut field)? {
             match (field, kind) {
                 (1, ThriftType::Integer) => {
-                    element.physical = Some(variant(PhysicalType::VARIANTS, input)?);
+                    element.physical =
+                        Some(variant(PhysicalType::VARIANTS, |it| it as i32, input)?);
                 }
                 (2, ThriftType::Integer) => element.length = Some(input.integer32()?),
                 (3, ThriftType::Integer) => {
-                    element.repetition = Some(variant(Repetition::VARIANTS, input)?);
+                    element.repetition =
+                        Some(variant(Repetition::VARIANTS, |it| it as i32, input)?);
                 }
                 (4, ThriftType::Binary) => element.name = input.text(NAME_BYTES)?,
                 (5, ThriftType::Integer) => element.children = input.size32()?,
                 (6, ThriftType::Integer) => {
-                    element.converted = Some(variant(ConvertedType::VARIANTS, input)?);
+                    element.converted =
+                        Some(variant(ConvertedType::VARIANTS, |it| it as i32, input)?);
                 }
                 (7, ThriftType::Integer) => element.scale = Some(input.integer32()?),
                 (8, ThriftType::Integer) => element.precision = Some(input.integer32()?),
@@ -574,34 +573,14 @@ fn time_unit(input: &mut CompactReader<&[u8]>) -> io::Result<Option<TimeUnit>> {
 }
 
 /// The variant of an enum by its number.
-fn variant<T: Copy + Discriminant>(
+fn variant<T: Copy>(
     variants: &[T],
+    number: impl Fn(T) -> i32,
     input: &mut CompactReader<&[u8]>,
 ) -> io::Result<T> {
-    let number = input.integer32()?;
-    let found = variants.iter().find(|variant| variant.number() == number);
-    found.copied().ok_or_else(invalid)
-}
-
-/// An enum of the format, whose variants have numbers.
-trait Discriminant {
-    fn number(self) -> i32;
-}
-
-impl Discriminant for PhysicalType {
-    fn number(self) -> i32 {
-        self as i32
-    }
-}
-
-impl Discriminant for Repetition {
-    fn number(self) -> i32 {
-        self as i32
-    }
-}
-
-impl Discriminant for ConvertedType {
-    fn number(self) -> i32 {
-        self as i32
-    }
+    let wanted = input.integer32()?;
+    let mut variants = variants.iter().copied();
+    variants
+        .find(|&it| number(it) == wanted)
+        .ok_or_else(invalid)
 }

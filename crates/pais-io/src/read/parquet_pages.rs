@@ -14,7 +14,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::ChunkReader;
 
 use crate::read::parquet_footer::refusal;
-use crate::read::parquet_thrift::{CompactReader, ThriftType};
+use crate::read::parquet_thrift::{CompactReader, ThriftType, invalid};
 
 /// Maximum size of a page header in bytes. Statistics can make a header long.
 const HEADER_BYTES: u64 = 16 << 20;
@@ -71,7 +71,7 @@ pub(super) struct LeafSizes {
 /// than `limit` bytes.
 ///
 /// # Errors
-/// If a page header is damaged, or a page is beyond a bound.
+/// If a page header is invalid, or a page is beyond a bound.
 pub(super) fn measure<R: ChunkReader>(
     source: &R,
     metadata: &ParquetMetaData,
@@ -126,16 +126,16 @@ impl<R: ChunkReader> ColumnPages<'_, R> {
         leaf: &mut LeafSizes,
     ) -> io::Result<ControlFlow<()>> {
         let (mut at, length) = self.column.byte_range();
-        let end = at.checked_add(length).ok_or_else(damaged)?;
+        let end = at.checked_add(length).ok_or_else(invalid)?;
         while at < end {
             let input = self.source.get_read(at).map_err(io::Error::other)?;
             let allowed = HEADER_BYTES.min(end - at);
             let mut header = CompactReader::new(input, allowed);
             let page = PageHeader::read(&mut header)?;
             let body = at + (allowed - header.remaining());
-            at = body.checked_add(page.stored).ok_or_else(damaged)?;
+            at = body.checked_add(page.stored).ok_or_else(invalid)?;
             if at > end || page.levels > page.decoded.min(page.stored) {
-                return Err(damaged());
+                return Err(invalid());
             }
             let mut decoded = page.decoded;
             if page.compressed && matches!(self.column.compression(), Compression::GZIP(_)) {
@@ -167,7 +167,7 @@ impl<R: ChunkReader> ColumnPages<'_, R> {
             DICTIONARY_PAGE => {
                 // Values take at least a byte. Only booleans take less, and have no dictionaries.
                 if page.values > decoded {
-                    return Err(damaged());
+                    return Err(invalid());
                 }
                 let memory = decoded.saturating_add(page.values * DICTIONARY_VALUE_BYTES);
                 leaf.dictionary = leaf.dictionary.max(memory);
@@ -198,10 +198,6 @@ fn is_bytes(physical: PhysicalType) -> bool {
         physical,
         PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY
     )
-}
-
-fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a page header is invalid")
 }
 
 /// The fields of a page header.
@@ -237,20 +233,17 @@ impl PageHeader {
                 (2, ThriftType::Integer) => page.decoded = input.size32()?,
                 (3, ThriftType::Integer) => page.stored = input.size32()?,
                 (4, ThriftType::Integer) => drop(input.integer32()?),
-                (5, ThriftType::Struct) if described.is_none() => {
-                    described = Some(DATA_PAGE);
-                    page.read_data_header(input)?;
-                }
-                (7, ThriftType::Struct) if described.is_none() => {
-                    described = Some(DICTIONARY_PAGE);
-                    page.read_dictionary_header(input)?;
-                }
-                (8, ThriftType::Struct) if described.is_none() => {
-                    described = Some(DATA_PAGE_V2);
-                    page.read_second_data_header(input)?;
+                (5 | 7 | 8, ThriftType::Struct) if described.is_none() => {
+                    let of_type = match field {
+                        5 => DATA_PAGE,
+                        7 => DICTIONARY_PAGE,
+                        _ => DATA_PAGE_V2,
+                    };
+                    described = Some(of_type);
+                    page.read_description(of_type, input)?;
                 }
                 (6, ThriftType::Struct) => input.skip(kind)?,
-                (1..=8, _) => return Err(damaged()),
+                (1..=8, _) => return Err(invalid()),
                 _ => input.skip(kind)?,
             }
         }
@@ -258,56 +251,41 @@ impl PageHeader {
         if described == expected {
             Ok(page)
         } else {
-            Err(damaged())
+            Err(invalid())
         }
     }
 
-    fn read_data_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
+    /// Reads the header of a page of one type.
+    fn read_description<R: Read>(
+        &mut self,
+        of_type: i32,
+        input: &mut CompactReader<R>,
+    ) -> io::Result<()> {
+        use ThriftType::{Boolean, Integer, Struct};
+        let mut levels = [0; 2];
         let mut field = 0;
         while let Some(kind) = input.field(&mut field)? {
-            match (field, kind) {
-                (1, ThriftType::Integer) => self.values = input.size32()?,
-                (2, ThriftType::Integer) => self.encoding = input.integer32()?,
-                (3 | 4, ThriftType::Integer) => drop(input.integer32()?),
-                (5, ThriftType::Struct) => input.skip(kind)?,
-                (1..=5, _) => return Err(damaged()),
+            match (of_type, field, kind) {
+                (_, 1, Integer) => self.values = input.size32()?,
+                (DATA_PAGE | DICTIONARY_PAGE, 2, Integer) | (DATA_PAGE_V2, 4, Integer) => {
+                    self.encoding = input.integer32()?;
+                }
+                (DATA_PAGE, 3 | 4, Integer) => drop(input.integer32()?),
+                (DATA_PAGE_V2, 2 | 3, Integer) => drop(input.size32()?),
+                // Of a field that is repeated the last one counts, as for the parquet crate.
+                (DATA_PAGE_V2, 5 | 6, Integer) => {
+                    levels[usize::from(field == 6)] = input.size32()?
+                }
+                (DATA_PAGE_V2, 7, Boolean(compressed)) => self.compressed = compressed,
+                (DICTIONARY_PAGE, 3, Boolean(_)) => {}
+                (DATA_PAGE, 5, Struct) | (DATA_PAGE_V2, 8, Struct) => input.skip(kind)?,
+                (DATA_PAGE, 1..=5, _) | (DICTIONARY_PAGE, 1..=3, _) | (DATA_PAGE_V2, 1..=8, _) => {
+                    return Err(invalid());
+                }
                 _ => input.skip(kind)?,
             }
         }
-        Ok(())
-    }
-
-    fn read_dictionary_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
-        let mut field = 0;
-        while let Some(kind) = input.field(&mut field)? {
-            match (field, kind) {
-                (1, ThriftType::Integer) => self.values = input.size32()?,
-                (2, ThriftType::Integer) => self.encoding = input.integer32()?,
-                (3, ThriftType::Boolean(_)) => {}
-                (1..=3, _) => return Err(damaged()),
-                _ => input.skip(kind)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn read_second_data_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
-        let (mut definition, mut repetition) = (0, 0);
-        let mut field = 0;
-        while let Some(kind) = input.field(&mut field)? {
-            match (field, kind) {
-                (1, ThriftType::Integer) => self.values = input.size32()?,
-                (2 | 3, ThriftType::Integer) => drop(input.size32()?),
-                (4, ThriftType::Integer) => self.encoding = input.integer32()?,
-                (5, ThriftType::Integer) => definition = input.size32()?,
-                (6, ThriftType::Integer) => repetition = input.size32()?,
-                (7, ThriftType::Boolean(compressed)) => self.compressed = compressed,
-                (8, ThriftType::Struct) => input.skip(kind)?,
-                (1..=8, _) => return Err(damaged()),
-                _ => input.skip(kind)?,
-            }
-        }
-        self.levels = definition + repetition;
+        self.levels = levels.iter().sum();
         Ok(())
     }
 

@@ -33,7 +33,7 @@ impl ThriftType {
             9 | 10 => Self::List,
             11 => Self::Map,
             12 => Self::Struct,
-            _ => return Err(damaged()),
+            _ => return Err(invalid()),
         })
     }
 }
@@ -76,13 +76,13 @@ impl<R: Read> CompactReader<R> {
                 return Ok(value);
             }
         }
-        Err(damaged())
+        Err(invalid())
     }
 
     /// An integer of any width but that of a byte.
     ///
     /// # Errors
-    /// If the input is damaged, as for all functions of this reader.
+    /// If the input is invalid, as for all functions of this reader.
     pub(super) fn integer(&mut self) -> io::Result<i64> {
         let value = self.varint()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
@@ -90,17 +90,17 @@ impl<R: Read> CompactReader<R> {
 
     /// An integer of 32 bits. A wider one is damage: other readers cut it off.
     pub(super) fn integer32(&mut self) -> io::Result<i32> {
-        i32::try_from(self.integer()?).map_err(|_| damaged())
+        i32::try_from(self.integer()?).map_err(|_| invalid())
     }
 
     /// An integer of 32 bits that is not negative.
     pub(super) fn size32(&mut self) -> io::Result<u64> {
-        u64::try_from(self.integer32()?).map_err(|_| damaged())
+        u64::try_from(self.integer32()?).map_err(|_| invalid())
     }
 
     /// An integer of 64 bits that is not negative.
     pub(super) fn size(&mut self) -> io::Result<u64> {
-        u64::try_from(self.integer()?).map_err(|_| damaged())
+        u64::try_from(self.integer()?).map_err(|_| invalid())
     }
 
     /// An integer of one byte.
@@ -112,14 +112,14 @@ impl<R: Read> CompactReader<R> {
     pub(super) fn text(&mut self, limit: u64) -> io::Result<String> {
         let bytes = self.varint()?;
         if bytes > limit.min(self.remaining()) {
-            return Err(damaged());
+            return Err(invalid());
         }
         let mut text = String::new();
         let read = self.input.by_ref().take(bytes).read_to_string(&mut text)?;
         if read as u64 == bytes {
             Ok(text)
         } else {
-            Err(damaged())
+            Err(invalid())
         }
     }
 
@@ -129,7 +129,7 @@ impl<R: Read> CompactReader<R> {
         match self.list_head()? {
             (0, _) => Ok(0),
             (count, ThriftType::Struct) => Ok(count),
-            _ => Err(damaged()),
+            _ => Err(invalid()),
         }
     }
 
@@ -158,7 +158,7 @@ impl<R: Read> CompactReader<R> {
             delta => *number + i64::from(delta),
         };
         // Another reader could take a wider number for that of a field it knows.
-        i16::try_from(*number).map_err(|_| damaged())?;
+        i16::try_from(*number).map_err(|_| invalid())?;
         ThriftType::from_code(byte & 0x0f).map(Some)
     }
 
@@ -168,7 +168,7 @@ impl<R: Read> CompactReader<R> {
     }
 
     fn skip_nested(&mut self, kind: ThriftType, depth: usize) -> io::Result<()> {
-        let depth = depth.checked_sub(1).ok_or_else(damaged)?;
+        let depth = depth.checked_sub(1).ok_or_else(invalid)?;
         match kind {
             ThriftType::Boolean(_) => Ok(()),
             ThriftType::Byte => self.byte().map(drop),
@@ -211,7 +211,7 @@ impl<R: Read> CompactReader<R> {
     /// the format has none.
     fn skip_element(&mut self, kind: ThriftType, depth: usize) -> io::Result<()> {
         match kind {
-            ThriftType::Boolean(_) => Err(damaged()),
+            ThriftType::Boolean(_) => Err(invalid()),
             kind => self.skip_nested(kind, depth),
         }
     }
@@ -221,11 +221,12 @@ impl<R: Read> CompactReader<R> {
         if passed == bytes {
             Ok(())
         } else {
-            Err(damaged())
+            Err(invalid())
         }
     }
 }
 
-fn damaged() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "a Thrift value is invalid")
+/// The error of a file whose bytes are none of the format.
+pub(super) fn invalid() -> io::Error {
+    io::ErrorKind::InvalidData.into()
 }

@@ -18,9 +18,9 @@ use crate::read::tests::schema;
 /// The files of a table, each read by `read_by`.
 fn read_each(table: &ReleasedTable, read_by: &Schema) -> [Table; 3] {
     let (mut in_csv, mut in_ndjson, mut in_parquet) = (Vec::new(), Vec::new(), Vec::new());
-    crate::write::csv(&table, &mut in_csv).unwrap();
-    crate::write::ndjson(&table, &mut in_ndjson).unwrap();
-    crate::write::parquet(&table, &mut in_parquet).unwrap();
+    crate::write::csv(table, &mut in_csv).unwrap();
+    crate::write::ndjson(table, &mut in_ndjson).unwrap();
+    crate::write::parquet(table, &mut in_parquet).unwrap();
     [
         from_csv(read_by, &in_csv).unwrap(),
         from_ndjson(read_by, &in_ndjson).unwrap(),

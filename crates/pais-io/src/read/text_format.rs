@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde_with::SerializeDisplay;
 
 /// The word for the delimiter that cannot be seen.
 const TAB: &str = "tab";
@@ -41,7 +42,7 @@ pub enum TextFormatError {
 }
 
 /// The character between two cells of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay)]
 pub struct Delimiter(u8);
 
 impl Delimiter {
@@ -87,7 +88,7 @@ impl FromStr for Delimiter {
 }
 
 /// The character between a whole number and its fraction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, SerializeDisplay)]
 pub enum DecimalMark {
     /// `.`
     #[default]
@@ -125,7 +126,7 @@ impl FromStr for DecimalMark {
 }
 
 /// The character between groups of three digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay)]
 pub struct ThousandsMark(char);
 
 impl ThousandsMark {
@@ -160,7 +161,7 @@ impl FromStr for ThousandsMark {
 }
 
 /// How characters are bytes. A byte order mark at the start of a file wins over it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, SerializeDisplay)]
 pub enum TextEncoding {
     /// UTF-8.
     #[default]
@@ -204,19 +205,6 @@ impl FromStr for TextEncoding {
         found.ok_or(TextFormatError::Encoding)
     }
 }
-
-/// Writes a part of a format as its parameter.
-macro_rules! serialize_as_parameter {
-    ($($part:ty),*) => {$(
-        impl Serialize for $part {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-    )*};
-}
-
-serialize_as_parameter!(Delimiter, DecimalMark, ThousandsMark, TextEncoding);
 
 /// How the text of a CSV file is written. Its parts do not contradict each other.
 ///

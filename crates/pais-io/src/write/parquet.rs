@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int64Array,
-    PrimitiveArray, StringArray, TimestampMillisecondArray,
+    Array, ArrayRef, Date32Array, Decimal128Array, DictionaryArray, Float64Array, Int32Array,
+    Int64Array, StringArray, TimestampMillisecondArray, UInt32Array,
 };
-use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef};
+use arrow_select::take::take;
 use pais_core::calendar::{read_day, read_moment};
 use pais_core::schema::items;
 use pais_core::table::{Form, ReleasedColumn, ReleasedTable};
@@ -113,18 +113,25 @@ fn options(group: usize) -> io::Result<ArrowWriterOptions> {
         .with_skip_arrow_metadata(true))
 }
 
-/// A column with its values converted for Parquet.
+/// A column whose distinct values have their Parquet type.
 struct EncodedColumn<'a> {
     field: FieldRef,
-    values: TypedValues<'a>,
+    /// The distinct values by code; null where they are missing.
+    values: ArrayRef,
     codes: &'a [u32],
 }
 
 impl<'a> EncodedColumn<'a> {
     fn new(column: &'a ReleasedColumn) -> io::Result<Self> {
-        let values = TypedValues::new(column)?;
+        let values = typed_values(column)?;
+        let data_type = match values.data_type() {
+            DataType::Utf8 => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            other => other.clone(),
+        };
         Ok(Self {
-            field: Arc::new(Field::new(&*column.name, values.data_type(), true)),
+            field: Arc::new(Field::new(&*column.name, data_type, true)),
             values,
             codes: &column.column.codes,
         })
@@ -138,13 +145,30 @@ impl<'a> EncodedColumn<'a> {
         batch: usize,
     ) -> io::Result<ArrowColumnChunk> {
         for codes in self.codes[rows].chunks(batch) {
-            let array = self.values.array(codes)?;
+            let array = self.array(codes)?;
             // There is one leaf: the only field of a list is its items.
             for leaf in compute_leaves(&self.field, &array).map_err(failed)? {
                 writer.write(&leaf).map_err(failed)?;
             }
         }
         writer.close().map_err(failed)
+    }
+
+    /// The values of these codes.
+    fn array(&self, codes: &[u32]) -> io::Result<ArrayRef> {
+        let is_valid = |code: &u32| {
+            let at = *code as usize;
+            at < self.values.len() && self.values.is_valid(at)
+        };
+        let codes = codes.iter().map(|&code| Some(code).filter(is_valid));
+        if *self.values.data_type() != DataType::Utf8 {
+            let codes: UInt32Array = codes.collect();
+            return take(&self.values, &codes, None).map_err(io::Error::other);
+        }
+        // Text stays in dictionary form: a distinct value is copied once.
+        let keys: Int32Array = codes.map(|code| code.map(|code| code as i32)).collect();
+        let array = DictionaryArray::try_new(keys, self.values.clone());
+        Ok(Arc::new(array.map_err(io::Error::other)?))
     }
 }
 
@@ -158,196 +182,85 @@ fn failed(error: ParquetError) -> io::Error {
     }
 }
 
-/// The distinct values of a column in their Parquet type, by code; `None` is written as null.
-enum TypedValues<'a> {
-    Text {
-        values: ArrayRef,
-        present: Vec<bool>,
-    },
-    Integers(Vec<Option<i64>>),
-    Numbers(Vec<Option<f64>>),
-    /// Numbers that 64-bit floating-point numbers do not keep: whole numbers beyond 2⁵³ in a column
-    /// with fractions. `scale` is the number of decimals.
-    Decimals {
-        values: Vec<Option<i128>>,
-        scale: i8,
-    },
-    /// Days since 1970-01-01.
-    Days(Vec<Option<i32>>),
-    /// Milliseconds since 1970-01-01T00:00:00, without a time zone.
-    Moments(Vec<Option<i64>>),
-    Sets {
-        values: Vec<Option<&'a str>>,
-        separator: char,
-    },
+/// The distinct values of a column in their Parquet type, by code.
+fn typed_values(column: &ReleasedColumn) -> io::Result<ArrayRef> {
+    let dictionary = &column.column.dictionary;
+    let texts = dictionary.iter().map(AsRef::<str>::as_ref);
+    let texts = texts.map(|text| Some(text).filter(|text| !column.is_missing(text)));
+    let texts: Vec<Option<&str>> = texts.collect();
+    let bytes: usize = dictionary.iter().map(|text| text.len()).sum();
+    if i32::try_from(bytes).is_err() {
+        let detail = "a column has more than 2 GiB of distinct text, which Parquet cannot store";
+        return Err(io::Error::other(detail));
+    }
+    let no_date = || io::Error::other("an end of an interval is no date");
+    Ok(match column.form {
+        Form::Set { separator } => {
+            let mut lists = ListBuilder::new(StringBuilder::new()).with_field(item());
+            for set in texts {
+                for item in set.into_iter().flat_map(|set| items(set, separator)) {
+                    lists.values().append_value(item);
+                }
+                lists.append(set.is_some());
+            }
+            Arc::new(lists.finish())
+        }
+        Form::Number | Form::Integer => {
+            numbers(&texts).unwrap_or_else(|| Arc::new(StringArray::from(texts)))
+        }
+        Form::Day => {
+            let read = |text: &str| i32::try_from(read_day(text).ok()?).ok();
+            let days = all(&texts, read).ok_or_else(no_date)?;
+            Arc::new(Date32Array::from(days))
+        }
+        Form::Moment => {
+            let moments = all(&texts, |text| read_moment(text).ok()).ok_or_else(no_date)?;
+            Arc::new(TimestampMillisecondArray::from(moments))
+        }
+        Form::Generalized | Form::Text => Arc::new(StringArray::from(texts)),
+    })
 }
 
-impl<'a> TypedValues<'a> {
-    fn new(column: &'a ReleasedColumn) -> io::Result<Self> {
-        let texts: Vec<Option<&str>> = column
-            .column
-            .dictionary
-            .iter()
-            .map(|text| Some(&**text).filter(|text| !column.is_missing(text)))
-            .collect();
-        let whole = || {
-            let parse = |text: &Option<&str>| text.map(str::parse::<i64>).transpose().ok();
-            texts.iter().map(parse).collect::<Option<Vec<_>>>()
-        };
-        match column.form {
-            Form::Set { separator } => {
-                return Ok(Self::Sets {
-                    values: texts,
-                    separator,
-                });
-            }
-            Form::Number | Form::Integer => {
-                if let Some(values) = whole() {
-                    return Ok(Self::Integers(values));
-                }
-                let parse = |text: &Option<&str>| match text {
-                    None => Some(None),
-                    Some(text) => floating_point(text).map(Some),
-                };
-                if let Some(values) = texts.iter().map(parse).collect::<Option<Vec<_>>>() {
-                    return Ok(Self::Numbers(values));
-                }
-                if let Some(decimals) = Self::decimals(&texts) {
-                    return Ok(decimals);
-                }
-            }
-            Form::Day => {
-                let read = |text: &str| i32::try_from(read_day(text).ok()?).ok();
-                return Ok(Self::Days(dates(&texts, read)?));
-            }
-            Form::Moment => {
-                return Ok(Self::Moments(dates(&texts, |text| read_moment(text).ok())?));
-            }
-            Form::Generalized | Form::Text => {}
-        }
-        let bytes: usize = column.column.dictionary.iter().map(|text| text.len()).sum();
-        if i32::try_from(bytes).is_err() {
-            let detail =
-                "a column has more than 2 GiB of distinct text, which Parquet cannot store";
-            return Err(io::Error::other(detail));
-        }
-        Ok(Self::Text {
-            present: texts.iter().map(Option::is_some).collect(),
-            values: Arc::new(StringArray::from_iter_values(
-                column.column.dictionary.iter().map(AsRef::<str>::as_ref),
-            )),
-        })
-    }
-
-    /// The numbers as decimals; `None` where 38 digits are too few for them.
-    fn decimals(texts: &[Option<&str>]) -> Option<Self> {
-        let parse = |text: &Option<&str>| match text {
+/// Each text that is not missing, read; `None` where one is not of this type.
+fn all<T>(texts: &[Option<&str>], read: impl Fn(&str) -> Option<T>) -> Option<Vec<Option<T>>> {
+    let texts = texts.iter();
+    texts
+        .map(|text| match text {
             None => Some(None),
-            Some(text) => whole_and_power(text).map(Some),
-        };
-        let numbers: Vec<_> = texts.iter().map(parse).collect::<Option<_>>()?;
-        let powers = numbers.iter().flatten().map(|(_, power)| *power);
-        let scale = i8::try_from(powers.min()?.checked_neg()?.max(0)).ok()?;
-        let is_within = |value: &i128| value.unsigned_abs() < 10u128.pow(DECIMAL_DIGITS.into());
-        let scaled = |(whole, power): (i128, i32)| {
-            let factor = u32::try_from(power + i32::from(scale)).ok()?;
-            let value = 10i128.checked_pow(factor)?.checked_mul(whole)?;
-            Some(value).filter(is_within)
-        };
-        let values = numbers
-            .into_iter()
-            .map(|number| number.map_or(Some(None), |number| scaled(number).map(Some)))
-            .collect::<Option<_>>()?;
-        (scale <= DECIMAL_DIGITS as i8).then_some(Self::Decimals { values, scale })
-    }
-
-    fn data_type(&self) -> DataType {
-        match self {
-            Self::Decimals { scale, .. } => DataType::Decimal128(DECIMAL_DIGITS, *scale),
-            Self::Text { .. } => {
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-            }
-            Self::Integers(_) => DataType::Int64,
-            Self::Numbers(_) => DataType::Float64,
-            Self::Days(_) => DataType::Date32,
-            Self::Moments(_) => DataType::Timestamp(TimeUnit::Millisecond, None),
-            Self::Sets { .. } => DataType::List(item()),
-        }
-    }
-
-    fn array(&self, codes: &[u32]) -> io::Result<ArrayRef> {
-        let values = |code: &u32| *code as usize;
-        Ok(match self {
-            Self::Text {
-                values: texts,
-                present,
-            } => {
-                let keys: PrimitiveArray<Int32Type> = codes
-                    .iter()
-                    .map(|&code| {
-                        let is_present = present.get(code as usize) == Some(&true);
-                        is_present.then_some(code as i32)
-                    })
-                    .collect();
-                let array = DictionaryArray::try_new(keys, texts.clone());
-                Arc::new(array.map_err(io::Error::other)?)
-            }
-            Self::Integers(numbers) => {
-                let at = |code| numbers.get(values(code)).copied().flatten();
-                Arc::new(codes.iter().map(at).collect::<Int64Array>())
-            }
-            Self::Numbers(numbers) => {
-                let at = |code| numbers.get(values(code)).copied().flatten();
-                Arc::new(codes.iter().map(at).collect::<Float64Array>())
-            }
-            Self::Days(days) => {
-                let at = |code| days.get(values(code)).copied().flatten();
-                Arc::new(codes.iter().map(at).collect::<Date32Array>())
-            }
-            Self::Moments(moments) => {
-                let at = |code| moments.get(values(code)).copied().flatten();
-                let array = codes.iter().map(at).collect::<TimestampMillisecondArray>();
-                Arc::new(array)
-            }
-            Self::Decimals {
-                values: numbers,
-                scale,
-            } => {
-                let at = |code| numbers.get(values(code)).copied().flatten();
-                let array = codes.iter().map(at).collect::<Decimal128Array>();
-                let array = array.with_precision_and_scale(DECIMAL_DIGITS, *scale);
-                Arc::new(array.map_err(io::Error::other)?)
-            }
-            Self::Sets {
-                values: sets,
-                separator,
-            } => {
-                let mut lists = ListBuilder::new(StringBuilder::new()).with_field(item());
-                for code in codes {
-                    let set = sets.get(values(code)).copied().flatten();
-                    for item in set.into_iter().flat_map(|set| items(set, *separator)) {
-                        lists.values().append_value(item);
-                    }
-                    lists.append(set.is_some());
-                }
-                Arc::new(lists.finish())
-            }
+            Some(text) => read(text).map(Some),
         })
+        .collect()
+}
+
+/// The numbers in the first type that keeps them all: whole, of 64-bit floating point, decimal.
+fn numbers(texts: &[Option<&str>]) -> Option<ArrayRef> {
+    if let Some(whole) = all(texts, |text| text.parse().ok()) {
+        return Some(Arc::new(Int64Array::from(whole)));
+    }
+    match all(texts, floating_point) {
+        Some(numbers) => Some(Arc::new(Float64Array::from(numbers))),
+        None => decimals(texts),
     }
 }
 
-/// The dates that the service has computed, as numbers.
-fn dates<T>(
-    texts: &[Option<&str>],
-    read: impl Fn(&str) -> Option<T>,
-) -> io::Result<Vec<Option<T>>> {
-    let read = |text: &Option<&str>| match text {
-        None => Ok(None),
-        Some(text) => read(text)
-            .map(Some)
-            .ok_or_else(|| io::Error::other("an end of an interval is no date")),
+/// The numbers as decimals: whole numbers beyond 2⁵³ in a column with fractions. `None` where 38
+/// digits are too few for them.
+fn decimals(texts: &[Option<&str>]) -> Option<ArrayRef> {
+    let numbers = all(texts, whole_and_power)?;
+    let powers = numbers.iter().flatten().map(|(_, power)| *power);
+    let scale = i8::try_from(powers.min()?.checked_neg()?.max(0)).ok()?;
+    let is_within = |value: &i128| value.unsigned_abs() < 10u128.pow(DECIMAL_DIGITS.into());
+    let scaled = |(whole, power): (i128, i32)| {
+        let factor = u32::try_from(power + i32::from(scale)).ok()?;
+        let value = 10i128.checked_pow(factor)?.checked_mul(whole)?;
+        Some(value).filter(is_within)
     };
-    texts.iter().map(read).collect()
+    let values = numbers
+        .into_iter()
+        .map(|number| number.map_or(Some(None), |number| scaled(number).map(Some)))
+        .collect::<Option<Vec<_>>>()?;
+    let array = Decimal128Array::from(values).with_precision_and_scale(DECIMAL_DIGITS, scale);
+    Some(Arc::new(array.ok()?))
 }
 
 /// A number as a 64-bit floating-point number; `None` if that does not read back as the number.
@@ -389,7 +302,7 @@ mod tests {
             let end = table.rows.min(start + batch);
             let arrays = columns
                 .iter()
-                .map(|column| column.values.array(&column.codes[start..end]).unwrap());
+                .map(|column| column.array(&column.codes[start..end]).unwrap());
             let batch = RecordBatch::try_new(schema.clone(), arrays.collect()).unwrap();
             writer.write(&batch).unwrap();
         }

@@ -15,11 +15,22 @@ const MANY_VALUES: f64 = 0.3;
 
 /// A test of one attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Test {
-    /// A branch for each value of a nominal attribute.
-    Values { position: usize },
-    /// A branch up to a code, one above it, and one for missing.
-    Threshold { position: usize, last_low: u32 },
+pub(super) struct Test {
+    pub(super) position: usize,
+    /// The last code below the threshold of an ordered attribute; `None` where each value of a
+    /// nominal one has a branch.
+    pub(super) last_low: Option<u32>,
+}
+
+impl Test {
+    /// The branch of a code: the code, or at a threshold 0 up to it, 1 above it, 2 for missing.
+    pub(super) fn branch(self, code: u32, missing: u32) -> u32 {
+        match self.last_low {
+            None => code,
+            Some(_) if code == missing => 2,
+            Some(last_low) => u32::from(code > last_low),
+        }
+    }
 }
 
 /// A test with what it is worth, in bits over all examples of the node.
@@ -87,7 +98,10 @@ impl ValueCounts {
         (large >= 2).then(|| Candidate {
             gain: bits(base - within),
             split: bits(logs.of(total) - parts),
-            test: Test::Values { position },
+            test: Test {
+                position,
+                last_low: None,
+            },
         })
     }
 }
@@ -100,12 +114,10 @@ pub(super) fn choose(examples: &Examples, candidates: &[Candidate], all: u64) ->
             .iter()
             .filter(|candidate| candidate.gain > LEAST_GAIN)
     };
-    let has_many_values = |candidate: &&Candidate| match candidate.test {
-        Test::Values { position } => {
-            let values = examples.attributes[position].domain.code_count();
-            values as f64 >= MANY_VALUES * all as f64
-        }
-        Test::Threshold { .. } => false,
+    let has_many_values = |candidate: &&Candidate| {
+        let Test { position, last_low } = candidate.test;
+        let values = examples.attributes[position].domain.code_count();
+        last_low.is_none() && values as f64 >= MANY_VALUES * all as f64
     };
     let mean = |gains: &mut dyn Iterator<Item = &Candidate>| {
         let (count, sum) = gains.fold((0u32, 0.0), |(count, sum), it| (count + 1, sum + it.gain));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::choice::LEAST_GAIN;
 use super::examples::{Domain, Examples};
 use super::tests::examples;
-use super::tree::{self, Split};
+use super::tree;
 
 /// Numbers that are computed in different ways differ by less.
 const TOLERANCE: f64 = 1e-5;
@@ -122,10 +122,7 @@ proptest! {
             prop_assert!(is_pure || !all.iter().any(|it| gaining(&it)));
             return Ok(());
         };
-        let (position, last_low) = match split {
-            Split::Values { position, .. } => (*position, None),
-            Split::Threshold { position, last_low, .. } => (*position, Some(*last_low)),
-        };
+        let (position, last_low) = (split.test.position, split.test.last_low);
         // Codes between two that occur are on the same side as the lower one.
         let codes = &examples.attributes[position].codes;
         let below = |last: u32| codes.iter().copied().filter(|code| *code <= last).max();

@@ -98,7 +98,10 @@ pub(super) fn best_threshold(
             // To name the threshold takes log2(tried) bits (Release 8).
             gain: bits(gain) - (tried as f64).log2(),
             split: bits(split),
-            test: Test::Threshold { position, last_low },
+            test: Test {
+                position,
+                last_low: Some(last_low),
+            },
         }
     });
     // What is known beside what is missing needs no threshold.
@@ -111,9 +114,9 @@ pub(super) fn best_threshold(
     let beside_missing = is_divided.then(|| Candidate {
         gain: bits(base - all_known.information() - of_missing.information()),
         split: bits(logs.information(&[known_total, of_missing.total])),
-        test: Test::Threshold {
+        test: Test {
             position,
-            last_low: missing_code - 1,
+            last_low: Some(missing_code - 1),
         },
     });
     let candidates = at_threshold.into_iter().chain(beside_missing);

@@ -7,63 +7,29 @@ use super::examples::{Attribute, Domain, Examples};
 use super::gain::Logs;
 use super::threshold::best_threshold;
 
-/// What a node asks.
+/// What a node asks, and the nodes of the answers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Split {
-    /// The node of each value of a nominal attribute that occurred, by value.
-    Values {
-        position: usize,
-        branches: Vec<(u32, u32)>,
-    },
-    /// The nodes of codes up to `last_low`, above it, and of `missing`, the code of missing values;
-    /// `None` where no example was.
-    Threshold {
-        position: usize,
-        last_low: u32,
-        missing: u32,
-        branches: [Option<u32>; 3],
-    },
+pub(super) struct Split {
+    pub(super) test: Test,
+    /// The code of missing values.
+    missing: u32,
+    /// The node of each branch that had examples, by branch.
+    branches: Vec<(u32, u32)>,
 }
 
 impl Split {
-    pub(super) fn position(&self) -> usize {
-        match self {
-            Self::Values { position, .. } | Self::Threshold { position, .. } => *position,
-        }
-    }
-
-    /// The node of a code; `None` for a code that no example had.
+    /// The node of a code; `None` for one whose branch had no example.
     fn branch(&self, code: u32) -> Option<u32> {
-        match self {
-            Self::Values { branches, .. } => {
-                let found = branches.binary_search_by_key(&code, |(value, _)| *value);
-                found.ok().map(|at| branches[at].1)
-            }
-            Self::Threshold {
-                last_low,
-                missing,
-                branches,
-                ..
-            } => branches[threshold_branch(code, *last_low, *missing)],
-        }
+        let branch = self.test.branch(code, self.missing);
+        let found = self
+            .branches
+            .binary_search_by_key(&branch, |(branch, _)| *branch);
+        found.ok().map(|at| self.branches[at].1)
     }
 
     /// The nodes below.
-    pub(super) fn children(&self) -> impl Iterator<Item = u32> {
-        let (values, parts): (&[(u32, u32)], &[Option<u32>]) = match self {
-            Self::Values { branches, .. } => (branches, &[]),
-            Self::Threshold { branches, .. } => (&[], branches),
-        };
-        let values = values.iter().map(|(_, node)| *node);
-        values.chain(parts.iter().filter_map(|node| *node))
-    }
-}
-
-/// The branch of a code at a threshold: 0 up to it, 1 above it, 2 missing.
-pub(super) fn threshold_branch(code: u32, last_low: u32, missing: u32) -> usize {
-    match code {
-        code if code == missing => 2,
-        code => usize::from(code > last_low),
+    fn children(&self) -> impl Iterator<Item = usize> {
+        self.branches.iter().map(|(_, node)| *node as usize)
     }
 }
 
@@ -102,7 +68,7 @@ impl Tree {
     pub(super) fn class(&self, code: impl Fn(usize) -> u32) -> u32 {
         let mut at = 0;
         while let Some(split) = &self.nodes[at].split {
-            match split.branch(code(split.position())) {
+            match split.branch(code(split.test.position)) {
                 Some(next) => at = next as usize,
                 None => break,
             }
@@ -137,7 +103,7 @@ impl Tree {
         for (at, node) in self.nodes.iter().enumerate() {
             let children = node.split.iter().flat_map(Split::children);
             for child in children {
-                depths[child as usize] = depths[at] + 1;
+                depths[child] = depths[at] + 1;
             }
         }
         depths.into_iter().max().unwrap_or(0)
@@ -200,27 +166,13 @@ pub(super) fn grow(examples: &Examples, stopped: &dyn Fn() -> bool) -> Option<Tr
                 attributes: Rc::clone(&attributes),
             });
         }
-        nodes[next.node].split = Some(split(examples, test, branches));
+        nodes[next.node].split = Some(Split {
+            test,
+            missing: missing_code(&examples.attributes[test.position]),
+            branches,
+        });
     }
     Some(Tree { nodes })
-}
-
-fn split(examples: &Examples, test: Test, branches: Vec<(u32, u32)>) -> Split {
-    match test {
-        Test::Values { position } => Split::Values { position, branches },
-        Test::Threshold { position, last_low } => {
-            let mut nodes = [None; 3];
-            for (branch, node) in branches {
-                nodes[branch as usize] = Some(node);
-            }
-            Split::Threshold {
-                position,
-                last_low,
-                missing: missing_code(&examples.attributes[position]),
-                branches: nodes,
-            }
-        }
-    }
 }
 
 /// The code that means missing; none of a nominal attribute.
@@ -333,18 +285,9 @@ impl<'a> Growth<'a> {
     /// Divides all lists by a test: the branches that have examples, ascending, with where they
     /// are.
     fn divide(&mut self, test: Test, from: usize, to: usize) -> Vec<(u32, usize, usize)> {
-        let (Test::Values { position } | Test::Threshold { position, .. }) = test;
-        let attribute = &self.examples.attributes[position];
+        let attribute = &self.examples.attributes[test.position];
         let missing = missing_code(attribute);
-        let branch = |row: u32| {
-            let code = attribute.codes[row as usize];
-            match test {
-                Test::Values { .. } => code,
-                Test::Threshold { last_low, .. } => {
-                    threshold_branch(code, last_low, missing) as u32
-                }
-            }
-        };
+        let branch = |row: u32| test.branch(attribute.codes[row as usize], missing);
         let mut occurring: Vec<u32> = self.lists[0][from..to].iter().map(|&r| branch(r)).collect();
         occurring.sort_unstable();
         let mut parts: Vec<(u32, usize, usize)> = Vec::new();
@@ -421,7 +364,7 @@ pub(super) fn prune(tree: &mut Tree) {
         };
         errors[at] = leaf;
         if let Some(split) = &node.split {
-            let children = split.children().map(|child| errors[child as usize]);
+            let children = split.children().map(|child| errors[child]);
             let below = children.fold(Errors::default(), |sum, child| Errors {
                 expected: sum.expected + child.expected,
                 seen: sum.seen + child.seen,
@@ -452,25 +395,14 @@ fn reachable(nodes: &[Node]) -> Vec<Node> {
         numbers[at] = kept;
         kept += 1;
         for child in node.split.iter().flat_map(Split::children) {
-            is_kept[child as usize] = true;
+            is_kept[child] = true;
         }
     }
     let kept = nodes.iter().zip(&is_kept).filter(|(_, kept)| **kept);
     let mut kept: Vec<Node> = kept.map(|(node, _)| node.clone()).collect();
-    for node in &mut kept {
-        match &mut node.split {
-            Some(Split::Values { branches, .. }) => {
-                for (_, child) in branches {
-                    *child = numbers[*child as usize];
-                }
-            }
-            Some(Split::Threshold { branches, .. }) => {
-                for child in branches.iter_mut().flatten() {
-                    *child = numbers[*child as usize];
-                }
-            }
-            None => {}
-        }
+    let splits = kept.iter_mut().flat_map(|node| &mut node.split);
+    for (_, child) in splits.flat_map(|split| &mut split.branches) {
+        *child = numbers[*child as usize];
     }
     kept
 }

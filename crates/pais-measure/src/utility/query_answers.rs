@@ -164,17 +164,6 @@ fn answer_part(
     buffers: &mut QueryBuffers,
     answer: &mut PartialAnswer,
 ) {
-    answer_part_inline(table, query, part, buffers, answer);
-}
-
-#[inline(always)]
-fn answer_part_inline(
-    table: &QueryTable,
-    query: &NumberedQuery,
-    part: &BlockPart,
-    buffers: &mut QueryBuffers,
-    answer: &mut PartialAnswer,
-) {
     let QueryBuffers {
         index,
         sensitive,

@@ -18,6 +18,28 @@ pub struct Axis {
     pub scale: Scale,
     /// Whether its numbers are shares, shown as percentages.
     pub is_share: bool,
+    /// The names of the places 0, 1, 2, ... where it has names in place of numbers.
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// An axis of numbers with equal differences.
+    pub fn linear(title: &str, is_share: bool) -> Self {
+        Self {
+            title: title.to_owned(),
+            scale: Scale::Linear,
+            is_share,
+            names: Vec::new(),
+        }
+    }
+
+    /// A number, or the name of a place, as text.
+    pub(crate) fn text(&self, number: f64) -> String {
+        match self.names.get(number as usize) {
+            Some(name) => name.clone(),
+            None => tick_text(number, self.is_share),
+        }
+    }
 }
 
 /// The part of an axis that a chart shows.
@@ -74,6 +96,16 @@ impl Range {
         }
     }
 
+    /// The range of this many names, each in the middle of its place.
+    pub(crate) fn of_names(count: usize) -> Self {
+        Self {
+            scale: Scale::Linear,
+            first: -0.5,
+            last: count as f64 - 0.5,
+            ticks: (0..count).map(|place| place as f64).collect(),
+        }
+    }
+
     /// The place of a number, 0 at the first end and 1 at the last.
     pub(crate) fn place(&self, number: f64) -> f64 {
         let number = match self.scale {
@@ -95,7 +127,7 @@ fn round_step(step: f64) -> f64 {
 }
 
 /// A number at a tick.
-pub(crate) fn tick_text(number: f64, is_share: bool) -> String {
+fn tick_text(number: f64, is_share: bool) -> String {
     if is_share {
         return crate::words::percent(number);
     }

@@ -3,17 +3,17 @@
 use maud::{Markup, html};
 
 /// One bar.
-pub struct Bar {
+pub(crate) struct Bar {
     /// What it is.
-    pub name: String,
+    pub(crate) name: String,
     /// Its value as text.
-    pub text: String,
+    pub(crate) text: String,
     /// Its length, 0 to 1.
-    pub share: f64,
+    pub(crate) share: f64,
 }
 
 /// A figure of bars. Names and values are text, so it reads without the picture.
-pub fn bars(title: &str, bars: &[Bar]) -> Markup {
+pub(crate) fn bars(title: &str, bars: &[Bar]) -> Markup {
     html! {
         figure.bars {
             figcaption { (title) }

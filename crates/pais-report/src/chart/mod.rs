@@ -1,5 +1,9 @@
-//! Charts in SVG and HTML that follow the colours of the page, with text alternatives.
+//! Charts: rows of bars in a page, and series over an axis.
 
-pub mod axis;
-pub mod bars;
-pub mod line;
+mod axis;
+mod bars;
+mod plot;
+
+pub use axis::{Axis, Scale};
+pub(crate) use bars::{Bar, bars};
+pub use plot::{Chart, Series};

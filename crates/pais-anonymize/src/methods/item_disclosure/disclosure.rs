@@ -140,11 +140,7 @@ pub(super) fn disclose(
     stop: StopCheck,
 ) -> RoundOutcome {
     let k = anonymity.k;
-    let found = if anonymity.counts_persons() {
-        count_persons(&class, set, anonymity, scratch, stop)
-    } else {
-        count_rows(&class, set, scratch, stop)
-    };
+    let found = count_items(&class, set, anonymity, scratch, stop);
     let class_set = &mut class.sets[set];
     // No part of the class holds an item more often, so items that are rare here stay rare.
     class_set.retain(|item| scratch.frequency[item as usize] as usize >= k);
@@ -167,29 +163,8 @@ pub(super) fn disclose(
     attempt.run(anonymity, capacity, scratch, stop)
 }
 
-/// Counts the rows of a class by hidden item. Returns the items found.
-fn count_rows(
-    class: &EquivalenceClass,
-    set: usize,
-    scratch: &mut Scratch,
-    stop: StopCheck,
-) -> Vec<u32> {
-    let mut found = Vec::new();
-    for (at, &item) in class.sets[set].items.iter().enumerate() {
-        if at % STRIDE == 0 && stop() {
-            break;
-        }
-        let frequency = &mut scratch.frequency[item as usize];
-        if *frequency == 0 {
-            found.push(item);
-        }
-        *frequency += 1;
-    }
-    found
-}
-
-/// As [`count_rows`], for persons.
-fn count_persons(
+/// Counts the rows of a class, or its persons, by hidden item. Returns the items found.
+fn count_items(
     class: &EquivalenceClass,
     set: usize,
     anonymity: Anonymity<'_>,
@@ -197,7 +172,9 @@ fn count_persons(
     stop: StopCheck,
 ) -> Vec<u32> {
     let mut found = Vec::new();
-    scratch.last_person.resize(scratch.rank.len(), NONE);
+    if anonymity.counts_persons() {
+        scratch.last_person.resize(scratch.rank.len(), NONE);
+    }
     for (index, &row) in class.rows.iter().enumerate() {
         if index % STRIDE == 0 && stop() {
             break;
@@ -208,12 +185,15 @@ fn count_persons(
             if *frequency == 0 {
                 found.push(item);
             }
-            let last = &mut scratch.last_person[item as usize];
-            *frequency += u32::from(std::mem::replace(last, person) != person);
+            let last = scratch.last_person.get_mut(item as usize);
+            let is_new = last.is_none_or(|last| std::mem::replace(last, person) != person);
+            *frequency += u32::from(is_new);
         }
     }
     for &item in &found {
-        scratch.last_person[item as usize] = NONE;
+        if let Some(last) = scratch.last_person.get_mut(item as usize) {
+            *last = NONE;
+        }
     }
     found
 }

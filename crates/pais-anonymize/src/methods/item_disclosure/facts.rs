@@ -19,8 +19,10 @@ use super::class::Anonymity;
 use super::disclosure::{STRIDE, StopCheck};
 use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, DisclosureTask, TIE};
+use super::search::{DisclosureSettings, DisclosureTask, TIE, too_many_items};
 use super::vocabulary::Vocabulary;
+use crate::error::RunError;
+use crate::methods::bounded_values::{ExceedingShare, bounded_values};
 use crate::observer::Phase;
 
 /// Most look-ups of a fact in a row for one candidate; one that needs more is dropped.
@@ -34,10 +36,7 @@ const BUDGET: u64 = 1 << 32;
 ///
 /// # Errors
 /// Where the topmost table does not meet the model, and on cancellation.
-pub(super) fn search_facts(
-    task: &DisclosureTask,
-    model: &Lkc,
-) -> Result<DisclosedTable, DisclosureError> {
+pub(super) fn search_facts(task: &DisclosureTask, model: &Lkc) -> Result<DisclosedTable, RunError> {
     let DisclosureTask {
         table,
         settings,
@@ -46,27 +45,33 @@ pub(super) fn search_facts(
         vocabularies,
         ..
     } = task;
-    let sensitive = bounds(model, table);
     let ordered = anonymity.ordered_rows(table.rows);
-    for (bound, name) in &sensitive {
+    let mut sensitive = Vec::new();
+    for (column, values) in bounded_values(model, table) {
+        let bound = SensitiveBound {
+            codes: &column.codes,
+            bounded: values.iter().map(Option::is_some).collect(),
+            excludes_missing: model.missing_sensitive == MissingSensitive::Excluded,
+        };
         if let Some((holding, of)) = bound.exceeded(&ordered, model.c) {
-            let column = name.to_string();
-            return Err(DisclosureError::MoreFrequentThanC {
-                column,
+            let share = ExceedingShare {
+                column: &column.name,
                 holding,
                 of,
-            });
+                rows: of,
+            };
+            return Err(share.error("/privacy/c".to_owned(), ""));
         }
+        sensitive.push(bound);
     }
-    let sensitive: Vec<SensitiveBound> = sensitive.into_iter().map(|(bound, _)| bound).collect();
-    let mut search = FactSearch::new(task, &ordered).ok_or(DisclosureError::TooManyItems)?;
+    let mut search = FactSearch::new(task, &ordered).ok_or_else(too_many_items)?;
     let mut items = search.items(vocabularies, settings);
     let candidates = items.len().max(1) as f64;
     let mut in_qi = vec![true; search.hierarchies.len()];
     let mut spent = 0;
     loop {
         if observer.must_stop() {
-            return Err(DisclosureError::Cancelled);
+            return Err(RunError::Cancelled);
         }
         let relational = search.best_column(&in_qi, settings);
         let check = FactCheck {
@@ -111,34 +116,9 @@ pub(super) fn search_facts(
         observer.progress(Phase::Searching, 1.0 - left);
     }
     if observer.must_stop() {
-        return Err(DisclosureError::Cancelled);
+        return Err(RunError::Cancelled);
     }
     Ok(search.outcome(vocabularies))
-}
-
-/// The sensitive columns that the model bounds, with their names.
-fn bounds<'a>(model: &Lkc, table: &'a EncodedTable) -> Vec<(SensitiveBound<'a>, &'a str)> {
-    if model.c.is_unbounded() {
-        return Vec::new();
-    }
-    let columns = table.sensitive.iter().filter_map(|column| {
-        let listed = match &model.sensitive_values {
-            None => None,
-            Some(listed) => Some(listed.get(&*column.name)?),
-        };
-        let is_bounded = |value: &str| listed.is_none_or(|it| it.iter().any(|it| it == value));
-        let bound = SensitiveBound {
-            codes: &column.codes,
-            bounded: column
-                .values
-                .iter()
-                .map(|value| is_bounded(value))
-                .collect(),
-            excludes_missing: model.missing_sensitive == MissingSensitive::Excluded,
-        };
-        Some((bound, &*column.name))
-    });
-    columns.collect()
 }
 
 /// An item that may be disclosed.
@@ -300,17 +280,18 @@ impl<'a> FactSearch<'a> {
     }
 
     fn outcome(&self, vocabularies: &[Vocabulary]) -> DisclosedTable {
+        let rows: Vec<u32> = (0..self.facts.len() as u32).collect();
         let sets = vocabularies.iter().enumerate().map(|(set, vocabulary)| {
             let own = self.range(self.hierarchies.len() + set);
-            let disclosed = (0..).zip(&self.facts).map(|(row, list)| {
+            let disclosed = rows.chunks(1).zip(&self.facts).map(|(row, list)| {
                 let items = list.iter().filter(|fact| own.contains(*fact));
                 (row, items.map(|fact| fact - own.start).collect())
             });
-            DisclosedSet::of_rows(self.facts.len(), vocabulary, disclosed)
+            DisclosedSet::new(rows.len(), vocabulary, disclosed)
         });
         let sets = sets.collect();
         let cuts = self.hierarchies.iter().map(Hierarchy::cut).collect();
-        DisclosedTable::of_all_rows(self.facts.len(), cuts, sets)
+        DisclosedTable::of_all_rows(rows.len(), cuts, sets)
     }
 }
 

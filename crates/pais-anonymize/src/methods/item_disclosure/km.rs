@@ -14,8 +14,9 @@ use super::class::EquivalenceClass;
 use super::disclosure::{STRIDE, StopCheck};
 use super::hierarchy::Hierarchy;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureTask, TIE, divide_classes};
+use super::search::{DisclosureTask, TIE, divide_classes};
 use super::vocabulary::Vocabulary;
+use crate::error::RunError;
 use crate::observer::Phase;
 use crate::published_cut::Cut;
 
@@ -24,7 +25,7 @@ use crate::published_cut::Cut;
 ///
 /// # Errors
 /// For too many items in a column, and on cancellation.
-pub(super) fn search_km(task: &DisclosureTask, m: u32) -> Result<DisclosedTable, DisclosureError> {
+pub(super) fn search_km(task: &DisclosureTask, m: u32) -> Result<DisclosedTable, RunError> {
     let mut hierarchies = task.hierarchies.clone();
     let rows = task.table.rows as f64;
     let search = KmSearch {
@@ -119,7 +120,7 @@ struct KmState {
 
 impl KmSearch<'_> {
     /// Discloses items in these classes.
-    fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, DisclosureError> {
+    fn disclose(&self, classes: Vec<EquivalenceClass>) -> Result<KmState, RunError> {
         let DisclosureTask {
             settings,
             vocabularies,
@@ -141,7 +142,7 @@ impl KmSearch<'_> {
         };
         let found: Vec<(Vec<u32>, Vec<f64>)> = classes.par_iter().map(disclose).collect();
         if stop() {
-            return Err(DisclosureError::Cancelled);
+            return Err(RunError::Cancelled);
         }
         let relational = settings.weights.len() - vocabularies.len();
         let shares = self
@@ -178,12 +179,12 @@ impl KmSearch<'_> {
             let disclosed = classes.flat_map(|(class, disclosed)| {
                 let is_disclosed =
                     move |item: &u32| disclosed.binary_search(&(offset + item)).is_ok();
-                class.rows.iter().enumerate().map(move |(index, &row)| {
+                class.rows.chunks(1).enumerate().map(move |(index, row)| {
                     let items = class.sets[set].items_of(index).iter().copied();
                     (row, items.filter(is_disclosed).collect())
                 })
             });
-            DisclosedSet::of_rows(rows, vocabulary, disclosed)
+            DisclosedSet::new(rows, vocabulary, disclosed)
         });
         DisclosedTable::of_all_rows(rows, cuts, sets.collect())
     }

@@ -14,12 +14,13 @@ use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, SetColumn};
 use pais_core::taxonomy::{MinimumLevels, NodeId};
 
+use crate::error::RunError;
 use crate::observer::Observer;
 
 use super::outcome::{DisclosedSet, DisclosedTable};
 use super::refine::greedy;
 use super::search::DisclosureTask;
-use super::search::{DisclosureError, DisclosureSettings, TIE};
+use super::search::{DisclosureSettings, TIE};
 use super::thorough::improve;
 
 /// Names of the set-valued columns with a declared taxonomy, that the job does not pre-generalize.
@@ -44,7 +45,7 @@ pub(super) fn search_with_labels<'a>(
     minimum_levels: impl Fn(&str) -> Option<&'a MinimumLevels>,
     settings: &'a DisclosureSettings,
     observer: &'a dyn Observer,
-) -> Result<DisclosedTable, DisclosureError> {
+) -> Result<DisclosedTable, RunError> {
     let mut task = DisclosureTask::new(table, &minimum_levels, settings, observer)?;
     let mut best = greedy(&task)?;
     let mut labels = BTreeMap::new();

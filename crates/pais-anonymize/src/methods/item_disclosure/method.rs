@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Objective};
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
-use pais_core::rejection::Fault;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
 use pais_measure::{MethodFacts, ReleaseRecoding};
@@ -14,7 +13,7 @@ use super::facts::search_facts;
 use super::km::search_km;
 use super::labels;
 use super::outcome::{DisclosedSet, DisclosedTable};
-use super::search::{DisclosureError, DisclosureSettings, DisclosureTask, ThoroughSearch};
+use super::search::{DisclosureSettings, DisclosureTask, ThoroughSearch};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
@@ -100,7 +99,7 @@ impl Method for ItemDisclosure {
     ) -> Result<DisclosedTable, RunError> {
         let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
         let task = || DisclosureTask::new(&input.table, minimum_levels, &self.settings, observer);
-        let disclosed = match &self.model {
+        match &self.model {
             PrivacyModel::KmAnonymity(model) => {
                 task().and_then(|task| search_km(&task, model.m.get()))
             }
@@ -118,8 +117,7 @@ impl Method for ItemDisclosure {
                     observer,
                 )
             }
-        };
-        disclosed.map_err(|error| run_error(&error))
+        }
     }
 
     fn build(
@@ -185,43 +183,6 @@ fn released_sets(
         (column.position, released)
     });
     released.collect()
-}
-
-fn run_error(error: &DisclosureError) -> RunError {
-    match error {
-        DisclosureError::Cancelled => RunError::Cancelled,
-        DisclosureError::TooManyItems => RunError::limit_exceeded(error.to_string()),
-        DisclosureError::MoreFrequentThanC {
-            column,
-            holding,
-            of,
-        } => more_frequent_than_c(column, *holding, *of),
-        DisclosureError::FewerSubjectsThanK { subjects, .. } => {
-            RunError::fewer_subjects_than_k(*subjects, &error.to_string())
-        }
-        DisclosureError::FewerRowsThanK { rows, .. } => {
-            RunError::fewer_rows_than_k(*rows, &error.to_string())
-        }
-    }
-}
-
-/// A bounded sensitive value is too frequent in the whole table.
-fn more_frequent_than_c(column: &str, holding: u64, of: u64) -> RunError {
-    let share = holding as f64 / of as f64;
-    // Rounded up, so that the bound named is one that holds.
-    let least = (share * 10_000.0).ceil() / 10_000.0;
-    let detail = format!(
-        "a sensitive value of `{column}` is in {:.2} % of the rows of the whole table, more than \
-         the greatest confidence allows, so no generalization can meet it; set the bound to at \
-         least {least}, or take the value out of `sensitive_values`",
-        share * 100.0
-    );
-    let fault = Fault::at("/privacy/c", detail.clone());
-    let fault = fault.fix(format!("set the greatest confidence to at least {least}"));
-    RunError::NotAnonymizable {
-        detail,
-        fault: Box::new(fault),
-    }
 }
 
 pub(super) fn settings(

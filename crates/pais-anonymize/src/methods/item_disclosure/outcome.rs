@@ -33,21 +33,25 @@ pub(super) struct DisclosedSet {
 }
 
 impl DisclosedSet {
-    /// The cells of rows that disclose these items, ascending.
-    pub(super) fn of_rows(
+    /// The cells of a column of `rows` rows. `disclosed` gives rows that disclose the same items,
+    /// with these items, ascending.
+    pub(super) fn new<'r>(
         rows: usize,
         vocabulary: &Vocabulary,
-        disclosed: impl Iterator<Item = (u32, Vec<u32>)>,
+        disclosed: impl Iterator<Item = (&'r [u32], Vec<u32>)>,
     ) -> Self {
         let mut known: hashbrown::HashMap<Vec<u32>, u32> = hashbrown::HashMap::new();
         let mut cells: Vec<Box<str>> = Vec::new();
         let mut codes = vec![NULL_CODE; rows];
-        for (row, items) in disclosed {
+        for (rows, items) in disclosed {
             let next_code = cells.len() as u32;
-            codes[row as usize] = *known.entry(items).or_insert_with_key(|items| {
+            let code = *known.entry(items).or_insert_with_key(|items| {
                 cells.push(vocabulary.cell(items).into());
                 next_code
             });
+            for &row in rows {
+                codes[row as usize] = code;
+            }
         }
         Self { cells, codes }
     }
@@ -76,21 +80,12 @@ impl DisclosedTable {
             released[row as usize] = true;
         }
         let sets = vocabularies.iter().enumerate().map(|(set, vocabulary)| {
-            let mut known = hashbrown::HashMap::new();
-            let mut cells: Vec<Box<str>> = Vec::new();
-            let mut codes = vec![NULL_CODE; table.rows];
-            for class in classes {
-                let cell = vocabulary.cell(&class.sets[set].disclosed);
-                let next_code = cells.len() as u32;
-                let code = *known.entry(cell).or_insert_with_key(|cell: &String| {
-                    cells.push(cell.as_str().into());
-                    next_code
-                });
-                for &row in &class.rows {
-                    codes[row as usize] = code;
-                }
-            }
-            DisclosedSet { cells, codes }
+            let disclosed = classes.iter().map(|class| {
+                let mut items = class.sets[set].disclosed.clone();
+                items.sort_unstable();
+                (class.rows.as_slice(), items)
+            });
+            DisclosedSet::new(table.rows, vocabulary, disclosed)
         });
         Self {
             cuts,

@@ -10,10 +10,12 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use crate::error::RunError;
+
 use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
 use super::hierarchy::Hierarchy;
-use super::search::{DisclosureError, DisclosureTask, Found, RowGroups, TIE, search, search_sets};
+use super::search::{DisclosureTask, Found, RowGroups, TIE, search, search_sets};
 use super::settle::{ItemGains, disclose_singly, settle};
 
 /// Most levels that a greedy search tries beyond its own.
@@ -26,7 +28,7 @@ const EXPECTED_ROUNDS: u64 = 8;
 ///
 /// # Errors
 /// As [`search`].
-pub(super) fn greedy(task: &DisclosureTask) -> Result<Found, DisclosureError> {
+pub(super) fn greedy(task: &DisclosureTask) -> Result<Found, RunError> {
     let published = search(task)?;
     // The searches come first: other levels gain more than other classes.
     let mut for_searches = Allowance::of_greedy().share(2);
@@ -49,7 +51,7 @@ pub(super) fn greedy(task: &DisclosureTask) -> Result<Found, DisclosureError> {
         }
     }
     if stop() {
-        Err(DisclosureError::Cancelled)
+        Err(RunError::Cancelled)
     } else {
         Ok(best)
     }
@@ -171,7 +173,7 @@ pub(super) fn choices(
     task: &DisclosureTask,
     allowance: &mut Allowance,
     stop: StopCheck,
-) -> Result<Vec<LevelChoice>, DisclosureError> {
+) -> Result<Vec<LevelChoice>, RunError> {
     let whole = task.whole()?;
     let rows = task.table.rows.max(1) as f64;
     let columns = task.hierarchies.iter().zip(&task.settings.weights);

@@ -8,7 +8,6 @@ use pais_core::table::EncodedTable;
 use pais_core::taxonomy::MinimumLevels;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use thiserror::Error;
 
 use super::class::Anonymity;
 use super::class::{ClassSet, EquivalenceClass};
@@ -16,6 +15,7 @@ use super::disclosure::DisclosureRound;
 use super::hierarchy::Hierarchy;
 use super::outcome::DisclosedTable;
 use super::vocabulary::Vocabulary;
+use crate::error::RunError;
 use crate::observer::{Observer, Phase};
 
 /// Gains that differ by less than this are a tie; ties go to the first column.
@@ -46,41 +46,9 @@ pub(super) struct ThoroughSearch {
     pub seed: u64,
 }
 
-/// Why a search ended without an anonymous table.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(super) enum DisclosureError {
-    /// The whole table is smaller than *k*.
-    #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
-    FewerRowsThanK {
-        /// Rows of the table.
-        rows: u64,
-        /// *k*.
-        k: u64,
-    },
-    /// The whole table has fewer persons than *k*.
-    #[error("the table has rows of {subjects} persons, fewer than the {k} that `k` asks for")]
-    FewerSubjectsThanK {
-        /// Persons of the table.
-        subjects: u64,
-        /// *k*.
-        k: u64,
-    },
-    /// A sensitive value is more frequent in the whole table than *C* allows.
-    #[error("a sensitive value of `{column}` is more frequent than the greatest confidence")]
-    MoreFrequentThanC {
-        /// The sensitive column.
-        column: String,
-        /// Rows with the value.
-        holding: u64,
-        /// Rows of which that is a share.
-        of: u64,
-    },
-    /// The rows hold more items in one column than 32 bits can index.
-    #[error("a set-valued column has more than 4,294,967,295 items")]
-    TooManyItems,
-    /// The observer requested a stop.
-    #[error("the run was cancelled")]
-    Cancelled,
+/// The rows hold more items in one column than 32 bits can index.
+pub(super) fn too_many_items() -> RunError {
+    RunError::limit_exceeded("a set-valued column has more than 4,294,967,295 items")
 }
 
 /// A column of *QI\**, by its index among the columns of its kind.
@@ -94,7 +62,7 @@ enum NextColumn {
 ///
 /// # Errors
 /// For too many items in a column, and on cancellation.
-pub(super) fn search(task: &DisclosureTask) -> Result<Found, DisclosureError> {
+pub(super) fn search(task: &DisclosureTask) -> Result<Found, RunError> {
     let mut state = DisclosureSearch::new(task, vec![task.whole()?]);
     state.run(|done| task.observer.progress(Phase::Searching, done))?;
     Ok(state.found())
@@ -104,7 +72,7 @@ pub(super) fn search(task: &DisclosureTask) -> Result<Found, DisclosureError> {
 ///
 /// # Errors
 /// As [`search`].
-pub(super) fn search_sets(task: &DisclosureTask, levels: &[u32]) -> Result<Found, DisclosureError> {
+pub(super) fn search_sets(task: &DisclosureTask, levels: &[u32]) -> Result<Found, RunError> {
     let whole = task.whole()?;
     let groups = task.group(levels, &whole.rows);
     let classes = whole.divide(groups.groups, |at| groups.group_of[at] as usize);
@@ -147,14 +115,14 @@ impl<'a> DisclosureSearch<'a> {
     }
 
     /// Refines the table until *QI\** is empty, and tells `progress` the share that is done.
-    fn run(&mut self, progress: impl Fn(f64)) -> Result<(), DisclosureError> {
+    fn run(&mut self, progress: impl Fn(f64)) -> Result<(), RunError> {
         while let Some(column) = self.choose() {
             match column {
                 NextColumn::Relational(column) => self.descend(column),
                 NextColumn::Set(set) => self.disclose(set),
             }
             if self.task.observer.must_stop() {
-                return Err(DisclosureError::Cancelled);
+                return Err(RunError::Cancelled);
             }
             progress(self.done());
         }
@@ -377,17 +345,17 @@ impl<'a> DisclosureTask<'a> {
         minimum_levels: impl Fn(&str) -> Option<&'b MinimumLevels>,
         settings: &'a DisclosureSettings,
         observer: &'a dyn Observer,
-    ) -> Result<Self, DisclosureError> {
+    ) -> Result<Self, RunError> {
         let k = settings.k.get();
         let rows = table.rows as u64;
         if rows < k {
-            return Err(DisclosureError::FewerRowsThanK { rows, k });
+            return Err(RunError::fewer_rows_than_k(rows, k));
         }
         // At most the number of rows, which is a `usize`.
         let anonymity = Anonymity::new(k as usize, table);
         let subjects = anonymity.persons(table);
         if subjects < k {
-            return Err(DisclosureError::FewerSubjectsThanK { subjects, k });
+            return Err(RunError::fewer_subjects_than_k(subjects, k));
         }
         let columns = table.quasi_identifiers.iter().zip(&settings.kinds);
         let sets = table.sets.iter();
@@ -412,9 +380,9 @@ impl<'a> DisclosureTask<'a> {
     ///
     /// # Errors
     /// Where the rows hold more items in one column than 32 bits can index.
-    pub(super) fn whole(&self) -> Result<EquivalenceClass, DisclosureError> {
+    pub(super) fn whole(&self) -> Result<EquivalenceClass, RunError> {
         let rows = self.anonymity.ordered_rows(self.table.rows);
-        EquivalenceClass::whole(rows, &self.vocabularies).ok_or(DisclosureError::TooManyItems)
+        EquivalenceClass::whole(rows, &self.vocabularies).ok_or_else(too_many_items)
     }
 
     /// The class of some rows that disclose these items, ascending in each column, and hide their

@@ -55,7 +55,7 @@ fn run(columns: &Value, file: &str, job: Value) -> Result<VerifiedRelease, RunEr
 /// The rows as CSV lines, sorted.
 fn rows(table: &ReleasedTable) -> Vec<String> {
     let mut out = Vec::new();
-    pais_io::write::csv(&table, &mut out).unwrap();
+    pais_io::write::csv(table, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     let mut rows: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
     rows.sort();
@@ -171,7 +171,9 @@ fn rounds(
         let mut cells = vec![String::new(); 4];
         for class in &classes {
             for &row in &class.rows {
-                cells[row as usize] = vocabulary.cell(&class.sets[0].disclosed);
+                let mut disclosed = class.sets[0].disclosed.clone();
+                disclosed.sort_unstable();
+                cells[row as usize] = vocabulary.cell(&disclosed);
             }
         }
         after.push(cells);

@@ -14,10 +14,11 @@ use super::disclosure::StopCheck;
 use super::refine::Allowance;
 use super::refine::choices;
 use super::refine::{by_relational_class, cannot_lose_less, disclosed_singly, kept, regroup};
-use super::search::{DisclosureError, TIE, ThoroughSearch, search_sets};
 use super::search::{DisclosureTask, Found};
+use super::search::{TIE, ThoroughSearch, search_sets};
 use super::settle::settle;
 use super::settle::{ItemGains, disclose_singly, mix};
+use crate::error::RunError;
 use crate::observer::Phase;
 
 /// Most levels of the relational columns that are refined at random, those that lose least.
@@ -74,7 +75,7 @@ pub(super) fn improve(
     task: &DisclosureTask,
     greedy: Found,
     search: ThoroughSearch,
-) -> Result<Found, DisclosureError> {
+) -> Result<Found, RunError> {
     let clock = Clock {
         task,
         began: Instant::now(),
@@ -96,17 +97,13 @@ pub(super) fn improve(
     }
     match best.filter(|_| !task.observer.must_stop()) {
         Some(best) => Ok(best),
-        None => Err(DisclosureError::Cancelled),
+        None => Err(RunError::Cancelled),
     }
 }
 
 /// The results that lose least, by the levels of the relational columns; the greedy result is one
 /// of them.
-fn finalists(
-    task: &DisclosureTask,
-    greedy: Found,
-    clock: &Clock,
-) -> Result<Vec<Found>, DisclosureError> {
+fn finalists(task: &DisclosureTask, greedy: Found, clock: &Clock) -> Result<Vec<Found>, RunError> {
     let stop = || clock.is_over(0.5);
     let mut found = vec![regroup(task, greedy, &mut Allowance::unlimited(), &stop)];
     for choice in choices(task, &mut Allowance::unlimited(), &stop)? {

@@ -89,10 +89,8 @@ impl<'a> Vocabulary<'a> {
         rows.map(|row| self.column.of_row(row).len() as u64).sum()
     }
 
-    /// The text of a cell with these items: their labels, sorted and joined by the separator.
+    /// The text of a cell with these items, ascending: their labels, joined by the separator.
     pub(super) fn cell(&self, items: &[u32]) -> String {
-        let mut items = items.to_vec();
-        items.sort_unstable();
         let labels: Vec<&str> = items
             .iter()
             .map(|&item| &*self.labels[item as usize])

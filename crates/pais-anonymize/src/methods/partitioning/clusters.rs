@@ -86,16 +86,6 @@ impl<'a> Bucket<'a> {
         &self.codes[member as usize * width..][..width]
     }
 
-    /// Number of quasi-identifiers.
-    fn dimensions(&self) -> usize {
-        self.losses.len()
-    }
-
-    /// The loss of a quasi-identifier.
-    fn loss(&self, dimension: usize) -> &Loss<'a> {
-        &self.losses[dimension]
-    }
-
     /// The cluster of these members.
     fn cluster(&self, members: Vec<u32>) -> Cluster {
         let mut bounds = vec![(u32::MAX, 0); self.losses.len()];
@@ -210,7 +200,7 @@ impl<'b> Candidates<'b> {
     /// All rows of the bucket.
     fn new(bucket: &'b Bucket<'b>) -> Self {
         let rows = bucket.rows.len();
-        let dimensions = bucket.dimensions();
+        let dimensions = bucket.losses.len();
         let mut codes = Vec::with_capacity(rows * dimensions);
         for dimension in 0..dimensions {
             codes.extend((0..rows as u32).map(|member| bucket.codes(member)[dimension]));
@@ -224,11 +214,6 @@ impl<'b> Candidates<'b> {
             bounds: Bounds::new(),
             members: Vec::new(),
         }
-    }
-
-    /// Members that no cluster has.
-    fn left(&self) -> &[u32] {
-        &self.left
     }
 
     /// Starts the next cluster with the row that increases the loss of the last one most, the first
@@ -251,11 +236,6 @@ impl<'b> Candidates<'b> {
             self.compute(dimension);
         }
         self.sum();
-    }
-
-    /// The members of the growing cluster.
-    fn members(&self) -> &[u32] {
-        &self.members
     }
 
     /// The index of the permitted row left with the least loss as the next member, the first of
@@ -295,11 +275,6 @@ impl<'b> Candidates<'b> {
         self.left.append(&mut self.members);
     }
 
-    /// Ends the growth; the rows left.
-    fn into_left(self) -> Vec<u32> {
-        self.left
-    }
-
     /// Takes a row out of those left; the last one gets its place.
     fn remove(&mut self, index: usize) {
         let last = self.left.len() - 1;
@@ -317,7 +292,7 @@ impl<'b> Candidates<'b> {
         let start = dimension * self.bucket.rows.len();
         let range = start..start + self.left.len();
         let (codes, ncp) = (&self.codes[range.clone()], &mut self.ncp[range]);
-        let loss = self.bucket.loss(dimension);
+        let loss = &self.bucket.losses[dimension];
         loss.ncp_of_widened(self.bounds[dimension], codes, ncp);
     }
 
@@ -367,10 +342,10 @@ pub(super) fn groups(bucket: &Bucket, sizes: &[u32], checker: &mut GroupChecker)
 fn grow(bucket: &Bucket, checker: &mut GroupChecker) -> Vec<Cluster> {
     let mut candidates = Candidates::new(bucket);
     let mut groups: Vec<Cluster> = Vec::new();
-    while checker.has_enough_rows(candidates.left().len()) {
+    while checker.has_enough_rows(candidates.left.len()) {
         candidates.start();
         let accepted = loop {
-            let members = candidates.members();
+            let members = &candidates.members;
             if checker.has_enough_rows(members.len()) && accepts(bucket, members, checker) {
                 break true;
             }
@@ -383,12 +358,12 @@ fn grow(bucket: &Bucket, checker: &mut GroupChecker) -> Vec<Cluster> {
             candidates.give_up();
             break;
         }
-        groups.push(bucket.cluster(candidates.members().to_vec()));
+        groups.push(bucket.cluster(candidates.members.clone()));
     }
     if groups.is_empty() {
         return groups;
     }
-    for member in candidates.into_left() {
+    for member in candidates.left {
         join_nearest(bucket, &mut groups, member);
     }
     let mut holds = |group: &Cluster| accepts(bucket, &group.members, checker);
@@ -414,18 +389,18 @@ fn grow_under_c(
 ) -> Vec<Cluster> {
     let mut candidates = Candidates::new(bucket);
     let mut whole = bounded.empty_tally();
-    for &member in candidates.left() {
+    for &member in &candidates.left {
         whole.add(bounded.record(member as usize));
     }
     let mut groups: Vec<Cluster> = Vec::new();
     // A group takes K rows or more. Fewer than twice as many are the last group.
-    while checker.has_enough_rows(candidates.left().len() / 2) {
+    while checker.has_enough_rows(candidates.left.len() / 2) {
         match grow_one(bucket, bounded, &mut candidates, &mut whole, checker) {
             Some(group) => groups.push(group),
             None => break,
         }
     }
-    let left = candidates.into_left();
+    let left = candidates.left;
     if accepts(bucket, &left, checker) {
         groups.push(bucket.cluster(left));
         return groups;
@@ -466,18 +441,18 @@ fn grow_one(
     whole: &mut Tally,
     checker: &mut GroupChecker,
 ) -> Option<Cluster> {
-    let size = checker.typical_rows();
+    let size = checker.condition.typical_rows();
     let least = bounded.least_in_part(whole, size);
     let mut tally = bounded.empty_tally();
     candidates.start();
-    for &seed in candidates.members() {
+    for &seed in &candidates.members {
         tally.add(bounded.record(seed as usize));
     }
     loop {
-        let taken = candidates.members().len();
+        let taken = candidates.members.len();
         if checker.has_enough_rows(taken)
             && bounded.allows(&tally)
-            && accepts(bucket, candidates.members(), checker)
+            && accepts(bucket, &candidates.members, checker)
         {
             break;
         }
@@ -500,14 +475,14 @@ fn grow_one(
             candidates.give_up();
             return None;
         };
-        tally.add(bounded.record(candidates.left()[nearest] as usize));
+        tally.add(bounded.record(candidates.left[nearest] as usize));
         candidates.take(nearest);
     }
-    let members = candidates.members();
+    let members = &candidates.members;
     for &member in members {
         whole.remove(bounded.record(member as usize));
     }
-    Some(bucket.cluster(members.to_vec()))
+    Some(bucket.cluster(members.clone()))
 }
 
 /// Greatest number of passes over a bucket's rows; most buckets stop changing before.

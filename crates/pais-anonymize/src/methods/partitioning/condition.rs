@@ -11,7 +11,7 @@ use pais_core::table::{EncodedTable, SensitiveColumn, SubjectCounter, Subjects};
 
 use super::confidence::{ConfidenceCheck, Tally};
 use super::frequency::{CodeCounts, FrequencyCheck};
-use super::minimum_cover::{CoverChecker, GreatestL, SensitiveCodes};
+use super::minimum_cover::{CoverChecker, SensitiveCodes};
 
 /// The model that every group must meet, with the sensitive values of the table.
 pub(super) struct Condition {
@@ -109,8 +109,8 @@ impl Condition {
 /// Checks whether groups meet a condition. Each thread has its own, because it holds working
 /// space.
 pub(super) struct GroupChecker<'a> {
-    condition: &'a Condition,
-    cover: CoverChecker,
+    pub(super) condition: &'a Condition,
+    pub(super) cover: CoverChecker,
     counts: CodeCounts,
     tally: Tally,
     persons: Option<SubjectCounter>,
@@ -137,11 +137,6 @@ impl<'a> GroupChecker<'a> {
     #[inline]
     pub(super) fn has_enough_rows(&self, rows: usize) -> bool {
         rows >= self.condition.k
-    }
-
-    /// Rows that a group of *K* persons has on average; *K* where rows are counted.
-    pub(super) fn typical_rows(&self) -> usize {
-        self.condition.typical_rows()
     }
 
     /// Whether the condition depends on more than the number of rows.
@@ -173,11 +168,6 @@ impl<'a> GroupChecker<'a> {
             DiversityCheck::Frequency(check) => check.accepts(rows, &mut self.counts),
             DiversityCheck::Confidence(check) => check.accepts(rows, &mut self.tally),
         }
-    }
-
-    /// The greatest *L* that the rows are proven to meet; see [`CoverChecker::greatest_l`].
-    pub(super) fn greatest_l(&mut self, sensitive: &SensitiveCodes, rows: &[u32]) -> GreatestL {
-        self.cover.greatest_l(sensitive, rows)
     }
 }
 

@@ -5,12 +5,12 @@
 //! share is the mean of the two, weighted by their records with a value. So a group that is not
 //! split still meets the model.
 
-use std::collections::HashMap;
-
 use pais_core::definition::json::escape;
 use pais_core::model::{Confidence, Lkc, MissingSensitive};
 use pais_core::table::{EncodedTable, SensitiveColumn};
 use rustc_hash::FxHashMap;
+
+use crate::methods::bounded_values::{BoundedValue, bounded_values};
 
 /// The bounded values of a table, row by row.
 pub(super) struct ConfidenceCheck {
@@ -38,7 +38,6 @@ struct BoundedColumn {
 }
 
 /// A bounded value that the whole table has too often.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ExceedingValue {
     /// Its column.
     pub column: Box<str>,
@@ -50,60 +49,28 @@ pub(super) struct ExceedingValue {
     pub of: u64,
 }
 
-impl ExceedingValue {
-    /// Its share, from 0 to 1.
-    pub(super) fn share(&self) -> f64 {
-        self.holding as f64 / self.of as f64
-    }
-}
-
 impl ConfidenceCheck {
     /// The check of a model on a table; `None` where it bounds no value that the table has.
     pub(super) fn new(model: &Lkc, table: &EncodedTable) -> Option<Self> {
-        if model.c.is_unbounded() {
-            return None;
-        }
         let mut columns = Vec::new();
         let mut ranges = Vec::new();
         let mut numbers: Vec<(Vec<u32>, &SensitiveColumn)> = Vec::new();
         let mut values = 0;
-        for column in &table.sensitive {
-            let listed = match &model.sensitive_values {
-                None => None,
-                Some(listed) => match listed.get(&*column.name) {
-                    None => continue,
-                    Some(listed) => Some(listed),
-                },
-            };
-            let place_of: Option<HashMap<&str, usize>> = listed.map(|listed| {
-                let places = listed.iter().enumerate();
-                places
-                    .map(|(place, value)| (value.as_str(), place))
-                    .collect()
-            });
+        for (column, bounded) in bounded_values(model, table) {
             let first = values;
-            let mut places = Vec::new();
-            let mut number = |value: &str| {
-                let place = match &place_of {
-                    None => None,
-                    Some(place_of) => match place_of.get(value) {
-                        None => return UNBOUNDED,
-                        Some(&place) => Some(place),
-                    },
-                };
-                places.push(place);
+            let mut number = |value: &Option<BoundedValue>| {
+                if value.is_none() {
+                    return UNBOUNDED;
+                }
                 values += 1;
                 values - 1
             };
-            let of_code: Vec<u32> = column.values.iter().map(|value| number(value)).collect();
-            if values > first {
-                numbers.push((of_code, column));
-                ranges.push((first, values));
-                columns.push(BoundedColumn {
-                    name: column.name.clone(),
-                    places,
-                });
-            }
+            numbers.push((bounded.iter().map(&mut number).collect(), column));
+            ranges.push((first, values));
+            columns.push(BoundedColumn {
+                name: column.name.clone(),
+                places: bounded.iter().flatten().map(|it| it.place).collect(),
+            });
         }
         if columns.is_empty() {
             return None;

@@ -1,9 +1,11 @@
 //! The information loss of a group's labels: the NCP of the range or of the lowest common
 //! ancestor of its codes, for one dimension at a time.
 
+use std::ops::Range;
+
 use pais_core::definition::ColumnKind;
 use pais_core::table::{Domain, QuasiIdentifier};
-use pais_core::taxonomy::Tree;
+use pais_core::taxonomy::{NodeId, Tree};
 use pais_measure::node_ncp;
 
 /// Greatest number of leaves for which the NCP of all pairs of leaves is kept in a table.
@@ -35,14 +37,25 @@ pub(super) struct CodeCount {
     pub(super) rows: u32,
 }
 
-/// A split of a group by its loss: rows with codes `first..=last` on one side, all others on the
+/// A cut of a group by one column: rows with codes `first..=last` on one side, all others on the
 /// other side.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct LossSplit {
-    /// The decrease of NCP summed over the rows of the group.
-    pub(super) gain: f64,
+pub(super) struct RangeCut {
+    /// The higher, the better; cuts of one group can be compared.
+    pub(super) score: f64,
     pub(super) first: u32,
     pub(super) last: u32,
+}
+
+/// A way to divide the distinct codes of a group, ascending, in two.
+pub(super) struct Division {
+    /// Places among the codes.
+    pub(super) inside: Range<usize>,
+    /// The range of codes that these have in common and no other code of the group is in.
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// The least and the greatest code of the others.
+    pub(super) outside: (u32, u32),
 }
 
 impl<'a> Loss<'a> {
@@ -124,23 +137,77 @@ impl<'a> Loss<'a> {
         }
     }
 
-    /// The split of `rows`, with at least `least` rows on either side, that decreases NCP most.
-    /// Numbers are split at a cut point; labels are split into the rows under one child of the
-    /// lowest common ancestor and all others. `None` where no split decreases NCP.
-    pub(super) fn best_split(&self, rows: &[u32], least: usize) -> Option<LossSplit> {
+    /// The cut of `rows`, with at least `least` rows on either side, that decreases the NCP summed
+    /// over the rows most. `None` where no cut decreases NCP.
+    pub(super) fn best_split(&self, rows: &[u32], least: usize) -> Option<RangeCut> {
         let counts = self.code_counts(rows);
-        let (Some(first), Some(last)) = (counts.first(), counts.last()) else {
-            return None;
-        };
-        if first.code == last.code {
-            return None;
+        let (code, total) = (|place: usize| counts[place].code, rows.len());
+        let mut before = vec![0];
+        for count in &counts {
+            before.push(before[before.len() - 1] + count.rows as usize);
         }
-        let total = rows.len();
-        let best = match self.domain {
-            Domain::Numeric { .. } => self.best_cut(&counts, total, least),
-            Domain::Taxonomy(tree) => self.best_child(tree, &counts, total, least),
-        };
-        best.filter(|split| split.gain > 0.0)
+        let whole = self.cost(total, counts.first()?.code, counts.last()?.code);
+        let mut best: Option<RangeCut> = None;
+        for division in self.divisions(counts.len(), code) {
+            let Division {
+                inside,
+                first,
+                last,
+                outside: (low, high),
+            } = division;
+            let rows = before[inside.end] - before[inside.start];
+            if rows < least || total - rows < least {
+                continue;
+            }
+            let parts = self.cost(rows, code(inside.start), code(inside.end - 1))
+                + self.cost(total - rows, low, high);
+            let score = whole - parts;
+            if score > best.map_or(0.0, |best| best.score) {
+                best = Some(RangeCut { score, first, last });
+            }
+        }
+        best
+    }
+
+    /// The ways to divide `count` distinct codes, ascending, of which there are two or more:
+    /// numbers before any but the first, labels into those under one child of the lowest common
+    /// ancestor and all others.
+    pub(super) fn divisions(&self, count: usize, code: impl Fn(usize) -> u32) -> Vec<Division> {
+        let mut divisions = Vec::new();
+        if count < 2 {
+            return divisions;
+        }
+        let (least, most) = (code(0), code(count - 1));
+        match self.domain {
+            Domain::Numeric { .. } => divisions.extend((1..count).map(|end| Division {
+                inside: 0..end,
+                first: least,
+                last: code(end - 1),
+                outside: (code(end), most),
+            })),
+            Domain::Taxonomy(tree) => {
+                let children = &tree.node(tree.lowest_common_ancestor(least, most)).children;
+                let mut start = 0;
+                while start < count {
+                    let is_before = |&child: &NodeId| tree.node(child).end_leaf <= code(start);
+                    // The lowest common ancestor of two leaves has a child above each of them.
+                    let child = tree.node(children[children.partition_point(is_before)]);
+                    let is_under = |place: &usize| code(*place) < child.end_leaf;
+                    let end = start + (start..count).take_while(is_under).count();
+                    divisions.push(Division {
+                        inside: start..end,
+                        first: child.first_leaf,
+                        last: child.end_leaf - 1,
+                        outside: (
+                            if start > 0 { least } else { code(end) },
+                            if end < count { most } else { code(start - 1) },
+                        ),
+                    });
+                    start = end;
+                }
+            }
+        }
+        divisions
     }
 
     /// The codes of `rows`, ascending, with their numbers of rows.
@@ -187,95 +254,9 @@ impl<'a> Loss<'a> {
         sorted
     }
 
-    /// The codes under each child of the lowest common ancestor of a range of codes; `None` for
-    /// numbers, which have none.
-    pub(super) fn children(&self, first: u32, last: u32) -> Option<Vec<(u32, u32)>> {
-        let Domain::Taxonomy(tree) = self.domain else {
-            return None;
-        };
-        let top = tree.node(tree.lowest_common_ancestor(first, last));
-        let children = top.children.iter().map(|&child| {
-            let child = tree.node(child);
-            (child.first_leaf, child.end_leaf - 1)
-        });
-        Some(children.collect())
-    }
-
     /// NCP of the label over a range of codes, summed over this number of rows.
     pub(super) fn cost(&self, rows: usize, first: u32, last: u32) -> f64 {
         rows as f64 * f64::from(self.ncp_of_range(first, last))
-    }
-
-    fn best_cut(&self, counts: &[CodeCount], total: usize, least: usize) -> Option<LossSplit> {
-        let (first, last) = (counts[0].code, counts[counts.len() - 1].code);
-        let whole = self.cost(total, first, last);
-        let mut best: Option<LossSplit> = None;
-        let mut below = 0;
-        for pair in counts.windows(2) {
-            below += pair[0].rows as usize;
-            if below < least || total - below < least {
-                continue;
-            }
-            let parts = self.cost(below, first, pair[0].code)
-                + self.cost(total - below, pair[1].code, last);
-            let gain = whole - parts;
-            if best.is_none_or(|best| gain > best.gain) {
-                best = Some(LossSplit {
-                    gain,
-                    first,
-                    last: pair[0].code,
-                });
-            }
-        }
-        best
-    }
-
-    fn best_child(
-        &self,
-        tree: &Tree,
-        counts: &[CodeCount],
-        total: usize,
-        least: usize,
-    ) -> Option<LossSplit> {
-        let (first, last) = (counts[0].code, counts[counts.len() - 1].code);
-        let whole = self.cost(total, first, last);
-        let top = tree.node(tree.lowest_common_ancestor(first, last));
-        let mut best: Option<LossSplit> = None;
-        let mut from = 0;
-        while from < counts.len() {
-            let code = counts[from].code;
-            let child = top
-                .children
-                .partition_point(|&child| tree.node(child).end_leaf <= code);
-            // The lowest common ancestor of two leaves has a child above each of them.
-            let child = tree.node(*top.children.get(child)?);
-            let under = counts[from..].partition_point(|count| count.code < child.end_leaf);
-            let (before, after) = (&counts[..from], &counts[from + under..]);
-            let inside = &counts[from..from + under];
-            from += under;
-            let rows: usize = inside.iter().map(|count| count.rows as usize).sum();
-            if rows < least || total - rows < least {
-                continue;
-            }
-            let outside = (
-                before.first().or(after.first()),
-                after.last().or(before.last()),
-            );
-            let (Some(low), Some(high)) = outside else {
-                continue;
-            };
-            let parts = self.cost(rows, inside[0].code, inside[inside.len() - 1].code)
-                + self.cost(total - rows, low.code, high.code);
-            let gain = whole - parts;
-            if best.is_none_or(|best| gain > best.gain) {
-                best = Some(LossSplit {
-                    gain,
-                    first: child.first_leaf,
-                    last: child.end_leaf - 1,
-                });
-            }
-        }
-        best
     }
 }
 
@@ -288,7 +269,7 @@ fn of_nodes(tree: &Tree, kind: ColumnKind) -> Vec<f32> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Loss, LossSplit};
+    use super::{Loss, RangeCut};
     use pais_core::definition::ColumnKind;
     use pais_core::table::{Domain, QuasiIdentifier};
     use pais_core::taxonomy::{Tree, TreeLimits};
@@ -319,7 +300,7 @@ mod tests {
         assert!((loss.ncp_of_range(0, 1) - 0.1).abs() < 1e-6);
         let found = loss.best_split(&[0, 1, 2, 3], 1).unwrap();
         assert_eq!((found.first, found.last), (0, 1));
-        assert!((found.gain - 3.6).abs() < 1e-6);
+        assert!((found.score - 3.6).abs() < 1e-6);
         assert_eq!(loss.best_split(&[0, 1, 2, 3], 3), None);
     }
 
@@ -342,8 +323,8 @@ mod tests {
         let found = loss.best_split(&[0, 1, 2, 3], 1).unwrap();
         assert_eq!(
             found,
-            LossSplit {
-                gain: 3.0,
+            RangeCut {
+                score: 3.0,
                 first: 0,
                 last: 1
             }
@@ -375,6 +356,6 @@ mod tests {
         // Of 3 rows with a loss of 1 each, 2 lose 0.2 then, and 1 loses 0.8.
         let found = loss.best_split(&[0, 1, 2], 1).unwrap();
         assert_eq!((found.first, found.last), (0, 1));
-        assert!((found.gain - (3.0 - 2.0 * 0.2 - 0.8)).abs() < 1e-6);
+        assert!((found.score - (3.0 - 2.0 * 0.2 - 0.8)).abs() < 1e-6);
     }
 }

@@ -7,7 +7,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{COUNT_COLUMN, GROUP_COLUMN};
 use pais_measure::{MethodFacts, MethodGroups, ReleaseRecoding};
 
-use super::partition::{partition, run_error};
+use super::partition::partition;
 use super::split::GroupPartition;
 use super::tables;
 use super::valid_cuts::SplitGuide;
@@ -129,14 +129,13 @@ impl Method for Partitioning {
         input: &PreparedTable,
         observer: &dyn Observer,
     ) -> Result<GroupPartition, RunError> {
-        let found = partition(
+        partition(
             &input.schema,
             &input.table,
             &self.model,
             self.guide,
             observer,
-        );
-        found.map_err(|error| run_error(&error))
+        )
     }
 
     fn build(

@@ -127,7 +127,8 @@ impl CoverChecker {
         if sensitive.column_count() == 0 || l == 0 {
             return CoverAnswer::Yes;
         }
-        if self.disjoint.any(sensitive, rows, l) {
+        // Figure 6 without its sorting, which large groups rarely need.
+        if self.disjoint.pick(sensitive, rows, l).len() >= l as usize {
             return CoverAnswer::Yes;
         }
         let order = self.disjoint.order(sensitive, rows);
@@ -339,22 +340,6 @@ impl DisjointRecords {
             self.taken.fill(0);
             self.turn = 1;
         }
-    }
-
-    /// Whether `l` disjoint records are found when rows are visited in the given order: Figure 6
-    /// without its sorting, which large groups rarely need.
-    fn any(&mut self, sensitive: &SensitiveCodes, rows: &[u32], l: u32) -> bool {
-        self.next_turn();
-        let mut found = 0;
-        for &row in rows {
-            if sensitive.row(row).is_some_and(|values| self.take(values)) {
-                found += 1;
-                if found >= l {
-                    return true;
-                }
-            }
-        }
-        false
     }
 
     /// Lines 1 to 3 of Figure 6: the rows in ascending order of their total frequency; ties keep

@@ -19,8 +19,9 @@ use rustc_hash::FxHashMap;
 use super::clusters::{Bucket, groups};
 use super::condition::{Condition, GroupChecker};
 use super::confidence::{BoundedCells, ConfidenceCheck, UNBOUNDED};
-use super::loss::{Loss, LossSplit};
-use super::valid_cuts::{CutChoice, SplitGuide, ValidCut, best_cut};
+use super::loss::{Loss, RangeCut};
+use super::valid_cuts::{CutChoice, SplitGuide, best_cut};
+use crate::error::RunError;
 use crate::observer::{Observer, Phase};
 
 /// Fewest rows of a group for which its halves are split in parallel.
@@ -66,10 +67,6 @@ impl GroupPartition {
     }
 }
 
-/// The split was stopped because the caller requested it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SplitStopped;
-
 /// The inputs of a split, shared by all threads.
 pub(super) struct KdSplit<'a> {
     pub(super) dimensions: Vec<SplitDimension<'a>>,
@@ -111,12 +108,15 @@ impl<'a> SplitProgress<'a> {
         }
     }
 
-    /// Whether the split must stop.
-    fn must_stop(&self) -> bool {
+    fn stop_if_asked(&self) -> Result<(), RunError> {
         if !self.stopped.load(Relaxed) && self.observer.must_stop() {
             self.stopped.store(true, Relaxed);
         }
-        self.stopped.load(Relaxed)
+        if self.stopped.load(Relaxed) {
+            Err(RunError::Cancelled)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -125,7 +125,7 @@ impl<'a> KdSplit<'a> {
     ///
     /// # Errors
     /// When the observer requested a stop.
-    pub(super) fn run(&self, mut rows: Vec<u32>) -> Result<GroupPartition, SplitStopped> {
+    pub(super) fn run(&self, mut rows: Vec<u32>) -> Result<GroupPartition, RunError> {
         let mut sizes = Vec::new();
         let mut checker = GroupChecker::new(self.condition);
         if !rows.is_empty() {
@@ -142,10 +142,8 @@ impl<'a> KdSplit<'a> {
         checker: &mut GroupChecker,
         codes: &mut Vec<u32>,
         sizes: &mut Vec<u32>,
-    ) -> Result<(), SplitStopped> {
-        if self.progress.must_stop() {
-            return Err(SplitStopped);
-        }
+    ) -> Result<(), RunError> {
+        self.progress.stop_if_asked()?;
         if self.clusters_buckets() && rows.len() <= self.bucket_rows() {
             return self.cluster_bucket(rows, checker, codes, sizes);
         }
@@ -203,7 +201,7 @@ impl<'a> KdSplit<'a> {
         checker: &mut GroupChecker,
         codes: &mut Vec<u32>,
         sizes: &mut Vec<u32>,
-    ) -> Result<(), SplitStopped> {
+    ) -> Result<(), RunError> {
         let mut found = Vec::new();
         // A stack of ranges of rows that are still to be split, the first range on top.
         let mut parts = vec![(0, rows.len())];
@@ -213,9 +211,7 @@ impl<'a> KdSplit<'a> {
                 None => found.push((end - start) as u32),
             }
         }
-        if self.progress.must_stop() {
-            return Err(SplitStopped);
-        }
+        self.progress.stop_if_asked()?;
         let copied = rows.to_vec();
         let bounded = self.condition.confidence().map(|it| it.select(&copied));
         let bucket = Bucket::new(&self.losses, &copied, bounded);
@@ -262,37 +258,42 @@ impl<'a> KdSplit<'a> {
             class: self.class,
             least: self.condition.k,
         };
-        let cuts = |choice: CutChoice| -> Vec<(usize, ValidCut)> {
+        let cuts = |choice: CutChoice| -> Vec<Option<RangeCut>> {
             let best = |loss: &Loss| best_cut(loss, rows, &bounded, choice);
-            let cuts: Vec<Option<ValidCut>> = if rows.len() < PARALLEL_ROWS {
+            if rows.len() < PARALLEL_ROWS {
                 self.losses.iter().map(best).collect()
             } else {
                 self.losses.par_iter().map(best).collect()
-            };
-            let mut cuts: Vec<_> = cuts
-                .into_iter()
-                .enumerate()
-                .filter_map(|(column, cut)| Some((column, cut?)))
-                .collect();
-            // Stable: ties go to the order of the columns.
-            cuts.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
-            cuts
+            }
         };
         let mut found = cuts(choice);
-        if found.is_empty() && self.guide == SplitGuide::Class {
+        if self.guide == SplitGuide::Class && found.iter().all(Option::is_none) {
             found = cuts(CutChoice {
                 guide: SplitGuide::Ncp,
                 ..choice
             });
         }
-        found
-            .into_iter()
-            .find_map(|(column, ValidCut { first, last, .. })| {
-                let codes = self.losses[column].codes;
-                let left = move_to_front(rows, |row| (first..=last).contains(&codes[row as usize]));
-                let (inside, outside) = rows.split_at(left);
-                (checker.accepts(inside) && checker.accepts(outside)).then_some(left)
-            })
+        self.divide(rows, found, checker)
+    }
+
+    /// Divides the rows at the best cut of which both parts meet the condition; `cuts` has one of
+    /// each quasi-identifier.
+    fn divide(
+        &self,
+        rows: &mut [u32],
+        cuts: Vec<Option<RangeCut>>,
+        checker: &mut GroupChecker,
+    ) -> Option<usize> {
+        let cuts = self.losses.iter().zip(cuts);
+        let mut cuts: Vec<_> = cuts.filter_map(|(loss, cut)| Some((loss, cut?))).collect();
+        // Stable: ties go to the order of the columns.
+        cuts.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
+        cuts.into_iter().find_map(|(loss, cut)| {
+            let range = cut.first..=cut.last;
+            let left = move_to_front(rows, |row| range.contains(&loss.codes[row as usize]));
+            let (inside, outside) = rows.split_at(left);
+            (checker.accepts(inside) && checker.accepts(outside)).then_some(left)
+        })
     }
 
     /// Halves a region under *C* that no cut divides and that is too large to be clustered, along
@@ -326,23 +327,9 @@ impl<'a> KdSplit<'a> {
     /// Splits the rows where NCP decreases most.
     fn split_by_loss(&self, rows: &mut [u32], checker: &mut GroupChecker) -> Option<usize> {
         let k = self.condition.typical_rows();
-        let best = |loss: &'_ Loss| loss.best_split(rows, k);
-        let mut splits: Vec<(LossSplit, &Loss)> = self
-            .losses
-            .iter()
-            .filter_map(|loss| Some((best(loss)?, loss)))
-            .collect();
-        // Stable: ties go to the order of the columns.
-        splits.sort_by(|(one, _), (other, _)| other.gain.total_cmp(&one.gain));
-        splits
-            .into_iter()
-            .find_map(|(LossSplit { first, last, .. }, loss)| {
-                let left = move_to_front(rows, |row| {
-                    (first..=last).contains(&loss.codes[row as usize])
-                });
-                let (inside, outside) = rows.split_at(left);
-                (checker.accepts(inside) && checker.accepts(outside)).then_some(left)
-            })
+        let cuts = self.losses.iter().map(|loss| loss.best_split(rows, k));
+        let cuts = cuts.collect();
+        self.divide(rows, cuts, checker)
     }
 
     /// Reorders the rows into two halves that both meet the condition, along the widest dimension

@@ -20,7 +20,7 @@ pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRe
 
 pub(super) fn text(table: &ReleasedTable) -> String {
     let mut out = Vec::new();
-    pais_io::write::csv(&table, &mut out).unwrap();
+    pais_io::write::csv(table, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -5,7 +5,7 @@
 //! dimension of *n* rows costs O(*n*) with as many codes as rows or fewer.
 
 use super::confidence::{BoundedCells, Tally};
-use super::loss::Loss;
+use super::loss::{Division, Loss, RangeCut};
 
 /// A gain in the class column below this is rounding, in nats for each row.
 const LEAST_INFORMATION: f64 = 1e-9;
@@ -19,15 +19,6 @@ pub(super) enum SplitGuide {
     Ncp,
     /// Where the halves differ most in the class column.
     Class,
-}
-
-/// A cut of a group: rows with codes `first..=last` of one dimension, and all others.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ValidCut {
-    /// The higher, the better by the guide; cuts of one group can be compared.
-    pub(super) score: f64,
-    pub(super) first: u32,
-    pub(super) last: u32,
 }
 
 /// What cuts are chosen by.
@@ -48,70 +39,49 @@ pub(super) fn best_cut(
     rows: &[u32],
     bounded: &BoundedCells,
     choice: CutChoice,
-) -> Option<ValidCut> {
+) -> Option<RangeCut> {
     let order = loss.by_code(rows);
-    let (&(first, _), &(last, _)) = (order.first()?, order.last()?);
-    if first == last {
-        return None;
-    }
+    let (&(least, _), &(most, _)) = (order.first()?, order.last()?);
+    // Where the run of each code starts, and the end.
+    let starts = (0..order.len()).filter(|&at| at == 0 || order[at - 1].0 != order[at].0);
+    let starts: Vec<usize> = starts.chain([order.len()]).collect();
+    let code = |place: usize| order[starts[place]].0;
     let mut sides = Sides::new(rows, bounded, choice);
-    let mut best: Option<ValidCut> = None;
-    let mut consider = |sides: &Sides, codes: (u32, u32), inside: (u32, u32), outside| {
+    let mut entered = 0..0;
+    let mut best: Option<RangeCut> = None;
+    for division in loss.divisions(starts.len() - 1, code) {
+        let Division {
+            inside,
+            first,
+            last,
+            outside,
+        } = division;
+        if entered.start != inside.start {
+            let left = &order[starts[entered.start]..starts[entered.end]];
+            left.iter().for_each(|&(_, index)| sides.leave(index));
+            entered = inside.start..inside.start;
+        }
+        let new = &order[starts[entered.end]..starts[inside.end]];
+        new.iter().for_each(|&(_, index)| sides.enter(index));
+        entered = inside.clone();
         let (within, without) = (sides.inside_rows, rows.len() - sides.inside_rows);
         if within.min(without) < choice.least {
-            return;
+            continue;
         }
         let score = match choice.guide {
             SplitGuide::Ncp => {
-                let cost = |rows: usize, (first, last)| loss.cost(rows, first, last);
-                cost(rows.len(), (first, last)) - cost(within, inside) - cost(without, outside)
+                loss.cost(rows.len(), least, most)
+                    - loss.cost(within, code(inside.start), code(inside.end - 1))
+                    - loss.cost(without, outside.0, outside.1)
             }
             SplitGuide::Median => within.min(without) as f64,
             SplitGuide::Class => sides.information() - LEAST_INFORMATION * rows.len() as f64,
         };
         if score > best.map_or(0.0, |best| best.score) && sides.are_valid() {
-            let (first, last) = codes;
-            best = Some(ValidCut { score, first, last });
-        }
-    };
-    match loss.children(first, last) {
-        None => {
-            for runs in runs(&order).collect::<Vec<_>>().windows(2) {
-                let (run, next) = (runs[0], runs[1]);
-                run.iter().for_each(|&(_, index)| sides.enter(index));
-                let inside = (first, run[0].0);
-                consider(&sides, inside, inside, (next[0].0, last));
-            }
-        }
-        Some(children) => {
-            for (from, to) in children {
-                let start = order.partition_point(|&(code, _)| code < from);
-                let end = order.partition_point(|&(code, _)| code <= to);
-                if start == end || end - start == order.len() {
-                    continue;
-                }
-                let inside = &order[start..end];
-                inside.iter().for_each(|&(_, index)| sides.enter(index));
-                let code = |index: usize| order[index].0;
-                let outside = (
-                    if start > 0 { first } else { code(end) },
-                    if end < order.len() {
-                        last
-                    } else {
-                        code(start - 1)
-                    },
-                );
-                consider(&sides, (from, to), (code(start), code(end - 1)), outside);
-                inside.iter().for_each(|&(_, index)| sides.leave(index));
-            }
+            best = Some(RangeCut { score, first, last });
         }
     }
     best
-}
-
-/// The runs of equal codes.
-fn runs(order: &[(u32, u32)]) -> impl Iterator<Item = &[(u32, u32)]> {
-    order.chunk_by(|(one, _), (other, _)| one == other)
 }
 
 /// What is inside of a cut and what is outside.

@@ -74,7 +74,7 @@ pub(super) struct Attribute<'a> {
     /// Number of classes, 0 when none are counted.
     pub classes: usize,
     /// By node of the taxonomy, its NCP, 0 to 1; empty for a column without a taxonomy.
-    node_ncp: Vec<f64>,
+    node_ncp: &'a [f64],
 }
 
 impl<'a> Attribute<'a> {
@@ -83,7 +83,7 @@ impl<'a> Attribute<'a> {
     pub(super) fn new(
         column: &'a QuasiIdentifier,
         class: Option<(usize, &Codes<'_>)>,
-        node_ncp: Vec<f64>,
+        node_ncp: &'a [f64],
     ) -> Self {
         let count = column.domain.code_count();
         let codes = Codes::new(&column.codes, count);

@@ -207,9 +207,6 @@ impl GroupIndex {
     }
 }
 
-/// A group without a number.
-const NONE: u32 = u32::MAX;
-
 /// Number of pairs of a group and a value up to which the numbers of new groups are in an array.
 const MAX_SLOTS: usize = 1 << 20;
 
@@ -239,8 +236,7 @@ pub(super) fn next_subset(chosen: &mut [usize], of: usize) -> Option<usize> {
 /// Splits groups by one more attribute. Holds working space.
 #[derive(Default)]
 pub(super) struct Grouping {
-    /// The number of the new group by old group and value; all `NONE` between calls.
-    slots: Vec<u32>,
+    slots: Slots,
     numbers: FxHashMap<(u32, u32), u32>,
 }
 
@@ -252,39 +248,68 @@ impl Grouping {
         &mut self,
         groups: &[u32],
         count: usize,
-        values: impl Iterator<Item = u32> + Clone,
+        values: impl Iterator<Item = u32>,
         width: usize,
         split: &mut Vec<u32>,
     ) -> usize {
         split.clear();
-        let mut next = 0;
-        let mut numbered = |number: &mut u32| {
-            if *number == NONE {
-                *number = next;
-                next += 1;
-            }
-            *number
-        };
         let members = groups.iter().copied().zip(values);
         let slots = count.saturating_mul(width);
         if slots > most_slots(groups.len()) {
             self.numbers.clear();
-            split
-                .extend(members.map(|member| numbered(self.numbers.entry(member).or_insert(NONE))));
-            return next as usize;
+            split.extend(members.map(|member| {
+                let next = self.numbers.len() as u32;
+                *self.numbers.entry(member).or_insert(next)
+            }));
+            return self.numbers.len();
         }
-        self.slots.resize(self.slots.len().max(slots), NONE);
-        let slot = |(group, value): (u32, u32)| group as usize * width + value as usize;
-        split.extend(
-            members
-                .clone()
-                .map(|member| numbered(&mut self.slots[slot(member)])),
-        );
-        // Only the slots in use are cleared: there may be many more of them than members.
-        for member in members {
-            self.slots[slot(member)] = NONE;
+        self.slots.begin(slots);
+        split.extend(members.map(|(group, value)| {
+            let slot = group as usize * width + value as usize;
+            self.slots.number(slot).0
+        }));
+        self.slots.count()
+    }
+}
+
+/// Numbers keys in the order in which they occur.
+#[derive(Default)]
+pub(super) struct Slots {
+    /// By key, the use that numbered it and its number.
+    numbered: Vec<(u32, u32)>,
+    current: u32,
+    count: u32,
+}
+
+impl Slots {
+    /// Begins a new use with keys below `keys`.
+    pub(super) fn begin(&mut self, keys: usize) {
+        if self.numbered.len() < keys {
+            self.numbered.resize(keys, (0, 0));
         }
-        next as usize
+        if self.current == u32::MAX {
+            self.numbered.fill((0, 0));
+            self.current = 0;
+        }
+        self.current += 1;
+        self.count = 0;
+    }
+
+    /// The number of a key, and whether this is its first occurrence.
+    #[inline]
+    pub(super) fn number(&mut self, key: usize) -> (u32, bool) {
+        let entry = &mut self.numbered[key];
+        let is_new = entry.0 != self.current;
+        if is_new {
+            *entry = (self.current, self.count);
+            self.count += 1;
+        }
+        (entry.1, is_new)
+    }
+
+    /// Number of keys that occurred.
+    pub(super) fn count(&self) -> usize {
+        self.count as usize
     }
 }
 

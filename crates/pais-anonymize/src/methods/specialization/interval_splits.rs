@@ -13,21 +13,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::partitions::{PartitionId, PartitionShare, Partitions, SplitCounts};
-use super::persons::ShareSubjects;
-use super::requirement::Requirement;
-use crate::observer::Observer;
+use super::partitions::{PartitionId, PartitionShare};
+use super::validity::ValidityCheck;
 
 /// Largest number of counters (groups times counted values) kept in a dense array.
 const DENSE_COUNTERS: usize = 1 << 20;
 
 /// The rows of an interval, counted by partition and by the runs between split points.
 pub(super) struct IntervalSplits<'a> {
-    partitions: &'a Partitions,
-    requirement: &'a Requirement<'a>,
-    split_counts: &'a SplitCounts,
-    /// The persons of the shares, where *K* counts persons.
-    subjects: Option<&'a ShareSubjects>,
+    check: &'a ValidityCheck<'a>,
     /// The partitions that have rows in the interval.
     link: Vec<PartitionId>,
     /// Shares: run after run, then the missing cells.
@@ -50,26 +44,20 @@ impl<'a> IntervalSplits<'a> {
     /// distinct numbers.
     pub(super) const MAX_POINTS: usize = if cfg!(test) { 3 } else { 1 << 12 };
 
-    /// `split_counts` must have one child for each of `runs` runs, and may have one more for
+    /// The counts of `check` must have one child for each of `runs` runs, and may have one more for
     /// missing cells.
-    pub(super) fn new(
-        partitions: &'a Partitions,
-        requirement: &'a Requirement<'a>,
-        split_counts: &'a SplitCounts,
-        subjects: Option<&'a ShareSubjects>,
-        runs: usize,
-    ) -> Self {
+    pub(super) fn new(check: &'a ValidityCheck<'a>, runs: usize) -> Self {
         let mut link: Vec<PartitionId> = Vec::new();
         let mut link_index_of: FxHashMap<PartitionId, u32> = FxHashMap::default();
         let mut entries = Vec::new();
         let mut ends = Vec::with_capacity(runs);
-        for (child, shares) in split_counts.children.iter().enumerate() {
+        for (child, shares) in check.split_counts.children.iter().enumerate() {
             for (index, share) in (0..).zip(shares) {
                 let link_index = *link_index_of.entry(share.partition).or_insert_with(|| {
                     link.push(share.partition);
                     link.len() as u32 - 1
                 });
-                let subjects = subjects.map(|subjects| subjects.child(child));
+                let subjects = check.subjects.map(|subjects| subjects.child(child));
                 entries.push(Entry {
                     link_index,
                     share,
@@ -81,10 +69,7 @@ impl<'a> IntervalSplits<'a> {
             }
         }
         Self {
-            partitions,
-            requirement,
-            split_counts,
-            subjects,
+            check,
             link,
             entries,
             ends,
@@ -94,9 +79,9 @@ impl<'a> IntervalSplits<'a> {
     /// Returns for each point whether its split is valid together with `others`, the other
     /// attributes below their topmost value. If the observer stops it, the points not checked
     /// completely are returned as valid.
-    pub(super) fn valid(&self, others: &[usize], observer: &dyn Observer) -> Vec<bool> {
+    pub(super) fn valid(&self, others: &[usize]) -> Vec<bool> {
         let valid_points = ValidPoints::new(self.ends.len() - 1);
-        let depth = others.len().min(self.requirement.l - 1);
+        let depth = others.len().min(self.check.requirement.l - 1);
         let whole = PartitionGroups {
             of: vec![0; self.link.len()],
             count: 1,
@@ -108,7 +93,7 @@ impl<'a> IntervalSplits<'a> {
             begins.into_par_iter().for_each(|first| {
                 let groups = self.refined(&whole, others[first]);
                 let others = &others[first + 1..];
-                self.visit(&groups, others, depth - 1, &valid_points, observer);
+                self.visit(&groups, others, depth - 1, &valid_points);
             });
         }
         let points = valid_points.by_point.into_iter();
@@ -122,9 +107,8 @@ impl<'a> IntervalSplits<'a> {
         others: &[usize],
         depth: usize,
         valid_points: &ValidPoints,
-        observer: &dyn Observer,
     ) {
-        if valid_points.remaining() == 0 || observer.must_stop() {
+        if valid_points.remaining() == 0 || self.check.observer.must_stop() {
             return;
         }
         if depth == 0 {
@@ -134,7 +118,7 @@ impl<'a> IntervalSplits<'a> {
         for first in 0..=others.len() - depth {
             let groups = self.refined(groups, others[first]);
             let others = &others[first + 1..];
-            self.visit(&groups, others, depth - 1, valid_points, observer);
+            self.visit(&groups, others, depth - 1, valid_points);
         }
     }
 
@@ -142,7 +126,7 @@ impl<'a> IntervalSplits<'a> {
         let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         let partitions = self.link.iter().zip(&groups.of);
         let number = |(&partition, &group): (&PartitionId, &u32)| {
-            let key = (group, self.partitions.concept(partition, attribute));
+            let key = (group, self.check.partitions.concept(partition, attribute));
             let next = numbers.len() as u32;
             *numbers.entry(key).or_insert(next)
         };
@@ -241,13 +225,13 @@ struct SideCounts<'a> {
 
 impl<'a> SideCounts<'a> {
     fn new(interval: &'a IntervalSplits<'a>, groups: &'a PartitionGroups) -> Self {
-        let counters = if interval.requirement.bounds_confidence() {
-            groups.count * interval.requirement.counted_values
+        let counters = if interval.check.requirement.bounds_confidence() {
+            groups.count * interval.check.requirement.counted_values
         } else {
             0
         };
-        let (columns, missing) = if interval.requirement.excludes_missing() {
-            let columns = interval.requirement.sensitive.len();
+        let (columns, missing) = if interval.check.requirement.excludes_missing() {
+            let columns = interval.check.requirement.sensitive.len();
             (columns, vec![0; groups.count * columns])
         } else {
             (1, Vec::new())
@@ -256,7 +240,7 @@ impl<'a> SideCounts<'a> {
             interval,
             groups,
             sizes: vec![0; groups.count],
-            persons: match interval.subjects {
+            persons: match interval.check.subjects {
                 Some(_) => vec![FxHashSet::default(); groups.count],
                 None => Vec::new(),
             },
@@ -290,7 +274,7 @@ impl<'a> SideCounts<'a> {
 
     /// Whether the rows of a group counted so far are allowed.
     fn allows(&self, group: usize) -> bool {
-        let requirement = self.interval.requirement;
+        let requirement = self.interval.check.requirement;
         let size = self.sizes[group];
         if !requirement.surely_meets_k(size)
             && let Some(persons) = self.persons.get(group)
@@ -309,11 +293,11 @@ impl<'a> SideCounts<'a> {
     }
 
     fn add(&mut self, entries: &[Entry<'_>]) {
-        let IntervalSplits {
+        let ValidityCheck {
             requirement,
             split_counts,
             ..
-        } = *self.interval;
+        } = *self.interval.check;
         let bounded = requirement.bounds_confidence();
         for &Entry {
             link_index,

@@ -10,10 +10,11 @@ use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
 use pais_measure::ReleaseRecoding;
 
-use super::search::{self, SpecializationSettings};
+use super::requirement::Requirement;
+use super::search::{self, SpecializationSettings, SpecializationTask};
 use super::thorough::{self, Effort};
 use super::topmost::Draw;
-use super::{bounds, group_index, replay, validity};
+use super::{group_index, replay, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::method::{Candidate, Claim, Method, Planned};
@@ -155,7 +156,7 @@ impl Method for Specialization {
     ) -> Result<Vec<StepRecord>, RunError> {
         check_classes(input)?;
         let table = &input.table;
-        let (requirement, values) = bounds::resolve(&self.model, table);
+        let requirement = Requirement::of_model(&self.model, table);
         let suppression_for = self.settings.suppression_for;
         let mut draw = match suppression_for {
             SuppressionFor::SizeAndConfidence => {
@@ -165,28 +166,24 @@ impl Method for Specialization {
             SuppressionFor::Size => None,
         };
         let draw = draw.as_mut().map(|draw| draw as &mut Draw<'_>);
-        let node_ncp = node_ncp(&input.schema, table);
-        let steps = match self.thorough {
-            None => search::search(table, &requirement, self.settings, node_ncp, draw, observer),
+        let task = SpecializationTask {
+            table,
+            requirement: &requirement,
+            settings: self.settings,
+            node_ncp: &node_ncp(&input.schema, table),
+            observer,
+        };
+        match self.thorough {
+            None => search::search(task, draw),
             Some(limit) => {
                 let effort = Effort {
                     limit,
                     iterations: usize::MAX,
                     seed: input.job.seed.unwrap_or_default(),
                 };
-                let settings = self.settings;
-                thorough::search(
-                    table,
-                    &requirement,
-                    settings,
-                    node_ncp,
-                    draw,
-                    effort,
-                    observer,
-                )
+                thorough::search(task, draw, effort)
             }
-        };
-        steps.map_err(|error| bounds::run_error(&error, &values, suppression_for))
+        }
     }
 
     fn build(
@@ -196,7 +193,7 @@ impl Method for Specialization {
         step: u32,
     ) -> Result<Candidate, RunError> {
         let table = &input.table;
-        let cuts = replay::cuts_at(table, steps, step).map_err(RunError::internal)?;
+        let cuts = replay::cuts_at(table, steps, step)?;
         let mut kept = vec![true; table.rows];
         for record in steps.iter().filter(|record| record.item.step <= step) {
             for &row in &record.suppressed {

@@ -22,7 +22,6 @@
 //! share the scans and the traversals. The steps do not depend on the number of threads.
 
 mod attribute;
-mod bounds;
 mod group_index;
 mod interval_splits;
 mod method;

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use thiserror::Error;
-
+use crate::error::RunError;
 use crate::published_cut::Cut;
 use crate::step::StepRecord;
 use pais_core::table::{Domain, EncodedTable};
@@ -11,10 +10,10 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL};
 
 use super::attribute::{Meaning, label};
 
-/// Recorded steps that do not fit the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the recorded steps do not fit the table; were its rows changed?")]
-pub(super) struct ReplayError;
+/// The error of steps that were recorded for another table.
+fn unfit() -> RunError {
+    RunError::internal("the recorded steps do not fit the table; were its rows changed?")
+}
 
 /// Returns the cuts of all attributes after `step`, in the order of the quasi-identifiers.
 ///
@@ -24,7 +23,7 @@ pub(super) fn cuts_at(
     table: &EncodedTable,
     steps: &[StepRecord],
     step: u32,
-) -> Result<Vec<Cut>, ReplayError> {
+) -> Result<Vec<Cut>, RunError> {
     let columns = &table.quasi_identifiers;
     let mut performed: Vec<HashMap<&str, &[String]>> = vec![HashMap::new(); columns.len()];
     for record in steps.iter().filter(|record| record.item.step <= step) {
@@ -34,7 +33,7 @@ pub(super) fn cuts_at(
         let at = columns
             .iter()
             .position(|column| *column.name == **attribute);
-        performed[at.ok_or(ReplayError)?].insert(value, &record.item.children);
+        performed[at.ok_or_else(unfit)?].insert(value, &record.item.children);
     }
     columns
         .iter()
@@ -45,7 +44,7 @@ pub(super) fn cuts_at(
 
 /// Builds the cut of one attribute from its specializations, a map from value to children. Costs
 /// one look-up per value.
-fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, ReplayError> {
+fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, RunError> {
     let mut cut = Vec::new();
     let mut open = vec![Meaning::topmost(domain)];
     while let Some(value) = open.pop() {
@@ -60,21 +59,21 @@ fn cut(domain: &Domain, mut performed: HashMap<&str, &[String]>) -> Result<Cut, 
         }
     }
     if !performed.is_empty() {
-        return Err(ReplayError);
+        return Err(unfit());
     }
     resolve(domain, &cut)
 }
 
-fn meaning(domain: &Domain, label: &str) -> Result<Meaning, ReplayError> {
+fn meaning(domain: &Domain, label: &str) -> Result<Meaning, RunError> {
     match domain {
         Domain::Taxonomy(tree) => tree.find(label).map(Meaning::Node),
         Domain::Numeric { .. } if label == MISSING_LABEL => Some(Meaning::Missing),
         Domain::Numeric { scale, .. } => Interval::parse_on(label, *scale).map(Meaning::Interval),
     }
-    .ok_or(ReplayError)
+    .ok_or_else(unfit)
 }
 
-fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, ReplayError> {
+fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, RunError> {
     const NONE: u32 = u32::MAX;
     let mut label_of = vec![NONE; domain.code_count()];
     for (index, &meaning) in cut.iter().enumerate() {
@@ -94,15 +93,15 @@ fn resolve(domain: &Domain, cut: &[Meaning]) -> Result<Cut, ReplayError> {
                 }
             }
             (Domain::Numeric { values, .. }, _) => values.len()..label_of.len(),
-            (Domain::Taxonomy(_), _) => return Err(ReplayError),
+            (Domain::Taxonomy(_), _) => return Err(unfit()),
         };
         label_of
             .get_mut(codes)
-            .ok_or(ReplayError)?
+            .ok_or_else(unfit)?
             .fill(index as u32);
     }
     if label_of.contains(&NONE) {
-        return Err(ReplayError);
+        return Err(unfit());
     }
     Ok(Cut {
         labels: cut.iter().map(|&meaning| label(domain, meaning)).collect(),

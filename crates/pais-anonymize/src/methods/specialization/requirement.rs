@@ -8,8 +8,10 @@
 //! Both readings are anti-monotone: the share of a group is the mean of the shares of its parts,
 //! weighted by their rows that have a value. A part in which no row has one imposes nothing.
 
-use pais_core::model::{Confidence, MinimumAnonymity};
-use pais_core::table::{NULL_CODE, Subjects};
+use pais_core::model::{Confidence, Lkc, MinimumAnonymity, MissingSensitive};
+use pais_core::table::{EncodedTable, NULL_CODE, Subjects};
+
+use crate::methods::bounded_values::bounded_values;
 
 /// One sensitive column and the values of it that are bounded.
 #[derive(Clone, Debug)]
@@ -70,6 +72,15 @@ pub(super) fn as_rows(counts: &[(u32, u32)]) -> impl DoubleEndedIterator<Item = 
     counts.map(|&(value, count)| (value, u64::from(count)))
 }
 
+/// Where a counted value comes from.
+#[derive(Clone, Debug)]
+pub(super) struct ValueSource {
+    /// Its column.
+    pub column: Box<str>,
+    /// Its place in the job where it is listed.
+    pub place: Option<usize>,
+}
+
 /// *L*, *K*, *C* and *S* of Definition 3.1.
 #[derive(Clone, Debug)]
 pub(super) struct Requirement<'a> {
@@ -89,6 +100,8 @@ pub(super) struct Requirement<'a> {
     /// Number of counted values over all columns: the sensitive values, and one more for the
     /// missing cells of each column that excludes them.
     pub counted_values: usize,
+    /// By counted value, for errors.
+    pub sources: Vec<ValueSource>,
     /// By counted value, the index of its column in `sensitive`.
     column_of: Vec<u32>,
     /// By counted value, the one that counts the missing cells of its column, or [`NULL_CODE`].
@@ -97,6 +110,40 @@ pub(super) struct Requirement<'a> {
 }
 
 impl<'a> Requirement<'a> {
+    /// The requirement of a model on a table.
+    pub(super) fn of_model(model: &Lkc, table: &'a EncodedTable) -> Self {
+        let mut sources = Vec::new();
+        let mut sensitive = Vec::new();
+        for (column, values) in bounded_values(model, table) {
+            let mut number = |place: Option<usize>| {
+                sources.push(ValueSource {
+                    column: column.name.clone(),
+                    place,
+                });
+                sources.len() as u32 - 1
+            };
+            let numbers = values.iter();
+            let numbers = numbers.map(|value| value.map_or(NULL_CODE, |value| number(value.place)));
+            let numbers = numbers.collect();
+            let excludes_missing = model.missing_sensitive == MissingSensitive::Excluded
+                && column.codes.contains(&NULL_CODE);
+            sensitive.push(SensitiveBound {
+                codes: &column.codes,
+                numbers,
+                missing: excludes_missing.then(|| number(None)),
+            });
+        }
+        let all = table.quasi_identifiers.len();
+        let l = model.l.map_or(all, |l| all.min(l.get() as usize)).max(1);
+        let (k, subjects) = (model.k.get(), table.subjects.as_deref());
+        Self {
+            sources,
+            sufficient_rows: subjects.map_or(k, |subjects| subjects.sufficient_rows(k)),
+            subjects,
+            ..Self::new(l, model.k, model.c, sensitive)
+        }
+    }
+
     /// The requirement with these bounded columns. Their counted values are numbered from 0,
     /// column after column.
     pub(super) fn new(
@@ -125,18 +172,9 @@ impl<'a> Requirement<'a> {
             subjects: None,
             sufficient_rows: k.get(),
             counted_values: column_of.len(),
+            sources: Vec::new(),
             column_of,
             missing_of,
-        }
-    }
-
-    /// The same requirement, where *K* counts these persons; rows for `None`.
-    pub(super) fn with_subjects(self, subjects: Option<&'a Subjects>) -> Self {
-        let k = self.k.get();
-        Self {
-            sufficient_rows: subjects.map_or(k, |subjects| subjects.sufficient_rows(k)),
-            subjects,
-            ..self
         }
     }
 

@@ -35,33 +35,47 @@ use super::requirement::{Requirement, by_value};
 use super::score::{self, SplitQueue, SplitSelection, TIE};
 use super::sensitive::SensitiveSlots;
 use super::suppression::{
-    self, SensitiveCountCache, SplitKey, Suppression, SuppressionBounds, SuppressionTrial,
-    TrialIndex, TrialTable,
+    SensitiveCountCache, SplitKey, Suppression, SuppressionBounds, SuppressionTrial, TrialIndex,
+    TrialTable,
 };
-use super::topmost::{self, Draw, SpecializationError};
+use super::topmost::{self, Draw};
 use super::validity::{ValidityCheck, subsets};
+use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::step::{StepItem, StepRecord};
 
 #[cfg(test)]
 pub(super) mod suppression_reference;
 
+/// What a search works on.
+#[derive(Clone, Copy)]
+pub(super) struct SpecializationTask<'a> {
+    pub table: &'a EncodedTable,
+    pub requirement: &'a Requirement<'a>,
+    pub settings: SpecializationSettings,
+    /// For each quasi-identifier with a taxonomy, the NCP of its nodes.
+    pub node_ncp: &'a [Vec<f64>],
+    pub observer: &'a dyn Observer,
+}
+
 /// Runs top-down specialization. Returns the steps; step 0 is the topmost table.
 ///
-/// `node_ncp` has, for each quasi-identifier with a taxonomy, the NCP of its nodes. `draw` is given
-/// if rows of the topmost table may be suppressed to reach *C*; it returns a random number below
-/// the given one.
+/// `draw` is given if rows of the topmost table may be suppressed to reach *C*; it returns a random
+/// number below the given one.
 ///
 /// # Errors
 /// When no generalization meets the requirement, or on cancellation.
 pub(super) fn search(
-    table: &EncodedTable,
-    requirement: &Requirement<'_>,
-    settings: SpecializationSettings,
-    node_ncp: Vec<Vec<f64>>,
+    task: SpecializationTask<'_>,
     draw: Option<&mut Draw<'_>>,
-    observer: &dyn Observer,
-) -> Result<Vec<StepRecord>, SpecializationError> {
+) -> Result<Vec<StepRecord>, RunError> {
+    let SpecializationTask {
+        table,
+        requirement,
+        settings,
+        observer,
+        ..
+    } = task;
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
     let sensitive = SensitiveSlots::new(requirement, table.rows);
     let suppressed = match draw {
@@ -71,26 +85,19 @@ pub(super) fn search(
             Vec::new()
         }
     };
-    let mut state = SearchState::new(
-        table,
-        requirement,
-        settings,
-        sensitive,
-        node_ncp,
-        &suppressed,
-    );
+    let mut state = SearchState::new(task, sensitive, &suppressed);
     let mut steps = vec![state.step(0, None, suppressed)];
     let mut decided = 0usize;
     loop {
         observer.counted(Count::StepsDone(steps.len() as u64 - 1));
         if observer.must_stop() {
-            return Err(SpecializationError::Cancelled);
+            return Err(RunError::Cancelled);
         }
         let Some(best) = state.best() else {
             // No candidate is valid: suppress rows within the budget to make one valid.
             let Some((best, suppression)) = state.best_with_suppression(observer) else {
                 if observer.must_stop() {
-                    return Err(SpecializationError::Cancelled);
+                    return Err(RunError::Cancelled);
                 }
                 return Ok(steps);
             };
@@ -182,15 +189,13 @@ pub(super) struct SearchState<'a> {
 
 impl<'a> SearchState<'a> {
     /// The state at the topmost table, without the rows that are already `suppressed` (ascending).
-    /// `node_ncp` is as for [`super::search::search`].
-    pub(super) fn new(
-        table: &'a EncodedTable,
-        requirement: &'a Requirement<'a>,
-        settings: SpecializationSettings,
-        sensitive: SensitiveSlots,
-        node_ncp: Vec<Vec<f64>>,
-        suppressed: &[u32],
-    ) -> Self {
+    fn new(task: SpecializationTask<'a>, sensitive: SensitiveSlots, suppressed: &[u32]) -> Self {
+        let SpecializationTask {
+            table,
+            requirement,
+            settings,
+            ..
+        } = task;
         let class = match settings.objective {
             Objective::Classification => table
                 .class
@@ -202,7 +207,7 @@ impl<'a> SearchState<'a> {
         let columns = &table.quasi_identifiers;
         let attributes: Vec<_> = columns
             .par_iter()
-            .zip(node_ncp)
+            .zip(task.node_ncp)
             .map(|(column, node_ncp)| Attribute::new(column, class, node_ncp))
             .collect();
         let left = (table.rows - suppressed.len()) as f64;
@@ -619,15 +624,14 @@ impl SearchState<'_> {
             };
             let mut split_counts = self.partitions.count_split(&scan, |_, _| 0.0);
             let subjects = self.list_subjects(candidate, &mut split_counts);
-            let parts = points.len() + 1;
-            let interval = IntervalSplits::new(
-                &self.partitions,
-                self.requirement,
-                &split_counts,
-                subjects.as_ref(),
-                parts,
-            );
-            let is_valid_at = interval.valid(&others, observer);
+            let check = ValidityCheck {
+                split_counts: &split_counts,
+                partitions: &self.partitions,
+                requirement: self.requirement,
+                subjects: subjects.as_ref(),
+                observer,
+            };
+            let is_valid_at = IntervalSplits::new(&check, points.len() + 1).valid(&others);
             let is_valid =
                 |point: &u32| points.binary_search(point).is_ok_and(|at| is_valid_at[at]);
             valid.extend(best.iter().copied().filter(is_valid));
@@ -833,7 +837,8 @@ impl SearchState<'_> {
         } else if self.settings.suppression_for == SuppressionFor::Size {
             table.check_confidence().map(|()| table.suppression())
         } else {
-            suppression::remove_violating(&trial, split_counts, subjects, &mut self.count_cache)
+            let cache = &mut self.count_cache;
+            TrialTable::new(&trial, split_counts, subjects, cache, index).remove_violating()
         };
         (least, suppression)
     }

@@ -539,11 +539,11 @@ impl<'a> TrialTable<'a> {
                 Check::Size { .. } => share.has_enough,
                 Check::Confidence => share.meets,
             };
-            found[group as usize] |= match self.is_suppressed[parts + member as usize] {
-                true => LOST,
-                false if passes => 0,
-                false => FAILS,
-            };
+            if self.is_suppressed[parts + member as usize] {
+                found[group as usize] |= LOST;
+            } else if !passes {
+                found[group as usize] |= FAILS;
+            }
         }
         let members = members.iter().copied().zip(groups.iter().copied());
         members
@@ -838,176 +838,81 @@ impl TrialTable<'_> {
     }
 }
 
-/// A partition of the table that would result from the specialization.
-struct TrialPart<'a> {
-    partition: PartitionId,
-    /// The number of the child; `None` for a partition that is not refined.
-    child: Option<u32>,
-    /// Its concept on the candidate's attribute.
-    concept: ConceptId,
-    size: u64,
-    sensitive_counts: &'a [(u32, u32)],
-    /// The persons, each once; empty where rows are counted or are enough.
-    subjects: &'a [u32],
-    /// Whether its rows alone meet *K* and *C*.
-    meets: bool,
-    suppressed: bool,
-}
-
-/// Suppresses groups in rounds until none violates the requirement. Each round but the last
-/// suppresses at least one part of a partition for good, so the rounds end. `None` if the rows
-/// exceed the budget, if fewer than *K* would be left, or if the run is stopped.
-pub(super) fn remove_violating(
-    trial: &SuppressionTrial<'_>,
-    split_counts: &SplitCounts,
-    subjects: Option<&ShareSubjects>,
-    count_cache: &mut SensitiveCountCache,
-) -> Option<Suppression> {
-    let mut state = TrialState {
-        trial,
-        parts: refined(trial, split_counts, subjects),
-        suppressed_rows: 0,
-        totals: vec![0; trial.requirement.counted_values],
-        persons: PersonCheck::new(trial.requirement),
-    };
-    state.visit_children(split_counts)?;
-    state.parts.extend(untouched(trial, count_cache));
-    let mut all = trial.others.to_vec();
-    all.push(trial.attribute);
-    let depth = all.len().min(trial.requirement.l);
-    let every: Vec<u32> = (0..state.parts.len() as u32).collect();
-    loop {
-        let before = state.suppressed_rows;
-        state.visit(&every, &all, depth, true)?;
-        if state.suppressed_rows == before {
-            break;
+impl TrialTable<'_> {
+    /// Suppresses groups in rounds until none violates *K* or *C*. Each round but the last
+    /// suppresses at least one element for good, so the rounds end. `None` if the rows exceed the
+    /// budget, if fewer than *K* would be left, or if the run is stopped.
+    pub(super) fn remove_violating(&mut self) -> Option<Suppression> {
+        let (trial, requirement) = (self.trial, self.trial.requirement);
+        let parts = self.shared.live.len() as u32;
+        let mut meets = vec![false; parts as usize];
+        meets.extend(self.shares.iter().map(|share| share.meets));
+        let depth = trial.others.len().min(requirement.l - 1);
+        let mut end = parts;
+        for shares in &self.split_counts.children {
+            let start = end;
+            end += shares.len() as u32;
+            let group: Vec<u32> = (start..end).collect();
+            self.visit_groups(
+                &group,
+                trial.others,
+                depth,
+                &Visited {
+                    meets: &meets,
+                    changed: false,
+                },
+            )?;
         }
-    }
-    if !state.has_enough_persons(&every) {
-        return None;
-    }
-    let suppressed = || state.parts.iter().filter(|part| part.suppressed);
-    Some(Suppression {
-        parts: suppressed()
-            .filter_map(|part| Some((part.partition, part.child?)))
-            .collect(),
-        partitions: suppressed()
-            .filter(|part| part.child.is_none())
-            .map(|part| part.partition)
-            .collect(),
-        rows: state.suppressed_rows,
-    })
-}
-
-fn refined<'a>(
-    trial: &SuppressionTrial<'_>,
-    split_counts: &'a SplitCounts,
-    subjects: Option<&'a ShareSubjects>,
-) -> Vec<TrialPart<'a>> {
-    let children = split_counts.children.iter().enumerate();
-    let parts = children.flat_map(|(child, shares)| {
-        (0..).zip(shares).map(move |(index, share)| {
-            let subjects = subjects.map(|subjects| subjects.child(child).of_share(index));
-            TrialPart {
-                partition: share.partition,
-                child: Some(child as u32),
-                concept: trial.first_child + child as ConceptId,
-                size: u64::from(share.size),
-                sensitive_counts: split_counts.counts_of(share),
-                subjects: subjects.unwrap_or_default(),
-                meets: share.meets,
-                suppressed: false,
+        let stays = |part: &u32| self.concept(*part, trial.attribute) != trial.concept;
+        let mut every: Vec<u32> = (0..parts).filter(stays).collect();
+        self.count_parts(&every);
+        for &part in &every {
+            meets[part as usize] = self.part_meets(part);
+        }
+        every.extend(parts..end);
+        let mut attributes = trial.others.to_vec();
+        attributes.push(trial.attribute);
+        let depth = attributes.len().min(requirement.l);
+        loop {
+            let before = self.rows;
+            self.visit_groups(
+                &every,
+                &attributes,
+                depth,
+                &Visited {
+                    meets: &meets,
+                    changed: true,
+                },
+            )?;
+            if self.rows == before {
+                break;
             }
-        })
-    });
-    parts.collect()
-}
-
-fn untouched<'a>(
-    trial: &SuppressionTrial<'_>,
-    count_cache: &'a mut SensitiveCountCache,
-) -> Vec<TrialPart<'a>> {
-    let (partitions, requirement) = (trial.partitions, trial.requirement);
-    let stays =
-        |partition: &PartitionId| partitions.concept(*partition, trial.attribute) != trial.concept;
-    let untouched: Vec<PartitionId> = partitions.non_empty().filter(stays).collect();
-    for &partition in &untouched {
-        count_cache.count(partition, partitions, requirement);
-    }
-    let count_cache = &*count_cache;
-    let part = |partition: PartitionId| {
-        let size = u64::from(partitions.size(partition));
-        let sensitive_counts = count_cache.sensitive(partition);
-        let subjects = count_cache.subjects(partition);
-        TrialPart {
-            partition,
-            child: None,
-            concept: partitions.concept(partition, trial.attribute),
-            size,
-            sensitive_counts,
-            subjects,
-            meets: has_enough(requirement, size, subjects)
-                && requirement.allows_counts(size, as_rows(sensitive_counts)),
-            suppressed: false,
         }
-    };
-    untouched.into_iter().map(part).collect()
-}
-
-/// Whether a part with these persons has *K* of them.
-fn has_enough(requirement: &Requirement<'_>, size: u64, subjects: &[u32]) -> bool {
-    requirement.surely_meets_k(size) || subjects.len() as u64 >= requirement.k.get()
-}
-
-struct TrialState<'a> {
-    trial: &'a SuppressionTrial<'a>,
-    parts: Vec<TrialPart<'a>>,
-    suppressed_rows: u64,
-    totals: Vec<u64>,
-    persons: PersonCheck<'a>,
-}
-
-impl TrialState<'_> {
-    /// Checks every qid that contains a child. The parts of the children are the first ones.
-    fn visit_children(&mut self, split_counts: &SplitCounts) -> Option<()> {
-        let depth = self.trial.others.len().min(self.trial.requirement.l - 1);
-        let mut start = 0;
-        for shares in &split_counts.children {
-            let group: Vec<u32> = (start..start + shares.len() as u32).collect();
-            start += shares.len() as u32;
-            self.visit(&group, self.trial.others, depth, false)?;
-        }
-        Some(())
+        every.retain(|&element| !self.is_suppressed[element as usize]);
+        self.has_enough(&every).then(|| self.suppression())
     }
 
-    /// Checks every group that results from splitting `group` by `depth` of the attributes. `None`
-    /// if the budget is exceeded. With `changed`, only groups that have lost a part are checked,
-    /// since the others were valid before.
-    fn visit(
+    /// Checks every group that results from splitting `group` by `depth` of the attributes, and
+    /// suppresses those that violate the requirement. `None` if the budget is exceeded.
+    fn visit_groups(
         &mut self,
         group: &[u32],
         attributes: &[usize],
         depth: usize,
-        changed: bool,
+        visited: &Visited,
     ) -> Option<()> {
-        let parts = || group.iter().map(|&part| &self.parts[part as usize]);
-        let may_violate = parts().any(|part| !part.suppressed && !part.meets);
-        let touched = !changed || parts().any(|part| part.suppressed);
-        if !may_violate || !touched {
+        let is_left = |element: &u32| !self.is_suppressed[*element as usize];
+        let may_violate = |element: &u32| is_left(element) && !visited.meets[*element as usize];
+        let is_skipped = visited.changed && group.iter().all(is_left);
+        if is_skipped || !group.iter().any(may_violate) {
             return Some(());
         }
         if depth == 0 {
-            if self.allows(group) {
+            let left: Vec<u32> = group.iter().copied().filter(is_left).collect();
+            if self.has_enough(&left) && self.is_bounded(&left) {
                 return Some(());
             }
-            for &part in group {
-                let part = &mut self.parts[part as usize];
-                if !part.suppressed {
-                    part.suppressed = true;
-                    self.suppressed_rows += part.size;
-                }
-            }
-            return (self.suppressed_rows <= self.trial.budget).then_some(());
+            return self.remove(&left);
         }
         for (position, &attribute) in attributes[..=attributes.len() - depth].iter().enumerate() {
             if self.trial.observer.must_stop() {
@@ -1015,52 +920,54 @@ impl TrialState<'_> {
             }
             let mut sorted: Vec<(ConceptId, u32)> = group
                 .iter()
-                .map(|&part| (self.concept(part, attribute), part))
+                .map(|&element| (self.concept(element, attribute), element))
                 .collect();
             sorted.sort_unstable();
             let mut run: Vec<u32> = Vec::new();
             for members in sorted.chunk_by(|(a, _), (b, _)| a == b) {
                 run.clear();
-                run.extend(members.iter().map(|&(_, part)| part));
-                self.visit(&run, &attributes[position + 1..], depth - 1, changed)?;
+                run.extend(members.iter().map(|&(_, element)| element));
+                self.visit_groups(&run, &attributes[position + 1..], depth - 1, visited)?;
             }
         }
         Some(())
     }
 
-    fn concept(&self, part: u32, attribute: usize) -> ConceptId {
-        let part = &self.parts[part as usize];
-        if attribute == self.trial.attribute {
-            return part.concept;
+    fn concept(&self, element: u32, attribute: usize) -> ConceptId {
+        let live = &self.shared.live;
+        let share = (element as usize).checked_sub(live.len());
+        let share = share.map(|share| &self.shares[share]);
+        let part = share.map_or(element, |share| share.part);
+        match share {
+            Some(share) if attribute == self.trial.attribute => {
+                self.trial.first_child + share.child as ConceptId
+            }
+            _ => {
+                let partition = live.partitions[part as usize];
+                self.trial.partitions.concept(partition, attribute)
+            }
         }
-        self.trial.partitions.concept(part.partition, attribute)
     }
 
-    /// Whether what is left of a group has *K* persons.
-    fn has_enough_persons(&mut self, group: &[u32]) -> bool {
-        let parts = &self.parts;
-        let remaining = group.iter().map(|&part| &parts[part as usize]);
-        let remaining = remaining.filter(|part| !part.suppressed);
-        let size = remaining.clone().map(|part| part.size).sum();
-        let lists = remaining.map(|part| part.subjects);
-        self.persons.has_enough(size, lists)
+    /// Whether a part that was counted meets *K* and *C* alone.
+    fn part_meets(&self, part: u32) -> bool {
+        let (requirement, partition) = (
+            self.trial.requirement,
+            self.shared.live.partitions[part as usize],
+        );
+        let size = self.size(part);
+        let persons = self.count_cache.subjects(partition).len() as u64;
+        let counts = as_rows(self.count_cache.sensitive(partition));
+        (requirement.surely_meets_k(size) || persons >= requirement.k.get())
+            && requirement.allows_counts(size, counts)
     }
+}
 
-    /// Whether what is left of a group is empty or meets the requirement.
-    fn allows(&mut self, group: &[u32]) -> bool {
-        let parts = &self.parts;
-        let remaining = group.iter().map(|&part| &parts[part as usize]);
-        let remaining = || remaining.clone().filter(|part| !part.suppressed);
-        let size: u64 = remaining().map(|part| part.size).sum();
-        if size == 0 {
-            return true;
-        }
-        let lists = remaining().map(|part| part.subjects);
-        if !self.persons.has_enough(size, lists) {
-            return false;
-        }
-        let mut totals = Totals::new(&mut self.totals);
-        remaining().for_each(|part| totals.add(part.sensitive_counts));
-        totals.are_allowed(size, self.trial.requirement)
-    }
+/// Which groups are checked.
+struct Visited<'a> {
+    /// By element, whether it alone meets *K* and *C*: a group of such elements does too.
+    meets: &'a [bool],
+    /// Whether only groups that have lost an element are checked, since the others were valid
+    /// before.
+    changed: bool,
 }

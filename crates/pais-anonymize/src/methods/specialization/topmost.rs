@@ -1,14 +1,14 @@
 //! The topmost table: the most general one, which must meet the requirement before any
 //! specialization.
-//!
-//! Why a search ends without an anonymous table.
 
-use thiserror::Error;
-
+use pais_core::definition::SuppressionFor;
+use pais_core::definition::json::escape;
 use pais_core::table::{EncodedTable, SubjectCounter, Subjects};
 
-use super::requirement::Requirement;
+use super::requirement::{Requirement, ValueSource};
 use super::sensitive::SensitiveSlots;
+use crate::error::RunError;
+use crate::methods::bounded_values::ExceedingShare;
 use crate::observer::Observer;
 
 /// Draws a number below the given one, each with the same probability.
@@ -22,10 +22,18 @@ pub(super) fn check(
     table: &EncodedTable,
     requirement: &Requirement<'_>,
     sensitive: &SensitiveSlots,
-) -> Result<(), SpecializationError> {
+) -> Result<(), RunError> {
     let rows = enough_rows(table, requirement)?;
     match most_frequent(requirement, &sensitive.rows_by_value, rows) {
-        Some(exceeding) => Err(exceeding.error(rows)),
+        Some(exceeding) => {
+            let suppression_for = SuppressionFor::Size;
+            Err(more_frequent_than_c(
+                requirement,
+                exceeding,
+                rows,
+                suppression_for,
+            ))
+        }
         None => Ok(()),
     }
 }
@@ -47,7 +55,7 @@ pub(super) fn suppress(
     budget: u64,
     draw: &mut Draw<'_>,
     observer: &dyn Observer,
-) -> Result<Vec<u32>, SpecializationError> {
+) -> Result<Vec<u32>, RunError> {
     let rows = enough_rows(table, requirement)?;
     let whole = &sensitive.rows_by_value;
     let mut rows_by_value = whole.clone();
@@ -57,7 +65,7 @@ pub(super) fn suppress(
     let mut drawable: Vec<Option<Vec<u32>>> = vec![None; whole.len()];
     loop {
         if observer.must_stop() {
-            return Err(SpecializationError::Cancelled);
+            return Err(RunError::Cancelled);
         }
         let left = rows - suppressed;
         let Some(exceeding) = most_frequent(requirement, &rows_by_value, left) else {
@@ -65,8 +73,14 @@ pub(super) fn suppress(
         };
         let mut needed = exceeding.fewest_to_suppress(requirement);
         if suppressed + needed > budget || left - needed < requirement.k.get() {
-            let value = exceeding.value;
-            return Err(ExceedingValue::new(requirement, whole, value, rows).error(rows));
+            let exceeding = ExceedingValue::new(requirement, whole, exceeding.value, rows);
+            let suppression_for = SuppressionFor::SizeAndConfidence;
+            return Err(more_frequent_than_c(
+                requirement,
+                exceeding,
+                rows,
+                suppression_for,
+            ));
         }
         suppressed += needed;
         is_suppressed.resize(table.rows, false);
@@ -82,9 +96,8 @@ pub(super) fn suppress(
         }
     }
     if !has_enough_left(requirement, rows - suppressed, &is_suppressed) {
-        let k = requirement.k.get();
         let subjects = requirement.subjects.map_or(rows, Subjects::len);
-        return Err(SpecializationError::FewerSubjectsThanK { subjects, k });
+        return Err(too_few_subjects(subjects, requirement));
     }
     let suppressed = is_suppressed
         .iter()
@@ -94,21 +107,24 @@ pub(super) fn suppress(
 }
 
 /// The number of rows, at least *K*.
-fn enough_rows(
-    table: &EncodedTable,
-    requirement: &Requirement<'_>,
-) -> Result<u64, SpecializationError> {
+fn enough_rows(table: &EncodedTable, requirement: &Requirement<'_>) -> Result<u64, RunError> {
     let rows = table.rows as u64;
     let k = requirement.k.get();
     if !requirement.meets_k(rows) {
-        return Err(SpecializationError::FewerRowsThanK { rows, k });
+        return Err(RunError::fewer_rows_than_k(rows, k));
     }
     match requirement.subjects.map(Subjects::len) {
-        Some(subjects) if subjects < k => {
-            Err(SpecializationError::FewerSubjectsThanK { subjects, k })
-        }
+        Some(subjects) if subjects < k => Err(too_few_subjects(subjects, requirement)),
         _ => Ok(rows),
     }
+}
+
+fn too_few_subjects(subjects: u64, requirement: &Requirement<'_>) -> RunError {
+    let condition = format!(
+        "the table has {subjects} persons, too few for the {} that `k` asks for",
+        requirement.k.get()
+    );
+    RunError::too_few_subjects(subjects, &condition)
 }
 
 /// Whether the rows that are left have *K* persons.
@@ -175,16 +191,6 @@ impl ExceedingValue {
         }
     }
 
-    fn error(self, rows: u64) -> SpecializationError {
-        let Self { value, holding, of } = self;
-        SpecializationError::MoreFrequentThanC {
-            value,
-            holding,
-            of,
-            rows,
-        }
-    }
-
     /// The minimum number of rows with the value that must be suppressed so that it is within *C*.
     fn fewest_to_suppress(self, requirement: &Requirement<'_>) -> u64 {
         let (mut low, mut high) = (0, self.holding);
@@ -200,38 +206,31 @@ impl ExceedingValue {
     }
 }
 
-/// Why a search ended without an anonymous table.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(super) enum SpecializationError {
-    /// The whole table has fewer than *K* rows.
-    #[error("the table has {rows} rows, fewer than the {k} that `k` asks for")]
-    FewerRowsThanK {
-        /// Number of rows of the table.
-        rows: u64,
-        /// *K*.
-        k: u64,
-    },
-    /// Fewer than *K* persons have rows, or would have rows that are not suppressed.
-    #[error("the table has {subjects} persons, too few for the {k} that `k` asks for")]
-    FewerSubjectsThanK {
-        /// Number of persons of the table.
-        subjects: u64,
-        /// *K*.
-        k: u64,
-    },
-    /// A sensitive value is more frequent in the whole table than *C*.
-    #[error("a sensitive value is more frequent in the whole table than `c` allows")]
-    MoreFrequentThanC {
-        /// Index of the sensitive value among those of all sensitive columns.
-        value: usize,
-        /// Number of rows that have it.
-        holding: u64,
-        /// Number of rows that its share is measured on.
-        of: u64,
-        /// Number of rows of the table.
-        rows: u64,
-    },
-    /// The observer requested a stop.
-    #[error("the run was cancelled")]
-    Cancelled,
+/// The error of a value that is more frequent among all `rows` than *C*, with what would meet it.
+fn more_frequent_than_c(
+    requirement: &Requirement<'_>,
+    exceeding: ExceedingValue,
+    rows: u64,
+    suppression_for: SuppressionFor,
+) -> RunError {
+    let ExceedingValue { value, holding, of } = exceeding;
+    let ValueSource { column, place } = &requirement.sources[value];
+    let pointer = match place {
+        Some(place) => format!("/privacy/sensitive_values/{}/{place}", escape(column)),
+        None => "/privacy".to_owned(),
+    };
+    let remedies = match suppression_for {
+        SuppressionFor::Size => {
+            ", or allow to suppress rows with the value by `\"suppression_for\": \
+             \"size_and_confidence\"` and a `suppression_limit`"
+        }
+        SuppressionFor::SizeAndConfidence => ", or raise `suppression_limit`",
+    };
+    let share = ExceedingShare {
+        column,
+        holding,
+        of,
+        rows,
+    };
+    share.error(pointer, remedies)
 }

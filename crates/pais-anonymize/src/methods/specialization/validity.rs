@@ -759,7 +759,7 @@ impl BitmapTraversal<'_> {
         depth: usize,
     ) -> bool {
         if depth == 1 {
-            return self.count(group, from);
+            return count(self, group, from);
         }
         if (self.stop)() {
             return false;
@@ -788,50 +788,6 @@ impl BitmapTraversal<'_> {
                 }
             }
             self.chosen.pop();
-        }
-        true
-    }
-
-    /// Whether all groups are allowed that result from splitting a group by one of the columns from
-    /// `from` on.
-    fn count(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
-        count_by_popcnt(self, group, from)
-    }
-
-    #[inline(always)]
-    fn count_inline(&mut self, group: BitmapGroup<'_>, from: usize) -> bool {
-        let bitmaps = self.bitmaps;
-        // A subgroup with enough rows for the values of the group is always allowed.
-        let mut enough = None;
-        for (attribute, numbers) in &bitmaps.columns[from..] {
-            let mut left = group.rows;
-            for number in numbers.clone() {
-                let bitmap = bitmaps.bitmap(number);
-                let rows = if number + 1 < numbers.end {
-                    ones(group.mask.iter().zip(bitmap).map(|(a, b)| a & b))
-                } else {
-                    left
-                };
-                left -= rows;
-                if rows == 0 {
-                    continue;
-                }
-                if !self.requirement.meets_k(rows) {
-                    self.chosen.push(*attribute);
-                    return false;
-                }
-                if bitmaps.values.is_empty() {
-                    continue;
-                }
-                let enough = *enough.get_or_insert_with(|| {
-                    count_values(bitmaps, group.mask, &mut self.value_counts);
-                    self.requirement.least_group_within(&self.value_counts)
-                });
-                if rows < enough && !self.is_bounded(group, bitmap, rows) {
-                    self.chosen.push(*attribute);
-                    return false;
-                }
-            }
         }
         true
     }
@@ -888,15 +844,47 @@ impl BitmapTraversal<'_> {
     }
 }
 
-/// As [`BitmapTraversal::count_inline`], with one instruction to count the bits of a word instead
-/// of a dozen where the processor has it.
+/// Whether all groups are allowed that result from splitting a group by one of the columns from
+/// `from` on. Uses one instruction to count the bits of a word instead of a dozen where the
+/// processor has it.
 #[multiversion(targets("x86_64+popcnt"))]
-fn count_by_popcnt(
-    traversal: &mut BitmapTraversal<'_>,
-    group: BitmapGroup<'_>,
-    from: usize,
-) -> bool {
-    traversal.count_inline(group, from)
+fn count(traversal: &mut BitmapTraversal<'_>, group: BitmapGroup<'_>, from: usize) -> bool {
+    let bitmaps = traversal.bitmaps;
+    // A subgroup with enough rows for the values of the group is always allowed.
+    let mut enough = None;
+    for (attribute, numbers) in &bitmaps.columns[from..] {
+        let mut left = group.rows;
+        for number in numbers.clone() {
+            let bitmap = bitmaps.bitmap(number);
+            let rows = if number + 1 < numbers.end {
+                ones(group.mask.iter().zip(bitmap).map(|(a, b)| a & b))
+            } else {
+                left
+            };
+            left -= rows;
+            if rows == 0 {
+                continue;
+            }
+            if !traversal.requirement.meets_k(rows) {
+                traversal.chosen.push(*attribute);
+                return false;
+            }
+            if bitmaps.values.is_empty() {
+                continue;
+            }
+            let enough = *enough.get_or_insert_with(|| {
+                count_values(bitmaps, group.mask, &mut traversal.value_counts);
+                traversal
+                    .requirement
+                    .least_group_within(&traversal.value_counts)
+            });
+            if rows < enough && !traversal.is_bounded(group, bitmap, rows) {
+                traversal.chosen.push(*attribute);
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Counts the rows of a mask by counted value.

@@ -221,7 +221,7 @@ fn check(mut case: LayoutCase) -> Result<usize, TestCaseError> {
     let sensitive = SensitiveSlots::new(&requirement(&case), rows);
     let mut attributes: Vec<_> = quasi_identifiers
         .iter()
-        .map(|column| Attribute::new(column, None, Vec::new()))
+        .map(|column| Attribute::new(column, None, &[]))
         .collect();
     let suppressed: Vec<u32> = (0..rows as u32)
         .filter(|&row| case.suppressed[row as usize])

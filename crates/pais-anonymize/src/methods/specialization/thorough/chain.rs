@@ -66,15 +66,7 @@ impl Chain {
     /// Specializes the start as far as it goes, without weights.
     pub(super) fn finish_start(&mut self, space: &Space<'_>) {
         let weights = Weights::equal(space.width());
-        let mut state = self.current.clone();
-        rebuild(
-            space,
-            &mut state,
-            &mut self.trial,
-            &weights,
-            &mut self.draws,
-        );
-        self.accept(space, state, 0.0);
+        self.rebuild(space, self.current.clone(), &weights, 0.0);
     }
 
     /// Runs a number of iterations, fewer when the observer stops them.
@@ -94,19 +86,21 @@ impl Chain {
             }
             state.generalize(space, changes);
             let weights = Weights::draw(space.width(), &mut self.draws);
-            rebuild(
-                space,
-                &mut state,
-                &mut self.trial,
-                &weights,
-                &mut self.draws,
-            );
             let temperature = HIGHEST * (1.0 - at).powi(2) * self.best_loss;
-            self.accept(space, state, temperature);
+            self.rebuild(space, state, &weights, temperature);
         }
     }
 
-    fn accept(&mut self, space: &Space<'_>, state: CutState, temperature: f64) {
+    /// Specializes a cut as far as it goes, and continues from there unless it is too much worse.
+    fn rebuild(
+        &mut self,
+        space: &Space<'_>,
+        mut state: CutState,
+        weights: &Weights,
+        temperature: f64,
+    ) {
+        let (trial, draws) = (&mut self.trial, &mut self.draws);
+        rebuild(space, &mut state, trial, weights, draws);
         let loss = state.loss(space);
         let worse_by = loss - self.current_loss;
         let chance = -(1.0 - self.draws.fraction()).ln();
@@ -344,10 +338,11 @@ impl Open<'_, '_> {
                 spread => (spread * draws.normal()).exp(),
             };
             let factor = self.weights.attributes[attribute] * noise;
-            let score = match self.space.has_fixed_gains() {
-                true => dimension.ncp_gain(concept, &children) * factor,
+            let score = if self.space.has_fixed_gains() {
+                dimension.ncp_gain(concept, &children) * factor
+            } else {
                 // Scored when it is the best one.
-                false => f64::INFINITY,
+                f64::INFINITY
             };
             self.pushed += 1;
             self.heap.push(Candidate {

@@ -20,12 +20,11 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use pais_core::definition::Objective;
-use pais_core::table::EncodedTable;
 
 use super::attribute::Attribute;
-use super::requirement::Requirement;
-use super::search::SpecializationSettings;
-use super::topmost::{Draw, SpecializationError};
+use super::search::SpecializationTask;
+use super::topmost::Draw;
+use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::step::StepRecord;
 use chain::{Chain, Draws};
@@ -68,33 +67,33 @@ pub(super) struct Effort {
 /// Searches for the valid cut with the least loss. Returns the steps to it; step 0 is the topmost
 /// table. The loss is at most that of a greedy run under any objective that ended in time.
 ///
-/// `node_ncp` and `draw` are as for [`super::search::search`].
+/// `draw` is as for [`super::search::search`].
 ///
 /// # Errors
 /// When no generalization meets the requirement, or on cancellation.
 pub(super) fn search(
-    table: &EncodedTable,
-    requirement: &Requirement<'_>,
-    settings: SpecializationSettings,
-    node_ncp: Vec<Vec<f64>>,
+    task: SpecializationTask<'_>,
     draw: Option<&mut Draw<'_>>,
     effort: Effort,
-    observer: &dyn Observer,
-) -> Result<Vec<StepRecord>, SpecializationError> {
+) -> Result<Vec<StepRecord>, RunError> {
+    let SpecializationTask {
+        table,
+        requirement,
+        settings,
+        observer,
+        ..
+    } = task;
     let began = Instant::now();
     let width = table.quasi_identifiers.len();
     let measure = Measure::new(settings.objective, table.rows, width, table.class.as_ref());
     let greedy = starts::GreedyRuns {
-        table,
-        requirement,
-        settings,
-        node_ncp: &node_ncp,
+        task,
         measure: &measure,
     };
-    let mut starts = greedy.run(draw, began, effort.limit, observer)?;
+    let mut starts = greedy.run(draw, began, effort.limit)?;
     let best = (0..starts.len()).min_by(|&a, &b| starts[a].loss.total_cmp(&starts[b].loss));
     let Some(best) = best else {
-        return Err(SpecializationError::Cancelled);
+        return Err(RunError::Cancelled);
     };
     let all_known = requirement.l >= width && !requirement.bounds_confidence();
     let budget = settings.suppression_limit.floor_of(table.rows as u64);
@@ -108,7 +107,7 @@ pub(super) fn search(
     removed
         .iter()
         .for_each(|&row| is_removed[row as usize] = true);
-    let dimensions = dimensions(table, &starts, node_ncp, &removed);
+    let dimensions = dimensions(task, &starts, &removed);
     let with_class = settings.objective == Objective::Classification;
     let units = Units::new(table, &dimensions, requirement, &is_removed, with_class);
     let counters = requirement.counted_values.max(units.classes);
@@ -135,7 +134,7 @@ pub(super) fn search(
         found = run_chains(&space, &starts[usable], began, effort, observer);
     }
     if observer.must_stop() {
-        return Err(SpecializationError::Cancelled);
+        return Err(RunError::Cancelled);
     }
     space.observer = observer;
     let least = starts[best].loss;
@@ -147,7 +146,7 @@ pub(super) fn search(
         return Ok(steps);
     }
     if observer.must_stop() {
-        Err(SpecializationError::Cancelled)
+        Err(RunError::Cancelled)
     } else {
         Ok(starts.swap_remove(best).steps)
     }
@@ -155,13 +154,13 @@ pub(super) fn search(
 
 /// The columns at the rows that are not removed.
 fn dimensions<'a>(
-    table: &'a EncodedTable,
+    task: SpecializationTask<'a>,
     starts: &[Start],
-    node_ncp: Vec<Vec<f64>>,
     removed: &[u32],
 ) -> Vec<Dimension<'a>> {
-    let columns = table.quasi_identifiers.par_iter().zip(node_ncp).enumerate();
-    let dimension = |(at, (column, node_ncp))| {
+    let columns = task.table.quasi_identifiers.par_iter();
+    let columns = columns.zip(task.node_ncp).enumerate();
+    let dimension = |(at, (column, node_ncp)): (usize, (_, &'a Vec<f64>))| {
         let mut attribute = Attribute::new(column, None, node_ncp);
         for &row in removed {
             attribute.remove_row(row as usize, None);

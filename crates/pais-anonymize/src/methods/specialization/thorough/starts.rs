@@ -11,11 +11,11 @@ use pais_core::definition::{Objective, SplitRule};
 use pais_core::table::{Domain, EncodedTable};
 
 use super::super::replay;
-use super::super::requirement::Requirement;
-use super::super::search::{self, SpecializationSettings};
-use super::super::topmost::{Draw, SpecializationError};
+use super::super::search::{self, SpecializationSettings, SpecializationTask};
+use super::super::topmost::Draw;
 use super::path::Target;
 use super::space::{Measure, Tally};
+use crate::error::RunError;
 use crate::observer::{Observer, Phase};
 use crate::published_cut::Cut;
 use crate::step::StepRecord;
@@ -58,11 +58,8 @@ impl Start {
 
 /// The greedy search with every objective and split rule.
 pub(super) struct GreedyRuns<'a> {
-    pub(super) table: &'a EncodedTable,
-    pub(super) requirement: &'a Requirement<'a>,
-    /// Those of the run as asked.
-    pub(super) settings: SpecializationSettings,
-    pub(super) node_ncp: &'a [Vec<f64>],
+    /// The run as asked.
+    pub(super) task: SpecializationTask<'a>,
     pub(super) measure: &'a Measure,
 }
 
@@ -78,12 +75,17 @@ impl GreedyRuns<'_> {
         mut draw: Option<&mut Draw<'_>>,
         began: Instant,
         limit: Duration,
-        observer: &dyn Observer,
-    ) -> Result<Vec<Start>, SpecializationError> {
+    ) -> Result<Vec<Start>, RunError> {
+        let SpecializationTask {
+            table,
+            settings,
+            observer,
+            ..
+        } = self.task;
         let mut drawn: Vec<u64> = Vec::new();
         let mut starts = Vec::new();
-        let asked = (self.settings.objective, self.settings.split);
-        let others = other_runs(self.table, asked);
+        let asked = (settings.objective, settings.split);
+        let others = other_runs(table, asked);
         for (number, (objective, split)) in [asked].into_iter().chain(others).enumerate() {
             let limit = (number > 0).then(|| limit.mul_f64(SHARE_OF_TIME));
             let deadline = Deadline::new(observer, began, limit);
@@ -93,7 +95,7 @@ impl GreedyRuns<'_> {
             let settings = SpecializationSettings {
                 objective,
                 split,
-                ..self.settings
+                ..settings
             };
             let mut at = 0;
             let mut repeated = |below: u64| {
@@ -107,16 +109,14 @@ impl GreedyRuns<'_> {
             let suppresses_topmost = settings.suppression_for
                 == pais_core::definition::SuppressionFor::SizeAndConfidence;
             let repeated = suppresses_topmost.then_some(&mut repeated as &mut Draw<'_>);
-            let steps = search::search(
-                self.table,
-                self.requirement,
+            let task = SpecializationTask {
                 settings,
-                self.node_ncp.to_vec(),
-                repeated,
-                &deadline,
-            );
+                observer: &deadline,
+                ..self.task
+            };
+            let steps = search::search(task, repeated);
             match steps {
-                Ok(steps) => starts.extend(Start::new(self.table, steps, self.measure)),
+                Ok(steps) => starts.extend(Start::new(table, steps, self.measure)),
                 Err(error) if number == 0 || observer.must_stop() => return Err(error),
                 Err(_) => {}
             }

@@ -11,9 +11,9 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, Table};
 
-use super::super::super::bounds;
 use super::super::super::method::node_ncp;
-use super::super::super::search::SpecializationSettings;
+use super::super::super::requirement::Requirement;
+use super::super::super::search::{SpecializationSettings, SpecializationTask};
 use super::super::{Effort, search};
 use crate::Unobserved;
 use crate::test_data::{DATA_FOLDER, job_of, load, schema};
@@ -80,21 +80,26 @@ fn few_iterations_are_far_below_the_greedy_loss_on_adult() {
         panic!("k-anonymity is LKC-privacy");
     };
     let table = EncodedTable::new(&schema, table);
-    let (requirement, _) = bounds::resolve(&model, &table);
+    let requirement = Requirement::of_model(&model, &table);
     let settings = SpecializationSettings {
         objective: Objective::Ncp,
         split: SplitRule::Fixed,
         suppression_limit: job.suppression_limit,
         suppression_for: job.suppression_for(),
     };
-    let ncp = node_ncp(&schema, &table);
     let effort = Effort {
         limit: Duration::from_secs(3600),
         iterations: 48,
         seed: 0,
     };
-    let observer = Unobserved::default();
-    let steps = search(&table, &requirement, settings, ncp, None, effort, &observer).unwrap();
+    let task = SpecializationTask {
+        table: &table,
+        requirement: &requirement,
+        settings,
+        node_ncp: &node_ncp(&schema, &table),
+        observer: &Unobserved::default(),
+    };
+    let steps = search(task, None, effort).unwrap();
     let last = &steps.last().unwrap().item;
     assert!(last.smallest_group >= 5);
     assert!(last.ncp <= 0.6, "{}", last.ncp);

@@ -14,10 +14,11 @@ use pais_core::definition::JobErrorKind;
 use pais_core::model::PrivacyModel;
 use pais_core::table::{EncodedTable, Table};
 
+use super::super::requirement::Requirement;
 use super::super::score::entropy;
 use super::super::tests::properties::{LabelRows, holds};
 use super::super::tests::random_tables::{SpecializationCase, case, prepared};
-use super::super::{bounds, replay, search as greedy};
+use super::super::{replay, search as greedy};
 use super::{Effort, search};
 use crate::test_data::{job_of, load, refusal, released, schema, steps};
 use crate::{
@@ -291,35 +292,29 @@ fn the_time_limit_ends_the_search_with_a_valid_cut() {
         panic!("k-anonymity is LKC-privacy");
     };
     let table = EncodedTable::new(&schema, table);
-    let (requirement, _) = bounds::resolve(&model, &table);
-    let settings = super::super::search::SpecializationSettings {
+    let requirement = Requirement::of_model(&model, &table);
+    let settings = greedy::SpecializationSettings {
         objective: pais_core::definition::Objective::Ncp,
         split: Default::default(),
         suppression_limit: job.suppression_limit,
         suppression_for: job.suppression_for(),
     };
-    let ncp = super::super::method::node_ncp(&schema, &table);
-    let observer = Unobserved::default();
+    let task = greedy::SpecializationTask {
+        table: &table,
+        requirement: &requirement,
+        settings,
+        node_ncp: &super::super::method::node_ncp(&schema, &table),
+        observer: &Unobserved::default(),
+    };
     let limited = |seconds: u64, iterations| {
         let effort = Effort {
             limit: Duration::from_secs(seconds),
             iterations,
             seed: 1,
         };
-        let draw = None;
-        search(
-            &table,
-            &requirement,
-            settings,
-            ncp.clone(),
-            draw,
-            effort,
-            &observer,
-        )
-        .unwrap()
+        search(task, None, effort).unwrap()
     };
-    let asked =
-        greedy::search(&table, &requirement, settings, ncp.clone(), None, &observer).unwrap();
+    let asked = greedy::search(task, None).unwrap();
     assert_eq!(limited(0, usize::MAX), asked);
     let steps = limited(3600, 16);
     assert!(steps.last().unwrap().item.ncp <= asked.last().unwrap().item.ncp);
