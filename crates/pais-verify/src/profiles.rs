@@ -85,20 +85,18 @@ pub(super) struct Profiles {
 }
 
 impl Profiles {
-    /// The profiles of these classes, each with its number of records. `values` are those
-    /// of all classes.
-    pub(super) fn new(class: Vec<u32>, records: Vec<u32>, values: &Lists<ValueCount>) -> Self {
+    /// The profiles of these classes, each with its number of records. `values` are those of all
+    /// classes; a class that is left out has none.
+    pub(super) fn new(class: Vec<u32>, records: Vec<u32>, values: Lists<ValueCount>) -> Self {
+        let (starts, value_counts) = values.into_parts(&class);
         let mut profiles = Self {
             bounds: vec![0, class.len()],
-            starts: vec![0],
+            class,
             records,
+            starts,
+            value_counts,
             ..Self::default()
         };
-        for &class in &class {
-            profiles.value_counts.extend_from_slice(values.of(class));
-            profiles.starts.push(profiles.value_counts.len() as u32);
-        }
-        profiles.class = class;
         profiles.find_most();
         profiles
     }

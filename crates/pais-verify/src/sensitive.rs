@@ -189,7 +189,8 @@ impl<'a> SensitiveIndex<'a> {
             .filter(|&class| records[class as usize] > 0)
             .collect();
         let records = kept.iter().map(|&class| records[class as usize]);
-        Ok(Profiles::new(kept.clone(), records.collect(), &values))
+        let records = records.collect();
+        Ok(Profiles::new(kept, records, values))
     }
 
     /// How many records of each class are in the denominator, and have each sensitive value.
@@ -213,17 +214,16 @@ impl<'a> SensitiveIndex<'a> {
                 (number != u32::MAX).then_some((class, number))
             })
         });
-        if cells.clone().count() >= u32::MAX as usize {
+        let most = self.columns.len() * classes.of_row.len();
+        if most >= u32::MAX as usize && cells.clone().count() >= u32::MAX as usize {
             return Err(VerifyError::TooManySensitiveCells);
         }
         let by_class = Lists::new(cells, count);
         let mut index = vec![u32::MAX; self.count()];
         let mut values = Lists::default();
-        let mut counts: Vec<ValueCount> = Vec::new();
         for cells in by_class.iter() {
             let cells = cells.iter().map(|&value| ValueCount { value, records: 1 });
-            add_up(cells, &mut index, &mut counts);
-            values.push(counts.drain(..));
+            values.push_by(|counts| add_up(cells, &mut index, counts));
         }
         Ok(ClassCounts {
             value_count: self.count(),
