@@ -18,11 +18,11 @@ endif
 endif
 
 # All that must hold before a merge, in this order: cheap checks first.
-CHECKS := fmt-check deny unused clippy doc msrv test test-openapi clean-tree
+CHECKS := fmt-check deny unused clippy doc msrv test test-openapi test-console clean-tree
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-rust fuzz test-python bench experiments check list-checks bless release fmt \
+.PHONY: help setup demo run test test-rust fuzz test-python test-console bench experiments check list-checks bless release fmt \
 	fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom soak peaks lines
 
 help: ## List the targets
@@ -52,6 +52,10 @@ fuzz: setup ## Change files and documents at random, a minute for each parser; P
 
 test-python: setup ## Run the tests of the Python client
 	@scripts/test-python.sh
+
+# The program is that of the Rust tests, which have just built it.
+test-console: setup ## Check the console: types, units, the committed files, and each person's way in a browser
+	@scripts/test-console.sh
 
 test-openapi: setup ## Send requests that the OpenAPI document permits and forbids, with every role
 	@scripts/test-openapi.sh

@@ -101,8 +101,7 @@ CREATE TABLE audit_archives (
     organization_id uuid PRIMARY KEY REFERENCES organizations,
     seq             bigint NOT NULL,
     hash            bytea NOT NULL,
-    mac             bytea NOT NULL,
-    archived_at     timestamptz NOT NULL
+    mac             bytea NOT NULL
 );
 
 CREATE FUNCTION audit_event_pending() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -175,9 +174,9 @@ CREATE TABLE dataset_keys (
     wrapped_key bytea NOT NULL
 );
 
--- Deleted submissions whose key is still to be destroyed.
+-- Deleted datasets and submissions whose key is still to be destroyed.
 CREATE TABLE keys_to_destroy (
-    submission_id uuid PRIMARY KEY
+    owner_id uuid PRIMARY KEY
 );
 
 
@@ -219,8 +218,6 @@ CREATE TABLE datasets (
     created_at        timestamptz NOT NULL,
     delete_after      timestamptz,
     deleted_at        timestamptz,
-    -- Null for a deleted dataset whose key could not be destroyed yet.
-    key_destroyed_at  timestamptz,
     -- Why nothing of it is deleted for now.
     legal_hold_reason text,
     legal_hold_since  timestamptz,
@@ -419,7 +416,6 @@ CREATE TABLE release_chunks (
     release_id uuid NOT NULL,
     table_name text NOT NULL,
     index      integer NOT NULL,
-    rows       integer NOT NULL,
     data       bytea NOT NULL,
     PRIMARY KEY (release_id, table_name, index),
     FOREIGN KEY (release_id, table_name) REFERENCES release_tables
@@ -430,7 +426,6 @@ ALTER TABLE release_chunks ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE TABLE release_sources (
     release_id uuid NOT NULL REFERENCES releases,
     index      integer NOT NULL,
-    rows       integer NOT NULL,
     sealed     bytea NOT NULL,
     PRIMARY KEY (release_id, index)
 );

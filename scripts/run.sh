@@ -40,7 +40,7 @@ auditor=$(token hospital auditor)
 
 say "Ready"
 cat <<END
-  address    http://$listen         (API browser: http://$listen/docs)
+  address    http://$listen         (console: http://$listen/console/, API browser: http://$listen/docs)
   admin      $admin     organizations and tokens
   holder     $holder     hospital: datasets, jobs, releases, grants
   recipient  $recipient     bts: the releases granted to it

@@ -6,15 +6,14 @@ use pais_core::definition::SubmissionId;
 use pais_verify::Composition;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::db::audit::{self, Action, NewEvent};
 use crate::db::datasets::StoredDataset;
 use crate::db::releases::{self, StoredRelease, Viewer};
-use crate::db::{
-    StoreError, organizations, profile, release_readers, release_sources, submissions,
-};
+use crate::db::submissions::SubmissionRows;
+use crate::db::{StoreError, organizations, submissions};
 use crate::engine::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
 use crate::engine::load_rows;
 use crate::ids::ReleaseId;
@@ -81,7 +80,7 @@ pub(super) async fn show(
     let mut connection = app.db.connection().await?;
     let recipient = organizations::find(&mut *connection, &query.recipient).await?;
     let recipient = recipient.ok_or_else(ApiError::not_found)?;
-    let known = release_readers::known_releases(
+    let known = releases::known_releases(
         &mut *connection,
         recipient.id,
         release.dataset,
@@ -175,16 +174,16 @@ async fn parts(
     app: &CallerApp,
     dataset: &StoredDataset,
     ids: &[ReleaseId],
-) -> Result<Option<(Vec<StoredParts>, Vec<(SubmissionId, u64)>)>, ApiError> {
+) -> Result<Option<(Vec<StoredParts>, Vec<SubmissionRows>)>, ApiError> {
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, dataset)?;
     let viewer = Viewer::Holder(app.caller.organization);
-    let damaged = || StoreError::Damaged { what: "a release" };
+    let damaged = || StoreError::Damaged("a release");
     let mut parts = Vec::with_capacity(ids.len());
     for &id in ids {
         let release = releases::load(store, viewer, id).await?;
         let release = release.ok_or_else(ApiError::not_found)?;
-        let sources = release_sources::load(store, &key, id).await?;
+        let sources = releases::source_rows(store, &key, id).await?;
         let Some(sources) = sources else {
             return Ok(None);
         };
@@ -202,12 +201,12 @@ async fn parts(
             sources,
         });
     }
-    let present = profile::rows_by_submission(store, dataset.id).await?;
-    let present: BTreeMap<SubmissionId, u64> = present.into_iter().collect();
+    let present = submissions::rows_by_submission(store, dataset.id).await?;
+    let present: HashSet<SubmissionRows> = present.into_iter().collect();
     let read = parts.iter().flat_map(|part| &part.sources.submissions);
-    let read: BTreeMap<SubmissionId, u64> = read.copied().collect();
-    let is_complete = read.iter().all(|(id, rows)| present.get(id) == Some(rows));
-    Ok(is_complete.then(|| (parts, read.into_iter().collect())))
+    let read: BTreeMap<SubmissionId, SubmissionRows> = read.map(|it| (it.id, *it)).collect();
+    let is_complete = read.values().all(|it| present.contains(it));
+    Ok(is_complete.then(|| (parts, read.into_values().collect())))
 }
 
 /// Decides, or says why it cannot be.
@@ -215,9 +214,9 @@ async fn decide(
     app: &CallerApp,
     dataset: StoredDataset,
     mut parts: Vec<StoredParts>,
-    submissions: Vec<(SubmissionId, u64)>,
+    submissions: Vec<SubmissionRows>,
 ) -> Result<Result<Composition, String>, ApiError> {
-    let ids: Vec<SubmissionId> = submissions.iter().map(|(id, _)| *id).collect();
+    let ids: Vec<SubmissionId> = submissions.iter().map(|it| it.id).collect();
     let size = submissions::size(&app.db, dataset.id, Some(&ids)).await?;
     let released = parts.iter().map(|part| released_bytes(part, size.rows));
     let rows = RawRows {

@@ -16,9 +16,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::db::dataset_changes::{self, ChangeResult, DatasetChange};
-use crate::db::dataset_view::Dataset;
-use crate::db::datasets::StoredDataset;
+use crate::db::datasets::{self, ChangeResult, Dataset, DatasetChange, StoredDataset};
 use crate::db::submissions;
 use crate::problem::{Code, Problem};
 
@@ -145,7 +143,7 @@ async fn apply_patch(
         rows: size.rows,
     };
     let conflict = |detail| Err(ApiError::new(Code::Conflict, detail));
-    match dataset_changes::change(&app.db, app.caller, change).await? {
+    match datasets::change(&app.db, app.caller, change).await? {
         ChangeResult::Changed => get_dataset(app, id).await,
         ChangeResult::NotFound => Err(ApiError::not_found()),
         ChangeResult::JobsUnderWay => conflict(

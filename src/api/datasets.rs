@@ -13,11 +13,12 @@ use pais_core::definition::{
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 
-use crate::db::dataset_view::{self, Dataset, DatasetSummary};
-use crate::db::datasets::{self, DatasetCreation, DatasetState, NewDataset, StoredDataset};
-use crate::db::{RowScope, StoreError, dataset_deletion, taxonomies};
+use crate::db::datasets::{
+    self, Dataset, DatasetCreation, DatasetState, DatasetSummary, NewDataset, StoredDataset,
+};
+use crate::db::{RowScope, StoreError, deletion, taxonomies};
 use crate::ids::OrganizationId;
-use crate::jobs::reclaiming::reclaim_space;
+use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
 
 use super::error::ApiError;
@@ -75,7 +76,7 @@ pub(super) async fn list(
 ) -> Result<Json<Page<DatasetSummary>>, ApiError> {
     let page = query.parse()?;
     let organization = app.caller.organization;
-    let rows = dataset_view::list(&app.db, organization, page.after, page.rows_to_query()).await?;
+    let rows = datasets::list(&app.db, organization, page.after, page.rows_to_query()).await?;
     Ok(Json(Page::new(rows, page, |dataset| dataset.id.0)))
 }
 
@@ -103,7 +104,7 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, ApiError> {
     // The key of the dataset is destroyed at once; the reserve is used if the disk is full.
     app.storage.make_room();
-    deleted(dataset_deletion::delete(&app.db, app.caller, id).await?)?;
+    deleted(deletion::delete_dataset(&app.db, app.caller, id).await?)?;
     app.wake.notify_waiters();
     // Also what is left of other organizations.
     let store = app.db.within(RowScope::Service);
@@ -144,7 +145,7 @@ async fn create_dataset(
         warnings: schema.warnings(),
     };
     match datasets::create(&app.db, &app.keys, app.caller, new).await? {
-        DatasetCreation::Created(dataset) => Ok(*dataset),
+        DatasetCreation::Created => get_dataset(app, id).await,
         DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
         DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
             Code::NotFound,
@@ -158,7 +159,7 @@ async fn create_dataset(
 /// # Errors
 /// `not_found`.
 pub(crate) async fn get_dataset(app: &CallerApp, id: DatasetId) -> Result<Dataset, ApiError> {
-    let dataset = dataset_view::find(&app.db, &app.keys, app.caller.organization, id).await?;
+    let dataset = datasets::find(&app.db, &app.keys, app.caller.organization, id).await?;
     dataset.ok_or_else(ApiError::not_found)
 }
 

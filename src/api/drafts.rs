@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::engine::ingest::body::{FrameReader, frames, pump};
-use crate::engine::ingest::reader;
+use crate::engine::ingest::spool_file::SpoolFile;
 use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
@@ -124,7 +124,7 @@ fn read(
     let draft = match format {
         FileFormat::Text(_) => draft::csv(source, given, options),
         FileFormat::Ndjson => draft::ndjson(source, options),
-        FileFormat::Parquet => match reader::copy_to_file(source, &storage.spool) {
+        FileFormat::Parquet => match SpoolFile::copy(source, &storage.spool) {
             Ok(file) => draft::parquet(file, options),
             Err(ReadFailure::Refused(error)) => Err(DraftFailure::Refused(error)),
             Err(ReadFailure::Source(error)) => Err(DraftFailure::Source(error)),

@@ -5,7 +5,6 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::db::StoreError;
-use crate::db::quotas::QuotaError;
 use crate::db::seal::SealError;
 use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
@@ -92,13 +91,10 @@ impl<E: Into<Problem>> From<E> for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl From<QuotaError> for ApiError {
-    fn from(error: QuotaError) -> Self {
-        Self::new(Code::QuotaExceeded, error.to_string())
+        match error {
+            StoreError::Quota(exceeded) => Self::new(Code::QuotaExceeded, exceeded.to_string()),
+            error => Self::Store(error),
+        }
     }
 }
 
@@ -114,7 +110,7 @@ impl From<WorkError> for ApiError {
             // The client is gone, or the service stops.
             WorkError::Problem(problem) if problem.code == Code::Cancelled => Self::stopping(),
             WorkError::Problem(problem) => Self::Problem(problem),
-            WorkError::Store(error) => Self::Store(error),
+            WorkError::Store(error) => error.into(),
             WorkError::Panicked => Self::panicked(),
         }
     }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::db::readiness;
+use crate::db;
 use crate::problem::Code;
 
 use super::error::ApiError;
@@ -43,7 +43,7 @@ pub(super) async fn ready(State(state): State<AppState>) -> Result<Json<Health>,
         return unavailable("the service is stopping");
     }
     let app = state.unscoped();
-    let is_migrated = async { readiness::is_migrated(&mut *app.db.connection().await?).await };
+    let is_migrated = async { db::is_migrated(&mut *app.db.connection().await?).await };
     match tokio::time::timeout(DATABASE_TIMEOUT, is_migrated).await {
         Ok(Ok(true)) => match app.storage.check() {
             Ok(()) => Ok(OK),

@@ -238,7 +238,6 @@ async fn insert_job(
         )
         .into()),
         JobCreation::KeyTaken => Err(key_in_use()),
-        JobCreation::Refused(exceeded) => Err(exceeded.into()),
     }
 }
 

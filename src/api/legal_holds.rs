@@ -6,7 +6,8 @@ use pais_core::definition::DatasetId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::db::legal_holds::{self, Deletion, LegalHold};
+use crate::db::deletion::Deletion;
+use crate::db::legal_holds::{self, LegalHold};
 use crate::problem::Code;
 
 use super::error::{ApiError, done};

@@ -7,12 +7,13 @@
 //! - `page`: lists. `idempotency`: requests that are sent again.
 //! - `error`: errors as problem documents. `response`: files and HTML pages.
 //! - `middleware`, `rate_limits`, `limits`: what applies to every request.
-//! - `openapi`: the OpenAPI document.
+//! - `openapi`: the OpenAPI document. `console`: the web application for people.
 //! - `router` puts them together, `serve` listens, and `connections` limits what is open.
 
 pub mod audit;
 pub mod compositions;
 pub mod connections;
+pub mod console;
 pub mod dataset_changes;
 pub mod datasets;
 mod downloads;
@@ -53,6 +54,7 @@ pub(crate) mod text;
 pub mod tls;
 pub mod tokens;
 pub mod upload;
+pub mod whoami;
 pub mod withdrawals;
 
 pub use connections::ConnectionLimits;

@@ -12,21 +12,19 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fs::File;
-use std::io::{self, BufWriter, Cursor};
+use std::io::{self, Cursor};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tempfile::NamedTempFile;
 use utoipa::ToSchema;
 
 use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
 use crate::engine::data_package::{PackagedTable, descriptor};
-use crate::engine::rendered_tables::{Rendering, unwritable};
+use crate::engine::rendered_tables::{Rendering, SpoolWriter, unwritable};
 use crate::engine::table_work::TableKind;
 use crate::engine::{WorkError, on_thread};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
-use crate::storage::spool::UNFINISHED;
 
 use super::downloads::Download;
 use super::error::ApiError;
@@ -191,16 +189,13 @@ async fn render_package(
     let (work, documents, target) = (guard.share(), documents.clone(), path.clone());
     let storage = app.storage.clone();
     let writing = on_thread(move || {
-        let unwritable = |error: io::Error| unwritable(&error);
-        std::fs::create_dir_all(&directory).map_err(unwritable)?;
-        let mut file = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempfile_in(&directory)
-            .map_err(unwritable)?;
-        write_package(&mut file, tables, &documents, &key, work.cancellation())?;
+        let file = SpoolWriter::new(&directory, work.cancellation().clone())?;
+        let file = write_package(file, tables, &documents, &key, work.cancellation())?;
+        let file = file.into_inner()?;
         file.persist(&target)
-            .map_err(|error| unwritable(error.error))?;
-        storage.spool.remove_oldest(&target).map_err(unwritable)
+            .map_err(|error| unwritable(&error.error))?;
+        let removed = storage.spool.remove_oldest(&target);
+        removed.map_err(|error| unwritable(&error))
     });
     writing.await?;
     drop(guard);
@@ -209,13 +204,13 @@ async fn render_package(
 
 /// Writes the tables in both formats, the documents and the manifest.
 fn write_package(
-    file: &mut NamedTempFile,
+    file: SpoolWriter,
     tables: Vec<RenderedTable>,
     documents: &PackageDocuments,
     key: &SigningKey,
     cancellation: &Cancellation,
-) -> Result<(), WorkError> {
-    let mut writer = PackageWriter::new(BufWriter::new(file));
+) -> Result<SpoolWriter, WorkError> {
+    let mut writer = PackageWriter::new(file);
     let mut packaged = Vec::with_capacity(tables.len());
     for (position, rendered) in tables.into_iter().enumerate() {
         let RenderedTable {
@@ -233,7 +228,7 @@ fn write_package(
         let parquet = add(parquet, FileFormat::Parquet)?;
         if csv.sha256 != table.sha256 {
             let what = "a released table";
-            return Err(StoreError::Damaged { what }.into());
+            return Err(StoreError::Damaged(what).into());
         }
         packaged.push(PackagedTable {
             table: Arc::unwrap_or_clone(table),
@@ -252,8 +247,7 @@ fn write_package(
         added.map_err(unwritten)?;
     }
     let id = documents.release.id.to_string();
-    writer.finish(&id, key).map_err(unwritten)?;
-    Ok(())
+    writer.finish(&id, key).map_err(unwritten)
 }
 
 /// A rendered table. It is rendered again if it was removed before it was opened.

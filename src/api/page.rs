@@ -127,16 +127,12 @@ impl<T> Page<T> {
         }
     }
 
-    /// The same page with other items, if all of them can be converted.
-    pub(crate) fn try_map<U, E>(
-        self,
-        convert: impl FnMut(T) -> Result<U, E>,
-    ) -> Result<Page<U>, E> {
-        let items = self.items.into_iter().map(convert);
-        Ok(Page {
-            items: items.collect::<Result<_, E>>()?,
+    /// The same page with other items.
+    pub(crate) fn map<U>(self, convert: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(convert).collect(),
             next_cursor: self.next_cursor,
-        })
+        }
     }
 }
 

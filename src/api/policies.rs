@@ -79,7 +79,7 @@ pub(crate) async fn check_release(
     release: &StoredRelease,
     pointer: &str,
 ) -> Result<(), ApiError> {
-    let damaged = || StoreError::Damaged { what: "a release" };
+    let damaged = || StoreError::Damaged("a release");
     let privacy: PrivacyDefinition =
         serde_json::from_value(release.privacy.clone()).map_err(|_| damaged())?;
     let viewer = Viewer::Holder(release.organization);

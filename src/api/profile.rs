@@ -12,7 +12,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::db::audit::{self, Action, NewEvent};
-use crate::db::{dataset_view, profile as stored, submissions};
+use crate::db::{datasets, submissions};
 use crate::problem::{Code, Problem};
 
 use super::datasets::load;
@@ -67,11 +67,11 @@ pub(super) async fn show(
     let dataset = load(&app, id).await?;
     // Persons are counted by submission, so the submissions are settled before the rows are read.
     let submissions = match dataset.schema.subject() {
-        Some(_) => Some(stored::rows_by_submission(&app.db, id).await?),
+        Some(_) => Some(submissions::rows_by_submission(&app.db, id).await?),
         None => None,
     };
     let ids = submissions.as_ref().map(|submissions| {
-        let ids = submissions.iter().map(|(submission, _)| *submission);
+        let ids = submissions.iter().map(|submission| submission.id);
         ids.collect::<Vec<_>>()
     });
     let rows = RawRows {
@@ -84,7 +84,7 @@ pub(super) async fn show(
         let columns = profile::profile_until(schema, &table, cancellation);
         let subjects = schema.subject().zip(submissions);
         let subjects = subjects.map(|(column, submissions)| {
-            let rows = submissions.into_iter().map(|(_, rows)| rows);
+            let rows = submissions.into_iter().map(|submission| submission.rows);
             SubjectCounts::new(&table.columns[column], rows)
         });
         let stopped = || Problem::new(Code::Cancelled, "the profile was stopped");
@@ -100,7 +100,7 @@ pub(super) async fn show(
         subjects: subjects.map(|counts| counts.subjects),
         rows_per_subject_max: subjects.map(|counts| counts.rows_per_subject_max),
         shared_subjects: subjects.map(|counts| counts.shared_subjects),
-        identifier_repeats: stored::identifier_repeats(&app.db, id).await?,
-        warnings: dataset_view::row_warnings(&app.db, id).await?,
+        identifier_repeats: submissions::identifier_repeats(&app.db, id).await?,
+        warnings: datasets::row_warnings(&app.db, id).await?,
     }))
 }

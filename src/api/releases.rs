@@ -8,10 +8,11 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::db::audit::Action;
-use crate::db::jobs;
+use crate::db::jobs::{self, JobStatus};
 use crate::db::releases::{self, ReleaseCreation, StoredRelease, Viewer};
-use crate::db::{JobStatus, policies, runs, submissions};
-use crate::engine::records::{self, SweepStatus};
+use crate::db::runs::SweepRow;
+use crate::db::{policies, runs, submissions};
+use crate::engine::records::{SweepItem, SweepStatus};
 use crate::engine::release_packing::{self, ReleaseOrigin};
 use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
@@ -165,15 +166,13 @@ async fn create_release(
     let key = load_rows::open_key(&app.keys, &dataset)?;
     let run = run as u32;
     let steps = runs::step_records(store, &key, job.id, run).await?;
-    let steps = steps.into_iter().map(records::step_record);
-    let steps = steps.collect::<Result<Vec<_>, _>>()?;
     let job_to_run = definition.parse()?;
     let plan = JobPlan::new(&dataset.schema, &job_to_run)?;
     // The one row of a sweep from this combination on; none for a job without lists.
-    let rows = runs::sweep(store, job.id, run, 1).await?;
-    if let Some((_, item)) = rows.into_iter().find(|(number, _)| *number == run)
-        && records::sweep_item(item)?.status == SweepStatus::Failed
-    {
+    let combinations = runs::sweep(store, job.id, run, 1).await?;
+    let failed =
+        |row: &SweepRow<SweepItem>| row.run == run && row.item.status == SweepStatus::Failed;
+    if combinations.iter().any(failed) {
         let detail =
             "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
         return Err(ApiError::new(Code::JobNotSucceeded, detail));

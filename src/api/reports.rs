@@ -15,8 +15,8 @@ use utoipa::ToSchema;
 
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::seal::DataKey;
-use crate::db::{StoreError, grants, jobs, report_context, runs};
-use crate::engine::records::{self, SweepItem};
+use crate::db::{StoreError, grants, jobs, runs};
+use crate::engine::records::SweepItem;
 use crate::engine::{attempt, load_rows};
 use crate::ids::{OrganizationId, ReleaseId};
 use crate::roles::Role;
@@ -109,7 +109,7 @@ pub(super) async fn get_report_page(
     let (owner, mut page) = get_packed_page(app, id).await?;
     if app.caller.role == Role::Holder
         && let Some(key) = key_of_release(app, &load_release(app, id).await?).await?
-        && let Some(shares) = report_context::distributions(&app.db, &key, id).await?
+        && let Some(shares) = releases::distributions(&app.db, &key, id).await?
     {
         page.report["distributions"] = shares;
     }
@@ -136,7 +136,7 @@ pub(super) async fn get_packed_page(
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, report) = get_report(app, id).await?;
     let release = load_release(app, id).await?;
-    let context = report_context::load(&app.db, id).await?;
+    let context = releases::report_context(&app.db, id).await?;
     let mut page = ReportPage {
         release: id.to_string(),
         name: release.name.clone(),
@@ -191,27 +191,25 @@ async fn add_tradeoff(
     let Some(job) = job else { return Ok(()) };
     let definition = attempt::stored_job(&job.definition)?;
     if Sweep::new(&definition)?.is_sweep {
+        let rows = runs::sweep(store, release.job, 0, MOST_STEPS).await?;
         let ncp = page.report["utility"]["ncp"].as_f64();
-        for (_, item) in runs::sweep(store, release.job, 0, MOST_STEPS).await? {
-            let item = records::sweep_item(item)?;
-            page.sweep.push(combination(&item, release, ncp));
-        }
+        let facts = rows.iter().map(|row| combination(&row.item, release, ncp));
+        page.sweep = facts.collect();
         return Ok(());
     }
     let Some(key) = key_of_release(app, release).await? else {
         return Ok(());
     };
     let steps = runs::steps(store, &key, release.job, 0, 0, MOST_STEPS).await?;
-    for item in steps.into_iter().map(records::step_item) {
-        let item = item?;
-        page.steps.push(StepFact {
-            step: item.step,
-            column: item.attribute,
-            ncp: item.ncp,
-            dr: item.dr,
-            smallest: item.smallest_group,
-        });
-    }
+    let steps = steps.into_iter();
+    let facts = steps.map(|item| StepFact {
+        step: item.step,
+        column: item.attribute,
+        ncp: item.ncp,
+        dr: item.dr,
+        smallest: item.smallest_group,
+    });
+    page.steps = facts.collect();
     Ok(())
 }
 

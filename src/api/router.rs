@@ -7,7 +7,6 @@ use axum::extract::{FromRequestParts, OriginalUri, State};
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::response::Redirect;
 use axum::routing::get;
 use tower::ServiceBuilder;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -18,6 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
+use crate::oidc::SignIn;
 use crate::problem::Code;
 use crate::roles::Caller;
 
@@ -29,9 +29,10 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    audit, compositions, dataset_changes, datasets, drafts, events, grants, health, jobs,
+    audit, compositions, console, dataset_changes, datasets, drafts, events, grants, health, jobs,
     legal_holds, metrics, openapi, organizations, packages, policies, profile, releases,
-    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, withdrawals,
+    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
+    withdrawals,
 };
 
 /// The settings of the router.
@@ -43,6 +44,8 @@ pub struct RouterSettings {
     pub cors_origins: Vec<String>,
     /// Whether the probes and the metrics have a listener of their own ([`operation_router`]).
     pub is_operation_separate: bool,
+    /// Where people sign in to the console; `None` for API tokens alone.
+    pub sign_in: Option<SignIn>,
 }
 
 /// Resources whose responses begin soon.
@@ -54,6 +57,7 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(tokens::list_own))
         .routes(routes!(tokens::revoke))
         .routes(routes!(tokens::redeem))
+        .routes(routes!(whoami::whoami))
         .routes(routes!(taxonomies::create, taxonomies::list))
         .routes(routes!(taxonomies::get, taxonomies::delete))
         .routes(routes!(datasets::create, datasets::list))
@@ -158,7 +162,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         .merge(streaming)
         .merge(operation)
         .route("/openapi.json", document)
-        .route("/", get(async || Redirect::temporary("/docs")))
+        .merge(console::routes(settings.sign_in.clone()))
         .route("/docs/errors", get(async || error_page::page()))
         .merge(swagger_ui)
         .fallback(unknown_path)

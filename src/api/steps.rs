@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::db::runs;
-use crate::engine::records::{self, SweepItem};
+use crate::engine::records::SweepItem;
 use crate::engine::{attempt, load_rows};
 use crate::ids::JobId;
 
@@ -54,8 +54,6 @@ pub(super) async fn steps(
         // Its steps were deleted with it.
         None => Vec::new(),
     };
-    let items = items.into_iter().map(records::step_item);
-    let items = items.collect::<Result<Vec<_>, _>>()?;
     Ok(Json(Page::new(items, page, |item| item.step)))
 }
 
@@ -77,8 +75,8 @@ pub(super) async fn sweep_rows(
     let page = query.parse()?;
     load_job(&app, id).await?;
     let rows = runs::sweep(&app.db, id, page.first(), page.rows_to_query()).await?;
-    let rows = Page::new(rows, page, |&(run, _)| run);
-    Ok(Json(rows.try_map(|(_, item)| records::sweep_item(item))?))
+    let rows = Page::new(rows, page, |row| row.run);
+    Ok(Json(rows.map(|row| row.item)))
 }
 
 /// A page of steps, and of which combination they are where the job is a sweep.

@@ -11,9 +11,9 @@ use pais_io::read::{IdentifierRepeats, ReadLimits};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::db::dataset_view::{self, SubmissionSummary};
+use crate::db::datasets::{self, SubmissionSummary};
+use crate::db::deletion;
 use crate::db::idempotency::IdempotentAnswer;
-use crate::db::submission_deletion;
 use crate::db::submissions::{
     Duplicates, Submission, SubmissionResult, SubmissionRules, SubmissionTotals,
 };
@@ -123,7 +123,7 @@ pub(super) async fn list(
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<SubmissionSummary>>, ApiError> {
     let page = query.parse()?;
-    let rows = dataset_view::list_submissions(
+    let rows = datasets::list_submissions(
         &app.db,
         &app.keys,
         app.caller.organization,
@@ -151,7 +151,7 @@ pub(super) async fn delete(
     Holder(app): Holder,
     Path((dataset, submission)): Path<(DatasetId, SubmissionId)>,
 ) -> Result<StatusCode, ApiError> {
-    deleted(submission_deletion::delete(&app.db, app.caller, dataset, submission).await?)?;
+    deleted(deletion::delete_submission(&app.db, app.caller, dataset, submission).await?)?;
     app.wake.notify_waiters();
     Ok(StatusCode::NO_CONTENT)
 }
@@ -192,13 +192,11 @@ async fn submit(
             return replay(stored, &digest.sha256);
         }
     };
-    let space = app
-        .limits
-        .quotas
-        .check_space(&app.db, app.caller.organization);
-    if let Err(exceeded) = space.await? {
+    let quotas = &app.limits.quotas;
+    let space = quotas.check_space(&app.db, app.caller.organization);
+    if let Err(error) = space.await {
         abandon(reservation).await?;
-        return Err(exceeded.into());
+        return Err(error.into());
     }
     let settings = IngestSettings {
         format,
@@ -232,13 +230,12 @@ fn committed(
 ) -> Result<IdempotentAnswer, ApiError> {
     match result {
         SubmissionResult::Stored(answer) => {
-            metrics::counter!("pais_submitted_rows_total").increment(totals.rows);
+            metrics::counter!("pais_submitted_rows_total").increment(totals.rows.number);
             Ok(answer)
         }
         SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
         SubmissionResult::NoDataset => Err(ApiError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
-        SubmissionResult::Refused(exceeded) => Err(exceeded.into()),
         SubmissionResult::Duplicate(earlier) => Err(ApiError::new(
             Code::DuplicateSubmission,
             format!(

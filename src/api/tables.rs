@@ -193,9 +193,7 @@ async fn bounded_columns(
     table: &StoredTable,
 ) -> Result<Arc<[BoundedColumn]>, ApiError> {
     let release = load_release(app, table.release).await?;
-    let damaged = |_| StoreError::Damaged {
-        what: "the codebook of a release",
-    };
+    let damaged = |_| StoreError::Damaged("the codebook of a release");
     let codebook = release.codebook.unwrap_or_default();
     let codebook: Codebook = serde_json::from_value(codebook).map_err(damaged)?;
     let bounded = codebook.bounded_columns();

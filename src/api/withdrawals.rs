@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::db::withdrawals::{self, Withdrawal, WithdrawalCreation};
+use crate::db::releases::{self, Withdrawal, WithdrawalCreation};
 use crate::ids::ReleaseId;
 
 use super::error::ApiError;
@@ -43,7 +43,7 @@ pub(super) async fn create(
 ) -> Result<impl IntoResponse, ApiError> {
     let action = "the release is withdrawn, its recipients see it";
     let reason = text::reason(&definition.reason, action)?;
-    match withdrawals::create(&app.db, app.caller, release, reason).await? {
+    match releases::withdraw(&app.db, app.caller, release, reason).await? {
         WithdrawalCreation::Made(withdrawal) => Ok((StatusCode::CREATED, Json(withdrawal))),
         WithdrawalCreation::NoRelease => Err(ApiError::not_found()),
         WithdrawalCreation::Exists => Err(ApiError::withdrawn()),

@@ -9,7 +9,7 @@ use clap::Args;
 use pais::clock::SystemClock;
 use pais::config::{ConfigError, Flags, Settings};
 use pais::db::data_keys::DataKeys;
-use pais::db::{Store, instances, readiness};
+use pais::db::{self, Store, instances};
 use pais::telemetry;
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
@@ -135,7 +135,7 @@ pub(crate) fn with_database<T>(
 /// Applies the missing migrations, unless a service of another version uses the database.
 async fn migrate(store: &Store) -> anyhow::Result<()> {
     let mut connection = store.owner().acquire().await?;
-    if readiness::is_migrated(&mut connection).await? {
+    if db::is_migrated(&mut connection).await? {
         return Ok(store.prepare_role().await?);
     }
     drop(connection);

@@ -14,7 +14,7 @@ use pais::api::{
 };
 use pais::config::{Flags, Settings};
 use pais::db::quotas::Quotas;
-use pais::db::{Store, instances, retention};
+use pais::db::{Store, deletion, instances};
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::storage::Storage;
@@ -149,7 +149,7 @@ async fn work(
         .build_global()
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
-    retention::destroy_leftover_keys(store).await?;
+    deletion::destroy_leftover_keys(store).await?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
     let service = App::new(
@@ -174,6 +174,7 @@ async fn work(
         request_timeout: Duration::from_secs(settings.server.request_timeout_seconds),
         cors_origins: settings.server.cors_origins.clone(),
         is_operation_separate: listeners.operation.is_some(),
+        sign_in: settings.oidc.console(),
     };
     let operation_router = pais::api::operation_router(state.clone());
     let router = pais::api::router(state, &router_settings)?;

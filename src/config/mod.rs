@@ -15,7 +15,7 @@ use figment::providers::{Format, Toml};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::oidc::OidcSettings;
+use crate::oidc::{OidcSettings, SignIn};
 
 /// The built-in settings, as documented for users.
 pub(crate) const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -260,6 +260,9 @@ pub struct OidcSection {
     pub issuer: Option<String>,
     /// Which the claim `aud` must name.
     pub audience: Option<String>,
+    /// The id of the console as a client of the issuer; absent where people do not sign in to the
+    /// console with it.
+    pub console_client_id: Option<String>,
     /// The claim with the name or id of the organization.
     pub organization_claim: String,
     /// The claim with the role, as a text or in a list.
@@ -280,6 +283,14 @@ impl OidcSection {
             role_claim: self.role_claim.clone(),
             subject_claim: self.subject_claim.clone(),
             leeway_seconds: self.leeway_seconds,
+        })
+    }
+
+    /// Where people sign in to the console; `None` where they cannot.
+    pub fn console(&self) -> Option<SignIn> {
+        Some(SignIn {
+            issuer: self.issuer.clone()?,
+            client_id: self.console_client_id.clone()?,
         })
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection, Postgres, Transaction};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -130,14 +130,17 @@ impl Actor {
         token: None,
         address: None,
     };
+
+    /// A token, used from an address.
+    pub(super) fn token(token: TokenId, address: Option<IpAddr>) -> Self {
+        let token = Some(token);
+        Self { token, address }
+    }
 }
 
 impl From<Caller> for Actor {
     fn from(caller: Caller) -> Self {
-        Self {
-            token: Some(caller.token),
-            address: caller.address,
-        }
+        Self::token(caller.token, caller.address)
     }
 }
 
@@ -152,35 +155,33 @@ pub enum Outcome {
     Refused,
 }
 
-impl Outcome {
-    /// The word in the log.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Refused => "refused",
-        }
-    }
-}
-
 impl NewEvent {
-    /// An event in the log of the caller's own organization.
-    pub(crate) fn by(caller: Caller, action: Action, subject: Uuid, detail: Value) -> Self {
+    /// Something that was done, in the log of an organization.
+    pub(super) fn of(
+        organization: OrganizationId,
+        actor: Actor,
+        action: Action,
+        subject: Uuid,
+        detail: Value,
+    ) -> Self {
         Self {
-            organization: caller.organization,
-            actor: caller.into(),
+            organization,
+            actor,
             action,
             subject,
             detail,
             outcome: Outcome::Done,
         }
     }
+
+    /// An event in the log of the caller's own organization.
+    pub(crate) fn by(caller: Caller, action: Action, subject: Uuid, detail: Value) -> Self {
+        Self::of(caller.organization, caller.into(), action, subject, detail)
+    }
 }
 
 /// Writes an event, in the same transaction as the action that it records: `&mut *transaction`,
 /// `store.now()`.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn record(
     connection: &mut PgConnection,
     at: OffsetDateTime,
@@ -199,20 +200,42 @@ pub(crate) async fn record(
     .bind(event.subject.to_string())
     .bind(event.detail)
     .bind(event.actor.address.map(|address| address.to_string()))
-    .bind(event.outcome.as_str())
+    .bind(event.outcome)
     .execute(connection)
     .await?;
     Ok(())
 }
 
-/// Writes an event of something that changes nothing, in a transaction of its own.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) async fn record_alone(store: &Store, event: NewEvent) -> Result<(), StoreError> {
-    let mut transaction = store.begin().await?;
-    record(&mut transaction, store.now(), event).await?;
+/// Like [`commit`]; the event is also in the log of `other`, if that is another one.
+pub(super) async fn commit_in_both(
+    mut transaction: Transaction<'_, Postgres>,
+    at: OffsetDateTime,
+    event: NewEvent,
+    other: OrganizationId,
+) -> Result<(), StoreError> {
+    if event.organization != other {
+        let copy = NewEvent {
+            organization: other,
+            ..event.clone()
+        };
+        record(&mut transaction, at, copy).await?;
+    }
+    commit(transaction, at, event).await
+}
+
+/// Writes an event and commits the transaction of the action that it records.
+pub(super) async fn commit(
+    mut transaction: Transaction<'_, Postgres>,
+    at: OffsetDateTime,
+    event: NewEvent,
+) -> Result<(), StoreError> {
+    record(&mut transaction, at, event).await?;
     Ok(transaction.commit().await?)
+}
+
+/// Writes an event of something that changes nothing, in a transaction of its own.
+pub(crate) async fn record_alone(store: &Store, event: NewEvent) -> Result<(), StoreError> {
+    commit(store.begin().await?, store.now(), event).await
 }
 
 /// One line of the log.
@@ -268,10 +291,22 @@ pub enum EventOrder {
     OldestFirst(i64),
 }
 
+/// The chained events that pass a filter, before their order.
+const EVENTS: &str = "
+    SELECT e.id, c.seq, e.at, e.action, e.subject, e.token_id, e.detail, e.address, e.outcome,
+           (SELECT t.oidc_subject FROM tokens t WHERE t.id = e.token_id) AS oidc_subject,
+           encode(c.hash, 'hex') AS hash,
+           coalesce(encode(p.hash, 'hex'), encode(a.hash, 'hex'), repeat('0', 64)) AS previous_hash
+    FROM audit_chain c JOIN audit_events e ON e.id = c.event_id
+    LEFT JOIN audit_chain p ON p.organization_id = c.organization_id AND p.seq = c.seq - 1
+    LEFT JOIN audit_archives a ON a.organization_id = c.organization_id AND a.seq = c.seq - 1
+    WHERE c.organization_id = $1
+      AND ($2::timestamptz IS NULL OR e.at >= $2) AND ($3::timestamptz IS NULL OR e.at < $3)
+      AND ($4::text IS NULL OR e.action = $4)
+      AND ($5::text IS NULL OR e.token_id::text = $5 OR e.token_id IN (
+               SELECT t.id FROM tokens t WHERE t.oidc_subject = $5))";
+
 /// The chained events of an organization's log that pass the filter, at most `limit`.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     organization: OrganizationId,
@@ -279,40 +314,15 @@ pub async fn list(
     order: EventOrder,
     limit: i64,
 ) -> Result<Vec<Event>, StoreError> {
-    macro_rules! events {
-        ($($end:literal),+) => {
-            concat!(
-                "SELECT e.id, c.seq, e.at, e.action, e.subject, e.token_id, e.detail,
-                        e.address, e.outcome,
-                        (SELECT t.oidc_subject FROM tokens t WHERE t.id = e.token_id) AS oidc_subject,
-                        encode(c.hash, 'hex') AS hash,
-                        coalesce(encode(p.hash, 'hex'), encode(a.hash, 'hex'),
-                                 repeat('0', 64)) AS previous_hash
-                 FROM audit_chain c JOIN audit_events e ON e.id = c.event_id
-                 LEFT JOIN audit_chain p
-                     ON p.organization_id = c.organization_id AND p.seq = c.seq - 1
-                 LEFT JOIN audit_archives a
-                     ON a.organization_id = c.organization_id AND a.seq = c.seq - 1
-                 WHERE c.organization_id = $1
-                   AND ($2::timestamptz IS NULL OR e.at >= $2)
-                   AND ($3::timestamptz IS NULL OR e.at < $3)
-                   AND ($4::text IS NULL OR e.action = $4)
-                   AND ($5::text IS NULL OR e.token_id::text = $5 OR e.token_id IN (
-                            SELECT t.id FROM tokens t WHERE t.oidc_subject = $5)) ",
-                $($end),+
-            )
-        };
-    }
-    let (query, place) = match order {
+    let (end, place) = match order {
         EventOrder::NewestFirst(before) => (
-            events!("AND ($6::bigint IS NULL OR c.seq < $6) ORDER BY c.seq DESC LIMIT $7"),
+            "AND ($6::bigint IS NULL OR c.seq < $6) ORDER BY c.seq DESC LIMIT $7",
             before,
         ),
-        EventOrder::OldestFirst(after) => (
-            events!("AND c.seq > $6 ORDER BY c.seq LIMIT $7"),
-            Some(after),
-        ),
+        EventOrder::OldestFirst(after) => ("AND c.seq > $6 ORDER BY c.seq LIMIT $7", Some(after)),
     };
+    // Of words of this program.
+    let query = AssertSqlSafe(format!("{EVENTS} {end}"));
     Ok(sqlx::query_as(query)
         .bind(organization)
         .bind(filter.from)

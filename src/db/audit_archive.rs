@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::json;
 use sqlx::PgConnection;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::audit_chain::{self, Anchor, Head};
-use super::audit_link::ChainedEvent;
+use super::audit::{self, Action, Actor, NewEvent};
+use super::audit_chain::{self, Anchor, ChainedEvent, Head};
 use super::key_ring::KeyRing;
 use super::{Store, StoreError};
 use crate::ids::OrganizationId;
@@ -54,52 +53,22 @@ impl From<sqlx::Error> for ArchiveError {
 
 /// A line of an archive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ArchivedEvent {
-    organization_id: Uuid,
     seq: i64,
-    id: Uuid,
-    #[serde(with = "time::serde::rfc3339")]
-    at: OffsetDateTime,
-    action: String,
-    subject: Option<String>,
-    token_id: Option<Uuid>,
-    address: Option<String>,
-    outcome: String,
-    detail: Value,
+    #[serde(flatten)]
+    event: ChainedEvent,
     hash: String,
     previous_hash: String,
 }
 
 impl ArchivedEvent {
-    fn new(event: ChainedEvent, head: &Head, previous: &Head) -> Self {
+    /// The event at `place`, after `previous`.
+    fn new(event: ChainedEvent, place: &Head, previous: &Head) -> Self {
         Self {
-            organization_id: event.organization,
-            seq: head.seq,
-            id: event.id,
-            at: event.at,
-            action: event.action,
-            subject: event.subject,
-            token_id: event.token,
-            address: event.address,
-            outcome: event.outcome,
-            detail: event.detail,
-            hash: hex::encode(head.hash),
+            seq: place.seq,
+            event,
+            hash: hex::encode(place.hash),
             previous_hash: hex::encode(previous.hash),
-        }
-    }
-
-    fn into_event(self) -> ChainedEvent {
-        ChainedEvent {
-            id: self.id,
-            organization: self.organization_id,
-            at: self.at,
-            token: self.token_id,
-            action: self.action,
-            subject: self.subject,
-            detail: self.detail,
-            address: self.address,
-            outcome: self.outcome,
         }
     }
 }
@@ -148,26 +117,20 @@ pub async fn archive<W: Write>(
     .await?;
     let mut archived = Archived::default();
     for (organization, last) in ends {
-        let start = Anchor::Start
-            .read(&mut transaction, keys, organization)
-            .await?
-            .unwrap_or_default();
+        let start = Anchor::Start.read(&mut transaction, keys, organization);
+        let start = start.await?.unwrap_or_default();
         if last <= start.seq {
             continue;
         }
         let end = write_log(&mut transaction, organization, start, last, &mut file).await?;
         remove_log(&mut transaction, organization, last).await?;
-        let now = store.now();
-        audit_chain::write_start(&mut transaction, keys, organization, end, now).await?;
-        let event = NewEvent {
-            organization: OrganizationId(organization),
-            actor: Actor::SERVICE,
-            action: Action::AuditArchived,
-            subject: organization,
-            detail: serde_json::json!({ "through": last, "hash": hex::encode(end.hash) }),
-            outcome: Outcome::Done,
-        };
-        audit::record(&mut transaction, now, event).await?;
+        let written = Anchor::Start.write(&mut transaction, keys, organization, end);
+        written.await?;
+        let detail = json!({ "through": last, "hash": hex::encode(end.hash) });
+        let log = OrganizationId(organization);
+        let action = Action::AuditArchived;
+        let event = NewEvent::of(log, Actor::SERVICE, action, organization, detail);
+        audit::record(&mut transaction, store.now(), event).await?;
         archived.logs += 1;
         archived.events += (end.seq - start.seq).unsigned_abs();
     }
@@ -195,9 +158,8 @@ async fn write_log(
     let mut end = start;
     while end.seq < last {
         let batch = audit_chain::read_batch(connection, organization, end, Some(last)).await?;
-        let batch = batch.map_err(|_| StoreError::Damaged {
-            what: "an audit log; run `pais audit verify`",
-        })?;
+        let batch =
+            batch.map_err(|_| StoreError::Damaged("an audit log; run `pais audit verify`"))?;
         for (event, head) in batch {
             let line = ArchivedEvent::new(event, &head, &end);
             serde_json::to_writer(&mut *file, &line).map_err(std::io::Error::from)?;
@@ -281,33 +243,28 @@ impl ArchivedLogs {
             if text.last() != Some(&b'\n') {
                 return Err(invalid("it is too long, or the file was cut off"));
             }
-            let event: ArchivedEvent =
+            let found: ArchivedEvent =
                 serde_json::from_slice(&text).map_err(|_| invalid("its fields are not those"))?;
-            let (organization, seq) = (event.organization_id, event.seq);
-            let (hash, previous) = (event.hash.clone(), event.previous_hash.clone());
+            let (organization, seq) = (found.event.organization_id, found.seq);
             let end = self.ends.entry(organization).or_default();
-            let is_next = seq == end.seq + 1 && previous == hex::encode(end.hash);
-            let computed = event.into_event().hash(seq, &end.hash);
-            if !is_next || hash != hex::encode(computed) {
+            let place = found.event.after(end);
+            let expected = ArchivedEvent::new(found.event, &place, end);
+            // Also a field that the hash does not cover would be a change.
+            let expected = serde_json::to_vec(&expected).map_err(std::io::Error::from)?;
+            if text.strip_suffix(b"\n") != Some(&expected) {
                 return Ok(Some(ArchiveFault::Changed {
                     line,
                     organization,
                     seq,
                 }));
             }
-            *end = Head {
-                seq,
-                hash: computed,
-            };
+            *end = place;
             self.events += 1;
         }
         Ok(None)
     }
 
     /// Checks that each log in the database begins where the archives end.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn check_ends(
         &self,
         store: &Store,
@@ -322,10 +279,8 @@ impl ArchivedLogs {
         organizations.dedup();
         let mut faults = Vec::new();
         for organization in organizations {
-            let start = Anchor::Start
-                .read(&mut connection, keys, organization)
-                .await?
-                .unwrap_or_default();
+            let start = Anchor::Start.read(&mut connection, keys, organization);
+            let start = start.await?.unwrap_or_default();
             if self.ends.get(&organization).copied().unwrap_or_default() != start {
                 faults.push(ArchiveFault::End { organization });
             }

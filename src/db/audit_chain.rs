@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{FromRow, PgConnection};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, FromRow, PgConnection};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::audit_link::{ChainedEvent, FIRST_PREVIOUS};
 use super::key_ring::KeyRing;
 use super::{RowScope, Store, StoreError};
 
@@ -17,19 +19,42 @@ pub(super) const BATCH: i64 = 1_000;
 /// The advisory lock of those who extend chains.
 const LOCK: i64 = 0x7061_6973_6175;
 
-/// A place in a chain: that of its last event, or of the last archived one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A place in a chain: that of its last event, or of the last archived one. The place before the first
+/// event has the number 0 and a hash of zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
     pub seq: i64,
     pub hash: [u8; 32],
 }
 
-impl Default for Head {
-    fn default() -> Self {
-        Self {
-            seq: 0,
-            hash: FIRST_PREVIOUS,
-        }
+/// What is hashed of an event.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, Deserialize)]
+pub(super) struct ChainedEvent {
+    pub organization_id: Uuid,
+    pub id: Uuid,
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    pub action: String,
+    pub subject: Option<String>,
+    pub token_id: Option<Uuid>,
+    pub address: Option<String>,
+    pub outcome: String,
+    pub detail: Value,
+}
+
+impl ChainedEvent {
+    /// The place of the event after `previous`. Its hash is SHA-256 of that of `previous` as 64 hexadecimal
+    /// digits, a line feed, and the JSON text of
+    /// `{action, address, at, detail, id, organization_id, outcome, seq, subject, token_id}`, with the
+    /// fields of each object in the order of their names and without white space.
+    pub(super) fn after(&self, previous: &Head) -> Head {
+        let seq = previous.seq + 1;
+        // Only an instant that no event of the service has cannot be written; its hash is never right.
+        let mut text = serde_json::to_value(self).unwrap_or_default();
+        text["seq"] = json!(seq);
+        let text = format!("{}\n{text}", hex::encode(previous.hash));
+        let hash = Sha256::digest(text).into();
+        Head { seq, hash }
     }
 }
 
@@ -75,72 +100,42 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
     .bind(BATCH)
     .fetch_all(&mut *connection)
     .await?;
-    let mut heads = BTreeMap::new();
-    let mut links = Links::default();
+    let mut ends = BTreeMap::new();
+    let mut places = Vec::with_capacity(events.len());
     for event in &events {
-        let head = match heads.get(&event.organization) {
-            Some(head) => *head,
-            None => {
-                let end = Anchor::End.read(connection, keys, event.organization);
-                end.await?.unwrap_or_default()
-            }
+        let organization = event.organization_id;
+        let end = match ends.get(&organization) {
+            Some(end) => *end,
+            None => Anchor::End.read(connection, keys, organization).await?,
         };
-        let seq = head.seq + 1;
-        let hash = event.hash(seq, &head.hash);
-        heads.insert(event.organization, Head { seq, hash });
-        links.push(event, seq, hash);
+        let place = event.after(&end.unwrap_or_default());
+        ends.insert(organization, Some(place));
+        places.push(place);
     }
-    links.insert(connection).await?;
-    for (organization, head) in heads {
-        let mac = Anchor::End.mac(keys, organization, &head);
-        sqlx::query(
-            "INSERT INTO audit_heads (organization_id, seq, hash, mac) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (organization_id) DO UPDATE SET seq = $2, hash = $3, mac = $4",
-        )
-        .bind(organization)
-        .bind(head.seq)
-        .bind(head.hash.as_slice())
-        .bind(mac.as_slice())
-        .execute(&mut *connection)
-        .await?;
+    let ids: Vec<Uuid> = events.iter().map(|event| event.id).collect();
+    let organizations = events.iter().map(|event| event.organization_id);
+    let hashes = places.iter().map(|place| place.hash.as_slice());
+    sqlx::query(
+        "INSERT INTO audit_chain (organization_id, seq, event_id, hash)
+         SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::bytea[])",
+    )
+    .bind(organizations.collect::<Vec<_>>())
+    .bind(places.iter().map(|place| place.seq).collect::<Vec<_>>())
+    .bind(&ids)
+    .bind(hashes.collect::<Vec<_>>())
+    .execute(&mut *connection)
+    .await?;
+    for (organization, end) in ends {
+        let end = end.unwrap_or_default();
+        Anchor::End
+            .write(connection, keys, organization, end)
+            .await?;
     }
     sqlx::query("DELETE FROM audit_pending WHERE event_id = ANY($1)")
-        .bind(events.iter().map(|event| event.id).collect::<Vec<_>>())
+        .bind(ids)
         .execute(connection)
         .await?;
     Ok(events.len() as u64)
-}
-
-/// The columns of new links.
-#[derive(Default)]
-struct Links {
-    organizations: Vec<Uuid>,
-    seqs: Vec<i64>,
-    events: Vec<Uuid>,
-    hashes: Vec<Vec<u8>>,
-}
-
-impl Links {
-    fn push(&mut self, event: &ChainedEvent, seq: i64, hash: [u8; 32]) {
-        self.organizations.push(event.organization);
-        self.seqs.push(seq);
-        self.events.push(event.id);
-        self.hashes.push(hash.to_vec());
-    }
-
-    async fn insert(self, connection: &mut PgConnection) -> Result<(), StoreError> {
-        sqlx::query(
-            "INSERT INTO audit_chain (organization_id, seq, event_id, hash)
-             SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::bytea[])",
-        )
-        .bind(self.organizations)
-        .bind(self.seqs)
-        .bind(self.events)
-        .bind(self.hashes)
-        .execute(connection)
-        .await?;
-        Ok(())
-    }
 }
 
 /// A place of a log that is authenticated with a key outside the database.
@@ -160,11 +155,22 @@ struct AnchorRow {
 }
 
 impl Anchor {
-    fn mac(self, keys: &KeyRing, organization: Uuid, head: &Head) -> [u8; 32] {
+    fn table(self) -> &'static str {
         match self {
-            Self::Start => keys.audit_start(organization, head.seq, &head.hash),
-            Self::End => keys.audit_head(organization, head.seq, &head.hash),
+            Self::Start => "audit_archives",
+            Self::End => "audit_heads",
         }
+    }
+
+    /// Authenticates the place of a log. Each kind has its own key: an old end must not pass for a start.
+    fn mac(self, keys: &KeyRing, organization: Uuid, place: &Head) -> [u8; 32] {
+        let purpose = match self {
+            Self::Start => "pais: starts of audit logs",
+            Self::End => "pais: ends of audit logs",
+        };
+        let seq = place.seq.to_be_bytes();
+        let parts: [&[u8]; 3] = [organization.as_bytes(), &seq, &place.hash];
+        keys.derived(purpose).digest(&parts)
     }
 
     /// The place; `None` where none is stored.
@@ -177,61 +183,45 @@ impl Anchor {
         keys: &KeyRing,
         organization: Uuid,
     ) -> Result<Option<Head>, StoreError> {
-        let (query, what) = match self {
-            Self::Start => (
-                "SELECT seq, hash, mac FROM audit_archives WHERE organization_id = $1",
-                "the begin of the audit log's chain",
-            ),
-            Self::End => (
-                "SELECT seq, hash, mac FROM audit_heads WHERE organization_id = $1",
-                "the end of the audit log's chain",
-            ),
-        };
-        let row: Option<AnchorRow> = sqlx::query_as(query)
-            .bind(organization)
-            .fetch_optional(connection)
-            .await?;
+        let table = self.table();
+        // The names of tables are of this program.
+        let row: Option<AnchorRow> = sqlx::query_as(AssertSqlSafe(format!(
+            "SELECT seq, hash, mac FROM {table} WHERE organization_id = $1"
+        )))
+        .bind(organization)
+        .fetch_optional(connection)
+        .await?;
         let Some(AnchorRow { seq, hash, mac }) = row else {
             return Ok(None);
         };
-        let damaged = StoreError::Damaged { what };
-        let Ok(hash) = hash.try_into() else {
-            return Err(damaged);
-        };
-        let head = Head { seq, hash };
-        if self.mac(keys, organization, &head).as_slice() != mac {
-            return Err(damaged);
-        }
-        Ok(Some(head))
+        let place = hash.try_into().map(|hash| Head { seq, hash });
+        let place = place.ok();
+        let is_own = |place: &Head| self.mac(keys, organization, place).as_slice() == mac;
+        let damaged = StoreError::Damaged("the begin or the end of the audit log's chain");
+        place.filter(is_own).ok_or(damaged).map(Some)
     }
-}
 
-/// Sets the place from which a log continues in the database, and when it was archived.
-///
-/// # Errors
-/// When the database fails.
-pub(super) async fn write_start(
-    connection: &mut PgConnection,
-    keys: &KeyRing,
-    organization: Uuid,
-    start: Head,
-    archived_at: OffsetDateTime,
-) -> Result<(), StoreError> {
-    let mac = Anchor::Start.mac(keys, organization, &start);
-    sqlx::query(
-        "INSERT INTO audit_archives (organization_id, seq, hash, mac, archived_at)
-         VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT (organization_id) DO UPDATE
-             SET seq = $2, hash = $3, mac = $4, archived_at = $5",
-    )
-    .bind(organization)
-    .bind(start.seq)
-    .bind(start.hash.as_slice())
-    .bind(mac.as_slice())
-    .bind(archived_at)
-    .execute(connection)
-    .await?;
-    Ok(())
+    /// Replaces the place.
+    pub(super) async fn write(
+        self,
+        connection: &mut PgConnection,
+        keys: &KeyRing,
+        organization: Uuid,
+        place: Head,
+    ) -> Result<(), StoreError> {
+        let table = self.table();
+        sqlx::query(AssertSqlSafe(format!(
+            "INSERT INTO {table} (organization_id, seq, hash, mac) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (organization_id) DO UPDATE SET seq = $2, hash = $3, mac = $4"
+        )))
+        .bind(organization)
+        .bind(place.seq)
+        .bind(place.hash.as_slice())
+        .bind(self.mac(keys, organization, &place).as_slice())
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
 }
 
 /// What is wrong with an audit log.
@@ -290,9 +280,6 @@ pub struct ChainCheck {
 
 /// Checks the chains of all organizations: that no event was changed, removed, moved or added.
 /// Reads the events in batches.
-///
-/// # Errors
-/// When the database fails.
 pub async fn verify(store: &Store, keys: &KeyRing) -> Result<ChainCheck, StoreError> {
     let mut transaction = store.begin().await?;
     // One snapshot for all that is compared.
@@ -335,7 +322,7 @@ async fn verify_log(
 ) -> Result<Option<ChainFault>, StoreError> {
     let mut end = match Anchor::Start.read(connection, keys, organization).await {
         Ok(start) => start.unwrap_or_default(),
-        Err(StoreError::Damaged { .. }) => return Ok(Some(ChainFault::Start { organization })),
+        Err(StoreError::Damaged(_)) => return Ok(Some(ChainFault::Start { organization })),
         Err(error) => return Err(error),
     };
     loop {
@@ -349,7 +336,7 @@ async fn verify_log(
     }
     let is_end = match Anchor::End.read(connection, keys, organization).await {
         Ok(stored) => stored == Some(end),
-        Err(StoreError::Damaged { .. }) => false,
+        Err(StoreError::Damaged(_)) => false,
         Err(error) => return Err(error),
     };
     Ok((!is_end).then_some(ChainFault::End { organization }))
@@ -357,9 +344,6 @@ async fn verify_log(
 
 /// The next events of a log after `end`, at most [`BATCH`] and none behind the place `last`, each with its
 /// own place; the first fault where one is not what was chained.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn read_batch(
     connection: &mut PgConnection,
     organization: Uuid,
@@ -383,15 +367,14 @@ pub(super) async fn read_batch(
     for row in &rows {
         let seq = end.seq + 1;
         let link = Link::from_row(row)?;
-        if link.seq != seq || link.event.is_none() {
+        if link.seq != seq || link.id.is_none() {
             return Ok(Err(ChainFault::Missing { organization, seq }));
         }
         let event = ChainedEvent::from_row(row)?;
-        let hash = event.hash(seq, &end.hash);
-        if link.hash != hash || event.organization != organization {
+        end = event.after(&end);
+        if link.hash != end.hash || event.organization_id != organization {
             return Ok(Err(ChainFault::Changed { organization, seq }));
         }
-        end = Head { seq, hash };
         batch.push((event, end));
     }
     Ok(Ok(batch))
@@ -402,6 +385,77 @@ pub(super) async fn read_batch(
 struct Link {
     seq: i64,
     hash: Vec<u8>,
-    #[sqlx(rename = "id")]
-    event: Option<Uuid>,
+    id: Option<Uuid>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use sha2::{Digest, Sha256};
+    use time::macros::datetime;
+    use uuid::Uuid;
+
+    use super::{ChainedEvent, Head};
+
+    fn event() -> ChainedEvent {
+        ChainedEvent {
+            id: Uuid::from_u128(1),
+            organization_id: Uuid::from_u128(2),
+            at: datetime!(2026-11-23 09:12:44.120 UTC),
+            token_id: None,
+            action: "dataset.created".to_owned(),
+            subject: Some("x".to_owned()),
+            detail: json!({"rows": 3, "name": "blood"}),
+            address: Some("192.0.2.1".to_owned()),
+            outcome: "done".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_documented_text() {
+        let text = concat!(
+            "0000000000000000000000000000000000000000000000000000000000000000\n",
+            r#"{"action":"dataset.created","address":"192.0.2.1","at":"2026-11-23T09:12:44.12Z","#,
+            r#""detail":{"name":"blood","rows":3},"#,
+            r#""id":"00000000-0000-0000-0000-000000000001","#,
+            r#""organization_id":"00000000-0000-0000-0000-000000000002","#,
+            r#""outcome":"done","seq":1,"subject":"x","token_id":null}"#,
+        );
+        let expected: [u8; 32] = Sha256::digest(text).into();
+        assert_eq!(event().after(&Head::default()).hash, expected);
+    }
+
+    #[test]
+    fn every_part_of_an_event_and_its_place_change_the_hash() {
+        let hash = |event: ChainedEvent, previous| event.after(&previous).hash;
+        let first = hash(event(), Head::default());
+        let changes: [fn(&mut ChainedEvent); 9] = [
+            |it| it.id = Uuid::from_u128(9),
+            |it| it.organization_id = Uuid::from_u128(9),
+            |it| it.at += time::Duration::microseconds(1),
+            |it| it.token_id = Some(Uuid::from_u128(9)),
+            |it| it.action.push('x'),
+            |it| it.subject = None,
+            |it| it.detail = json!({"rows": 4, "name": "blood"}),
+            |it| it.address = None,
+            |it| it.outcome = "refused".to_owned(),
+        ];
+        for change in changes {
+            let mut changed = event();
+            change(&mut changed);
+            assert_ne!(hash(changed, Head::default()), first);
+        }
+        let (zeros, ones) = ([0; 32], [1; 32]);
+        assert_ne!(
+            hash(
+                event(),
+                Head {
+                    seq: 1,
+                    hash: zeros
+                }
+            ),
+            first
+        );
+        assert_ne!(hash(event(), Head { seq: 0, hash: ones }), first);
+    }
 }

@@ -14,20 +14,17 @@ use uuid::Uuid;
 use crate::ids::{JobId, OrganizationId};
 use pais_core::definition::{DatasetId, SubmissionId};
 
-use super::job_definition::DefinitionAtRest;
+use super::jobs::DefinitionAtRest;
 use super::{Store, StoreError, pg_interval};
 
 /// A job, and the lease under which a worker runs it.
 #[derive(Clone, Debug, FromRow)]
 pub struct Claim {
     /// The job.
-    #[sqlx(rename = "id")]
     pub job: JobId,
     /// The organization that owns it.
-    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The dataset it runs on.
-    #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
     /// The definition of the job.
     #[sqlx(flatten)]
@@ -38,7 +35,6 @@ pub struct Claim {
     #[sqlx(try_from = "i32")]
     pub attempt: u32,
     /// The token of the lease. Writes succeed only while it is current.
-    #[sqlx(rename = "lease_token")]
     pub token: Uuid,
     /// Share of the work done that earlier attempts have reported, 0 to 1.
     pub progress: f64,
@@ -124,9 +120,6 @@ macro_rules! ready {
 }
 
 /// Which jobs can be claimed now. Cheap: an idle worker asks it again and again.
-///
-/// # Errors
-/// When the database fails.
 pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, StoreError> {
     Ok(sqlx::query_as(concat!(
         ready!(),
@@ -140,9 +133,6 @@ pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, S
 }
 
 /// Claims the next job that runs with this isolation; `None` if there is none.
-///
-/// # Errors
-/// When the database fails.
 pub async fn claim(
     store: &Store,
     rules: &ClaimRules,
@@ -178,8 +168,9 @@ pub async fn claim(
                          rows_read = 0, steps_done = 0, remaining_seconds = NULL,
                          warnings = '[]'
          FROM next WHERE jobs.id = next.id
-         RETURNING jobs.id, jobs.organization_id, dataset_id, definition, sealed_definition,
-                   submissions, attempt, lease_token, progress"
+         RETURNING jobs.id AS job, jobs.organization_id AS organization, dataset_id AS dataset,
+                   definition AS shown, sealed_definition AS sealed, submissions, attempt,
+                   lease_token AS token, progress"
     ))
     .bind(rules.max_attempts.cast_signed())
     .bind(i64::from(rules.running_per_organization))
@@ -196,9 +187,6 @@ pub async fn claim(
 
 /// Ends jobs whose lease has expired or whose process is dead, and that have no attempt left or are
 /// cancelled. `error` is the problem document of those that fail.
-///
-/// # Errors
-/// When the database fails.
 pub async fn end_exhausted(
     store: &Store,
     max_attempts: u32,
@@ -229,9 +217,6 @@ pub async fn end_exhausted(
 
 /// Takes back the attempt that the loss of this lease has cost. For a process that has lost its lease
 /// and is alive, so that the job did not end it.
-///
-/// # Errors
-/// When the database fails.
 pub async fn take_back_attempt(store: &Store, job: JobId, lease: Uuid) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE jobs SET attempt = attempt - 1, counted_lease = NULL

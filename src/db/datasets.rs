@@ -1,25 +1,31 @@
-//! Datasets: their schemas and their data keys. `super::dataset_view` is what their holders see.
+//! Datasets: their creation and change, their schemas and their data keys, and what their holders see.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::json;
 use sqlx::FromRow;
 use sqlx::types::Json;
 use time::{Duration, OffsetDateTime};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
 use pais_core::definition::{
-    DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
+    ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId, TaxonomyNode,
+    TaxonomyReference,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::dataset_view::Dataset;
 use super::key_ring::KeyRing;
+use super::legal_holds::{LegalHold, LegalHoldColumns};
+use super::seal::{DataKey, SealedItem};
+use super::submissions::ColumnWarning;
 use super::{Store, StoreError, service_keys, taxonomies, trees, violates};
 
 /// A dataset that is not deleted, with everything that submissions and jobs need.
@@ -27,18 +33,12 @@ use super::{Store, StoreError, service_keys, taxonomies, trees, violates};
 pub struct StoredDataset {
     /// Its id.
     pub id: DatasetId,
-    /// Unique among its organization's datasets that are not deleted.
-    pub name: String,
     /// The definition as declared.
     pub definition: DatasetDefinition,
     /// The resolved schema: the columns with their trees.
     pub schema: Arc<Schema>,
     /// Its wrapped data key, for [`super::key_ring::KeyRing::open`].
     pub wrapped_key: Vec<u8>,
-    /// When it was declared.
-    pub created_at: OffsetDateTime,
-    /// When its rows are deleted automatically.
-    pub delete_after: Option<OffsetDateTime>,
 }
 
 /// The state of a dataset that exists or existed.
@@ -66,10 +66,10 @@ pub struct NewDataset {
 }
 
 /// The result of [`create`].
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatasetCreation {
     /// It is created.
-    Created(Box<Dataset>),
+    Created,
     /// Another dataset of the organization has its name.
     NameTaken,
     /// A taxonomy that it names was deleted meanwhile.
@@ -77,9 +77,6 @@ pub enum DatasetCreation {
 }
 
 /// Creates a dataset.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(
     store: &Store,
     keys: &KeyRing,
@@ -127,26 +124,123 @@ pub async fn create(
     // The key is there before the dataset is: a crash in between leaves a key without a dataset.
     let stored = store.data_keys();
     stored.write(&mut transaction, id, &wrapped_key).await?;
-    let detail =
-        serde_json::json!({ "name": definition.name, "columns": definition.columns.len() });
+    let detail = json!({ "name": definition.name, "columns": definition.columns.len() });
     let event = NewEvent::by(by, Action::DatasetCreated, id.0, detail);
-    audit::record(&mut transaction, now, event).await?;
-    transaction.commit().await?;
-    Ok(DatasetCreation::Created(Box::new(Dataset {
+    audit::commit(transaction, now, event).await?;
+    Ok(DatasetCreation::Created)
+}
+
+/// The SQLSTATE of a row that another transaction has locked.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// A dataset as it is to become.
+#[derive(Clone, Debug)]
+pub(crate) struct DatasetChange {
+    /// Its id.
+    pub id: DatasetId,
+    /// The whole definition after the change.
+    pub definition: DatasetDefinition,
+    /// The taxonomies that the definition refers to by id.
+    pub trees: HashMap<TaxonomyId, TaxonomyNode>,
+    /// Names of the columns that change.
+    pub columns: Vec<String>,
+    /// Number of stored rows that fit the definition.
+    pub rows: u64,
+    /// What the holder should know about its columns.
+    pub warnings: Vec<Warning>,
+}
+
+/// The result of [`change`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeResult {
+    /// The dataset is changed.
+    Changed,
+    /// The organization has no such dataset.
+    NotFound,
+    /// Jobs of it are queued or running.
+    JobsUnderWay,
+    /// Rows are being sent, or were sent or deleted since they were checked.
+    RowsUnderWay,
+    /// It would be deleted at once.
+    TooOld,
+}
+
+/// Changes a dataset, unless jobs or uploads of it are under way.
+pub(crate) async fn change(
+    store: &Store,
+    by: Caller,
+    change: DatasetChange,
+) -> Result<ChangeResult, StoreError> {
+    let DatasetChange {
         id,
-        name: definition.name,
-        description: definition.description,
-        columns: definition.columns,
-        missing: definition.missing,
-        retention_days: definition.retention_days,
-        submission_retention_days: definition.submission_retention_days,
-        legal_hold: None,
-        created_at: now,
-        rows: 0,
-        submissions: Vec::new(),
-        submissions_total: 0,
+        definition,
+        trees: roots,
+        columns,
+        rows,
         warnings,
-    })))
+    } = change;
+    let now = store.now();
+    let mut transaction = store.begin().await?;
+    trees::lock(&mut transaction, by.organization).await?;
+    // An upload has a share of the row until it ends; jobs are created under one too.
+    let locked: Result<Option<OffsetDateTime>, _> = sqlx::query_scalar(
+        "SELECT created_at FROM datasets
+         WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR UPDATE NOWAIT",
+    )
+    .bind(id)
+    .bind(by.organization)
+    .fetch_optional(&mut *transaction)
+    .await;
+    let created_at = match locked {
+        Err(sqlx::Error::Database(error))
+            if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) =>
+        {
+            return Ok(ChangeResult::RowsUnderWay);
+        }
+        locked => locked?,
+    };
+    let Some(created_at) = created_at else {
+        return Ok(ChangeResult::NotFound);
+    };
+    let delete_after = definition
+        .retention_days
+        .map(|days| created_at + Duration::days(days));
+    if delete_after.is_some_and(|at| at <= now) {
+        return Ok(ChangeResult::TooOld);
+    }
+    let (has_jobs, stored_rows): (bool, i64) = sqlx::query_as(
+        "SELECT EXISTS (SELECT FROM jobs WHERE dataset_id = $1
+                        AND status IN ('queued', 'running')),
+                (SELECT coalesce(sum(rows), 0)::bigint FROM submissions WHERE dataset_id = $1)",
+    )
+    .bind(id)
+    .fetch_one(&mut *transaction)
+    .await?;
+    if has_jobs {
+        return Ok(ChangeResult::JobsUnderWay);
+    }
+    if stored_rows.cast_unsigned() != rows {
+        return Ok(ChangeResult::RowsUnderWay);
+    }
+    sqlx::query(
+        "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4 WHERE id = $1",
+    )
+    .bind(id)
+    .bind(Json(trees::without_trees(&definition)))
+    .bind(delete_after)
+    .bind(Json(&warnings))
+    .execute(&mut *transaction)
+    .await?;
+    trees::unlink(&mut transaction, by.organization, id).await?;
+    trees::link_all(&mut transaction, by.organization, id, &definition, &roots).await?;
+    let detail = json!({
+        "columns": columns,
+        "retention_days": definition.retention_days,
+        "submission_retention_days": definition.submission_retention_days,
+    });
+    let event = NewEvent::by(by, Action::DatasetChanged, id.0, detail);
+    audit::commit(transaction, now, event).await?;
+    Ok(ChangeResult::Changed)
 }
 
 /// A dataset of the organization that is not deleted; `None` if there is none.
@@ -175,16 +269,15 @@ pub async fn find_any(
 ) -> Result<Option<DatasetState>, StoreError> {
     // The trees first: a dataset that is deleted meanwhile is found to be deleted below.
     let trees = trees::of_dataset(store, id).await?;
-    let row: Option<DatasetRow> = sqlx::query_as(
-        "SELECT name, definition, created_at, delete_after FROM datasets
-         WHERE organization_id = $1 AND id = $2",
+    let found: Option<Option<Json<DatasetDefinition>>> = sqlx::query_scalar(
+        "SELECT definition FROM datasets WHERE organization_id = $1 AND id = $2",
     )
     .bind(organization)
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
     .await?;
-    let Some(row) = row else { return Ok(None) };
-    let Some(stored) = row.definition else {
+    let Some(found) = found else { return Ok(None) };
+    let Some(Json(stored)) = found else {
         return Ok(Some(DatasetState::Deleted));
     };
     let wrapped_key = store
@@ -197,28 +290,13 @@ pub async fn find_any(
     };
     Ok(Some(DatasetState::Live(Box::new(StoredDataset {
         id,
-        name: row.name,
         schema: Arc::new(schema(&stored, &trees)?),
         definition: trees::declared(stored, &trees),
         wrapped_key,
-        created_at: row.created_at,
-        delete_after: row.delete_after,
     }))))
 }
 
-#[derive(FromRow)]
-struct DatasetRow {
-    name: String,
-    #[sqlx(json(nullable))]
-    definition: Option<DatasetDefinition>,
-    created_at: OffsetDateTime,
-    delete_after: Option<OffsetDateTime>,
-}
-
 /// The datasets that are not deleted, and the submissions.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
     let ids = sqlx::query_scalar(
         "SELECT id FROM datasets WHERE deleted_at IS NULL
@@ -230,31 +308,291 @@ pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
 /// The schema of a stored definition. It is resolved without limits, because the limits may have
 /// been lowered since the definition was accepted. Columns with one tree share it.
 fn schema(stored: &DatasetDefinition, trees: &[trees::UsedTree]) -> Result<Schema, StoreError> {
-    let damaged = StoreError::Damaged {
-        what: "a dataset's schema",
-    };
+    let damaged = || StoreError::Damaged("a dataset's schema");
     let limits = TreeLimits {
         leaves: usize::MAX,
         depth: usize::MAX,
     };
     // Each tree gets an id for the resolution, whether it was declared by id or inline.
-    let mut definition = trees::without_trees(stored);
+    let mut definition = stored.clone();
     let mut by_id = HashMap::with_capacity(trees.len());
     for used in trees {
-        let Ok(tree) = Tree::new(&used.root, limits) else {
-            return Err(damaged);
-        };
+        let tree = Tree::new(&used.root, limits).map_err(|_| damaged())?;
         let id = TaxonomyId::new();
         by_id.insert(id, Arc::new(tree));
         for &position in &used.positions {
-            match definition
+            let column = definition
                 .columns
-                .get_mut(position.cast_unsigned() as usize)
-            {
-                Some(column) => column.taxonomy = Some(TaxonomyReference::Id(id)),
-                None => return Err(damaged),
-            }
+                .get_mut(position.cast_unsigned() as usize);
+            column.ok_or_else(damaged)?.taxonomy = Some(TaxonomyReference::Id(id));
         }
     }
-    Schema::resolve(&definition, limits, |id| by_id.get(&id).cloned()).map_err(|_| damaged)
+    Schema::resolve(&definition, limits, |id| by_id.get(&id).cloned()).map_err(|_| damaged())
+}
+
+/// Number of submissions that a dataset is shown with.
+const LATEST_SUBMISSIONS: i64 = 100;
+
+/// One batch of rows, as its dataset lists it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SubmissionSummary {
+    /// Its id.
+    pub id: SubmissionId,
+    /// Number of records.
+    pub rows: i64,
+    /// Length of the decoded body.
+    pub bytes: i64,
+    /// Of the decoded body, hexadecimal.
+    pub sha256: String,
+    /// When it was complete.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+}
+
+/// A dataset in a list, without its columns and its submissions.
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
+pub struct DatasetSummary {
+    /// Its id.
+    pub id: DatasetId,
+    /// Unique among the organization's datasets.
+    pub name: String,
+    /// Free text.
+    pub description: Option<String>,
+    /// Number of columns.
+    pub columns: i32,
+    /// Days after which the rows are deleted by themselves.
+    pub retention_days: Option<i64>,
+    /// When it was declared.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// Number of records in all submissions.
+    pub rows: i64,
+    /// Number of submissions.
+    pub submissions: i64,
+}
+
+/// A dataset as its holder sees it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Dataset {
+    /// Its id.
+    pub id: DatasetId,
+    /// Unique among the organization's datasets.
+    pub name: String,
+    /// Free text.
+    pub description: Option<String>,
+    /// As declared: a taxonomy that was given by id is its id.
+    pub columns: Vec<ColumnDefinition>,
+    /// Words that mean missing in every column that declares none itself.
+    pub missing: Option<Vec<String>>,
+    /// Days after which the rows are deleted by themselves.
+    pub retention_days: Option<i64>,
+    /// Days after its arrival after which a submission is deleted by itself.
+    pub submission_retention_days: Option<i64>,
+    /// Why nothing of it is deleted for now; null without a legal hold.
+    pub legal_hold: Option<LegalHold>,
+    /// When it was declared.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// Number of records in all submissions.
+    pub rows: i64,
+    /// The latest 100 batches, newest first; `GET /v1/datasets/{id}/submissions` lists all.
+    pub submissions: Vec<SubmissionSummary>,
+    /// Number of all batches.
+    pub submissions_total: i64,
+    /// What the holder should know about its columns and its rows.
+    pub warnings: Vec<Warning>,
+}
+
+/// Beside a dataset `d`: what its submissions add up to.
+macro_rules! submissions {
+    () => {
+        "CROSS JOIN LATERAL (SELECT count(*) AS submissions, coalesce(sum(rows), 0)::bigint AS rows
+                             FROM submissions WHERE dataset_id = d.id) s "
+    };
+}
+
+/// The organization's datasets after `after`, oldest first, at most `limit`.
+pub async fn list(
+    store: &Store,
+    organization: OrganizationId,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<DatasetSummary>, StoreError> {
+    Ok(sqlx::query_as(concat!(
+        "SELECT d.id, d.name, d.description, d.columns, d.retention_days, d.created_at,
+                s.submissions, s.rows
+         FROM datasets d ",
+        submissions!(),
+        "WHERE d.organization_id = $1 AND d.deleted_at IS NULL AND ($2::uuid IS NULL OR d.id > $2)
+         ORDER BY d.id LIMIT $3",
+    ))
+    .bind(organization)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(&mut *store.connection().await?)
+    .await?)
+}
+
+/// A row of `datasets` with what its submissions add up to.
+#[derive(FromRow)]
+struct ViewedDataset {
+    #[sqlx(json)]
+    definition: DatasetDefinition,
+    created_at: OffsetDateTime,
+    #[sqlx(json)]
+    warnings: Vec<Warning>,
+    #[sqlx(flatten, try_from = "LegalHoldColumns")]
+    legal_hold: Option<LegalHold>,
+    submissions: i64,
+    rows: i64,
+}
+
+/// A dataset of the organization that is not deleted; `None` if there is none.
+///
+/// # Errors
+/// When the database fails, or a digest cannot be decrypted.
+pub async fn find(
+    store: &Store,
+    keys: &KeyRing,
+    organization: OrganizationId,
+    id: DatasetId,
+) -> Result<Option<Dataset>, StoreError> {
+    // The trees first: a dataset that is deleted meanwhile is not found below.
+    let trees = trees::of_dataset(store, id).await?;
+    let row: Option<ViewedDataset> = sqlx::query_as(concat!(
+        "SELECT d.definition, d.created_at, d.warnings, d.legal_hold_reason, d.legal_hold_since,
+                s.submissions, s.rows
+         FROM datasets d ",
+        submissions!(),
+        "WHERE d.organization_id = $1 AND d.id = $2 AND d.deleted_at IS NULL",
+    ))
+    .bind(organization)
+    .bind(id)
+    .fetch_optional(&mut *store.connection().await?)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let definition = trees::declared(row.definition, &trees);
+    // Deleted since the row was read.
+    let Some(key) = open_key(store, keys, id).await? else {
+        return Ok(None);
+    };
+    let latest: Vec<SubmissionRow> = sqlx::query_as(
+        "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
+         WHERE dataset_id = $1 ORDER BY id DESC LIMIT $2",
+    )
+    .bind(id)
+    .bind(LATEST_SUBMISSIONS)
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    let latest = latest.into_iter().map(|row| row.open(&key));
+    let mut warnings = row.warnings;
+    warnings.extend(row_warnings(store, id).await?);
+    Ok(Some(Dataset {
+        id,
+        name: definition.name,
+        description: definition.description,
+        columns: definition.columns,
+        missing: definition.missing,
+        retention_days: definition.retention_days,
+        submission_retention_days: definition.submission_retention_days,
+        legal_hold: row.legal_hold,
+        created_at: row.created_at,
+        rows: row.rows,
+        submissions: latest.collect::<Result<_, StoreError>>()?,
+        submissions_total: row.submissions,
+        warnings,
+    }))
+}
+
+/// The submissions of a dataset after `after`, oldest first, at most `limit`; `None` if the
+/// organization has no such dataset.
+///
+/// # Errors
+/// When the database fails, or a digest cannot be decrypted.
+pub async fn list_submissions(
+    store: &Store,
+    keys: &KeyRing,
+    organization: OrganizationId,
+    dataset: DatasetId,
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Option<Vec<SubmissionSummary>>, StoreError> {
+    let exists: bool = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM datasets
+                        WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL)",
+    )
+    .bind(organization)
+    .bind(dataset)
+    .fetch_one(&mut *store.connection().await?)
+    .await?;
+    if !exists {
+        return Ok(None);
+    }
+    let Some(key) = open_key(store, keys, dataset).await? else {
+        return Ok(None);
+    };
+    let rows: Vec<SubmissionRow> = sqlx::query_as(
+        "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
+         WHERE dataset_id = $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3",
+    )
+    .bind(dataset)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    let items = rows.into_iter().map(|row| row.open(&key));
+    items.collect::<Result<_, _>>().map(Some)
+}
+
+/// The data key of a dataset; `None` if it was deleted.
+async fn open_key(
+    store: &Store,
+    keys: &KeyRing,
+    dataset: DatasetId,
+) -> Result<Option<DataKey>, StoreError> {
+    let mut connection = store.connection().await?;
+    let wrapped = store.data_keys().read(&mut *connection, dataset).await?;
+    let opened = wrapped.map(|wrapped| keys.open(dataset, &wrapped));
+    Ok(opened.transpose()?)
+}
+
+#[derive(FromRow)]
+struct SubmissionRow {
+    id: SubmissionId,
+    rows: i64,
+    bytes: i64,
+    sealed_sha256: Vec<u8>,
+    created_at: OffsetDateTime,
+}
+
+impl SubmissionRow {
+    fn open(self, key: &DataKey) -> Result<SubmissionSummary, StoreError> {
+        let sha256 = key.open(SealedItem::BodySha256(self.id), &self.sealed_sha256)?;
+        Ok(SubmissionSummary {
+            id: self.id,
+            rows: self.rows,
+            bytes: self.bytes,
+            sha256: hex::encode(sha256),
+            created_at: self.created_at,
+        })
+    }
+}
+
+/// The warnings about the rows of a dataset. Of several with one code about one column only that of
+/// the newest submission is returned.
+pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
+    let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
+        "SELECT warning FROM (
+             SELECT DISTINCT ON (w.warning -> 'column', w.warning -> 'warning' -> 'code')
+                    w.warning, s.id, w.position
+             FROM submissions s,
+                  jsonb_array_elements(s.warnings) WITH ORDINALITY AS w (warning, position)
+             WHERE s.dataset_id = $1
+             ORDER BY w.warning -> 'column', w.warning -> 'warning' -> 'code', s.id DESC) newest
+         ORDER BY id, position",
+    )
+    .bind(dataset)
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    Ok(rows.into_iter().map(|Json(about)| about.warning).collect())
 }

@@ -1,6 +1,5 @@
 //! Grants: one recipient organization's right to one release.
 
-use pais_core::definition::DatasetId;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::{FromRow, PgConnection};
@@ -12,7 +11,7 @@ use crate::ids::{GrantId, OrganizationId, ReleaseId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::release_readers::known_releases;
+use super::releases::{self, known_releases};
 use super::{Store, StoreError};
 use super::{organizations, policies};
 
@@ -99,9 +98,6 @@ pub enum GrantRefusal {
 
 /// Creates a grant of a release that was decided together with the releases `composed`, by id: those of its
 /// dataset that the recipient knows.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(
     store: &Store,
     by: Caller,
@@ -112,19 +108,14 @@ pub async fn create(
     let refused = |refusal| Ok(GrantCreation::Refused(refusal));
     let mut transaction = store.begin().await?;
     // The lock serializes two equal requests.
-    let found: Option<(DatasetId, bool)> = sqlx::query_as(
-        "SELECT dataset_id, withdrawn_at IS NOT NULL FROM releases
-         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
-    )
-    .bind(release)
-    .bind(by.organization)
-    .fetch_optional(&mut *transaction)
-    .await?;
-    let dataset = match found {
-        None => return refused(GrantRefusal::NoRelease),
-        Some((_, true)) => return refused(GrantRefusal::Withdrawn),
-        Some((dataset, false)) => dataset,
+    let found = releases::lock(&mut transaction, by.organization, release).await?;
+    let Some(found) = found else {
+        return refused(GrantRefusal::NoRelease);
     };
+    if found.is_withdrawn {
+        return refused(GrantRefusal::Withdrawn);
+    }
+    let dataset = found.dataset_id;
     let recipient = organizations::find(&mut *transaction, &grant.recipient).await?;
     let Some(recipient) = recipient else {
         return refused(GrantRefusal::NoRecipient);
@@ -186,8 +177,7 @@ pub async fn create(
         detail["composed_with"] = json!(composed);
     }
     let event = NewEvent::by(by, Action::GrantCreated, made.id.0, detail);
-    audit::record(&mut transaction, now, event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, now, event).await?;
     Ok(GrantCreation::Made(made))
 }
 
@@ -211,9 +201,6 @@ async fn has_grant(
 
 /// The grants of a release after `after`, expired ones included, oldest first, at most `limit`;
 /// `None` if the organization has no such release.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     organization: OrganizationId,
@@ -244,9 +231,6 @@ pub async fn list(
 }
 
 /// Deletes a grant; returns `false` if there is no such grant.
-///
-/// # Errors
-/// When the database fails.
 pub async fn delete(
     store: &Store,
     by: Caller,
@@ -269,7 +253,6 @@ pub async fn delete(
     };
     let detail = json!({ "release_id": release, "recipient_id": recipient });
     let event = NewEvent::by(by, Action::GrantDeleted, id.0, detail);
-    audit::record(&mut transaction, store.now(), event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, store.now(), event).await?;
     Ok(true)
 }

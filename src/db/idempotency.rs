@@ -5,12 +5,11 @@
 //! 1. [`begin`] reserves the key. `InUse`: answer `idempotency_key_in_use`. `Answered`: take the
 //!    SHA-256 of the (decoded) body, which for a streamed body means reading it to its end, and
 //!    answer what [`StoredAnswer::replay`] returns. `Reserved`: go on.
-//! 2. In the transaction that creates the resource, as its last statement: [`Reservation::finish`]
-//!    with the body's SHA-256 and the answer. So either both the resource and the answer are
-//!    stored, or neither.
-//! 3. After the commit [`Reservation::committed`]. If nothing was created,
-//!    [`Reservation::abandon`], so that the client may try again at once. A reservation that is
-//!    dropped, for example when the client disconnects during an upload, abandons itself.
+//! 2. [`commit`] ends the transaction that creates the resource, with the body's SHA-256 and the answer.
+//!    So either both the resource and the answer are stored, or neither.
+//! 3. If nothing was created, [`Reservation::abandon`], so that the client may try again at once. A
+//!    reservation that is dropped, for example when the client disconnects during an upload, abandons
+//!    itself.
 //!
 //! Only answers to requests that created something are stored. A retry of a rejected request is
 //! processed again.
@@ -24,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
@@ -145,15 +144,12 @@ pub async fn begin(
     let Some(row) = kept else {
         return Ok(KeyState::InUse);
     };
-    let damaged = || StoreError::Damaged {
-        what: "an idempotent answer",
-    };
     Ok(KeyState::Answered(StoredAnswer {
         keys: keys.clone(),
         reservation: row.reservation,
         fingerprint: row.fingerprint,
         answer: IdempotentAnswer {
-            status: row.status.try_into().map_err(|_| damaged())?,
+            status: row.status,
             headers: row.headers,
             body: keys.open_answer(row.reservation, &row.sealed_body)?,
         },
@@ -164,48 +160,49 @@ pub async fn begin(
 struct AnswerRow {
     reservation: Uuid,
     fingerprint: Vec<u8>,
-    status: i32,
+    #[sqlx(try_from = "i32")]
+    status: u16,
     #[sqlx(json)]
     headers: BTreeMap<String, String>,
     sealed_body: Vec<u8>,
 }
 
+/// Commits the transaction that creates the resource, with the answer under the key of the request if it
+/// has one. Returns `false` if a later request has taken over the key: nothing was created then; answer
+/// `idempotency_key_in_use`.
+pub async fn commit(
+    reservation: Option<Reservation>,
+    mut transaction: Transaction<'_, Postgres>,
+    body_sha256: &[u8],
+    answer: &IdempotentAnswer,
+) -> Result<bool, StoreError> {
+    let Some(mut reservation) = reservation else {
+        transaction.commit().await?;
+        return Ok(true);
+    };
+    let Reservation { id, keys, .. } = &reservation;
+    let kept = sqlx::query(
+        "UPDATE idempotent_answers
+         SET fingerprint = $2, status = $3, headers = $4, sealed_body = $5
+         WHERE reservation = $1",
+    )
+    .bind(id)
+    .bind(keys.fingerprint(*id, body_sha256))
+    .bind(i32::from(answer.status))
+    .bind(Json(&answer.headers))
+    .bind(keys.seal_answer(*id, &answer.body)?)
+    .execute(&mut *transaction)
+    .await?;
+    if kept.rows_affected() == 0 {
+        return Ok(false);
+    }
+    transaction.commit().await?;
+    reservation.open = false;
+    Ok(true)
+}
+
 impl Reservation {
-    /// Stores the answer, in the transaction that creates the resource. Returns `false` if a later
-    /// request has taken over the key: then roll back and answer `idempotency_key_in_use`.
-    ///
-    /// # Errors
-    /// When the database fails.
-    pub async fn finish(
-        &self,
-        connection: &mut PgConnection,
-        body_sha256: &[u8],
-        answer: &IdempotentAnswer,
-    ) -> Result<bool, StoreError> {
-        let kept = sqlx::query(
-            "UPDATE idempotent_answers
-             SET fingerprint = $2, status = $3, headers = $4, sealed_body = $5
-             WHERE reservation = $1",
-        )
-        .bind(self.id)
-        .bind(self.keys.fingerprint(self.id, body_sha256))
-        .bind(i32::from(answer.status))
-        .bind(Json(&answer.headers))
-        .bind(self.keys.seal_answer(self.id, &answer.body)?)
-        .execute(connection)
-        .await?;
-        Ok(kept.rows_affected() == 1)
-    }
-
-    /// To be called when the transaction of [`Self::finish`] is committed.
-    pub fn committed(mut self) {
-        self.open = false;
-    }
-
     /// Releases the key. To be called if nothing was created.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn abandon(mut self) -> Result<(), StoreError> {
         self.open = false;
         free(&self.store, self.id).await
@@ -240,9 +237,6 @@ async fn free(store: &Store, reservation: Uuid) -> Result<(), StoreError> {
 }
 
 /// Deletes answers older than [`RETENTION`]; returns their number. Called periodically.
-///
-/// # Errors
-/// When the database fails.
 pub async fn delete_expired(store: &Store) -> Result<u64, StoreError> {
     let swept = sqlx::query("DELETE FROM idempotent_answers WHERE created_at <= $1")
         .bind(store.now() - RETENTION)

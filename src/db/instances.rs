@@ -31,9 +31,6 @@ pub struct Instance {
 
 /// Registers this process. Earlier processes with the same `home`, which is the id of the locked data
 /// directory, are dead and are forgotten.
-///
-/// # Errors
-/// When the database fails.
 pub async fn register(store: &Store, home: Uuid) -> Result<(), StoreError> {
     let mut transaction = store.begin().await?;
     sqlx::query(
@@ -56,9 +53,6 @@ pub async fn register(store: &Store, home: Uuid) -> Result<(), StoreError> {
 }
 
 /// Writes that the process is alive.
-///
-/// # Errors
-/// When the database fails.
 pub async fn renew(connection: &mut PgConnection, instance: Uuid) -> Result<(), StoreError> {
     sqlx::query("UPDATE instances SET seen_at = clock_timestamp() WHERE id = $1")
         .bind(instance)
@@ -68,9 +62,6 @@ pub async fn renew(connection: &mut PgConnection, instance: Uuid) -> Result<(), 
 }
 
 /// Forgets this process, at its orderly end.
-///
-/// # Errors
-/// When the database fails.
 pub async fn remove(store: &Store) -> Result<(), StoreError> {
     sqlx::query("DELETE FROM instances WHERE id = $1")
         .bind(store.instance())
@@ -80,9 +71,6 @@ pub async fn remove(store: &Store) -> Result<(), StoreError> {
 }
 
 /// The other processes that are alive.
-///
-/// # Errors
-/// When the database fails.
 pub async fn others(store: &Store) -> Result<Vec<Instance>, StoreError> {
     // A new database has no such table yet.
     let has_table: bool = sqlx::query_scalar("SELECT to_regclass('instances') IS NOT NULL")

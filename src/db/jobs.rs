@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
@@ -17,13 +17,56 @@ use pais_core::definition::{DatasetId, JobDefinition, SubmissionId};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::idempotency::{IdempotentAnswer, Reservation};
-use super::job_definition::DefinitionAtRest;
+use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::key_ring::KeyRing;
-use super::quotas::{QuotaError, Quotas};
-use super::seal::DataKey;
+use super::quotas::Quotas;
+use super::seal::{DataKey, SealedItem};
 use super::submissions::lock_dataset;
-use super::{JobStatus, Store, StoreError};
+use super::{Store, StoreError};
+
+/// States of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum JobStatus {
+    /// Waiting for a worker.
+    Queued,
+    /// A worker holds its lease.
+    Running,
+    /// Ended well.
+    Succeeded,
+    /// Ended with an error.
+    Failed,
+    /// Ended at the holder's request.
+    Cancelled,
+}
+
+impl JobStatus {
+    /// The name in JSON and in the database, as in `openapi/openapi.json`.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing changes any more.
+    pub(crate) fn has_ended(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
+    }
+}
+
+/// The counts of an attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttemptCounts {
+    /// Number of rows read.
+    pub rows_read: u64,
+    /// Number of specializations performed, over all combinations of a sweep.
+    pub steps_done: u64,
+}
 
 /// A job in its current state, without its definition.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
@@ -130,8 +173,6 @@ pub enum JobCreation {
     NoRows,
     /// A later request has taken over the idempotency key.
     KeyTaken,
-    /// The organization has used up its share.
-    Refused(QuotaError),
 }
 
 /// The result of [`cancel`].
@@ -159,7 +200,7 @@ macro_rules! columns {
     () => {
         concat!(
             summary_columns!(),
-            ", definition, sealed_definition, submissions"
+            ", definition AS shown, sealed_definition AS sealed, submissions"
         )
     };
 }
@@ -178,10 +219,8 @@ pub async fn create(
     answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<JobCreation, StoreError> {
     let mut transaction = store.begin().await?;
-    let quotas = job.quotas.check_queue(&mut transaction, by.organization);
-    if let Err(exceeded) = quotas.await? {
-        return Ok(JobCreation::Refused(exceeded));
-    }
+    let queue = job.quotas.check_queue(&mut transaction, by.organization);
+    queue.await?;
     if !lock_dataset(&mut transaction, job.dataset).await? {
         return Ok(JobCreation::NoDataset);
     }
@@ -221,18 +260,11 @@ pub async fn create(
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     let answer = answer(&made)?;
-    if let Some(reservation) = &reservation
-        && !reservation
-            .finish(&mut transaction, &job.body_sha256, &answer)
-            .await?
-    {
-        return Ok(JobCreation::KeyTaken);
+    if idempotency::commit(reservation, transaction, &job.body_sha256, &answer).await? {
+        Ok(JobCreation::Queued(answer))
+    } else {
+        Ok(JobCreation::KeyTaken)
     }
-    transaction.commit().await?;
-    if let Some(reservation) = reservation {
-        reservation.committed();
-    }
-    Ok(JobCreation::Queued(answer))
 }
 
 /// The submissions that a job reads.
@@ -282,9 +314,6 @@ pub(crate) async fn load(
 
 /// The jobs of the organization after `after`, oldest first, at most `limit`. Opens nothing that is
 /// sealed.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     organization: OrganizationId,
@@ -376,5 +405,134 @@ impl JobRow {
             submissions: self.submissions,
             summary: self.summary,
         })
+    }
+}
+
+/// The data of a `progress` event.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
+#[schema(as = ProgressDocument)]
+pub(crate) struct JobProgress {
+    /// The job.
+    pub id: JobId,
+    /// Its state.
+    pub status: JobStatus,
+    /// Share of the work done, 0 to 1; never shrinks.
+    pub progress: f64,
+    /// What is being done.
+    pub phase: Option<String>,
+    /// Rows that the job reads.
+    #[sqlx(try_from = "i64")]
+    pub rows: u64,
+    /// Rows read so far.
+    #[sqlx(try_from = "i64")]
+    pub rows_read: u64,
+    /// Specializations performed so far.
+    #[sqlx(try_from = "i64")]
+    pub steps_done: u64,
+    /// Estimated seconds until the end; null while nothing is known.
+    pub remaining_seconds: Option<f64>,
+}
+
+/// The progress of a job of the organization; `None` if there is none.
+pub(crate) async fn progress(
+    store: &Store,
+    organization: OrganizationId,
+    id: JobId,
+) -> Result<Option<JobProgress>, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT id, status, progress, phase, rows, rows_read, steps_done, remaining_seconds
+         FROM jobs WHERE id = $1 AND organization_id = $2",
+    )
+    .bind(id)
+    .bind(organization)
+    .fetch_optional(&mut *store.connection().await?)
+    .await?)
+}
+
+/// A definition as the database holds it.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct DefinitionAtRest {
+    /// Without the values that it lists.
+    pub shown: Value,
+    /// All of it, sealed; `None` if it lists no values.
+    pub sealed: Option<Vec<u8>>,
+}
+
+impl DefinitionAtRest {
+    /// Seals the definition of a job.
+    ///
+    /// # Errors
+    /// When the operating system returns no random bytes.
+    pub(crate) fn seal(key: &DataKey, job: JobId, definition: &Value) -> Result<Self, StoreError> {
+        let shown = without_values(definition);
+        let sealed = if shown == *definition {
+            None
+        } else {
+            let all = serde_json::to_vec(definition)?;
+            Some(key.seal(SealedItem::Definition(job), &all)?)
+        };
+        Ok(Self { shown, sealed })
+    }
+
+    /// The whole definition.
+    ///
+    /// # Errors
+    /// When it cannot be decrypted.
+    pub(crate) fn open(self, key: &DataKey, job: JobId) -> Result<Value, StoreError> {
+        let Some(sealed) = self.sealed else {
+            return Ok(self.shown);
+        };
+        let all = key.open(SealedItem::Definition(job), &sealed)?;
+        serde_json::from_slice(&all).map_err(|_| StoreError::Damaged("a job"))
+    }
+}
+
+/// A definition without the sensitive values and the pre-generalized values that it lists. An
+/// empty object in place of the lists of sensitive values says that there were some.
+pub(super) fn without_values(definition: &Value) -> Value {
+    let mut shown = definition.clone();
+    if let Some(listed @ Value::Object(_)) = shown.pointer_mut("/privacy/sensitive_values") {
+        *listed = json!({});
+    }
+    let columns = shown.get_mut("pre_generalization");
+    for column in columns.and_then(Value::as_object_mut).into_iter().flatten() {
+        if let Some(column) = column.1.as_object_mut() {
+            column.remove("values");
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::DefinitionAtRest;
+    use crate::db::key_ring::KeyRing;
+    use crate::ids::JobId;
+    use pais_core::definition::DatasetId;
+
+    #[test]
+    fn listed_values_are_sealed_and_open_with_the_key_of_the_dataset() {
+        let (dataset, job) = (DatasetId::new(), JobId::new());
+        let ring = KeyRing::new(&[7; 32]);
+        let wrapped = ring.new_data_key(dataset).unwrap();
+        let key = ring.open(dataset, &wrapped).unwrap();
+        let definition = json!({
+            "privacy": { "model": "lkc", "k": [2, 3], "sensitive_values": { "Surgery": ["x"] } },
+            "pre_generalization": { "Job": { "level": 1, "values": { "0": ["y"] } }, "Sex": {} },
+            "release": true,
+        });
+        let at_rest = DefinitionAtRest::seal(&key, job, &definition).unwrap();
+        let shown = json!({
+            "privacy": { "model": "lkc", "k": [2, 3], "sensitive_values": {} },
+            "pre_generalization": { "Job": { "level": 1 }, "Sex": {} },
+            "release": true,
+        });
+        assert_eq!(at_rest.shown, shown);
+        assert_eq!(at_rest.open(&key, job).unwrap(), definition);
+
+        let without = DefinitionAtRest::seal(&key, job, &shown).unwrap();
+        assert_eq!((without.shown, without.sealed), (shown, None));
     }
 }

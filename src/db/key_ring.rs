@@ -27,20 +27,11 @@ const VERSION: u8 = 1;
 const SERVICE_KEY: &[u8] = b"pais: service key";
 
 /// The id of a key-encryption key: a part of a keyed digest, which says nothing about the key.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[sqlx(transparent)]
 pub struct KeyId([u8; 8]);
 
 impl KeyId {
-    /// The id as bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// The id in these bytes; `None` if there are not eight.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
-    }
-
     /// The id of the key that wraps `wrapped`, and what it has sealed.
     fn of_wrapped(wrapped: &[u8]) -> Option<(Self, &[u8])> {
         let (id, sealed) = wrapped.strip_prefix(&[VERSION])?.split_first_chunk()?;
@@ -68,10 +59,9 @@ struct WrappingKey {
 
 impl WrappingKey {
     fn new(key: &SecretKey) -> Self {
+        let digest = DigestKey::derive(key, "pais: id of a key-encryption key").bytes();
         let mut id = [0; 8];
-        id.copy_from_slice(
-            &DigestKey::derive(key, "pais: id of a key-encryption key").bytes()[..8],
-        );
+        id.copy_from_slice(&digest[..8]);
         Self {
             id: KeyId(id),
             cipher: cipher(key),
@@ -80,7 +70,7 @@ impl WrappingKey {
 
     fn wrap(&self, key: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
         let mut wrapped = vec![VERSION];
-        wrapped.extend_from_slice(self.id.bytes());
+        wrapped.extend_from_slice(&self.id.0);
         wrapped.extend(seal(&self.cipher, key, associated)?);
         Ok(wrapped)
     }
@@ -91,12 +81,8 @@ pub struct KeyRing {
     /// The current one first. Not empty.
     keys: RwLock<Arc<Vec<WrappingKey>>>,
     source: Option<KeySource>,
-    answers: Aes256Gcm,
-    fingerprints: DigestKey,
-    audit_heads: DigestKey,
-    audit_starts: DigestKey,
-    report_links: DigestKey,
-    packages: DigestKey,
+    /// The service's own key.
+    service: SecretKey,
 }
 
 impl KeyRing {
@@ -117,18 +103,17 @@ impl KeyRing {
     }
 
     fn with_keys(keys: &[SecretKey], source: Option<KeySource>, service: &SecretKey) -> Self {
-        let answers = DigestKey::derive(service, "pais: answers stored for retries");
         let keys = keys.iter().map(WrappingKey::new).collect();
         Self {
             keys: RwLock::new(Arc::new(keys)),
             source,
-            answers: cipher(&answers.bytes()),
-            fingerprints: DigestKey::derive(service, "pais: fingerprints of request bodies"),
-            audit_heads: DigestKey::derive(service, "pais: ends of audit logs"),
-            audit_starts: DigestKey::derive(service, "pais: starts of audit logs"),
-            report_links: DigestKey::derive(service, "pais: links to reports"),
-            packages: DigestKey::derive(service, "pais: signatures of packages"),
+            service: service.clone(),
         }
+    }
+
+    /// The key of a purpose, which follows from the service's own key.
+    pub(super) fn derived(&self, purpose: &str) -> DigestKey {
+        DigestKey::derive(&self.service, purpose)
     }
 
     /// The id of the current key.
@@ -223,33 +208,25 @@ impl KeyRing {
     /// # Errors
     /// When no key pair can be made.
     pub(crate) fn signing_key(&self) -> Result<SigningKey, KeyError> {
-        SigningKey::from_seed(&Zeroizing::new(self.packages.bytes()))
+        let seed = self.derived("pais: signatures of packages").bytes();
+        SigningKey::from_seed(&Zeroizing::new(seed))
     }
 
     /// The fingerprint of the body of a request, given by its SHA-256: without the key it cannot be
     /// compared to the digest of a guessed body. Equal bodies of two reservations have different
     /// fingerprints.
     pub(crate) fn fingerprint(&self, reservation: Uuid, body_sha256: &[u8]) -> [u8; 32] {
-        self.fingerprints
+        self.derived("pais: fingerprints of request bodies")
             .digest(&[reservation.as_bytes(), body_sha256])
     }
 
     /// Authenticates a link to a report.
     pub(crate) fn report_link(&self, body: &[u8]) -> [u8; 32] {
-        self.report_links.digest(&[body])
+        self.derived("pais: links to reports").digest(&[body])
     }
 
-    /// Authenticates the end of the audit log of an organization.
-    pub(crate) fn audit_head(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
-        let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
-        self.audit_heads.digest(&parts)
-    }
-
-    /// Authenticates the place from which the audit log of an organization continues after its archive.
-    /// The key is another one than that of ends: an old end must not pass for the end of an archive.
-    pub(crate) fn audit_start(&self, organization: Uuid, seq: i64, hash: &[u8; 32]) -> [u8; 32] {
-        let parts: [&[u8]; 3] = [organization.as_bytes(), &seq.to_be_bytes(), hash];
-        self.audit_starts.digest(&parts)
+    fn answers(&self) -> Aes256Gcm {
+        cipher(&self.derived("pais: answers stored for retries").bytes())
     }
 
     /// Seals the answer that is stored under a reservation.
@@ -257,7 +234,7 @@ impl KeyRing {
     /// # Errors
     /// When the operating system returns no random bytes.
     pub(crate) fn seal_answer(&self, reservation: Uuid, body: &[u8]) -> Result<Vec<u8>, SealError> {
-        seal(&self.answers, body, reservation.as_bytes())
+        seal(&self.answers(), body, reservation.as_bytes())
     }
 
     /// Opens the answer that is stored under a reservation.
@@ -269,7 +246,7 @@ impl KeyRing {
         reservation: Uuid,
         sealed: &[u8],
     ) -> Result<Vec<u8>, SealError> {
-        open(&self.answers, sealed, reservation.as_bytes())
+        open(&self.answers(), sealed, reservation.as_bytes())
     }
 }
 

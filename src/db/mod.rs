@@ -1,56 +1,39 @@
 //! The database layer: queries with typed results. Only this module uses PostgreSQL.
 //!
 //! Every function takes the organization on whose behalf it works. It returns `None` both for what
-//! does not exist and for what belongs to another organization.
+//! does not exist and for what belongs to another organization. It fails when the database fails; its
+//! documentation names further errors only.
 
 pub mod audit;
 pub mod audit_archive;
 pub mod audit_chain;
-pub mod audit_link;
 pub mod claims;
 pub mod data_keys;
-pub mod dataset_changes;
-pub mod dataset_deletion;
-pub mod dataset_view;
 pub mod datasets;
+pub mod deletion;
 pub mod grants;
 pub mod idempotency;
 pub mod instances;
-pub mod job_definition;
-pub mod job_progress;
-mod job_status;
 pub mod jobs;
 pub mod key_ring;
-mod key_table;
 mod keyed_digest;
 pub mod legal_holds;
 mod new_release;
 pub mod organizations;
-pub mod persons;
 pub mod policies;
-pub mod profile;
 pub mod queue;
 pub mod quotas;
-pub mod readiness;
 pub mod reclaim;
-pub mod release_readers;
-pub mod release_sources;
 pub mod releases;
-pub mod report_context;
-pub mod retention;
-mod row_scope;
 pub mod runs;
 pub mod seal;
 pub mod service_keys;
 pub mod service_role;
-pub mod submission_deletion;
-pub mod submission_keys;
 pub mod submissions;
 pub mod taxonomies;
 pub mod token_validity;
 pub mod tokens;
 mod trees;
-pub mod withdrawals;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +41,7 @@ use std::time::Duration;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -66,8 +49,8 @@ use crate::clock::Clock;
 
 use data_keys::DataKeys;
 
-pub use job_status::JobStatus;
-pub use row_scope::RowScope;
+pub use jobs::JobStatus;
+pub use service_role::RowScope;
 
 /// The migrations, which are built into the program.
 pub(crate) static MIGRATOR: sqlx::migrate::Migrator = sqlx::migrate!("./migrations");
@@ -90,12 +73,12 @@ pub enum StoreError {
     /// A value cannot be written as JSON.
     #[error("a value could not be written as JSON")]
     Json(#[from] serde_json::Error),
-    /// Stored data cannot be decoded.
-    #[error("stored data of {what} is damaged")]
-    Damaged {
-        /// What is damaged, without values.
-        what: &'static str,
-    },
+    /// The organization has used up its share.
+    #[error(transparent)]
+    Quota(#[from] quotas::QuotaError),
+    /// Stored data cannot be decoded: of this thing, named without values.
+    #[error("stored data of {0} is damaged")]
+    Damaged(&'static str),
 }
 
 impl StoreError {
@@ -227,9 +210,6 @@ impl Store {
 
     /// Prepares the role of the service, which a backup of a database does not contain. Must be called
     /// before [`Store::connection`] and [`Store::begin`].
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn prepare_role(&self) -> Result<(), StoreError> {
         if !service_role::prepare(&self.owner).await? {
             tracing::warn!(
@@ -300,6 +280,26 @@ impl Store {
     pub async fn close(&self) {
         tokio::join!(self.pool.close(), self.owner.close());
     }
+}
+
+/// Whether all migrations of this program have been applied.
+///
+/// # Errors
+/// When the database cannot be reached.
+pub async fn is_migrated(connection: &mut PgConnection) -> Result<bool, StoreError> {
+    let has_table: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
+        .fetch_one(&mut *connection)
+        .await?;
+    if !has_table {
+        return Ok(false);
+    }
+    let applied: Vec<i64> =
+        sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success")
+            .fetch_all(connection)
+            .await?;
+    Ok(MIGRATOR
+        .iter()
+        .all(|migration| applied.contains(&migration.version)))
 }
 
 fn pg_interval(duration: Duration) -> PgInterval {

@@ -1,5 +1,8 @@
-//! The storage of a new release, with its tables and its event in the audit log.
+//! The storage of a new release, with its tables and its event in the audit log, and with the raw row that
+//! each released row comes from: sealed with the key of the dataset, and deleted with it. Only the decision
+//! what releases say together reads it.
 
+use futures_util::TryStreamExt;
 use pais_core::definition::{DatasetId, JobDefinition, SuppressionFor};
 use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
@@ -10,9 +13,9 @@ use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 
-use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::release_sources::{self, SealedSourceRows};
-use super::submissions::lock_dataset;
+use super::audit::{self, Action, Actor, NewEvent};
+use super::seal::{DataKey, SealError, SealedItem};
+use super::submissions::{SubmissionRows, lock_dataset};
 use super::{Store, StoreError, token_validity};
 
 /// A release to be stored.
@@ -57,7 +60,7 @@ pub struct NewRelease {
     /// The shares of raw values and labels in each column, sealed; `None` where there are none.
     pub sealed_distributions: Option<Vec<u8>>,
     /// The raw row of each row of the first table, in sealed parts.
-    pub source_rows: Vec<SealedSourceRows>,
+    pub source_rows: Vec<Vec<u8>>,
 }
 
 /// The options of the privacy model of a job that its releases name.
@@ -93,8 +96,8 @@ pub struct NewTable {
     pub sha256: [u8; 32],
     /// Size of the CSV as served.
     pub csv_bytes: u64,
-    /// The rows in chunks, each with its number of rows.
-    pub chunks: Vec<(u32, Vec<u8>)>,
+    /// The rows in chunks.
+    pub chunks: Vec<Vec<u8>>,
 }
 
 /// The result of [`create`].
@@ -109,9 +112,6 @@ pub enum ReleaseCreation {
 }
 
 /// Stores a release that a holder requested.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreation, StoreError> {
     let mut transaction = store.begin().await?;
     if let Some(token) = release.by.token
@@ -119,22 +119,19 @@ pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreati
     {
         return Ok(ReleaseCreation::TokenEnded);
     }
-    if insert(&mut transaction, release, &|_| {}).await?.is_none() {
+    if insert(&mut transaction, release, &|| {}).await?.is_none() {
         return Ok(ReleaseCreation::NoDataset);
     }
     transaction.commit().await?;
     Ok(ReleaseCreation::Stored)
 }
 
-/// Stores a release and calls `written` with the number of rows of each chunk. Returns `None`, and
+/// Stores a release and calls `written` after each chunk. Returns `None`, and
 /// stores nothing, if its dataset was deleted meanwhile or its job has already created its release.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn insert(
     connection: &mut PgConnection,
     release: &NewRelease,
-    written: &(dyn Fn(u64) + Sync),
+    written: &(dyn Fn() + Sync),
 ) -> Result<Option<()>, StoreError> {
     if !lock_dataset(connection, release.dataset).await? {
         return Ok(None);
@@ -179,15 +176,17 @@ pub(super) async fn insert(
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, position, table, written).await?;
     }
-    release_sources::insert(connection, release.id, &release.source_rows).await?;
-    let event = NewEvent {
-        organization: release.organization,
-        actor: release.by,
-        action: Action::ReleaseCreated,
-        subject: release.id.0,
-        detail: json!({ "job_id": release.job, "step": release.step, "rows": release.rows }),
-        outcome: Outcome::Done,
-    };
+    for (index, part) in (0i32..).zip(&release.source_rows) {
+        sqlx::query("INSERT INTO release_sources (release_id, index, sealed) VALUES ($1, $2, $3)")
+            .bind(release.id)
+            .bind(index)
+            .bind(part)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let detail = json!({ "job_id": release.job, "step": release.step, "rows": release.rows });
+    let (owner, by) = (release.organization, release.by);
+    let event = NewEvent::of(owner, by, Action::ReleaseCreated, release.id.0, detail);
     audit::record(connection, release.created_at, event).await?;
     Ok(Some(()))
 }
@@ -197,7 +196,7 @@ async fn insert_table(
     release: ReleaseId,
     position: i32,
     table: &NewTable,
-    written: &(dyn Fn(u64) + Sync),
+    written: &(dyn Fn() + Sync),
 ) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT INTO release_tables (release_id, name, position, rows, columns, sha256, csv_bytes)
@@ -212,20 +211,87 @@ async fn insert_table(
     .bind(table.csv_bytes.cast_signed())
     .execute(&mut *connection)
     .await?;
-    for (index, (rows, data)) in (0..).zip(&table.chunks) {
-        let index: i32 = index;
+    for (index, data) in (0i32..).zip(&table.chunks) {
         sqlx::query(
-            "INSERT INTO release_chunks (release_id, table_name, index, rows, data)
-             VALUES ($1, $2, $3, $4, $5)",
+            "INSERT INTO release_chunks (release_id, table_name, index, data)
+             VALUES ($1, $2, $3, $4)",
         )
         .bind(release)
         .bind(&table.name)
         .bind(index)
-        .bind(rows.cast_signed())
         .bind(data)
         .execute(&mut *connection)
         .await?;
-        written(u64::from(*rows));
+        written();
     }
     Ok(())
+}
+
+/// Number of rows of a part.
+const PART_ROWS: usize = 1 << 18;
+
+/// Where the rows of a release come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SourceRows {
+    /// The submissions of its job with their numbers of rows, in the order of the raw table.
+    pub submissions: Vec<SubmissionRows>,
+    /// The raw row of each row of its first table, numbered over these submissions.
+    pub rows: Vec<u32>,
+}
+
+/// Seals the raw rows of a release's rows.
+///
+/// # Errors
+/// When the operating system returns no random bytes.
+pub(crate) fn seal_source_rows(
+    key: &DataKey,
+    release: ReleaseId,
+    rows: &[u32],
+) -> Result<Vec<Vec<u8>>, SealError> {
+    let parts = (0u32..).zip(rows.chunks(PART_ROWS));
+    let sealed = parts.map(|(index, rows)| {
+        let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
+        key.seal(SealedItem::SourceRows { release, index }, &bytes)
+    });
+    sealed.collect()
+}
+
+/// Where the rows of a release come from; `None` for one of a deleted dataset.
+///
+/// # Errors
+/// When the database fails, or what is stored is damaged.
+pub(crate) async fn source_rows(
+    store: &Store,
+    key: &DataKey,
+    release: ReleaseId,
+) -> Result<Option<SourceRows>, StoreError> {
+    let (expected, submissions): (i64, Option<Json<Vec<SubmissionRows>>>) =
+        sqlx::query_as("SELECT rows, source_submissions FROM releases WHERE id = $1")
+            .bind(release)
+            .fetch_one(&mut *store.connection().await?)
+            .await?;
+    let Some(Json(submissions)) = submissions else {
+        return Ok(None);
+    };
+    let mut rows = Vec::with_capacity(expected.max(0) as usize);
+    let mut connection = store.connection().await?;
+    let mut parts = sqlx::query_as::<_, (i32, Vec<u8>)>(
+        "SELECT index, sealed FROM release_sources WHERE release_id = $1 ORDER BY index",
+    )
+    .bind(release)
+    .fetch(&mut *connection);
+    while let Some((index, sealed)) = parts.try_next().await? {
+        let index = index.cast_unsigned();
+        let bytes = key.open(SealedItem::SourceRows { release, index }, &sealed)?;
+        let numbers = bytes.as_chunks::<4>().0.iter();
+        rows.extend(numbers.map(|bytes| u32::from_le_bytes(*bytes)));
+    }
+    if rows.len() as i64 == expected {
+        Ok(Some(SourceRows { submissions, rows }))
+    } else if rows.is_empty() {
+        // Deleted with its dataset since the key was read.
+        Ok(None)
+    } else {
+        Err(StoreError::Damaged("the raw rows of a release"))
+    }
 }

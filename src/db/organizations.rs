@@ -1,6 +1,7 @@
 //! Organizations: hospitals and recipients.
 
 use serde::Serialize;
+use serde_json::json;
 use sqlx::{FromRow, PgExecutor};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
@@ -9,7 +10,7 @@ use uuid::Uuid;
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
 
-use super::audit::{self, Action, Actor, NewEvent, Outcome};
+use super::audit::{self, Action, Actor, NewEvent};
 use super::{Store, StoreError, violates};
 
 /// A hospital, or a recipient such as the BTS.
@@ -31,9 +32,6 @@ pub struct Organization {
 
 /// Creates an organization; returns `None` if the name is taken. `by` is `None` on the command
 /// line.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(
     store: &Store,
     by: Option<Caller>,
@@ -61,23 +59,15 @@ pub async fn create(
         Err(error) if violates(&error, "organizations_name_key") => return Ok(None),
         inserted => inserted?,
     };
-    let event = NewEvent {
-        organization: by.map_or(made.id, |caller| caller.organization),
-        actor: by.map_or(Actor::SERVICE, Actor::from),
-        action: Action::OrganizationCreated,
-        subject: made.id.0,
-        detail: serde_json::json!({ "name": made.name }),
-        outcome: Outcome::Done,
-    };
-    audit::record(&mut transaction, made.created_at, event).await?;
-    transaction.commit().await?;
+    let log = by.map_or(made.id, |caller| caller.organization);
+    let actor = by.map_or(Actor::SERVICE, Actor::from);
+    let detail = json!({ "name": made.name });
+    let event = NewEvent::of(log, actor, Action::OrganizationCreated, made.id.0, detail);
+    audit::commit(transaction, made.created_at, event).await?;
     Ok(Some(made))
 }
 
 /// The organizations after `after`, oldest first, at most `limit`.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     after: Option<Uuid>,
@@ -95,9 +85,6 @@ pub async fn list(
 
 /// The organization with this name or id; `None` if there is none. `executor` is a connection
 /// or a transaction.
-///
-/// # Errors
-/// When the database fails.
 pub async fn find(
     executor: impl PgExecutor<'_>,
     name_or_id: &str,
@@ -117,9 +104,6 @@ pub async fn find(
 
 /// Disables an organization, or enables it again; what is so already stays as it is. Returns `false`
 /// if there is no such organization.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn set_disabled(
     store: &Store,
     by: Caller,
@@ -149,24 +133,12 @@ pub(crate) async fn set_disabled(
     } else {
         Action::OrganizationEnabled
     };
-    // In its own log, and in that of the administrator.
-    let mut logs = vec![id, by.organization];
-    logs.dedup();
-    for organization in logs {
-        let event = NewEvent {
-            organization,
-            ..NewEvent::by(by, action, id.0, serde_json::json!({}))
-        };
-        audit::record(&mut transaction, now, event).await?;
-    }
-    transaction.commit().await?;
+    let event = NewEvent::by(by, action, id.0, json!({}));
+    audit::commit_in_both(transaction, now, event, id).await?;
     Ok(true)
 }
 
 /// The organization with this name, which is created if it does not exist. For the command line.
-///
-/// # Errors
-/// When the database fails.
 pub async fn find_or_create(store: &Store, name: &str) -> Result<Organization, StoreError> {
     loop {
         if let Some(found) = find(&mut *store.connection().await?, name).await? {

@@ -12,12 +12,9 @@ use crate::policy::Policy;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError};
+use super::{Store, StoreError, releases};
 
 /// The policy of an organization; one that restricts nothing where it has none.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn load(
     store: &Store,
     organization: OrganizationId,
@@ -27,9 +24,6 @@ pub(crate) async fn load(
 }
 
 /// Like [`load`], in a transaction.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn of_organization(
     connection: &mut PgConnection,
     organization: OrganizationId,
@@ -43,9 +37,6 @@ pub(super) async fn of_organization(
 }
 
 /// Replaces the policy of the caller's organization.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
@@ -64,8 +55,7 @@ pub(crate) async fn replace(store: &Store, by: Caller, policy: &Policy) -> Resul
     .await?;
     let detail = json!({ "policy": policy });
     let event = NewEvent::by(by, Action::PolicyChanged, by.organization.0, detail);
-    audit::record(&mut transaction, now, event).await?;
-    Ok(transaction.commit().await?)
+    audit::commit(transaction, now, event).await
 }
 
 /// The approval of a release by a second token of its holder.
@@ -97,30 +87,20 @@ pub(crate) enum ApprovalCreation {
 }
 
 /// Approves a release of the caller's organization.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn approve(
     store: &Store,
     by: Caller,
     release: ReleaseId,
 ) -> Result<ApprovalCreation, StoreError> {
     let mut transaction = store.begin().await?;
-    let found: Option<(Option<TokenId>, bool)> = sqlx::query_as(
-        "SELECT created_by, withdrawn_at IS NOT NULL FROM releases
-         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
-    )
-    .bind(release)
-    .bind(by.organization)
-    .fetch_optional(&mut *transaction)
-    .await?;
-    let Some((created_by, is_withdrawn)) = found else {
+    let found = releases::lock(&mut transaction, by.organization, release).await?;
+    let Some(found) = found else {
         return Ok(ApprovalCreation::NoRelease);
     };
-    if is_withdrawn {
+    if found.is_withdrawn {
         return Ok(ApprovalCreation::Withdrawn);
     }
-    if created_by == Some(by.token) {
+    if found.created_by == Some(by.token) {
         return Ok(ApprovalCreation::SameToken);
     }
     let approval = Approval {
@@ -141,15 +121,11 @@ pub(crate) async fn approve(
         return Ok(ApprovalCreation::Exists);
     }
     let event = NewEvent::by(by, Action::ReleaseApproved, release.0, json!({}));
-    audit::record(&mut transaction, approval.at, event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, approval.at, event).await?;
     Ok(ApprovalCreation::Made(approval))
 }
 
 /// Whether a release is approved.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn is_approved(
     connection: &mut PgConnection,
     release: ReleaseId,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use sqlx::FromRow;
+use sqlx::PgConnection;
 use sqlx::types::Json;
 use uuid::Uuid;
 
@@ -15,20 +15,10 @@ use crate::ids::JobId;
 use pais_core::warning::Warning;
 
 use super::claims::Claim;
+use super::jobs::AttemptCounts;
 use super::new_release::{self, NewRelease};
 use super::runs::{self, SealedStep};
-use super::{Store, StoreError, pg_interval};
-
-/// The counts of an attempt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
-pub struct AttemptCounts {
-    /// Number of rows read.
-    #[sqlx(try_from = "i64")]
-    pub rows_read: u64,
-    /// Number of specializations performed, over all combinations of a sweep.
-    #[sqlx(try_from = "i64")]
-    pub steps_done: u64,
-}
+use super::{JobStatus, Store, StoreError, pg_interval};
 
 /// The state of an attempt that a heartbeat reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -81,9 +71,6 @@ pub struct LeaseRenewal {
 ///
 /// Does not wait for a job that another transaction is changing: its reply is `None`, and its lease is
 /// not renewed.
-///
-/// # Errors
-/// When the database fails.
 pub async fn heartbeat(
     store: &Store,
     lease: Duration,
@@ -145,9 +132,6 @@ pub async fn heartbeat(
 
 /// Writes what the holder should know about the rows of a job, as soon as an attempt has read them.
 /// Writes nothing if the lease is lost.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn record_warnings(
     store: &Store,
     claim: &Claim,
@@ -171,9 +155,8 @@ pub struct NewRunResults<'a> {
     pub sweep: &'a [Value],
     /// The release, if the job asks for one.
     pub release: Option<&'a NewRelease>,
-    /// Called after each chunk of the release, with its number of rows. The rows are written but
-    /// not yet committed.
-    pub written: &'a (dyn Fn(u64) + Sync),
+    /// Called after each chunk of the release. Its rows are written but not yet committed.
+    pub written: &'a (dyn Fn() + Sync),
 }
 
 impl Default for NewRunResults<'_> {
@@ -182,16 +165,13 @@ impl Default for NewRunResults<'_> {
             steps: &[],
             sweep: &[],
             release: None,
-            written: &|_| {},
+            written: &|| {},
         }
     }
 }
 
 /// Ends a job as succeeded. Writes its steps, its sweep, its release and its status in one
 /// transaction.
-///
-/// # Errors
-/// When the database fails.
 pub async fn succeed(
     store: &Store,
     claim: &Claim,
@@ -214,25 +194,14 @@ pub async fn succeed(
         transaction.rollback().await?;
         return lost_or_cancelled(store, claim, counts).await;
     }
-    let done = sqlx::query(
-        "UPDATE jobs SET status = 'succeeded', progress = 1, phase = NULL, remaining_seconds = NULL,
-                         rows_read = $4, steps_done = $5, lease_token = NULL,
-                         lease_expires_at = NULL, ended_at = $3
-         WHERE id = $1 AND lease_token = $2 AND NOT cancel_requested",
-    )
-    .bind(claim.job)
-    .bind(claim.token)
-    .bind(store.now())
-    .bind(counts.rows_read.cast_signed())
-    .bind(counts.steps_done.cast_signed())
-    .execute(&mut *transaction)
-    .await?;
-    if done.rows_affected() == 0 {
-        transaction.rollback().await?;
-        return lost_or_cancelled(store, claim, counts).await;
+    let succeeded = JobStatus::Succeeded;
+    let ended = end(&mut transaction, store, claim, counts, succeeded, None).await?;
+    if ended == EndResult::Written {
+        transaction.commit().await?;
+        return Ok(ended);
     }
-    transaction.commit().await?;
-    Ok(EndResult::Written)
+    transaction.rollback().await?;
+    lost_or_cancelled(store, claim, counts).await
 }
 
 async fn lost_or_cancelled(
@@ -247,71 +216,63 @@ async fn lost_or_cancelled(
 }
 
 /// Ends a job as failed with a problem document, or as cancelled if its holder had cancelled it.
-///
-/// # Errors
-/// When the database fails.
 pub async fn fail(
     store: &Store,
     claim: &Claim,
     counts: AttemptCounts,
     error: &Value,
 ) -> Result<EndResult, StoreError> {
-    let status: Option<String> = sqlx::query_scalar(
-        "UPDATE jobs SET
-             status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END,
-             error = CASE WHEN cancel_requested THEN NULL ELSE $3 END,
-             phase = NULL, remaining_seconds = NULL, rows_read = $5, steps_done = $6,
-             lease_token = NULL, lease_expires_at = NULL, ended_at = $4
-         WHERE id = $1 AND lease_token = $2
-         RETURNING status",
-    )
-    .bind(claim.job)
-    .bind(claim.token)
-    .bind(error)
-    .bind(store.now())
-    .bind(counts.rows_read.cast_signed())
-    .bind(counts.steps_done.cast_signed())
-    .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    Ok(match status.as_deref() {
-        None => EndResult::Lost,
-        Some("cancelled") => EndResult::Cancelled,
-        Some(_) => EndResult::Written,
-    })
+    let connection = &mut *store.connection().await?;
+    let (failed, error) = (JobStatus::Failed, Some(error));
+    end(connection, store, claim, counts, failed, error).await
 }
 
 /// Ends a job as cancelled.
-///
-/// # Errors
-/// When the database fails.
 pub async fn cancelled(
     store: &Store,
     claim: &Claim,
     counts: AttemptCounts,
 ) -> Result<EndResult, StoreError> {
-    let done = sqlx::query(
-        "UPDATE jobs SET status = 'cancelled', phase = NULL, remaining_seconds = NULL,
-                         rows_read = $4, steps_done = $5, lease_token = NULL,
-                         lease_expires_at = NULL, ended_at = $3
-         WHERE id = $1 AND lease_token = $2",
+    let connection = &mut *store.connection().await?;
+    end(connection, store, claim, counts, JobStatus::Cancelled, None).await
+}
+
+/// Ends a job with a status, or as cancelled if its holder had cancelled it.
+async fn end(
+    connection: &mut PgConnection,
+    store: &Store,
+    claim: &Claim,
+    counts: AttemptCounts,
+    status: JobStatus,
+    error: Option<&Value>,
+) -> Result<EndResult, StoreError> {
+    let ended: Option<JobStatus> = sqlx::query_scalar(
+        "UPDATE jobs SET
+             status = CASE WHEN cancel_requested THEN 'cancelled' ELSE $3 END,
+             error = CASE WHEN cancel_requested THEN NULL ELSE $4 END,
+             progress = CASE $3 WHEN 'succeeded' THEN 1 ELSE progress END,
+             phase = NULL, remaining_seconds = NULL, rows_read = $5, steps_done = $6,
+             lease_token = NULL, lease_expires_at = NULL, ended_at = $7
+         WHERE id = $1 AND lease_token = $2
+         RETURNING status",
     )
     .bind(claim.job)
     .bind(claim.token)
-    .bind(store.now())
+    .bind(status)
+    .bind(error)
     .bind(counts.rows_read.cast_signed())
     .bind(counts.steps_done.cast_signed())
-    .execute(&mut *store.connection().await?)
+    .bind(store.now())
+    .fetch_optional(connection)
     .await?;
-    Ok(match done.rows_affected() {
-        0 => EndResult::Lost,
-        _ => EndResult::Written,
+    Ok(match ended {
+        None => EndResult::Lost,
+        Some(ended) if ended == status => EndResult::Written,
+        Some(_) => EndResult::Cancelled,
     })
 }
 
 /// Returns a job to the queue because the service is stopping. The attempt is not counted.
-///
-/// # Errors
-/// When the database fails.
 pub async fn requeue(store: &Store, claim: &Claim) -> Result<EndResult, StoreError> {
     let done = sqlx::query(
         "UPDATE jobs SET
@@ -326,9 +287,10 @@ pub async fn requeue(store: &Store, claim: &Claim) -> Result<EndResult, StoreErr
     .bind(store.now())
     .execute(&mut *store.connection().await?)
     .await?;
-    Ok(match done.rows_affected() {
-        0 => EndResult::Lost,
-        _ => EndResult::Written,
+    Ok(if done.rows_affected() == 0 {
+        EndResult::Lost
+    } else {
+        EndResult::Written
     })
 }
 

@@ -17,48 +17,31 @@ pub struct Quotas {
     pub queued_jobs: u32,
 }
 
-/// The organization has used up its share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum QuotaError {
-    /// Of bytes.
-    #[error(
-        "the submissions of your organization have more than the {limit} bytes of \
-         organizations.stored_bytes; delete a dataset, or have the limit raised"
-    )]
-    StoredBytes {
-        /// The greatest number.
-        limit: u64,
-    },
-    /// Of rows.
-    #[error(
-        "the submissions of your organization have more than the {limit} rows of \
-         organizations.stored_rows; delete a dataset, or have the limit raised"
-    )]
-    StoredRows {
-        /// The greatest number.
-        limit: u64,
-    },
-    /// Of waiting jobs.
-    #[error(
-        "{limit} jobs of your organization are waiting, which is organizations.queued_jobs; try \
-         again when some have ended"
-    )]
-    QueuedJobs {
-        /// The greatest number.
-        limit: u32,
-    },
+/// The organization has used up its share, with what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct QuotaError(String);
+
+impl QuotaError {
+    fn stored(limit: u64, unit: &str) -> StoreError {
+        let detail = format!(
+            "the submissions of your organization have more than the {limit} {unit} of \
+             organizations.stored_{unit}; delete a dataset, or have the limit raised"
+        );
+        Self(detail).into()
+    }
 }
 
 impl Quotas {
     /// Checks before a submission is read that the organization has space left.
     ///
     /// # Errors
-    /// When the database fails.
+    /// [`StoreError::Quota`].
     pub(crate) async fn check_space(
         &self,
         store: &Store,
         organization: OrganizationId,
-    ) -> Result<Result<(), QuotaError>, StoreError> {
+    ) -> Result<(), StoreError> {
         let mut connection = store.connection().await?;
         // A submission has at least one row and one byte.
         self.check_stored_and(&mut connection, organization, 1)
@@ -69,12 +52,12 @@ impl Quotas {
     /// no other submission of the organization is checked, so call it just before the commit.
     ///
     /// # Errors
-    /// When the database fails.
-    pub(crate) async fn check_stored(
+    /// [`StoreError::Quota`].
+    pub(super) async fn check_stored(
         &self,
         transaction: &mut PgConnection,
         organization: OrganizationId,
-    ) -> Result<Result<(), QuotaError>, StoreError> {
+    ) -> Result<(), StoreError> {
         if self.stored_bytes > 0 || self.stored_rows > 0 {
             sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 9))")
                 .bind(organization.0.to_string())
@@ -89,13 +72,12 @@ impl Quotas {
         connection: &mut PgConnection,
         organization: OrganizationId,
         more: u64,
-    ) -> Result<Result<(), QuotaError>, StoreError> {
+    ) -> Result<(), StoreError> {
         if self.stored_bytes == 0 && self.stored_rows == 0 {
-            return Ok(Ok(()));
+            return Ok(());
         }
         let (bytes, rows): (i64, i64) = sqlx::query_as(
-            "SELECT coalesce(sum(s.bytes), 0)::bigint AS bytes,
-                    coalesce(sum(s.rows), 0)::bigint AS rows
+            "SELECT coalesce(sum(s.bytes), 0)::bigint, coalesce(sum(s.rows), 0)::bigint
              FROM datasets d JOIN submissions s ON s.dataset_id = d.id
              WHERE d.organization_id = $1",
         )
@@ -104,30 +86,28 @@ impl Quotas {
         .await?;
         let exceeds =
             |used: i64, limit: u64| limit > 0 && used.cast_unsigned().saturating_add(more) > limit;
-        Ok(if exceeds(bytes, self.stored_bytes) {
-            let limit = self.stored_bytes;
-            Err(QuotaError::StoredBytes { limit })
-        } else if exceeds(rows, self.stored_rows) {
-            let limit = self.stored_rows;
-            Err(QuotaError::StoredRows { limit })
-        } else {
-            Ok(())
-        })
+        if exceeds(bytes, self.stored_bytes) {
+            return Err(QuotaError::stored(self.stored_bytes, "bytes"));
+        }
+        if exceeds(rows, self.stored_rows) {
+            return Err(QuotaError::stored(self.stored_rows, "rows"));
+        }
+        Ok(())
     }
 
     /// Checks that the organization may have one more waiting job. Jobs that are created at the same
     /// moment do not count each other.
     ///
     /// # Errors
-    /// When the database fails.
-    pub(crate) async fn check_queue(
+    /// [`StoreError::Quota`].
+    pub(super) async fn check_queue(
         &self,
         connection: &mut PgConnection,
         organization: OrganizationId,
-    ) -> Result<Result<(), QuotaError>, StoreError> {
+    ) -> Result<(), StoreError> {
         let limit = self.queued_jobs;
         if limit == 0 {
-            return Ok(Ok(()));
+            return Ok(());
         }
         let waiting: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM (
@@ -138,10 +118,13 @@ impl Quotas {
         .bind(i64::from(limit))
         .fetch_one(connection)
         .await?;
-        Ok(if waiting < i64::from(limit) {
-            Ok(())
-        } else {
-            Err(QuotaError::QueuedJobs { limit })
-        })
+        if waiting < i64::from(limit) {
+            return Ok(());
+        }
+        let detail = format!(
+            "{limit} jobs of your organization are waiting, which is organizations.queued_jobs; try \
+             again when some have ended"
+        );
+        Err(QuotaError(detail).into())
     }
 }

@@ -86,9 +86,6 @@ async fn checkpoint(store: &Store) -> Result<(), StoreError> {
 
 /// Whether the table of chunks has rows that were removed, or that were never committed, and still
 /// take up space.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
     // The chunks themselves are in the table's TOAST table.
     Ok(sqlx::query_scalar(
@@ -101,9 +98,6 @@ pub(crate) async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
 
 /// Makes the space of removed chunks usable again, and returns to the disk what is at the end of the
 /// file. Rows that a transaction under way could still see are kept until a later call.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn vacuum(store: &Store) -> Result<(), StoreError> {
     sqlx::query("VACUUM submission_chunks")
         .execute(store.owner())

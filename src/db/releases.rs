@@ -3,12 +3,12 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlx::FromRow;
+use sqlx::{FromRow, PgConnection, PgExecutor};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::{Caller, Role};
 use pais_core::codebook::Codebook;
 use pais_core::definition::{DatasetId, SuppressionFor};
@@ -16,10 +16,11 @@ use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::withdrawals::{Withdrawal, WithdrawalColumns};
-use super::{Store, StoreError, release_readers};
+use super::seal::{DataKey, SealedItem};
+use super::{RowScope, Store, StoreError};
 
 pub use super::new_release::{ModelOptions, NewRelease, NewTable, ReleaseCreation, create};
+pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
 
 /// The organization that reads a release, and in which role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,15 +40,12 @@ pub struct StoredRelease {
     pub id: ReleaseId,
     /// The organization that owns it.
     #[serde(skip)]
-    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The job it comes from.
     #[serde(rename = "job_id")]
-    #[sqlx(rename = "job_id")]
     pub job: JobId,
     /// The dataset it comes from.
     #[serde(rename = "dataset_id")]
-    #[sqlx(rename = "dataset_id")]
     pub dataset: DatasetId,
     /// A name for people.
     pub name: Option<String>,
@@ -122,10 +120,8 @@ pub(crate) struct TableDocument {
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredTable {
     /// The organization that owns the release.
-    #[sqlx(rename = "organization_id")]
     pub organization: OrganizationId,
     /// The release.
-    #[sqlx(rename = "release_id")]
     pub release: ReleaseId,
     /// The display name of the release.
     pub release_name: Option<String>,
@@ -150,7 +146,8 @@ pub(crate) struct StoredTable {
 
 macro_rules! columns {
     () => {
-        "r.id, r.organization_id, r.job_id, r.dataset_id, r.name, to_jsonb(r.step) AS step, r.rows,
+        "r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
+         to_jsonb(r.step) AS step, r.rows,
          r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at, r.warnings,
          r.withdrawn_at, r.withdrawn_reason,
          to_jsonb(r.suppression_for) AS suppression_for,
@@ -179,24 +176,23 @@ macro_rules! visible {
 }
 
 impl Viewer {
-    fn parts(self) -> (bool, OrganizationId) {
+    fn is_holder(self) -> bool {
+        matches!(self, Self::Holder(_))
+    }
+
+    fn organization(self) -> OrganizationId {
         match self {
-            Self::Holder(organization) => (true, organization),
-            Self::Recipient(organization) => (false, organization),
+            Self::Holder(organization) | Self::Recipient(organization) => organization,
         }
     }
 }
 
 /// A release; `None` if the viewer cannot read it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn load(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Option<StoredRelease>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
@@ -208,25 +204,46 @@ pub(crate) async fn load(
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
     .await?)
 }
 
+/// A release that is locked until the end of the transaction.
+#[derive(FromRow)]
+pub(super) struct LockedRelease {
+    pub(super) dataset_id: DatasetId,
+    pub(super) created_by: Option<TokenId>,
+    pub(super) is_withdrawn: bool,
+}
+
+/// Locks a release of an organization, so that it gets no other grant, approval or withdrawal meanwhile;
+/// `None` if there is none.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    id: ReleaseId,
+) -> Result<Option<LockedRelease>, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT dataset_id, created_by, withdrawn_at IS NOT NULL AS is_withdrawn FROM releases
+         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
+    )
+    .bind(id)
+    .bind(organization)
+    .fetch_optional(connection)
+    .await?)
+}
+
 /// The releases after `after` that the viewer can read, oldest first, at most `limit`.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     viewer: Viewer,
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<StoredRelease>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
@@ -234,8 +251,8 @@ pub async fn list(
         visible!(),
         " ORDER BY r.id LIMIT $5"
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(after)
     .bind(limit)
@@ -247,7 +264,6 @@ pub async fn list(
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredReport {
     /// The organization that owns the release.
-    #[sqlx(rename = "organization_id")]
     pub owner: OrganizationId,
     /// The report as it was measured.
     pub report: Value,
@@ -259,22 +275,19 @@ pub(crate) struct StoredReport {
 }
 
 /// The report of a release; `None` if the viewer cannot read it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn report(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Option<StoredReport>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
-        "SELECT r.organization_id, r.report, r.warnings, r.withdrawn_at IS NOT NULL AS is_withdrawn
+        "SELECT r.organization_id AS owner, r.report, r.warnings,
+                r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
@@ -283,23 +296,19 @@ pub(crate) async fn report(
 
 /// The columns of all tables of a release that are neither quasi-identifiers nor numbers of groups;
 /// empty if the viewer cannot read it.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn other_columns(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Vec<String>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_scalar(concat!(
         "SELECT DISTINCT c ->> 'name' FROM releases r
          JOIN release_tables t ON t.release_id = r.id, jsonb_array_elements(t.columns) c
          WHERE r.id = $4 AND NOT (r.report #> '{utility,ncp_by_column}') ? (c ->> 'name') AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .fetch_all(&mut *store.connection().await?)
@@ -307,26 +316,22 @@ pub(crate) async fn other_columns(
 }
 
 /// A table of a release; `None` if there is none or the viewer cannot read the release.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn table(
     store: &Store,
     viewer: Viewer,
     id: ReleaseId,
     name: &str,
 ) -> Result<Option<StoredTable>, StoreError> {
-    let (holder, organization) = viewer.parts();
     Ok(sqlx::query_as(concat!(
-        "SELECT r.organization_id, r.id AS release_id, r.name AS release_name, t.name, t.position, t.rows, t.columns,
-                encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
+        "SELECT r.organization_id AS organization, r.id AS release, r.name AS release_name, t.name,
+                t.position, t.rows, t.columns, encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
                 r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r JOIN release_tables t ON t.release_id = r.id
          WHERE r.id = $4 AND t.name = $5 AND ",
         visible!()
     ))
-    .bind(holder)
-    .bind(organization)
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
     .bind(store.now())
     .bind(id)
     .bind(name)
@@ -336,9 +341,6 @@ pub(crate) async fn table(
 
 /// Records in the audit logs of the holder and of the caller that the caller fetched a table or
 /// report.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn record_fetch(
     store: &Store,
     by: Caller,
@@ -348,17 +350,24 @@ pub(crate) async fn record_fetch(
 ) -> Result<(), StoreError> {
     let detail = json!({ "part": part, "by": by.organization });
     let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
+    let now = store.now();
+    let mut transaction = store.begin().await?;
     if by.role == Role::Recipient {
-        release_readers::add(store, release, by.organization).await?;
+        sqlx::query(
+            "INSERT INTO release_readers (release_id, recipient_id, first_at) VALUES ($1, $2, $3)
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(release)
+        .bind(by.organization)
+        .bind(now)
+        .execute(&mut *transaction)
+        .await?;
     }
-    record_for_both(store, event, owner).await
+    audit::commit_in_both(transaction, now, event, owner).await
 }
 
 /// Records in the audit logs of the holder and of the caller that the caller made a link to the
 /// report.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn record_link(
     store: &Store,
     by: Caller,
@@ -367,31 +376,10 @@ pub(crate) async fn record_link(
 ) -> Result<(), StoreError> {
     let detail = json!({ "by": by.organization });
     let event = NewEvent::by(by, Action::ReportLinked, release.0, detail);
-    record_for_both(store, event, owner).await
-}
-
-/// Records an event in the log of its organization, and of the holder of the release.
-async fn record_for_both(
-    store: &Store,
-    event: NewEvent,
-    owner: OrganizationId,
-) -> Result<(), StoreError> {
-    let mut transaction = store.begin().await?;
-    if owner != event.organization {
-        let theirs = NewEvent {
-            organization: owner,
-            ..event.clone()
-        };
-        audit::record(&mut transaction, store.now(), theirs).await?;
-    }
-    audit::record(&mut transaction, store.now(), event).await?;
-    Ok(transaction.commit().await?)
+    audit::commit_in_both(store.begin().await?, store.now(), event, owner).await
 }
 
 /// The chunk of a table with this index, from 0; `None` if the table has fewer chunks.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn chunk(
     store: &Store,
     table: &StoredTable,
@@ -406,4 +394,153 @@ pub(crate) async fn chunk(
     .bind(index.cast_signed())
     .fetch_optional(&mut *store.connection().await?)
     .await?)
+}
+
+/// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,
+/// but `release`; by id. `executor` is a connection or a transaction.
+pub(crate) async fn known_releases(
+    executor: impl PgExecutor<'_>,
+    recipient: OrganizationId,
+    dataset: DatasetId,
+    release: ReleaseId,
+    now: OffsetDateTime,
+) -> Result<Vec<ReleaseId>, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT r.id FROM releases r
+         WHERE r.dataset_id = $1 AND r.id <> $2 AND (
+             EXISTS (SELECT 1 FROM release_readers k
+                     WHERE k.release_id = r.id AND k.recipient_id = $3)
+             OR r.withdrawn_at IS NULL AND EXISTS (
+                     SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $3
+                     AND (g.expires_at IS NULL OR g.expires_at > $4)))
+         ORDER BY r.id",
+    )
+    .bind(dataset)
+    .bind(release)
+    .bind(recipient)
+    .bind(now)
+    .fetch_all(executor)
+    .await?)
+}
+
+/// The names around a release.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub(crate) struct ReportContext {
+    /// The name of its dataset, which may be deleted.
+    pub dataset: String,
+    /// What the dataset is, in its holder's words; `None` for a deleted dataset.
+    pub description: Option<String>,
+    /// The name of its holder, for people where there is one.
+    pub holder: String,
+}
+
+/// The names around a release.
+///
+/// # Errors
+/// When the database fails, or there is no such release.
+pub(crate) async fn report_context(
+    store: &Store,
+    release: ReleaseId,
+) -> Result<ReportContext, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT d.name AS dataset, d.definition ->> 'description' AS description,
+                coalesce(o.display_name, o.name) AS holder
+         FROM releases r JOIN datasets d ON d.id = r.dataset_id
+         JOIN organizations o ON o.id = r.organization_id
+         WHERE r.id = $1",
+    )
+    .bind(release)
+    // The names are for recipients, too; nothing else of a dataset is.
+    .fetch_one(&mut *store.within(RowScope::Service).connection().await?)
+    .await?)
+}
+
+/// The shares of raw values and labels in the columns of a release, as JSON; `None` where there are
+/// none, as for a release of a deleted dataset.
+///
+/// # Errors
+/// When the database fails, or what is stored is damaged.
+pub(crate) async fn distributions(
+    store: &Store,
+    key: &DataKey,
+    release: ReleaseId,
+) -> Result<Option<Value>, StoreError> {
+    let sealed: Option<Vec<u8>> =
+        sqlx::query_scalar("SELECT sealed_distributions FROM releases WHERE id = $1")
+            .bind(release)
+            .fetch_one(&mut *store.connection().await?)
+            .await?;
+    let Some(sealed) = sealed else {
+        return Ok(None);
+    };
+    let opened = key.open(SealedItem::Distributions(release), &sealed)?;
+    let damaged = |_| StoreError::Damaged("the distributions of a release");
+    serde_json::from_slice(&opened).map_err(damaged)
+}
+
+/// Why and since when a release is withdrawn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = WithdrawalDocument)]
+pub struct Withdrawal {
+    /// Since when.
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// The holder's reason, which recipients see.
+    pub reason: String,
+}
+
+/// The columns of a release that have its withdrawal.
+#[derive(FromRow)]
+struct WithdrawalColumns {
+    withdrawn_at: Option<OffsetDateTime>,
+    withdrawn_reason: Option<String>,
+}
+
+impl From<WithdrawalColumns> for Option<Withdrawal> {
+    fn from(columns: WithdrawalColumns) -> Self {
+        let (at, reason) = columns.withdrawn_at.zip(columns.withdrawn_reason)?;
+        Some(Withdrawal { at, reason })
+    }
+}
+
+/// The result of [`withdraw`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WithdrawalCreation {
+    /// The release is withdrawn.
+    Made(Withdrawal),
+    /// The organization has no such release.
+    NoRelease,
+    /// The release was withdrawn before.
+    Exists,
+}
+
+/// Withdraws a release of the caller's organization.
+pub async fn withdraw(
+    store: &Store,
+    by: Caller,
+    release: ReleaseId,
+    reason: &str,
+) -> Result<WithdrawalCreation, StoreError> {
+    let mut transaction = store.begin().await?;
+    let found = lock(&mut transaction, by.organization, release).await?;
+    let Some(found) = found else {
+        return Ok(WithdrawalCreation::NoRelease);
+    };
+    if found.is_withdrawn {
+        return Ok(WithdrawalCreation::Exists);
+    }
+    let withdrawal = Withdrawal {
+        at: store.now(),
+        reason: reason.to_owned(),
+    };
+    sqlx::query("UPDATE releases SET withdrawn_at = $2, withdrawn_reason = $3 WHERE id = $1")
+        .bind(release)
+        .bind(withdrawal.at)
+        .bind(reason)
+        .execute(&mut *transaction)
+        .await?;
+    let detail = json!({ "reason": reason });
+    let event = NewEvent::by(by, Action::ReleaseWithdrawn, release.0, detail);
+    audit::commit(transaction, withdrawal.at, event).await?;
+    Ok(WithdrawalCreation::Made(withdrawal))
 }

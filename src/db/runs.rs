@@ -1,28 +1,49 @@
 //! The results of a job's runs: their steps, and the results of a sweep's combinations.
 
+use pais_anonymize::{StepItem, StepRecord};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 
 use super::seal::{DataKey, SealedItem, StepPlace};
 use super::{Store, StoreError};
 use crate::ids::JobId;
 
-/// A step of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct StoredStep {
-    /// Its number, from 0.
-    pub number: u32,
-    /// The step as its holder sees it, as JSON.
-    pub item: Value,
-    /// Numbers of the rows that it suppressed, ascending.
-    pub suppressed: Vec<u32>,
+#[derive(FromRow)]
+struct StepRow {
+    #[sqlx(try_from = "i32")]
+    step: u32,
+    sealed_item: Vec<u8>,
+    /// `None` also where the query leaves it out.
+    #[sqlx(default)]
+    suppressed: Option<Vec<u8>>,
 }
 
-/// The steps of a run of a job, from number `from` on, at most `limit`. A job without a sweep has
-/// only run 0.
+impl StepRow {
+    fn open(self, key: &DataKey, job: JobId, run: u32) -> Result<StepRecord, StoreError> {
+        let step = self.step;
+        let place = StepPlace { job, run, step };
+        let damaged = || StoreError::Damaged("a job's steps");
+        let item = key.open(SealedItem::Step(place), &self.sealed_item)?;
+        let sealed = self.suppressed.as_deref();
+        let suppressed = sealed.map(|sealed| key.open(SealedItem::SuppressedRows(place), sealed));
+        let suppressed = suppressed.transpose()?.unwrap_or_default();
+        let (numbers, rest) = suppressed.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(damaged());
+        }
+        Ok(StepRecord {
+            item: serde_json::from_slice(&item).map_err(|_| damaged())?,
+            suppressed: numbers.iter().map(|&n| u32::from_le_bytes(n)).collect(),
+        })
+    }
+}
+
+/// The steps of a run of a job as their holder sees them, from number `from` on, at most `limit`. A job
+/// without a sweep has only run 0.
 ///
 /// # Errors
-/// When the database fails, or a step cannot be decrypted.
+/// When a step cannot be decrypted.
 pub(crate) async fn steps(
     store: &Store,
     key: &DataKey,
@@ -30,8 +51,8 @@ pub(crate) async fn steps(
     run: u32,
     from: u32,
     limit: i64,
-) -> Result<Vec<Value>, StoreError> {
-    let rows: Vec<(i32, Vec<u8>)> = sqlx::query_as(
+) -> Result<Vec<StepItem>, StoreError> {
+    let rows: Vec<StepRow> = sqlx::query_as(
         "SELECT step, sealed_item FROM job_steps WHERE job_id = $1 AND run = $2 AND step >= $3
          ORDER BY step LIMIT $4",
     )
@@ -41,50 +62,22 @@ pub(crate) async fn steps(
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    rows.into_iter()
-        .map(|(step, sealed)| {
-            let step = step.cast_unsigned();
-            open_item(key, StepPlace { job, run, step }, &sealed)
-        })
-        .collect()
-}
-
-fn damaged() -> StoreError {
-    StoreError::Damaged {
-        what: "a job's steps",
-    }
-}
-
-/// A step as its holder sees it.
-fn open_item(key: &DataKey, place: StepPlace, sealed: &[u8]) -> Result<Value, StoreError> {
-    let item = key.open(SealedItem::Step(place), sealed)?;
-    serde_json::from_slice(&item).map_err(|_| damaged())
-}
-
-/// Seals a step as its holder sees it.
-///
-/// # Errors
-/// When the operating system returns no random bytes.
-pub(super) fn seal_item(
-    key: &DataKey,
-    place: StepPlace,
-    item: &Value,
-) -> Result<Vec<u8>, StoreError> {
-    Ok(key.seal(SealedItem::Step(place), &serde_json::to_vec(item)?)?)
+    let opened = rows.into_iter().map(|row| row.open(key, job, run));
+    opened.map(|record| Ok(record?.item)).collect()
 }
 
 /// All steps of a run of a job, with the suppressed rows of each, so that the state after any step
 /// can be computed again.
 ///
 /// # Errors
-/// When the database fails, or a step cannot be decrypted.
+/// When a step cannot be decrypted.
 pub(crate) async fn step_records(
     store: &Store,
     key: &DataKey,
     job: JobId,
     run: u32,
-) -> Result<Vec<StoredStep>, StoreError> {
-    let rows: Vec<(i32, Vec<u8>, Option<Vec<u8>>)> = sqlx::query_as(
+) -> Result<Vec<StepRecord>, StoreError> {
+    let rows: Vec<StepRow> = sqlx::query_as(
         "SELECT step, sealed_item, suppressed FROM job_steps WHERE job_id = $1 AND run = $2
          ORDER BY step",
     )
@@ -92,28 +85,8 @@ pub(crate) async fn step_records(
     .bind(run.cast_signed())
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    rows.into_iter()
-        .map(|(step, item, suppressed)| {
-            let step = step.cast_unsigned();
-            let place = StepPlace { job, run, step };
-            let suppressed = match suppressed {
-                None => Vec::new(),
-                Some(sealed) => {
-                    let bytes = key.open(SealedItem::SuppressedRows(place), &sealed)?;
-                    let (numbers, rest) = bytes.as_chunks::<4>();
-                    if !rest.is_empty() {
-                        return Err(damaged());
-                    }
-                    numbers.iter().map(|&n| u32::from_le_bytes(n)).collect()
-                }
-            };
-            Ok(StoredStep {
-                number: step,
-                item: open_item(key, place, &item)?,
-                suppressed,
-            })
-        })
-        .collect()
+    let opened = rows.into_iter().map(|row| row.open(key, job, run));
+    opened.collect()
 }
 
 /// A step in the form in which it is stored: sealed with the data key of the dataset, because its
@@ -135,35 +108,25 @@ impl SealedStep {
         key: &DataKey,
         job: JobId,
         run: u32,
-        step: StoredStep,
+        record: &StepRecord,
     ) -> Result<Self, StoreError> {
-        let StoredStep {
-            number: step,
-            item,
-            suppressed,
-        } = step;
+        let step = record.item.step;
         let place = StepPlace { job, run, step };
-        let bytes: Vec<u8> = suppressed
-            .iter()
-            .flat_map(|row| row.to_le_bytes())
-            .collect();
-        let suppressed = match bytes.as_slice() {
-            [] => None,
-            bytes => Some(key.seal(SealedItem::SuppressedRows(place), bytes)?),
-        };
+        let rows = record.suppressed.iter();
+        let suppressed: Vec<u8> = rows.flat_map(|row| row.to_le_bytes()).collect();
+        let item = serde_json::to_vec(&record.item)?;
+        let suppressed = (!suppressed.is_empty())
+            .then(|| key.seal(SealedItem::SuppressedRows(place), &suppressed));
         Ok(Self {
             run,
             step,
-            item: seal_item(key, place, &item)?,
-            suppressed,
+            item: key.seal(SealedItem::Step(place), &item)?,
+            suppressed: suppressed.transpose()?,
         })
     }
 }
 
 /// Writes the steps of a job, and for a sweep the results of its combinations.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn insert_runs(
     transaction: &mut PgConnection,
     job: JobId,
@@ -202,27 +165,30 @@ pub(super) async fn insert_runs(
     Ok(())
 }
 
-/// The results of the combinations of a sweep, from number `from` on, at most `limit`, each with
-/// its number.
-///
-/// # Errors
-/// When the database fails.
-pub(crate) async fn sweep(
+/// A combination of a sweep.
+#[derive(Debug, FromRow)]
+pub(crate) struct SweepRow<T> {
+    /// Its number, from 0.
+    #[sqlx(try_from = "i32")]
+    pub run: u32,
+    /// Its result.
+    #[sqlx(json)]
+    pub item: T,
+}
+
+/// The combinations of a sweep, from number `from` on, at most `limit`.
+pub(crate) async fn sweep<T: DeserializeOwned + Send + Unpin + 'static>(
     store: &Store,
     job: JobId,
     from: u32,
     limit: i64,
-) -> Result<Vec<(u32, Value)>, StoreError> {
-    let rows: Vec<(i32, Value)> = sqlx::query_as(
+) -> Result<Vec<SweepRow<T>>, StoreError> {
+    Ok(sqlx::query_as(
         "SELECT run, item FROM job_runs WHERE job_id = $1 AND run >= $2 ORDER BY run LIMIT $3",
     )
     .bind(job)
     .bind(i64::from(from))
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
-    .await?;
-    let rows = rows.into_iter();
-    Ok(rows
-        .map(|(run, item)| (run.cast_unsigned(), item))
-        .collect())
+    .await?)
 }

@@ -90,47 +90,20 @@ impl SealedItem {
     /// The associated data that authenticates what the data is. Forms of equal length begin with
     /// unlike ids, so no two items have the same.
     fn associated(self, dataset: DatasetId) -> Vec<u8> {
-        let mut data = dataset.0.as_bytes().to_vec();
-        let mut push = |part: &[u8]| data.extend_from_slice(part);
-        match self {
-            Self::Chunk { submission, index } => {
-                push(submission.0.as_bytes());
-                push(&index.to_be_bytes());
-            }
-            Self::SubmissionKey(submission) => {
-                push(submission.0.as_bytes());
-                push(b"submission key");
-            }
-            Self::BodySha256(submission) => {
-                push(submission.0.as_bytes());
-                push(b"sha256");
-            }
-            Self::Definition(job) => {
-                push(job.0.as_bytes());
-                push(b"definition");
-            }
+        let (id, word, numbers) = match self {
+            Self::Chunk { submission, index } => (submission.0, "", vec![index]),
+            Self::SubmissionKey(submission) => (submission.0, "submission key", vec![]),
+            Self::BodySha256(submission) => (submission.0, "sha256", vec![]),
+            Self::Definition(job) => (job.0, "definition", vec![]),
             Self::SuppressedRows(StepPlace { job, run, step }) => {
-                push(job.0.as_bytes());
-                push(b"suppressed rows");
-                push(&run.to_be_bytes());
-                push(&step.to_be_bytes());
+                (job.0, "suppressed rows", vec![run, step])
             }
-            Self::Step(StepPlace { job, run, step }) => {
-                push(job.0.as_bytes());
-                push(b"step");
-                push(&run.to_be_bytes());
-                push(&step.to_be_bytes());
-            }
-            Self::Distributions(release) => {
-                push(release.0.as_bytes());
-                push(b"distributions");
-            }
-            Self::SourceRows { release, index } => {
-                push(release.0.as_bytes());
-                push(b"source rows");
-                push(&index.to_be_bytes());
-            }
-        }
+            Self::Step(StepPlace { job, run, step }) => (job.0, "step", vec![run, step]),
+            Self::Distributions(release) => (release.0, "distributions", vec![]),
+            Self::SourceRows { release, index } => (release.0, "source rows", vec![index]),
+        };
+        let mut data = [dataset.0.as_bytes(), id.as_bytes(), word.as_bytes()].concat();
+        data.extend(numbers.into_iter().flat_map(u32::to_be_bytes));
         data
     }
 }

@@ -1,7 +1,7 @@
 //! Which key-encryption key a database belongs to, and the service's own key. They are checked at
 //! every start, so that two services never wrap keys of one database with unlike keys.
 
-use sqlx::PgConnection;
+use sqlx::{FromRow, PgConnection};
 
 use pais_core::definition::DatasetId;
 
@@ -49,62 +49,46 @@ pub async fn open_ring(
     };
     let service =
         probe
-            .open_service_key(&stored.wrapped)
+            .open_service_key(&stored.wrapped_key)
             .map_err(|_| KeyMismatch::Fingerprint {
-                expected: stored.key,
+                expected: stored.key_id,
                 found: probe.current(),
             })?;
     KeyRing::with_source(keys, source, &service).ok_or(KeyMismatch::NoKey)
 }
 
 /// Whether the database has no service key yet, so that it can belong to a new key.
-///
-/// # Errors
-/// When the database fails.
 pub async fn is_new(store: &Store) -> Result<bool, StoreError> {
     Ok(find(store).await?.is_none())
 }
 
+#[derive(FromRow)]
 struct StoredServiceKey {
-    key: KeyId,
-    wrapped: Vec<u8>,
+    key_id: KeyId,
+    wrapped_key: Vec<u8>,
 }
 
 async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
-    let found: Option<(Vec<u8>, Vec<u8>)> =
-        sqlx::query_as("SELECT key_id, wrapped_key FROM service_keys")
-            .fetch_optional(&mut *store.connection().await?)
-            .await?;
-    let Some((key, wrapped)) = found else {
-        return Ok(None);
-    };
-    let key = key_id(&key)?;
-    Ok(Some(StoredServiceKey { key, wrapped }))
+    let stored = sqlx::query_as("SELECT key_id, wrapped_key FROM service_keys");
+    Ok(stored
+        .fetch_optional(&mut *store.connection().await?)
+        .await?)
 }
 
-fn key_id(bytes: &[u8]) -> Result<KeyId, StoreError> {
-    KeyId::from_bytes(bytes).ok_or(StoreError::Damaged {
-        what: "the id of the key-encryption key",
-    })
-}
-
-async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, KeyMismatch> {
+async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, StoreError> {
     let mut service = SecretKey::default();
-    random(service.as_mut_slice()).map_err(StoreError::from)?;
-    let wrapped = ring.wrap_service_key(&service).map_err(StoreError::from)?;
+    random(service.as_mut_slice())?;
+    let wrapped = ring.wrap_service_key(&service)?;
     // Another process may create it at the same time; the first one wins.
     sqlx::query(
         "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
     )
-    .bind(ring.current().bytes())
+    .bind(ring.current())
     .bind(&wrapped)
     .execute(&mut *store.connection().await?)
-    .await
-    .map_err(StoreError::from)?;
+    .await?;
     let created = find(store).await?;
-    Ok(created.ok_or(StoreError::Damaged {
-        what: "the service's key",
-    })?)
+    created.ok_or(StoreError::Damaged("the service's key"))
 }
 
 /// Makes sure that a data key which is about to be stored is wrapped with the current key of the
@@ -118,13 +102,12 @@ pub(super) async fn current_wrapping(
     dataset: DatasetId,
     wrapped: Vec<u8>,
 ) -> Result<Vec<u8>, StoreError> {
-    let current: Option<Vec<u8>> = sqlx::query_scalar("SELECT key_id FROM service_keys FOR SHARE")
+    let current: Option<KeyId> = sqlx::query_scalar("SELECT key_id FROM service_keys FOR SHARE")
         .fetch_optional(connection)
         .await?;
     let Some(current) = current else {
         return Ok(wrapped);
     };
-    let current = key_id(&current)?;
     if ring.current() != current {
         ring.reload();
     }
@@ -192,7 +175,7 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         }
     }
     sqlx::query("UPDATE service_keys SET key_id = $1, wrapped_key = $2")
-        .bind(ring.current().bytes())
+        .bind(ring.current())
         .bind(ring.wrap_service_key(&service)?)
         .execute(&mut *transaction)
         .await?;
@@ -201,9 +184,6 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
 }
 
 /// The datasets that are not deleted.
-///
-/// # Errors
-/// When the database fails.
 async fn live_datasets(store: &Store) -> Result<Vec<DatasetId>, StoreError> {
     let ids = sqlx::query_scalar("SELECT id FROM datasets WHERE deleted_at IS NULL ORDER BY id");
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)

@@ -1,7 +1,14 @@
-//! The role of PostgreSQL under which the service works. It does not own the tables: it can neither
-//! change them nor their policies, and can only add to the audit log.
+//! The role of PostgreSQL under which the service works, and the rows that it is shown.
+//!
+//! The role does not own the tables: it can neither change them nor their policies, and can only add to the
+//! audit log. A connection says for whom it works: PostgreSQL shows it the rows of that organization alone,
+//! and lets it write no others. That is a second wall under the conditions of the queries.
 
 use sqlx::{Connection, PgConnection, PgPool};
+use uuid::Uuid;
+
+use crate::ids::OrganizationId;
+use crate::roles::{Caller, Role};
 
 use super::StoreError;
 
@@ -35,9 +42,6 @@ pub(super) async fn assume(connection: &mut PgConnection) -> Result<(), sqlx::Er
 
 /// Makes the role if it is missing, and grants it what the service does. Costs two look-ups where
 /// nothing is to be done. Returns whether the service can work under it.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn prepare(owner: &PgPool) -> Result<bool, StoreError> {
     let mut connection = owner.acquire().await?;
     let mut transaction = connection.begin().await?;
@@ -105,3 +109,57 @@ END $$;
 REVOKE UPDATE, DELETE ON audit_events, audit_chain FROM pais_service;
 REVOKE INSERT, UPDATE, DELETE ON _sqlx_migrations FROM pais_service;
 ";
+
+/// The rows that PostgreSQL shows to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowScope {
+    /// All: the workers, the command line, and requests before their caller is known.
+    Service,
+    /// Those of this organization, and the tokens of every organization.
+    Administration(OrganizationId),
+    /// Those of this organization, and the releases that it was granted.
+    Organization(OrganizationId),
+}
+
+impl RowScope {
+    /// The rows that a caller may come to.
+    pub fn of(caller: Caller) -> Self {
+        match caller.role {
+            Role::Admin => Self::Administration(caller.organization),
+            Role::Holder | Role::Recipient | Role::Auditor => {
+                Self::Organization(caller.organization)
+            }
+        }
+    }
+
+    /// The values of `pais.scope` and `pais.organization`.
+    fn settings(self) -> (&'static str, String) {
+        let text = |organization: OrganizationId| Uuid::to_string(&organization.0);
+        match self {
+            Self::Service => ("service", String::new()),
+            Self::Administration(organization) => ("administration", text(organization)),
+            Self::Organization(organization) => ("organization", text(organization)),
+        }
+    }
+
+    /// The statement that begins a transaction with this scope. It needs no round trip of its own.
+    pub(super) fn begin_statement(self) -> String {
+        let (scope, organization) = self.settings();
+        format!(
+            "BEGIN; SET LOCAL pais.scope = '{scope}'; SET LOCAL pais.organization = '{organization}'"
+        )
+    }
+
+    /// Gives a connection this scope. Costs a round trip.
+    pub(super) async fn set(self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+        let (scope, organization) = self.settings();
+        sqlx::query(
+            "SELECT set_config('pais.scope', $1, false), set_config('pais.organization', $2, false)",
+        )
+        .bind(scope)
+        .bind(organization)
+        .execute(connection)
+        .await?;
+        Ok(())
+    }
+}

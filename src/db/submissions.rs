@@ -17,9 +17,9 @@ use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
-use super::idempotency::{IdempotentAnswer, Reservation};
-use super::quotas::{QuotaError, Quotas};
-use super::seal::{DataKey, SealError, SealedItem};
+use super::idempotency::{self, IdempotentAnswer, Reservation};
+use super::quotas::Quotas;
+use super::seal::{DataKey, SealedItem, SubmissionKey};
 use super::{Store, StoreError, token_validity};
 
 /// A batch of rows that was accepted.
@@ -45,7 +45,6 @@ pub(crate) struct Submission {
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub(crate) struct SealedChunk {
     /// The submission that the rows belong to.
-    #[sqlx(rename = "submission_id")]
     pub submission: SubmissionId,
     /// Index of the chunk in the submission, from 0.
     #[sqlx(try_from = "i32")]
@@ -60,16 +59,23 @@ pub(crate) struct SealedChunk {
 /// The totals of a submission, which are known only at its end.
 #[derive(Clone, Debug)]
 pub(crate) struct SubmissionTotals {
-    /// Number of rows.
-    pub rows: u64,
     /// Size of the decoded body, in bytes.
     pub bytes: u64,
-    /// What the distinct values of its chunks take in memory, in bytes.
-    pub text_bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: [u8; 32],
-    /// The keyed digest of its rows; `None` if no column is stored.
-    pub rows_digest: Option<[u8; 32]>,
+    /// Those of its rows.
+    pub rows: RowTotals,
+}
+
+/// The totals of the rows of a submission.
+#[derive(Clone, Debug)]
+pub(crate) struct RowTotals {
+    /// Number of rows.
+    pub number: u64,
+    /// What the distinct values of its chunks take in memory, in bytes.
+    pub text_bytes: u64,
+    /// Their keyed digest; `None` if no column is stored.
+    pub digest: Option<[u8; 32]>,
     /// By identifier column, the number of rows whose identifier occurred before; `None` if none
     /// were counted.
     pub identifier_repeats: Option<BTreeMap<String, u64>>,
@@ -97,8 +103,6 @@ pub(crate) enum SubmissionResult {
     TokenEnded,
     /// A later request has taken over the idempotency key.
     KeyTaken,
-    /// The organization has used up its share.
-    Refused(QuotaError),
     /// An earlier submission, which is this one, has the same rows.
     Duplicate(SubmissionId),
 }
@@ -171,9 +175,6 @@ impl SubmissionWriter {
     }
 
     /// Writes a chunk.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub(crate) async fn add(&mut self, chunk: &SealedChunk) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO submission_chunks (submission_id, index, rows, sealed)
@@ -203,7 +204,7 @@ impl SubmissionWriter {
         answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
     ) -> Result<SubmissionResult, StoreError> {
         let submission = Submission {
-            rows: totals.rows,
+            rows: totals.rows.number,
             bytes: totals.bytes,
             sha256: hex::encode(totals.sha256),
             ..self.submission
@@ -216,7 +217,7 @@ impl SubmissionWriter {
         if !lock_dataset(&mut self.transaction, submission.dataset_id).await? {
             return Ok(SubmissionResult::NoDataset);
         }
-        if let (Duplicates::Refused, Some(digest)) = (rules.duplicates, &totals.rows_digest) {
+        if let (Duplicates::Refused, Some(digest)) = (rules.duplicates, &totals.rows.digest) {
             let dataset = submission.dataset_id;
             let earlier = equal_submission(&mut self.transaction, dataset, digest).await?;
             if let Some(earlier) = earlier {
@@ -227,6 +228,8 @@ impl SubmissionWriter {
                 return Ok(SubmissionResult::Duplicate(earlier));
             }
         }
+        // Bare, it would confirm a guessed body.
+        let sealed_sha256 = key.seal(SealedItem::BodySha256(submission.id), &totals.sha256)?;
         sqlx::query(
             "UPDATE submissions
              SET rows = $2, bytes = $3, sealed_sha256 = $4, body_digest = $5, warnings = $6,
@@ -234,38 +237,29 @@ impl SubmissionWriter {
              WHERE id = $1",
         )
         .bind(submission.id)
-        .bind(totals.rows.cast_signed())
+        .bind(totals.rows.number.cast_signed())
         .bind(totals.bytes.cast_signed())
-        .bind(seal_sha256(key, submission.id, &totals.sha256)?)
+        .bind(sealed_sha256)
         .bind(key.body_digest(&totals.sha256))
-        .bind(Json(&totals.warnings))
-        .bind(totals.text_bytes.cast_signed())
-        .bind(totals.rows_digest.as_ref().map(<[u8; 32]>::as_slice))
-        .bind(totals.identifier_repeats.as_ref().map(Json))
+        .bind(Json(&totals.rows.warnings))
+        .bind(totals.rows.text_bytes.cast_signed())
+        .bind(totals.rows.digest.as_ref().map(<[u8; 32]>::as_slice))
+        .bind(totals.rows.identifier_repeats.as_ref().map(Json))
         .execute(&mut *self.transaction)
         .await?;
-        let stored = rules
-            .quotas
-            .check_stored(&mut self.transaction, by.organization);
-        if let Err(exceeded) = stored.await? {
-            return Ok(SubmissionResult::Refused(exceeded));
-        }
-        let detail = json!({ "dataset_id": submission.dataset_id, "rows": totals.rows });
+        let quotas = rules.quotas;
+        let stored = quotas.check_stored(&mut self.transaction, by.organization);
+        stored.await?;
+        let detail = json!({ "dataset_id": submission.dataset_id, "rows": totals.rows.number });
         let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
         audit::record(&mut self.transaction, submission.created_at, event).await?;
         let answer = answer(&submission)?;
-        if let Some(reservation) = &reservation
-            && !reservation
-                .finish(&mut self.transaction, &totals.sha256, &answer)
-                .await?
-        {
-            return Ok(SubmissionResult::KeyTaken);
+        let commit = idempotency::commit(reservation, self.transaction, &totals.sha256, &answer);
+        if commit.await? {
+            Ok(SubmissionResult::Stored(answer))
+        } else {
+            Ok(SubmissionResult::KeyTaken)
         }
-        self.transaction.commit().await?;
-        if let Some(reservation) = reservation {
-            reservation.committed();
-        }
-        Ok(SubmissionResult::Stored(answer))
     }
 }
 
@@ -291,18 +285,6 @@ async fn equal_submission(
     .await?)
 }
 
-/// Seals the SHA-256 of the body of a submission: bare, it would confirm a guessed body.
-///
-/// # Errors
-/// When the operating system returns no random bytes.
-pub(super) fn seal_sha256(
-    key: &DataKey,
-    submission: SubmissionId,
-    sha256: &[u8],
-) -> Result<Vec<u8>, SealError> {
-    key.seal(SealedItem::BodySha256(submission), sha256)
-}
-
 /// Locks a dataset against deletion until the transaction ends. Returns whether it still exists.
 pub(super) async fn lock_dataset(
     connection: &mut PgConnection,
@@ -319,9 +301,6 @@ pub(super) async fn lock_dataset(
 /// the submissions' ids and of the rows. It waits while the channel is full.
 ///
 /// Stops early, without an error, if the receiver is dropped.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn load_chunks(
     store: &Store,
     dataset: DatasetId,
@@ -330,7 +309,7 @@ pub(crate) async fn load_chunks(
 ) -> Result<(), StoreError> {
     let mut connection = store.connection().await?;
     let mut chunks = sqlx::query_as(
-        "SELECT c.submission_id, c.index, c.rows, c.sealed
+        "SELECT c.submission_id AS submission, c.index, c.rows, c.sealed
          FROM submission_chunks c JOIN submissions s ON s.id = c.submission_id
          WHERE s.dataset_id = $1 AND ($2::uuid[] IS NULL OR s.id = ANY($2))
          ORDER BY c.submission_id, c.index",
@@ -364,9 +343,6 @@ pub(crate) struct SubmissionsSize {
 }
 
 /// Adds up a dataset's submissions (all if `None`).
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn size(
     store: &Store,
     dataset: DatasetId,
@@ -383,4 +359,75 @@ pub(crate) async fn size(
     .bind(submissions)
     .fetch_one(&mut *store.connection().await?)
     .await?)
+}
+
+/// The keys of a dataset's submissions (of all if `None`).
+///
+/// # Errors
+/// When the database or a key fails.
+pub(crate) async fn keys(
+    store: &Store,
+    key: &DataKey,
+    dataset: DatasetId,
+    submissions: Option<&[SubmissionId]>,
+) -> Result<BTreeMap<SubmissionId, SubmissionKey>, StoreError> {
+    let stored: Vec<SubmissionId> = sqlx::query_scalar(
+        "SELECT id FROM submissions
+         WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
+    )
+    .bind(dataset)
+    .bind(submissions)
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    let mut keys = BTreeMap::new();
+    for id in stored {
+        // One that is missing was destroyed since, with its rows.
+        if let Some(sealed) = store
+            .data_keys()
+            .read(&mut *store.connection().await?, id)
+            .await?
+        {
+            keys.insert(id, key.open_submission_key(id, &sealed)?);
+        }
+    }
+    Ok(keys)
+}
+
+/// A submission and its number of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, FromRow)]
+pub(crate) struct SubmissionRows {
+    /// Its id.
+    pub id: SubmissionId,
+    /// Number of rows.
+    #[sqlx(try_from = "i64")]
+    pub rows: u64,
+}
+
+/// A dataset's submissions with their numbers of rows, in the order in which rows are loaded.
+pub(crate) async fn rows_by_submission(
+    store: &Store,
+    dataset: DatasetId,
+) -> Result<Vec<SubmissionRows>, StoreError> {
+    let query = "SELECT id, rows FROM submissions WHERE dataset_id = $1 ORDER BY id";
+    let rows = sqlx::query_as(query).bind(dataset);
+    Ok(rows.fetch_all(&mut *store.connection().await?).await?)
+}
+
+/// By identifier column, the number of rows whose identifier occurred before in their submission;
+/// `None` if none were counted.
+pub(crate) async fn identifier_repeats(
+    store: &Store,
+    dataset: DatasetId,
+) -> Result<Option<BTreeMap<String, u64>>, StoreError> {
+    let counted: Option<Json<BTreeMap<String, u64>>> = sqlx::query_scalar(
+        "SELECT jsonb_object_agg(name, rows) FROM (
+             SELECT c.key AS name, sum(c.value::bigint) AS rows
+             FROM submissions s, jsonb_each_text(s.identifier_repeats) c
+             WHERE s.dataset_id = $1
+             GROUP BY c.key) counted",
+    )
+    .bind(dataset)
+    .fetch_one(&mut *store.connection().await?)
+    .await?;
+    Ok(counted.map(|Json(counted)| counted))
 }

@@ -49,9 +49,6 @@ pub struct Taxonomy {
 }
 
 /// Creates a taxonomy; returns `None` if the name is taken.
-///
-/// # Errors
-/// When the database fails.
 pub async fn create(
     store: &Store,
     by: Caller,
@@ -92,8 +89,7 @@ pub async fn create(
     };
     let detail = serde_json::json!({ "name": made.name, "leaves": made.leaves });
     let event = NewEvent::by(by, Action::TaxonomyCreated, made.id.0, detail);
-    audit::record(&mut transaction, made.created_at, event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, made.created_at, event).await?;
     Ok(Some(Taxonomy {
         summary: made,
         root,
@@ -101,9 +97,6 @@ pub async fn create(
 }
 
 /// An organization's taxonomies after `after`, oldest first, at most `limit`.
-///
-/// # Errors
-/// When the database fails.
 pub async fn list(
     store: &Store,
     organization: OrganizationId,
@@ -122,9 +115,6 @@ pub async fn list(
 }
 
 /// A taxonomy of an organization; `None` if there is none.
-///
-/// # Errors
-/// When the database fails.
 pub async fn find(
     store: &Store,
     organization: OrganizationId,
@@ -154,9 +144,6 @@ pub enum TaxonomyDeletion {
 }
 
 /// Deletes a taxonomy of the caller's organization unless a dataset that is not deleted names it.
-///
-/// # Errors
-/// When the database fails.
 pub async fn delete(
     store: &Store,
     by: Caller,
@@ -190,15 +177,11 @@ pub async fn delete(
     trees::remove_unused(&mut transaction, by.organization, &[tree]).await?;
     let detail = serde_json::json!({ "name": name });
     let event = NewEvent::by(by, Action::TaxonomyDeleted, id.0, detail);
-    audit::record(&mut transaction, store.now(), event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, store.now(), event).await?;
     Ok(TaxonomyDeletion::Deleted)
 }
 
 /// The taxonomies of `ids` that the organization still has. The caller has the [`trees::lock`].
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn still_exist(
     connection: &mut PgConnection,
     organization: OrganizationId,
@@ -215,9 +198,6 @@ pub(super) async fn still_exist(
 }
 
 /// The trees of the taxonomies in `ids` that belong to the organization.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn roots(
     store: &Store,
     organization: OrganizationId,

@@ -1,7 +1,10 @@
-//! Whether a token still works: when a request begins, when it commits, and while it streams.
+//! Whether a token still works: when a request begins, when it commits, and while it streams. People who
+//! sign in with an issuer act through a token of their own, whose secret nobody knows.
 
 use std::net::IpAddr;
 
+use serde::Serialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use sqlx::{FromRow, PgConnection};
 use time::{Duration, OffsetDateTime};
@@ -10,7 +13,8 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::{Store, StoreError};
+use super::seal::random;
+use super::{Store, StoreError, organizations};
 
 /// Time between two audit events about refused uses of one token, so that a script which goes on
 /// using it does not fill the log.
@@ -35,7 +39,8 @@ pub(crate) enum Authentication {
 }
 
 /// Why a use of a token is refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum RefusalReason {
     /// Its `expires_at` has passed.
     Expired,
@@ -45,18 +50,6 @@ pub(crate) enum RefusalReason {
     Disabled,
     /// Its role may not do what was asked for.
     Role,
-}
-
-impl RefusalReason {
-    /// The reason as a word in the audit log.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Expired => "expired",
-            Self::Revoked => "revoked",
-            Self::Disabled => "disabled",
-            Self::Role => "role",
-        }
-    }
 }
 
 /// A stored token, to decide whether it works.
@@ -81,7 +74,6 @@ macro_rules! stored_token {
         )
     };
 }
-pub(super) use stored_token;
 
 impl StoredToken {
     /// Whether it works at `now`.
@@ -124,9 +116,6 @@ pub(crate) async fn authenticate(
 
 /// Records in the audit log of a token's organization that a use of the token was refused, at most
 /// once a minute.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn record_refusal(
     store: &Store,
     token: TokenId,
@@ -150,57 +139,126 @@ pub(crate) async fn record_refusal(
     }
     let event = NewEvent {
         organization,
-        actor: Actor {
-            token: Some(token),
-            address,
-        },
+        actor: Actor::token(token, address),
         action: Action::TokenRefused,
         subject: token.0,
-        detail: serde_json::json!({ "reason": reason.as_str() }),
+        detail: json!({ "reason": reason }),
         outcome: Outcome::Refused,
     };
-    audit::record(&mut transaction, now, event).await?;
-    transaction.commit().await?;
+    audit::commit(transaction, now, event).await?;
     Ok(())
 }
 
+fn works(token: Option<StoredToken>, now: OffsetDateTime) -> bool {
+    token.is_some_and(|token| matches!(token.authenticate(now), Authentication::Valid(_)))
+}
+
 /// Whether a token works. For work that lasts longer than its request.
-///
-/// # Errors
-/// When the database fails.
 pub(crate) async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
-    let valid = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM tokens t JOIN organizations o ON o.id = t.organization_id
-                        WHERE t.id = $1 AND t.revoked_at IS NULL AND o.disabled_at IS NULL
-                        AND (t.expires_at IS NULL OR t.expires_at > $2))",
-    )
-    .bind(token)
-    .bind(store.now())
-    .fetch_one(&mut *store.connection().await?)
-    .await?;
-    Ok(valid)
+    let found: Option<StoredToken> = sqlx::query_as(stored_token!("t.id = $1"))
+        .bind(token)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?;
+    Ok(works(found, store.now()))
 }
 
 /// Whether a token works at `now`. If so, neither can it be revoked nor its organization be
 /// disabled before the transaction ends: what the
 /// transaction writes was permitted when it was committed.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn lock_valid(
     connection: &mut PgConnection,
     token: TokenId,
     now: OffsetDateTime,
 ) -> Result<bool, StoreError> {
-    let locked = sqlx::query(
-        "SELECT FROM tokens t JOIN organizations o ON o.id = t.organization_id
-         WHERE t.id = $1 AND t.revoked_at IS NULL AND o.disabled_at IS NULL
-             AND (t.expires_at IS NULL OR t.expires_at > $2)
-         FOR SHARE OF t, o",
+    let found: Option<StoredToken> = sqlx::query_as(stored_token!("t.id = $1 FOR SHARE OF t, o"))
+        .bind(token)
+        .fetch_optional(connection)
+        .await?;
+    Ok(works(found, now))
+}
+
+/// A person as the issuer names them.
+#[derive(Clone, Copy, Debug)]
+pub struct Person<'a> {
+    /// In which role the person acts.
+    pub role: Role,
+    /// The issuer's subject.
+    pub subject: &'a str,
+}
+
+/// Looks up a person of the organization with this name or id. A person who comes for the first time
+/// gets a token, which the audit log records; one whose token was revoked is refused.
+///
+/// # Errors
+/// When the operating system returns no random bytes.
+pub(crate) async fn authenticate_person(
+    store: &Store,
+    organization: &str,
+    person: Person<'_>,
+    address: Option<IpAddr>,
+) -> Result<Authentication, StoreError> {
+    let mut connection = store.connection().await?;
+    let found = organizations::find(&mut *connection, organization).await?;
+    let Some(organization) = found else {
+        return Ok(Authentication::Unknown);
+    };
+    let known = find_person(&mut connection, organization.id, person).await?;
+    drop(connection);
+    if let Some(known) = known {
+        return Ok(known.authenticate(store.now()));
+    }
+    // A person who comes for the first time gets no token then.
+    if organization.disabled_at.is_some() {
+        return Ok(Authentication::Unknown);
+    }
+    let mut unknown = [0; 32];
+    random(&mut unknown)?;
+    let token = TokenId::new();
+    let mut transaction = store.begin().await?;
+    let made = sqlx::query(
+        "INSERT INTO tokens (id, organization_id, role, secret_sha256, created_at, oidc_subject)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (organization_id, role, oidc_subject) WHERE oidc_subject IS NOT NULL
+         DO NOTHING",
     )
     .bind(token)
-    .bind(now)
-    .fetch_optional(connection)
+    .bind(organization.id)
+    .bind(person.role.as_str())
+    .bind(Sha256::digest(unknown).as_slice())
+    .bind(store.now())
+    .bind(person.subject)
+    .execute(&mut *transaction)
     .await?;
-    Ok(locked.is_some())
+    if made.rows_affected() == 1 {
+        let detail = json!({ "role": person.role, "oidc_subject": person.subject });
+        let actor = Actor::token(token, address);
+        let event = NewEvent::of(
+            organization.id,
+            actor,
+            Action::TokenCreated,
+            token.0,
+            detail,
+        );
+        audit::record(&mut transaction, store.now(), event).await?;
+    }
+    transaction.commit().await?;
+    // Of two first requests at the same time, one has made the token.
+    let known = find_person(&mut *store.connection().await?, organization.id, person).await?;
+    let known = known.ok_or(StoreError::Damaged("a person"))?;
+    Ok(known.authenticate(store.now()))
+}
+
+async fn find_person(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    person: Person<'_>,
+) -> Result<Option<StoredToken>, StoreError> {
+    Ok(sqlx::query_as(stored_token!(
+        "t.organization_id = $1 AND t.role = $2 AND t.oidc_subject = $3"
+    ))
+    .bind(organization)
+    .bind(person.role.as_str())
+    .bind(person.subject)
+    .fetch_optional(connection)
+    .await?)
 }

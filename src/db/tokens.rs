@@ -5,7 +5,6 @@
 
 use std::net::IpAddr;
 
-use rand::TryRng;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use serde_json::json;
@@ -18,9 +17,9 @@ use uuid::Uuid;
 use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
-use super::audit::{self, Action, Actor, NewEvent, Outcome};
+use super::audit::{self, Action, Actor, NewEvent};
 use super::organizations;
-use super::seal::SealError;
+use super::seal::random;
 use super::{Store, StoreError};
 
 /// The prefix of every token, by which secret scanners recognize it.
@@ -141,44 +140,22 @@ pub async fn create_token(
     .bind(token.enrolment_expires_at)
     .execute(&mut *transaction)
     .await?;
-    let events = token_events(by, organization.id, Action::TokenCreated, token.id.0, &{
-        serde_json::json!({ "organization": organization.name, "role": token.role })
-    });
-    for event in events {
-        audit::record(&mut transaction, token.created_at, event).await?;
-    }
-    transaction.commit().await?;
+    let detail = json!({ "organization": organization.name, "role": token.role });
+    let actor = by.map_or(Actor::SERVICE, Actor::from);
+    let event = NewEvent::of(
+        organization.id,
+        actor,
+        Action::TokenCreated,
+        token.id.0,
+        detail,
+    );
+    let other = by.map_or(organization.id, |caller| caller.organization);
+    audit::commit_in_both(transaction, token.created_at, event, other).await?;
     Ok(Some(IssuedToken {
         token,
         // Nobody gets the secret of a token that is to be enrolled: another one is drawn then.
         secret: code.unwrap_or(secret),
     }))
-}
-
-/// The audit events of an action on a token: one in the log of its organization, and one in the log
-/// of the organization that did it, if that is a different one.
-fn token_events(
-    by: Option<Caller>,
-    of: OrganizationId,
-    action: Action,
-    subject: Uuid,
-    detail: &serde_json::Value,
-) -> Vec<NewEvent> {
-    let mut logs = vec![of];
-    logs.extend(
-        by.map(|caller| caller.organization)
-            .filter(|&own| own != of),
-    );
-    logs.into_iter()
-        .map(|organization| NewEvent {
-            organization,
-            actor: by.map_or(Actor::SERVICE, Actor::from),
-            action,
-            subject,
-            detail: detail.clone(),
-            outcome: Outcome::Done,
-        })
-        .collect()
 }
 
 /// Redeems an enrolment code: draws the secret of its token. Of two requests with one code, one gets it. `None`
@@ -210,21 +187,18 @@ pub async fn redeem(
     let Some((token, organization)) = redeemed else {
         return Ok(None);
     };
-    let event = NewEvent {
+    let actor = Actor::token(token, address);
+    let event = NewEvent::of(
         organization,
-        actor: Actor {
-            token: Some(token),
-            address,
-        },
-        action: Action::TokenRedeemed,
-        subject: token.0,
-        detail: json!({}),
-        outcome: Outcome::Done,
-    };
+        actor,
+        Action::TokenRedeemed,
+        token.0,
+        json!({}),
+    );
     audit::record(&mut transaction, now, event).await?;
     let token = find(&mut *transaction, token).await?;
     transaction.commit().await?;
-    let token = token.ok_or(StoreError::Damaged { what: "a token" })?;
+    let token = token.ok_or(StoreError::Damaged("a token"))?;
     Ok(Some(IssuedToken { token, secret }))
 }
 
@@ -234,9 +208,7 @@ fn digest(secret: &SecretString) -> [u8; 32] {
 
 fn random_secret(prefix: &str) -> Result<SecretString, StoreError> {
     let mut bytes = [0u8; SECRET_BYTES];
-    rand::rngs::SysRng
-        .try_fill_bytes(&mut bytes)
-        .map_err(|_| SealError::NoRandomness)?;
+    random(&mut bytes)?;
     Ok(format!("{prefix}{}", hex::encode(bytes)).into())
 }
 
@@ -249,9 +221,6 @@ macro_rules! columns {
 }
 
 /// A token; `None` if there is none.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn find(
     executor: impl PgExecutor<'_>,
     id: TokenId,
@@ -262,10 +231,15 @@ pub(super) async fn find(
         .await?)
 }
 
-/// The tokens of an organization, or of all, after `after`, oldest first, at most `limit`.
+/// The token of a caller.
 ///
 /// # Errors
 /// When the database fails.
+pub async fn of_caller(store: &Store, caller: Caller) -> Result<Option<Token>, StoreError> {
+    find(&mut *store.connection().await?, caller.token).await
+}
+
+/// The tokens of an organization, or of all, after `after`, oldest first, at most `limit`.
 pub async fn list(
     store: &Store,
     of: Option<OrganizationId>,
@@ -287,9 +261,6 @@ pub async fn list(
 
 /// Revokes a token at once. Revoking it again has no effect. Returns `false` if there is no such
 /// token.
-///
-/// # Errors
-/// When the database fails.
 pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
@@ -308,10 +279,8 @@ pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, S
             .await?;
         return Ok(exists);
     };
-    let detail = serde_json::json!({ "role": role });
-    for event in token_events(Some(by), of, Action::TokenRevoked, token.0, &detail) {
-        audit::record(&mut transaction, now, event).await?;
-    }
-    transaction.commit().await?;
+    let detail = json!({ "role": role });
+    let event = NewEvent::of(of, by.into(), Action::TokenRevoked, token.0, detail);
+    audit::commit_in_both(transaction, now, event, by.organization).await?;
     Ok(true)
 }

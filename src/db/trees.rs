@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use pais_core::definition::{
-    ColumnDefinition, DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
+    DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference,
 };
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
@@ -94,9 +94,6 @@ pub(super) struct UsedTree {
 }
 
 /// The trees of a dataset.
-///
-/// # Errors
-/// When the database fails.
 pub(super) async fn of_dataset(
     store: &Store,
     dataset: DatasetId,
@@ -114,33 +111,13 @@ pub(super) async fn of_dataset(
 
 /// The definition as it is stored: without inline trees, which are stored by themselves.
 pub(super) fn without_trees(definition: &DatasetDefinition) -> DatasetDefinition {
-    let column = |column: &ColumnDefinition| {
-        let taxonomy = match &column.taxonomy {
-            Some(TaxonomyReference::Id(id)) => Some(TaxonomyReference::Id(*id)),
-            Some(TaxonomyReference::Generated(hierarchy)) => {
-                Some(TaxonomyReference::Generated(hierarchy.clone()))
-            }
-            Some(TaxonomyReference::Inline(_)) | None => None,
-        };
-        ColumnDefinition {
-            name: column.name.clone(),
-            taxonomy,
-            domain: column.domain.clone(),
-            separator: column.separator.clone(),
-            missing: column.missing.clone(),
-            format: column.format.clone(),
-            from: column.from.clone(),
-            order: column.order.clone(),
-            ..*column
-        }
-    };
-    DatasetDefinition {
-        name: definition.name.clone(),
-        description: definition.description.clone(),
-        columns: definition.columns.iter().map(column).collect(),
-        missing: definition.missing.clone(),
-        ..*definition
+    let mut stored = definition.clone();
+    for column in &mut stored.columns {
+        column
+            .taxonomy
+            .take_if(|taxonomy| matches!(taxonomy, TaxonomyReference::Inline(_)));
     }
+    stored
 }
 
 /// Stores the trees of the columns. `by_id` has those that are given by id.
@@ -175,18 +152,14 @@ pub(super) async fn link_all(
 }
 
 /// A stored definition as it was declared, with its inline trees.
-pub(super) fn declared(stored: DatasetDefinition, trees: &[UsedTree]) -> DatasetDefinition {
-    let mut definition = stored;
+pub(super) fn declared(mut stored: DatasetDefinition, trees: &[UsedTree]) -> DatasetDefinition {
     for tree in trees {
+        let inline = || TaxonomyReference::Inline(tree.root.clone());
         for &position in &tree.positions {
-            if let Some(column) = definition
-                .columns
-                .get_mut(position.cast_unsigned() as usize)
-            {
-                let inline = || TaxonomyReference::Inline(tree.root.clone());
+            if let Some(column) = stored.columns.get_mut(position.cast_unsigned() as usize) {
                 column.taxonomy.get_or_insert_with(inline);
             }
         }
     }
-    definition
+    stored
 }

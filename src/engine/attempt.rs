@@ -8,7 +8,7 @@ use pais_core::warning::{Warning, WarningCode};
 use serde_json::Value;
 
 use super::WorkError;
-use super::records::{SweepItem, stored_step, to_json};
+use super::records::{SweepItem, to_json};
 use super::release_packing::{self, ReleaseOrigin};
 use crate::db::StoreError;
 use crate::db::datasets::StoredDataset;
@@ -35,7 +35,7 @@ pub(crate) struct RunResults {
 /// # Errors
 /// When it is damaged.
 pub(crate) fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
-    let damaged = |_| StoreError::Damaged { what: "a job" };
+    let damaged = |_| StoreError::Damaged("a job");
     serde_json::from_value(definition.clone()).map_err(damaged)
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn combination(
     sweep: &Sweep,
     number: usize,
 ) -> Result<JobDefinition, StoreError> {
-    let damaged = StoreError::Damaged { what: "a job" };
+    let damaged = StoreError::Damaged("a job");
     let combination = sweep.combinations.get(number).ok_or(damaged)?;
     Ok(combination.apply(job))
 }
@@ -162,7 +162,8 @@ fn seal(
     run: u32,
     steps: Vec<StepRecord>,
 ) -> Result<Vec<SealedStep>, WorkError> {
-    let seal = |step| SealedStep::seal(key, job, run, stored_step(step)?);
-    let sealed = steps.into_iter().map(seal);
+    let sealed = steps
+        .iter()
+        .map(|step| SealedStep::seal(key, job, run, step));
     Ok(sealed.collect::<Result<_, StoreError>>()?)
 }

@@ -12,8 +12,8 @@ use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable, Subjects, Ta
 use pais_verify::{ComposedRelease, Composition, NOWHERE, RawRows, Recoded, VerifyError, compose};
 
 use crate::db::StoreError;
-use crate::db::release_sources::SourceRows;
-use crate::db::releases::{StoredRelease, StoredTable};
+use crate::db::releases::{SourceRows, StoredRelease, StoredTable};
+use crate::db::submissions::SubmissionRows;
 use crate::engine::{WorkError, release_packing};
 
 use super::table_work::TableWork;
@@ -47,7 +47,7 @@ pub(crate) fn decide(
     parts: Vec<StoredParts>,
     schema: &Schema,
     raw: Table,
-    submissions: &[(SubmissionId, u64)],
+    submissions: &[SubmissionRows],
     work: &TableWork,
 ) -> Result<Result<Composition, VerifyError>, WorkError> {
     let starts = starts(submissions);
@@ -81,16 +81,16 @@ pub(crate) fn decide(
 }
 
 fn damaged() -> StoreError {
-    StoreError::Damaged { what: "a release" }
+    StoreError::Damaged("a release")
 }
 
 /// The first row of each submission.
-fn starts(submissions: &[(SubmissionId, u64)]) -> BTreeMap<SubmissionId, u64> {
+fn starts(submissions: &[SubmissionRows]) -> BTreeMap<SubmissionId, u64> {
     let mut start = 0;
-    let starts = submissions.iter().map(|&(submission, rows)| {
+    let starts = submissions.iter().map(|submission| {
         let first = start;
-        start += rows;
-        (submission, first)
+        start += submission.rows;
+        (submission.id, first)
     });
     starts.collect()
 }
@@ -140,10 +140,10 @@ fn source_rows(sources: &SourceRows, starts: &BTreeMap<SubmissionId, u64>) -> Ve
     let moves: Vec<(u64, Option<i64>)> = sources
         .submissions
         .iter()
-        .map(|(submission, rows)| {
+        .map(|submission| {
             let first = end;
-            end += rows;
-            let start = starts.get(submission);
+            end += submission.rows;
+            let start = starts.get(&submission.id);
             (end, start.map(|&start| start as i64 - first as i64))
         })
         .collect();
@@ -201,13 +201,17 @@ mod tests {
     use pais_verify::NOWHERE;
     use uuid::Uuid;
 
-    use super::{SourceRows, source_rows};
+    use super::{SourceRows, SubmissionRows, source_rows};
 
     #[test]
     fn rows_are_numbered_over_the_submissions_of_all_releases() {
         let id = |number| SubmissionId(Uuid::from_u128(number));
+        let rows = |number, rows| SubmissionRows {
+            id: id(number),
+            rows,
+        };
         let sources = SourceRows {
-            submissions: vec![(id(2), 3), (id(4), 2)],
+            submissions: vec![rows(2, 3), rows(4, 2)],
             rows: vec![4, 0, 2, 3],
         };
         let starts = BTreeMap::from([(id(1), 0), (id(2), 10), (id(4), 20)]);

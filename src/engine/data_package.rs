@@ -35,8 +35,8 @@ pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> V
         .flat_map(|table| resources(release, codebook.as_ref(), table))
         .collect();
     let dataset = codebook.as_ref().map(|codebook| &codebook.dataset);
-    let title = dataset.map(|dataset| dataset.name.clone());
-    let mut pais = json!({
+    let title = dataset.map(|dataset| &dataset.name);
+    let pais = json!({
         "release_id": release.id,
         "job_id": release.job,
         "dataset_id": release.dataset,
@@ -45,44 +45,29 @@ pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> V
         "suppressed_rows": release.suppressed_rows,
         "privacy": release.privacy,
         "verification": release.verification,
+        "cut": release.cut,
+        "codebook": release.codebook,
+        "purpose": release.purpose,
     });
-    let optional = [
-        ("cut", release.cut.clone()),
-        ("codebook", release.codebook.clone()),
-        ("purpose", release.purpose.clone().map(Value::from)),
-    ];
-    put(&mut pais, optional);
-    let mut document = json!({
+    let document = json!({
         "profile": "data-package",
         "name": format!("release-{}", release.id),
         "id": release.id,
         "resources": resources,
-        "pais": pais,
+        "pais": without_null(pais, &["cut", "codebook", "purpose"]),
+        "title": release.name.as_ref().or(title),
+        "description": dataset.and_then(|it| it.description.as_ref()),
+        "created": release.created_at.format(&Rfc3339).ok(),
     });
-    let optional = [
-        ("title", release.name.clone().or(title).map(Value::from)),
-        (
-            "description",
-            dataset
-                .and_then(|it| it.description.clone())
-                .map(Value::from),
-        ),
-        (
-            "created",
-            release.created_at.format(&Rfc3339).ok().map(Value::from),
-        ),
-    ];
-    put(&mut document, optional);
-    document
+    without_null(document, &["title", "description", "created"])
 }
 
-/// Adds the fields that have a value.
-fn put<const N: usize>(document: &mut Value, fields: [(&str, Option<Value>); N]) {
-    for (name, value) in fields {
-        if let Some(value) = value {
-            document[name] = value;
-        }
+/// An object without those of these fields that are null.
+fn without_null(mut document: Value, optional: &[&str]) -> Value {
+    if let Some(fields) = document.as_object_mut() {
+        fields.retain(|name, value| !value.is_null() || !optional.contains(&name.as_str()));
     }
+    document
 }
 
 /// The resources of a table: its CSV, with a schema, and its Parquet, which has one itself.
@@ -158,22 +143,21 @@ fn field(shape: &StoredColumn, release: &StoredRelease, codebook: Option<&Codebo
         }
         Form::Text | Form::Moment | Form::Set { .. } => "string",
     };
-    let mut field = json!({ "name": shape.name, "type": kind });
     let known = codebook.and_then(|it| it.columns.iter().find(|it| *it.name == *shape.name));
+    let quasi_identifier = known.filter(|known| known.role == ColumnRole::QuasiIdentifier);
+    let field = json!({
+        "name": shape.name,
+        "type": kind,
+        "constraints": (!constraints.is_empty()).then_some(constraints),
+        "pais:role": known.map(|known| known.role),
+        "pais:kind": known.map(|known| known.kind),
+        "pais:isGeneralized": quasi_identifier.map(|_| shape.form == Form::Generalized),
+    });
     let optional = [
-        (
-            "constraints",
-            (!constraints.is_empty()).then(|| constraints.into()),
-        ),
-        ("pais:role", known.map(|known| json!(known.role))),
-        ("pais:kind", known.map(|known| json!(known.kind))),
-        (
-            "pais:isGeneralized",
-            known
-                .filter(|known| known.role == ColumnRole::QuasiIdentifier)
-                .map(|_| json!(shape.form == Form::Generalized)),
-        ),
+        "constraints",
+        "pais:role",
+        "pais:kind",
+        "pais:isGeneralized",
     ];
-    put(&mut field, optional);
-    field
+    without_null(field, &optional)
 }

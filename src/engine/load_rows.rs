@@ -8,9 +8,9 @@ use tokio::sync::mpsc;
 
 use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
-use crate::db::seal::{DataKey, SealError, SealedItem, SubmissionKey};
+use crate::db::seal::{DataKey, SealedItem, SubmissionKey};
 use crate::db::submissions::{self, SealedChunk};
-use crate::db::{Store, StoreError, organizations, submission_keys};
+use crate::db::{Store, StoreError, organizations};
 use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase};
@@ -39,33 +39,26 @@ pub async fn load(
     let key = open_key(keys, dataset)?;
     let size = submissions::size(store, dataset.id, ids).await?;
     if ids.is_some_and(|ids| size.submissions != ids.len() as u64) {
-        return Err(Problem::new(
-            Code::DatasetDeleted,
-            "a submission that is to be read was deleted with its rows",
-        )
-        .into());
+        return Err(deleted().into());
     }
     let rows = size.rows;
-    let own = submission_keys::load(store, &key, dataset.id, ids).await?;
-    let key = RowKeys {
-        of_dataset: key,
-        own,
-    };
+    let keys = submissions::keys(store, &key, dataset.id, ids).await?;
     let (send, receive) = mpsc::channel(CHUNKS_AHEAD);
-    let table = on_thread(move || assemble(receive, &key, rows, &*observer));
+    let table = on_thread(move || assemble(receive, &keys, rows, &*observer));
     let loading = submissions::load_chunks(store, dataset.id, ids, send);
     // Wait for both, so that a panic of the thread is reported.
     let (loaded, table) = tokio::join!(loading, table);
     loaded?;
     let table = table?;
     if table.rows as u64 != rows {
-        return Err(Problem::new(
-            Code::DatasetDeleted,
-            "rows of the dataset were deleted while they were read",
-        )
-        .into());
+        return Err(deleted().into());
     }
     Ok(table)
+}
+
+fn deleted() -> Problem {
+    let detail = "a submission that is to be read was deleted with its rows";
+    Problem::new(Code::DatasetDeleted, detail)
 }
 
 /// The data key of a dataset.
@@ -85,9 +78,7 @@ pub(crate) async fn holder(
     id: OrganizationId,
 ) -> Result<CodebookOrganization, StoreError> {
     let holder = organizations::find(&mut *store.connection().await?, &id.to_string()).await?;
-    let damaged = StoreError::Damaged {
-        what: "an organization",
-    };
+    let damaged = StoreError::Damaged("an organization");
     let holder = holder.ok_or(damaged)?;
     Ok(CodebookOrganization {
         name: holder.name,
@@ -95,42 +86,25 @@ pub(crate) async fn holder(
     })
 }
 
-/// The keys of rows.
-struct RowKeys {
-    of_dataset: DataKey,
-    /// Those of the submissions that have a key of their own.
-    own: BTreeMap<SubmissionId, SubmissionKey>,
-}
-
-impl RowKeys {
-    fn open(&self, chunk: &SealedChunk) -> Result<Vec<u8>, SealError> {
-        let place = SealedItem::Chunk {
-            submission: chunk.submission,
-            index: chunk.index,
-        };
-        match self.own.get(&chunk.submission) {
-            Some(key) => key.open(place, &chunk.sealed),
-            None => self.of_dataset.open(place, &chunk.sealed),
-        }
-    }
-}
-
 fn assemble(
     mut chunks: mpsc::Receiver<SealedChunk>,
-    keys: &RowKeys,
+    keys: &BTreeMap<SubmissionId, SubmissionKey>,
     rows: u64,
     observer: &dyn Observer,
 ) -> Result<Table, WorkError> {
-    let damaged = || StoreError::Damaged {
-        what: "a submission's chunk",
-    };
+    let damaged = || StoreError::Damaged("a submission's chunk");
     let mut table = Assembler::default();
     let mut read = 0u64;
     while let Some(chunk) = chunks.blocking_recv() {
         if observer.must_stop() {
             return Err(Problem::new(Code::Cancelled, "the run was stopped").into());
         }
-        let opened = keys.open(&chunk).map_err(StoreError::from)?;
+        let SealedChunk {
+            submission, index, ..
+        } = chunk;
+        // Its key was destroyed since its rows were read.
+        let key = keys.get(&submission).ok_or_else(deleted)?;
+        let opened = key.open(SealedItem::Chunk { submission, index }, &chunk.sealed)?;
         let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
         table.push(decoded).map_err(|_| damaged())?;
         read += u64::from(chunk.rows);

@@ -1,13 +1,12 @@
 //! The results of runs in the form in which they are stored and shown to their holders.
 
-use pais_anonymize::{RunError, StepItem, StepRecord, SweepOutcome};
+use pais_anonymize::{RunError, SweepOutcome};
 use pais_core::definition::{Objective, Recoding};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 use utoipa::ToSchema;
 
 use crate::db::StoreError;
-use crate::db::runs::StoredStep;
 use crate::problem::{Problem, ProblemDocument};
 
 /// How a combination ended.
@@ -82,51 +81,6 @@ impl From<&SweepOutcome> for SweepItem {
             error: outcome.steps.as_ref().err().map(problem),
         }
     }
-}
-
-/// A step as it is stored.
-///
-/// # Errors
-/// When it cannot be written as JSON.
-pub(crate) fn stored_step(record: StepRecord) -> Result<StoredStep, StoreError> {
-    Ok(StoredStep {
-        number: record.item.step,
-        item: to_json(&record.item)?,
-        suppressed: record.suppressed,
-    })
-}
-
-/// Parses a stored step, to release the table after it.
-///
-/// # Errors
-/// When it is damaged.
-pub(crate) fn step_record(step: StoredStep) -> Result<StepRecord, StoreError> {
-    Ok(StepRecord {
-        item: step_item(step.item)?,
-        suppressed: step.suppressed,
-    })
-}
-
-/// Parses a stored step, to show it to its holder.
-///
-/// # Errors
-/// When it is damaged.
-pub(crate) fn step_item(item: Value) -> Result<StepItem, StoreError> {
-    let damaged = StoreError::Damaged {
-        what: "a job's steps",
-    };
-    serde_json::from_value(item).map_err(|_| damaged)
-}
-
-/// Parses a stored combination of a sweep.
-///
-/// # Errors
-/// When it is damaged.
-pub(crate) fn sweep_item(item: Value) -> Result<SweepItem, StoreError> {
-    let damaged = StoreError::Damaged {
-        what: "a job's sweep",
-    };
-    serde_json::from_value(item).map_err(|_| damaged)
 }
 
 /// A result as JSON.

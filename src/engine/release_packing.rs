@@ -9,10 +9,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
+use crate::db::StoreError;
 use crate::db::audit::Actor;
-use crate::db::releases::{ModelOptions, NewRelease, NewTable, StoredTable};
+use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable};
 use crate::db::seal::{DataKey, SealedItem};
-use crate::db::{StoreError, release_sources};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use pais_anonymize::VerifiedRelease;
 use pais_core::codebook::{Codebook, CodebookOrganization};
@@ -69,7 +69,7 @@ pub(crate) fn pack(
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
     let id = ReleaseId::new();
-    let source_rows = release_sources::seal(key, id, release.source_rows())?;
+    let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
     let codebook =
         Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
     let tables = release.tables().iter().map(pack_table);
@@ -83,8 +83,7 @@ pub(crate) fn pack(
         let text = distributions.to_string();
         key.seal(SealedItem::Distributions(id), text.as_bytes())
     };
-    let sealed_distributions = distributions.map(seal).transpose();
-    let sealed_distributions = sealed_distributions.map_err(StoreError::from)?;
+    let sealed_distributions = distributions.map(seal).transpose()?;
     Ok(NewRelease {
         id,
         source_rows,
@@ -111,9 +110,7 @@ pub(crate) fn pack(
 
 fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     let mut digest = DigestWriter::default();
-    let damaged = || StoreError::Damaged {
-        what: "a finished table",
-    };
+    let damaged = || StoreError::Damaged("a finished table");
     // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
     // encode the chunks.
     let (digested, chunks) = rayon::join(
@@ -146,8 +143,8 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
     })
 }
 
-/// Encodes the chunk that begins at row `start`. Returns its number of rows and its bytes.
-fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<(u32, Vec<u8>), ChunkError> {
+/// Encodes the chunk that begins at row `start`.
+fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<Vec<u8>, ChunkError> {
     let end = table.rows.min(start + CHUNK_ROWS);
     let columns = table.columns.iter();
     let part = Table {
@@ -156,7 +153,7 @@ fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<(u32, Vec<u8>), Chu
             .map(|column| slice_column(&column.column, start, end))
             .collect(),
     };
-    Ok(((end - start) as u32, chunk::encode(&part)?))
+    chunk::encode(&part)
 }
 
 /// Rows `start..end` of a column, with a dictionary that contains only their values.
@@ -189,9 +186,7 @@ pub(crate) fn unpack(
     table: &StoredTable,
     chunks: impl IntoIterator<Item = Vec<u8>>,
 ) -> Result<ReleasedTable, StoreError> {
-    let damaged = || StoreError::Damaged {
-        what: "a released table",
-    };
+    let damaged = || StoreError::Damaged("a released table");
     let shapes: Vec<StoredColumn> =
         serde_json::from_value(table.columns.clone()).map_err(|_| damaged())?;
     let mut rows = Assembler::default();

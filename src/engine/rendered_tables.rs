@@ -145,18 +145,9 @@ fn render(
     cancellation: &Cancellation,
 ) -> Result<(), WorkError> {
     let directory = target.parent().unwrap_or(Path::new("."));
-    let unwritable = |error: io::Error| unwritable(&error);
-    std::fs::create_dir_all(directory).map_err(unwritable)?;
-    let file = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .tempfile_in(directory)
-        .map_err(unwritable)?;
-    let mut out = DigestingFile {
-        // Tables are rendered in blocks larger than this buffer, which they bypass.
-        file: BufWriter::with_capacity(64 << 10, file),
-        hasher: rendering.is_exact_csv().then(Sha256::new),
-        cancellation: cancellation.clone(),
-    };
+    let mut out = SpoolWriter::new(directory, cancellation.clone())?;
+    // The stored digest is that of the CSV.
+    out.hasher = rendering.is_exact_csv().then(Sha256::new);
     let written = if rendering.is_safe {
         pais_io::write::safe_csv(table, &mut out)
     } else {
@@ -165,33 +156,51 @@ fn render(
     if cancellation.is_cancelled() {
         return Err(Problem::new(Code::Cancelled, "the rendering was stopped").into());
     }
-    written.map_err(unwritable)?;
-    let file: NamedTempFile = out
-        .file
-        .into_inner()
-        .map_err(|error| unwritable(error.into_error()))?;
-    if let Some(hasher) = out.hasher
+    written.map_err(|error| unwritable(&error))?;
+    let hasher = out.hasher.take();
+    let file = out.into_inner()?;
+    if let Some(hasher) = hasher
         && hex::encode(hasher.finalize()) != sha256
     {
-        return Err(StoreError::Damaged {
-            what: "a released table",
-        }
-        .into());
+        return Err(StoreError::Damaged("a released table").into());
     }
     file.persist(target)
-        .map_err(|error| unwritable(error.error))?;
+        .map_err(|error| unwritable(&error.error))?;
     Ok(())
 }
 
-/// A file, which can be written until the rendering is stopped, and for CSV the SHA-256 of what is
-/// written to it: the stored digest is that of the CSV.
-struct DigestingFile {
+/// A temporary file in the spool directory, which can be written until the work is stopped.
+pub(crate) struct SpoolWriter {
     file: BufWriter<NamedTempFile>,
+    /// Of what is written, where that is to be known.
     hasher: Option<Sha256>,
     cancellation: Cancellation,
 }
 
-impl Write for DigestingFile {
+impl SpoolWriter {
+    /// A new file in the directory, which is created if it is missing.
+    pub(crate) fn new(directory: &Path, cancellation: Cancellation) -> Result<Self, WorkError> {
+        let file = std::fs::create_dir_all(directory).and_then(|()| {
+            let mut unfinished = tempfile::Builder::new();
+            unfinished.prefix(UNFINISHED).tempfile_in(directory)
+        });
+        // Tables are rendered in blocks larger than this buffer, which they bypass.
+        let file = BufWriter::with_capacity(64 << 10, file.map_err(|error| unwritable(&error))?);
+        Ok(Self {
+            file,
+            hasher: None,
+            cancellation,
+        })
+    }
+
+    /// The file with all that was written.
+    pub(crate) fn into_inner(self) -> Result<NamedTempFile, WorkError> {
+        let file = self.file.into_inner();
+        file.map_err(|error| unwritable(error.error()))
+    }
+}
+
+impl Write for SpoolWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.cancellation.is_cancelled() {
             return Err(io::Error::other("stopped"));

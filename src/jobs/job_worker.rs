@@ -1,7 +1,7 @@
 //! A worker: claims a job, makes an attempt at it, and writes the result.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -14,7 +14,6 @@ use crate::db::claims::{self, Claim};
 use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::db::queue::{self, EndResult, NewRunResults};
-use crate::db::releases::NewRelease;
 use crate::db::{Store, StoreError, datasets, submissions};
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
@@ -208,10 +207,12 @@ impl Worker {
         let (label, ending) = match outcome {
             Ok(results) => {
                 let release = results.release.as_ref();
-                let rows = AtomicU64::new(0);
-                let written = |more| {
-                    let rows = rows.fetch_add(more, Ordering::Relaxed) + more;
-                    let share = rows as f64 / release.map_or(1, rows_of).max(1) as f64;
+                let tables = release.iter().flat_map(|release| &release.tables);
+                let all: usize = tables.map(|table| table.chunks.len()).sum();
+                let done = AtomicUsize::new(0);
+                let written = || {
+                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    let share = done as f64 / all as f64;
                     progress.progress(Phase::Writing, PACKED + (1.0 - PACKED) * share);
                 };
                 let outcome = NewRunResults {
@@ -252,7 +253,7 @@ impl Worker {
                 ("failed", fail(problem).await?)
             }
             Err(WorkError::Store(
-                error @ (StoreError::Damaged { .. } | StoreError::Seal(_) | StoreError::Json(_)),
+                error @ (StoreError::Damaged(_) | StoreError::Seal(_) | StoreError::Json(_)),
             )) => {
                 tracing::error!(
                     job = %claim.job,
@@ -276,11 +277,6 @@ impl Worker {
             EndResult::Lost => "lease_lost",
         })
     }
-}
-
-/// Number of rows in all tables of a release.
-fn rows_of(release: &NewRelease) -> u64 {
-    release.tables.iter().map(|table| table.rows).sum()
 }
 
 /// Ends jobs that no worker may take any more: those without an attempt left as failed with

@@ -5,13 +5,11 @@
 //! thread of the heartbeats renews the lease. Even if a worker dies, its job either ends exactly once,
 //! or another worker claims it when the lease has expired.
 
-mod audit_chaining;
 mod heartbeats;
 mod job_worker;
 mod progress;
-pub mod reclaiming;
 mod slots;
-mod upkeep;
+pub mod upkeep;
 
 pub use job_worker::end_exhausted;
 
@@ -147,7 +145,7 @@ pub fn start(
         };
         pool.tasks.spawn(worker.work());
     }
-    let chaining = audit_chaining::keep(store.clone(), keys, pool.shutdown.clone());
+    let chaining = upkeep::chain_events(store.clone(), keys, pool.shutdown.clone());
     pool.tasks.spawn(chaining);
     pool.tasks.spawn(upkeep::keep(
         store,

@@ -1,14 +1,14 @@
 //! The state that a run and its heartbeat share: the progress of the run, and whether it must stop.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::db::claims::Claim;
-use crate::db::queue::{AttemptCounts, Heartbeat};
+use crate::db::jobs::AttemptCounts;
+use crate::db::queue::Heartbeat;
 use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
 
@@ -16,21 +16,21 @@ use pais_core::cancellation::Cancellation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StopReason {
     /// The holder cancelled the job.
-    Cancelled = 1,
+    Cancelled,
     /// The lease is lost, so another worker may have the job.
-    LeaseLost = 2,
+    LeaseLost,
     /// The service is stopping.
-    ShuttingDown = 3,
+    ShuttingDown,
     /// It has run for longer than a job may.
-    TimedOut = 4,
+    TimedOut,
 }
 
 /// The progress of a run. The threads of the run write it; its heartbeat reads it.
 #[derive(Debug)]
 pub(super) struct Progress {
     run: RunProgress,
-    /// The [`StopReason`] as a number; 0 if the run may continue.
-    stop: AtomicU8,
+    /// Unset while the run may continue.
+    stop: OnceLock<StopReason>,
     cancellation: Cancellation,
     /// Cancelled together with `cancellation`, for what waits.
     stopping: CancellationToken,
@@ -44,7 +44,7 @@ impl Progress {
         let makes_release = claim.definition.shown.get("release") == Some(&Value::Bool(true));
         Self {
             run: RunProgress::new(makes_release, claim.progress),
-            stop: AtomicU8::new(0),
+            stop: OnceLock::new(),
             cancellation: Cancellation::new(),
             stopping: CancellationToken::new(),
             began: OnceLock::new(),
@@ -79,9 +79,7 @@ impl Progress {
 
     /// Asks the run to stop. The first reason is kept; later ones are ignored.
     pub(super) fn stop(&self, reason: StopReason) {
-        let _ = self
-            .stop
-            .compare_exchange(0, reason as u8, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.stop.set(reason);
         self.cancellation.cancel();
         self.stopping.cancel();
     }
@@ -93,14 +91,7 @@ impl Progress {
 
     /// Why the run was asked to stop; `None` if it was not.
     pub(super) fn stopped(&self) -> Option<StopReason> {
-        [
-            StopReason::Cancelled,
-            StopReason::LeaseLost,
-            StopReason::ShuttingDown,
-            StopReason::TimedOut,
-        ]
-        .into_iter()
-        .find(|&reason| reason as u8 == self.stop.load(Ordering::Relaxed))
+        self.stop.get().copied()
     }
 }
 
@@ -132,8 +123,7 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::db::claims::Claim;
-    use crate::db::job_definition::DefinitionAtRest;
-    use crate::db::queue::AttemptCounts;
+    use crate::db::jobs::{AttemptCounts, DefinitionAtRest};
     use crate::ids::{JobId, OrganizationId};
     use pais_anonymize::{Count, Observer, Phase};
     use pais_core::definition::DatasetId;

@@ -1,5 +1,6 @@
-//! Periodic cleanup: deletes datasets and submissions whose retention has ended and old idempotent answers, frees the
-//! space of deleted rows, and keeps the reserve of the disk.
+//! What is done periodically: the cleanup deletes datasets and submissions whose retention has ended and old
+//! idempotent answers, frees the space of deleted rows, and keeps the reserve of the disk; new events of the
+//! audit logs get their places in the chains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +8,13 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::db::legal_holds::Expiry;
-use crate::db::{Store, idempotency, retention};
+use crate::db::deletion::{self, Expiry};
+use crate::db::key_ring::KeyRing;
+use crate::db::{Store, StoreError, audit_chain, idempotency, reclaim};
 use crate::storage::Storage;
 
-use super::reclaiming::reclaim_space;
+/// Time between two looks for new events of the audit logs.
+const CHAINING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -30,7 +33,7 @@ pub(super) async fn keep(
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
         }
-        match retention::delete_expired(&store).await {
+        match deletion::delete_expired(&store).await {
             Ok(Expiry { deleted: 0, .. }) => {}
             Ok(Expiry { deleted, .. }) => {
                 tracing::info!(
@@ -46,6 +49,45 @@ pub(super) async fn keep(
         }
         if let Err(error) = idempotency::delete_expired(&store).await {
             tracing::warn!(%error, "old idempotent answers could not be deleted");
+        }
+    }
+}
+
+/// Removes the rows of deleted datasets, and makes their space usable again. While the disk is nearly
+/// full, other rows are moved into it, so that the end of the file goes back to the disk. Then makes the
+/// reserve again, if there is space. Can be called at any time, and by several processes.
+///
+/// # Errors
+/// When the database fails. What was removed stays removed, and the next call continues.
+pub(crate) async fn reclaim_space(store: &Store, storage: &Storage) -> Result<(), StoreError> {
+    let is_tight = || storage.is_tight();
+    let removed = reclaim::remove_deleted(store, is_tight).await?;
+    // The statistics of the database are some seconds late.
+    if removed > 0 || reclaim::has_dead_chunks(store).await? {
+        reclaim::vacuum(store).await?;
+    }
+    // Without its reserve, a tight disk is one that an earlier call has not freed enough.
+    if is_tight() && (removed > 0 || storage.lacks_reserve()) {
+        reclaim::compact(store, is_tight).await?;
+    }
+    storage.keep_reserve();
+    Ok(())
+}
+
+/// Extends the chains until `shutdown` is cancelled, and once more then.
+pub(super) async fn chain_events(store: Store, keys: Arc<KeyRing>, shutdown: CancellationToken) {
+    let mut ticks = tokio::time::interval(CHAINING_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let is_last = tokio::select! {
+            _ = ticks.tick() => false,
+            () = shutdown.cancelled() => true,
+        };
+        if let Err(error) = audit_chain::extend(&store, &keys).await {
+            tracing::warn!(%error, "new events of the audit log could not be chained");
+        }
+        if is_last {
+            return;
         }
     }
 }

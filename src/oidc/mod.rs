@@ -6,6 +6,8 @@
 mod issuer_keys;
 mod verifier;
 
+use serde::Serialize;
+
 pub use issuer_keys::{IssuerKeys, is_safe_address};
 pub use verifier::{Refusal, VerifiedPerson, Verifier, is_compact};
 
@@ -24,4 +26,13 @@ pub struct OidcSettings {
     pub subject_claim: String,
     /// By how many seconds clocks may differ.
     pub leeway_seconds: u64,
+}
+
+/// Where people sign in to the console.
+#[derive(Clone, Debug, Serialize)]
+pub struct SignIn {
+    /// The OpenID Connect issuer.
+    pub issuer: String,
+    /// The id of the console as the issuer's client, which is public and uses PKCE.
+    pub client_id: String,
 }

@@ -3,7 +3,7 @@
 
 pub mod spool;
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,8 @@ impl From<DiskFull> for Problem {
 pub struct Storage {
     data_dir: PathBuf,
     limits: StorageLimits,
-    reserve: Reserve,
+    /// The file that takes space until the disk is nearly full.
+    reserve: PathBuf,
     /// Rendered releases and temporary files.
     pub spool: Spool,
 }
@@ -66,7 +67,7 @@ impl Storage {
         Self {
             data_dir: data_dir.to_owned(),
             limits,
-            reserve: Reserve::new(data_dir),
+            reserve: data_dir.join("reserve"),
             spool: Spool::new(spool, limits.spool),
         }
     }
@@ -113,8 +114,13 @@ impl Storage {
     /// deleted.
     pub fn make_room(&self) {
         let full = Disk::of(&self.data_dir).is_ok_and(|disk| disk.free < self.reserve_bytes(disk));
-        if full {
-            self.reserve.remove();
+        if !full {
+            return;
+        }
+        match std::fs::remove_file(&self.reserve) {
+            Ok(()) => tracing::warn!("the disk is nearly full; its reserve was released"),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => tracing::warn!(%error, "the disk reserve could not be removed"),
         }
     }
 
@@ -131,9 +137,22 @@ impl Storage {
             return;
         };
         let bytes = self.reserve_bytes(disk);
-        if disk.free > self.min_free(disk) + bytes {
-            self.reserve.make(bytes);
+        let has_space = disk.free > self.min_free(disk) + bytes;
+        if bytes == 0 || !has_space || self.reserve.exists() {
+            return;
         }
+        if let Err(error) = self.allocate_reserve(bytes) {
+            let _ = std::fs::remove_file(&self.reserve);
+            tracing::warn!(%error, path = %self.reserve.display(), "the disk reserve could not be made");
+        }
+    }
+
+    fn allocate_reserve(&self, bytes: u64) -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(0o600);
+        let file = file.open(&self.reserve)?;
+        // Unlike a file of this length, it takes its blocks.
+        Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes)?)
     }
 
     fn reserve_bytes(&self, disk: Disk) -> u64 {
@@ -161,56 +180,6 @@ impl Disk {
             size: found.f_blocks.saturating_mul(found.f_frsize),
             free: found.f_bavail.saturating_mul(found.f_frsize),
         })
-    }
-}
-
-const RESERVE_FILE: &str = "reserve";
-
-/// The reserve of a data directory.
-#[derive(Debug)]
-struct Reserve {
-    path: PathBuf,
-}
-
-impl Reserve {
-    fn new(data_dir: &Path) -> Self {
-        Self {
-            path: data_dir.join(RESERVE_FILE),
-        }
-    }
-
-    /// Whether the file is there.
-    fn exists(&self) -> bool {
-        self.path.exists()
-    }
-
-    /// Makes the file, unless it is there. A failure is logged, and leaves no file.
-    fn make(&self, bytes: u64) {
-        if bytes == 0 || self.exists() {
-            return;
-        }
-        if let Err(error) = self.allocate(bytes) {
-            let _ = std::fs::remove_file(&self.path);
-            tracing::warn!(%error, path = %self.path.display(), "the disk reserve could not be made");
-        }
-    }
-
-    fn allocate(&self, bytes: u64) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(0o600);
-        let file = file.open(&self.path)?;
-        // Unlike a file of this length, it takes its blocks.
-        fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
-        Ok(file)
-    }
-
-    /// Removes the file, if it is there.
-    fn remove(&self) {
-        match std::fs::remove_file(&self.path) {
-            Ok(()) => tracing::warn!("the disk is nearly full; its reserve was released"),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => tracing::warn!(%error, "the disk reserve could not be removed"),
-        }
     }
 }
 

@@ -16,7 +16,7 @@ use pais::db::{Store, instances, organizations};
 use pais::ids::TokenId;
 use pais::jobs::{self, Resources, WorkerPool, WorkerPoolSettings};
 use pais::memory::MemoryBudget;
-use pais::oidc::{OidcSettings, Verifier};
+use pais::oidc::{OidcSettings, SignIn, Verifier};
 use pais::roles::Role;
 use pais::storage::{Storage, StorageLimits};
 use pais_core::taxonomy::TreeLimits;
@@ -57,12 +57,19 @@ pub(crate) struct Builder {
     memory_wait: Duration,
     with_workers: bool,
     oidc: Option<OidcSettings>,
+    sign_in: Option<SignIn>,
 }
 
 impl Builder {
     /// Accepts the tokens of an issuer.
     pub(crate) fn oidc(mut self, settings: OidcSettings) -> Self {
         self.oidc = Some(settings);
+        self
+    }
+
+    /// Says where people sign in to the console.
+    pub(crate) fn sign_in(mut self, sign_in: SignIn) -> Self {
+        self.sign_in = Some(sign_in);
         self
     }
 
@@ -143,6 +150,7 @@ impl Builder {
             request_timeout: Duration::from_secs(30),
             cors_origins: self.cors_origins,
             is_operation_separate: false,
+            sign_in: self.sign_in,
         };
         let router = pais::api::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -198,6 +206,7 @@ impl TestApp {
     pub(crate) fn builder() -> Builder {
         Builder {
             oidc: None,
+            sign_in: None,
             with_workers: true,
             memory_bytes: 4 << 30,
             memory_wait: Duration::from_secs(5),

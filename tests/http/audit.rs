@@ -185,7 +185,7 @@ async fn every_change_of_a_log_is_found() {
         format!("DELETE FROM audit_heads WHERE organization_id = {LOG}"),
         // Passed off as archived, with the record of an end that is authentic.
         format!(
-            "INSERT INTO audit_archives SELECT organization_id, seq, hash, mac, now() FROM audit_heads
+            "INSERT INTO audit_archives SELECT organization_id, seq, hash, mac FROM audit_heads
              WHERE organization_id = {LOG};
              DELETE FROM {chain};
              DELETE FROM audit_events WHERE organization_id = {LOG}"

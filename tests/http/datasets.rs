@@ -2,7 +2,7 @@
 
 use pais::clock::Clock;
 use pais::db::datasets::{self, DatasetState};
-use pais::db::{organizations, retention};
+use pais::db::{deletion, organizations};
 use pais::ids::OrganizationId;
 use pais::roles::Role;
 use pais_core::definition::DatasetId;
@@ -142,9 +142,9 @@ async fn a_dataset_is_deleted_after_its_retention_period() {
         .json(201);
     app.clock.advance(Duration::days(2) - Duration::seconds(1));
     let store = &app.state.unscoped().db;
-    assert_eq!(retention::delete_expired(store).await.unwrap().deleted, 0);
+    assert_eq!(deletion::delete_expired(store).await.unwrap().deleted, 0);
     app.clock.advance(Duration::seconds(1));
-    assert_eq!(retention::delete_expired(store).await.unwrap().deleted, 1);
+    assert_eq!(deletion::delete_expired(store).await.unwrap().deleted, 1);
     app.get(&holder, made.header("location"))
         .await
         .problem(404, "not_found");
@@ -179,7 +179,7 @@ async fn submissions_are_deleted_after_their_retention_unless_they_are_held() {
     assert_eq!(again["since"], placed["since"]);
     let shown = hospital.get(&dataset).await.json(200);
     assert_eq!(shown["legal_hold"], again);
-    let expiry = retention::delete_expired(store).await.unwrap();
+    let expiry = deletion::delete_expired(store).await.unwrap();
     assert_eq!((expiry.deleted, expiry.failed), (0, 0));
     let submission = format!("{dataset}/submissions/{}", text(&second["id"]));
     for path in [&submission, &dataset] {
@@ -190,7 +190,7 @@ async fn submissions_are_deleted_after_their_retention_unless_they_are_held() {
     assert_eq!(app.delete(&hospital.token, &hold).await.status, 204);
     let none = app.delete(&hospital.token, &hold).await;
     none.problem(404, "not_found");
-    let expiry = retention::delete_expired(store).await.unwrap();
+    let expiry = deletion::delete_expired(store).await.unwrap();
     assert_eq!((expiry.deleted, expiry.failed), (1, 0));
     let left = hospital.get(&dataset).await.json(200);
     assert_eq!(left["submissions"].as_array().unwrap().len(), 1);
@@ -231,7 +231,7 @@ async fn one_failure_does_not_stop_the_end_of_retention() {
     .await
     .unwrap();
     app.clock.advance(Duration::days(1));
-    let expiry = retention::delete_expired(store).await.unwrap();
+    let expiry = deletion::delete_expired(store).await.unwrap();
     assert_eq!((expiry.deleted, expiry.failed), (2, 1));
     assert_eq!(app.get(&holder, &paths[0]).await.status, 200);
     assert_eq!(app.get(&holder, &paths[2]).await.status, 404);
@@ -239,7 +239,7 @@ async fn one_failure_does_not_stop_the_end_of_retention() {
         .execute(store.owner())
         .await
         .unwrap();
-    let expiry = retention::delete_expired(store).await.unwrap();
+    let expiry = deletion::delete_expired(store).await.unwrap();
     assert_eq!((expiry.deleted, expiry.failed), (1, 0));
 }
 

@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use pais::db::claims::{self, Claim, ClaimRules, Claimable, Isolation};
-use pais::db::queue::{self, AttemptCounts, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal};
+use pais::db::jobs::AttemptCounts;
+use pais::db::queue::{self, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal};
 use pais::db::{Store, instances};
 use pais::ids::JobId;
 use pais::jobs::end_exhausted;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pais::db::idempotency::{
-    IdempotentAnswer, KeyState, RETENTION, Reservation, begin, delete_expired,
+    IdempotentAnswer, KeyState, RETENTION, Reservation, begin, commit, delete_expired,
 };
 use pais::db::organizations;
 use pais::roles::Role;
@@ -43,14 +43,10 @@ impl Keys {
     }
 
     async fn finish(&self, reservation: Reservation, body: &[u8]) -> bool {
-        let mut transaction = self.app.state.unscoped().db.begin().await.unwrap();
-        let kept = reservation
-            .finish(&mut transaction, body, &answer())
+        let transaction = self.app.state.unscoped().db.begin().await.unwrap();
+        commit(Some(reservation), transaction, body, &answer())
             .await
-            .unwrap();
-        transaction.commit().await.unwrap();
-        reservation.committed();
-        kept
+            .unwrap()
     }
 }
 

@@ -11,6 +11,7 @@ mod audit;
 mod bounds;
 mod codebooks;
 mod compositions;
+mod console;
 mod crash;
 mod dataset_changes;
 mod datasets;

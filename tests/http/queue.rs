@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use pais::clock::SystemClock;
 use pais::db::claims::{self, Claim, ClaimRules, Isolation};
-use pais::db::queue::{
-    self, AttemptCounts, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal, NewRunResults,
-};
+use pais::db::jobs::AttemptCounts;
+use pais::db::queue::{self, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal, NewRunResults};
 use pais::db::{Store, instances};
 use pais::jobs::end_exhausted;
 use serde_json::{Value, json};

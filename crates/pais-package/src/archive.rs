@@ -87,16 +87,13 @@ impl Entry {
     }
 }
 
-/// Where the local header of each entry is, and the directory with the end record. `None` beyond
-/// the 4 GiB and the entries that the form has a place for.
-pub(crate) fn directory(entries: &[Entry]) -> Option<(Vec<u32>, Vec<u8>)> {
-    let mut offsets = Vec::with_capacity(entries.len());
+/// The directory with the end record. `None` beyond the 4 GiB and the entries that the form has a place
+/// for.
+pub(crate) fn directory(entries: &[Entry]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut offset = 0u64;
     for entry in entries {
-        let at = u32::try_from(offset).ok()?;
-        offsets.push(at);
-        bytes.extend(entry.central_header(at));
+        bytes.extend(entry.central_header(u32::try_from(offset).ok()?));
         offset += entry.length();
     }
     let start = u32::try_from(offset).ok()?;
@@ -112,7 +109,7 @@ pub(crate) fn directory(entries: &[Entry]) -> Option<(Vec<u32>, Vec<u8>)> {
     bytes.extend(start.to_le_bytes());
     // No comment.
     bytes.extend([0; 2]);
-    Some((offsets, bytes))
+    Some(bytes)
 }
 
 /// The number of entries, and the start and the length of the directory, of an end record.

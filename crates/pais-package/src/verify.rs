@@ -1,7 +1,6 @@
 //! Verifies a package.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::archive::{
@@ -16,38 +15,30 @@ use crate::write::measure;
 const LARGEST_MANIFEST: u32 = 4 << 20;
 
 /// What is wrong with a package.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It is not a zip file in the form of a package: bytes before, between or after its parts have
     /// changed.
+    #[error("{0}")]
     Form(&'static str),
     /// The content of a file has changed.
+    #[error("{0} has changed: its SHA-256 is not the listed one")]
     Changed(String),
     /// A file is listed but not there.
+    #[error("{0} is listed but missing")]
     Missing(String),
     /// A file is there but not listed.
+    #[error("{0} is not listed in {MANIFEST}")]
     NotListed(String),
     /// The manifest is not in the form in which it is signed.
+    #[error("{0}")]
     Manifest(&'static str),
     /// The signature is not that of the key on the manifest.
+    #[error("the signature of {MANIFEST} is not valid")]
     Signature,
     /// The package is signed by another key than the given one.
+    #[error("the package is signed by another key than the given one")]
     OtherKey,
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form(detail) | Self::Manifest(detail) => f.write_str(detail),
-            Self::Changed(name) => {
-                write!(f, "{name} has changed: its SHA-256 is not the listed one")
-            }
-            Self::Missing(name) => write!(f, "{name} is listed but missing"),
-            Self::NotListed(name) => write!(f, "{name} is not listed in {MANIFEST}"),
-            Self::Signature => write!(f, "the signature of {MANIFEST} is not valid"),
-            Self::OtherKey => write!(f, "the package is signed by another key than the given one"),
-        }
-    }
 }
 
 /// What was found in a package.
@@ -96,12 +87,19 @@ pub fn verify(
         Ok(entries) => entries,
         Err(detail) => return Ok(Verification::failed(Fault::Form(detail))),
     };
-    let mut manifest = Vec::new();
+    let mut written = Vec::new();
     let mut found = BTreeMap::new();
     let mut faults = Vec::new();
-    for (entry, offset) in &entries {
-        let content = offset + entry.local_header().len() as u64;
-        package.seek(SeekFrom::Start(content))?;
+    // The content of an entry begins behind its header, and its end is where the next one begins.
+    package.rewind()?;
+    for entry in &entries {
+        let expected = entry.local_header();
+        let mut header = vec![0; expected.len()];
+        package.read_exact(&mut header)?;
+        if header != expected {
+            let detail = "a header of the zip file is not that of a package";
+            return Ok(Verification::failed(Fault::Form(detail)));
+        }
         let is_manifest = entry.name == MANIFEST;
         if is_manifest && entry.bytes > LARGEST_MANIFEST {
             let detail = "manifest.json is too large";
@@ -109,7 +107,7 @@ pub fn verify(
         }
         let measured = measure(&mut package.by_ref().take(entry.bytes.into()), |block| {
             if is_manifest {
-                manifest.extend_from_slice(block);
+                written.extend_from_slice(block);
             }
             Ok(())
         })?;
@@ -122,7 +120,7 @@ pub fn verify(
             found.insert(entry.name.as_str(), measured);
         }
     }
-    let manifest: Manifest = match serde_json::from_slice(&manifest) {
+    let manifest: Manifest = match serde_json::from_slice(&written) {
         Ok(manifest) => manifest,
         Err(_) => {
             let detail = "manifest.json is missing, or is not a manifest";
@@ -142,13 +140,23 @@ pub fn verify(
     let listed = manifest.files.iter().map(|file| file.name.as_str());
     let is_in_order = listed
         .chain([MANIFEST])
-        .eq(entries.iter().map(|(entry, _)| &*entry.name));
+        .eq(entries.iter().map(|entry| &*entry.name));
     if faults.is_empty() && !is_in_order {
         faults.push(Fault::Form(
             "the files are not in the order of manifest.json",
         ));
     }
-    let public_key = check_signature(package, &entries, &manifest, pinned, &mut faults)?;
+    if manifest.file().ok() != Some(written) {
+        let detail = "manifest.json is not written in the form of a manifest";
+        faults.push(Fault::Manifest(detail));
+    }
+    let public_key = PublicKey::from_document(&manifest.public_key).ok();
+    if pinned.is_some() && public_key.as_ref() != pinned {
+        faults.push(Fault::OtherKey);
+    }
+    if !public_key.is_some_and(|key| manifest.is_signed_by(&key)) {
+        faults.push(Fault::Signature);
+    }
     Ok(Verification {
         faults,
         release_id: Some(manifest.release_id),
@@ -157,41 +165,8 @@ pub fn verify(
     })
 }
 
-/// Checks the form and the signature of the manifest. Returns the key that it names.
-fn check_signature(
-    package: &mut (impl Read + Seek),
-    entries: &[(Entry, u64)],
-    manifest: &Manifest,
-    pinned: Option<&PublicKey>,
-    faults: &mut Vec<Fault>,
-) -> io::Result<Option<PublicKey>> {
-    if let Some((entry, offset)) = entries.iter().find(|(entry, _)| entry.name == MANIFEST) {
-        let mut bytes = Vec::new();
-        package.seek(SeekFrom::Start(offset + entry.local_header().len() as u64))?;
-        package
-            .by_ref()
-            .take(entry.bytes.into())
-            .read_to_end(&mut bytes)?;
-        if manifest.file().ok().as_ref() != Some(&bytes) {
-            let detail = "manifest.json is not written in the form of a manifest";
-            faults.push(Fault::Manifest(detail));
-        }
-    }
-    let named = PublicKey::from_document(&manifest.public_key).ok();
-    if pinned.is_some() && named.as_ref() != pinned {
-        faults.push(Fault::OtherKey);
-    }
-    if !named.is_some_and(|key| manifest.is_signed_by(&key)) {
-        faults.push(Fault::Signature);
-    }
-    Ok(named)
-}
-
-/// The entries of a package and where they are, if everything but their contents has the one form;
-/// else a sentence.
-fn entries(
-    package: &mut (impl Read + Seek),
-) -> io::Result<Result<Vec<(Entry, u64)>, &'static str>> {
+/// The entries of a package, if its directory has the one form; else a sentence.
+fn entries(package: &mut (impl Read + Seek)) -> io::Result<Result<Vec<Entry>, &'static str>> {
     const NOT_A_PACKAGE: &str =
         "the file is not a package: it does not end like one, or has bytes after its end";
     const OTHER_FORM: &str = "the directory of the zip file is not that of a package";
@@ -221,21 +196,9 @@ fn entries(
         return Ok(Err("two files of the package have the same name"));
     }
     found.extend(end);
-    let Some((offsets, _)) = directory(&entries).filter(|(_, expected)| *expected == found) else {
+    // So the entries fill the file up to the directory.
+    if directory(&entries).as_ref() != Some(&found) {
         return Ok(Err(OTHER_FORM));
-    };
-    let entries: Vec<(Entry, u64)> = entries
-        .into_iter()
-        .zip(offsets.into_iter().map(u64::from))
-        .collect();
-    for (entry, offset) in &entries {
-        let expected = entry.local_header();
-        let mut header = vec![0; expected.len()];
-        package.seek(SeekFrom::Start(*offset))?;
-        package.read_exact(&mut header)?;
-        if header != expected {
-            return Ok(Err("a header of the zip file is not that of a package"));
-        }
     }
     Ok(Ok(entries))
 }

@@ -113,7 +113,7 @@ impl<W: Write> PackageWriter<W> {
         let files = std::mem::take(&mut self.files);
         let manifest = Manifest::sign(release_id, files, key)?.file()?;
         self.store(MANIFEST, &mut io::Cursor::new(manifest))?;
-        let (_, directory) = directory(&self.entries).ok_or(PackageError::TooLarge)?;
+        let directory = directory(&self.entries).ok_or(PackageError::TooLarge)?;
         self.out.write_all(&directory)?;
         self.out.flush()?;
         Ok(self.out)

@@ -47,10 +47,10 @@ impl Account {
                 gid,
                 differs: true,
             }),
-            Some((uid, _)) if uid != own || uid == 0 => Err(PostgresError::ForeignCluster {
-                cluster: cluster.to_path_buf(),
-                owner: uid,
-            }),
+            Some((uid, _)) if uid != own || uid == 0 => Err(PostgresError::Unusable(format!(
+                "the database in {} belongs to operating-system user {uid}; start pais as that user",
+                cluster.display()
+            ))),
             None if own == 0 => Self::installed(),
             _ => Ok(Self {
                 uid: own,
@@ -64,8 +64,13 @@ impl Account {
     fn installed() -> Result<Self, PostgresError> {
         let passwd =
             fs::read_to_string("/etc/passwd").map_err(PostgresError::io("read", "/etc/passwd"))?;
-        let (uid, gid) =
-            look_up(&passwd, NAME).ok_or(PostgresError::NoAccount { account: NAME })?;
+        let (uid, gid) = look_up(&passwd, NAME).ok_or_else(|| {
+            PostgresError::Unusable(format!(
+                "PostgreSQL refuses to run as root and there is no `{NAME}` account to run it as; \
+                 install the distribution's postgresql package, which creates the account, or start \
+                 pais as an ordinary user"
+            ))
+        })?;
         Ok(Self {
             uid,
             gid,
@@ -149,17 +154,19 @@ impl PathAccess {
     /// itself.
     ///
     /// # Errors
-    /// [`PostgresError::Unreachable`] if there is no such path.
+    /// [`PostgresError::Unusable`] if there is no such path.
     pub(super) fn open(dir: &Path, account: &Account) -> Result<Self, PostgresError> {
         let mut inherited = None;
         if account.differs
             && let Some(forbidden) = account.first_forbidden(dir)
         {
             if forbidden == dir || !Path::new("/proc/self/fd").is_dir() {
-                return Err(PostgresError::Unreachable {
-                    dir: forbidden,
-                    uid: account.uid,
-                });
+                return Err(PostgresError::Unusable(format!(
+                    "the operating-system user {}, which PostgreSQL runs as, may not enter {}; allow it \
+                     with chmod o+x, or choose a data directory elsewhere, such as /var/lib/pais",
+                    account.uid,
+                    forbidden.display()
+                )));
             }
             // Without CLOEXEC on purpose, so that the server inherits it.
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
@@ -194,8 +201,6 @@ mod tests {
                       postgres:x:101:104:PostgreSQL,,,:/var/lib/postgresql:/bin/bash\n";
         assert_eq!(look_up(passwd, "postgres"), Some((101, 104)));
         assert_eq!(look_up(passwd, "post"), None);
-        let text = PostgresError::NoAccount { account: NAME }.to_string();
-        assert!(text.contains("start pais as an ordinary user"), "{text}");
     }
 
     fn private_dir() -> tempfile::TempDir {

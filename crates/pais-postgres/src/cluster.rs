@@ -44,10 +44,16 @@ impl Password {
     /// Reads the password of an existing cluster.
     ///
     /// # Errors
-    /// [`PostgresError::Password`] if the password file is missing or damaged.
+    /// [`PostgresError::Unusable`] if the password file is missing or damaged.
     pub(super) fn read(layout: &Layout) -> Result<Self, PostgresError> {
         let path = layout.password();
-        let damaged = || PostgresError::Password { path: path.clone() };
+        let damaged = || {
+            PostgresError::Unusable(format!(
+                "the database password {} is missing or damaged; restore it from the backup of the \
+                 data directory",
+                path.display()
+            ))
+        };
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(damaged()),
@@ -162,11 +168,12 @@ async fn initdb(
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(PostgresError::Initdb {
-        cluster: layout.cluster(),
-        status: output.status.to_string(),
-        output: last_lines(&said, 10),
-    })
+    Err(PostgresError::Unusable(format!(
+        "initdb could not create the database in {} ({}): {}",
+        layout.cluster().display(),
+        output.status,
+        last_lines(&said, 10)
+    )))
 }
 
 /// A command without the environment of this process (a `PG…` variable must not change what it
@@ -193,91 +200,50 @@ pub(super) fn last_lines(text: &str, count: usize) -> String {
     lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
-/// Creates the service's role and database if they are missing. The role is not a superuser, so it
-/// cannot read files or run programs through the database.
+/// Creates the roles and the database of the service if they are missing.
 pub(super) async fn create_role_and_database(
     password: &Password,
     socket_dir: &Path,
 ) -> Result<(), PostgresError> {
-    let failed = |action| {
-        move |source| PostgresError::Setup {
-            action,
-            source: Box::new(source),
-        }
-    };
-    let mut connection: PgConnection = password
-        .superuser_options(socket_dir)
-        .connect()
-        .await
-        .map_err(failed("connect to prepare the role"))?;
-    let role: Option<i32> = sqlx::query_scalar("select 1 from pg_roles where rolname = $1")
-        .bind(SERVICE)
-        .fetch_optional(&mut connection)
-        .await
-        .map_err(failed("look for the role"))?;
-    if role.is_none() {
-        // Neither part can contain a quote: one is a constant, the other is known to be
-        // hexadecimal.
-        let sql = format!("create role {SERVICE} login password '{}'", password.0);
-        sqlx::raw_sql(AssertSqlSafe(sql))
-            .execute(&mut connection)
-            .await
-            .map_err(failed("create the role"))?;
-    }
-    let database: Option<i32> = sqlx::query_scalar("select 1 from pg_database where datname = $1")
-        .bind(SERVICE)
-        .fetch_optional(&mut connection)
-        .await
-        .map_err(failed("look for the database"))?;
-    if database.is_none() {
-        sqlx::raw_sql("create database pais owner pais")
-            .execute(&mut connection)
-            .await
-            .map_err(failed("create the database"))?;
-    }
-    permit_checkpoints(&mut connection)
-        .await
-        .map_err(failed("permit checkpoints"))?;
-    create_restricted_role(&mut connection)
-        .await
-        .map_err(failed("create the restricted role"))?;
-    connection
-        .close()
-        .await
-        .map_err(failed("end the preparation"))
+    let created = create_missing(password, socket_dir).await;
+    created.map_err(|error| PostgresError::Setup(Box::new(error)))
 }
 
-/// Permits the service to write checkpoints, which it does while it deletes rows on a full disk. Only
-/// PostgreSQL 15 and newer have the right.
-async fn permit_checkpoints(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let missing: bool = sqlx::query_scalar(
-        "select exists (select from pg_roles
-                        where rolname = 'pg_checkpoint' and not pg_has_role('pais', oid, 'usage'))",
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    if missing {
-        sqlx::raw_sql("grant pg_checkpoint to pais")
-            .execute(connection)
+/// The service's role is not a superuser, so it cannot read files or run programs through the database.
+/// For its work it changes to a restricted role, which owns nothing. It may write checkpoints, which it
+/// does while it deletes rows on a full disk; only PostgreSQL 15 and newer have the right.
+async fn create_missing(password: &Password, socket_dir: &Path) -> Result<(), sqlx::Error> {
+    let options = password.superuser_options(socket_dir);
+    let mut connection: PgConnection = options.connect().await?;
+    // No part can contain a quote: the names are constants, and the password is known to be hexadecimal.
+    let roles = format!(
+        "do $$ begin
+             if not exists (select from pg_roles where rolname = '{SERVICE}') then
+                 create role {SERVICE} login password '{}';
+             end if;
+             if not exists (select from pg_roles where rolname = '{RESTRICTED}') then
+                 create role {RESTRICTED} nologin;
+                 grant {RESTRICTED} to {SERVICE};
+             end if;
+             if exists (select from pg_roles where rolname = 'pg_checkpoint'
+                        and not pg_has_role('{SERVICE}', oid, 'usage')) then
+                 grant pg_checkpoint to {SERVICE};
+             end if;
+         end $$",
+        password.0
+    );
+    let roles = sqlx::raw_sql(AssertSqlSafe(roles));
+    roles.execute(&mut connection).await?;
+    let has_database: bool =
+        sqlx::query_scalar("select exists (select from pg_database where datname = $1)")
+            .bind(SERVICE)
+            .fetch_one(&mut connection)
             .await?;
+    if !has_database {
+        let create = sqlx::raw_sql("create database pais owner pais");
+        create.execute(&mut connection).await?;
     }
-    Ok(())
-}
-
-/// Creates the role that the service changes to for its work, which owns nothing. The service's own
-/// role may not create roles.
-async fn create_restricted_role(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let role: Option<i32> = sqlx::query_scalar("select 1 from pg_roles where rolname = $1")
-        .bind(RESTRICTED)
-        .fetch_optional(&mut *connection)
-        .await?;
-    if role.is_none() {
-        let sql = format!("create role {RESTRICTED} nologin; grant {RESTRICTED} to {SERVICE}");
-        sqlx::raw_sql(AssertSqlSafe(sql))
-            .execute(connection)
-            .await?;
-    }
-    Ok(())
+    connection.close().await
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 //!
 //! | name | contents | owner |
 //! |---|---|---|
-//! | `lock` | locked while a pais process uses the data directory | pais |
+//! | `lock` | locked while a pais process uses the data directory, with what it uses it for | pais |
 //! | `password` | database password, 0600 | pais |
-//! | `connection` | who started the running server, and its socket directory | pais |
+//! | `connection` | the socket directory of the running server | pais |
 //! | `server.log`, `server.log.1` | the server's log, 0600 | pais |
 //! | `cluster/` | the database, 0700 | server |
 //! | `staging-…/` | a cluster that is being created, 0700 | server |

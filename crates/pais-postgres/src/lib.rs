@@ -31,7 +31,6 @@ use cluster::Password;
 use layout::Layout;
 use lock::{Lock, Purpose};
 use server::ServerProcess;
-use socket::ConnectionFile;
 
 pub use error::PostgresError;
 
@@ -103,26 +102,27 @@ pub async fn attach(data_dir: &Path) -> Result<Option<PgConnectOptions>, Postgre
     }
     let layout = Layout::find(data_dir)?;
     let begun = Instant::now();
-    let mut last_error = None;
-    while Lock::is_held(&layout)? {
-        if let Some(file) = ConnectionFile::read(&layout).filter(|file| file.shared) {
-            let options = Password::read(&layout)?.service_options(&file.socket_dir);
+    let mut last_error = String::new();
+    while let Some(holder) = Lock::holder(&layout)? {
+        let socket_dir = socket::connection(&layout);
+        if let Some(socket_dir) = socket_dir.filter(|_| holder == Purpose::Service) {
+            let options = Password::read(&layout)?.service_options(&socket_dir);
             match options.connect().await {
                 Ok(connection) => {
                     // Only whether it opened matters.
                     let _ = connection.close().await;
                     return Ok(Some(options));
                 }
-                Err(error) => last_error = Some(Box::new(error)),
+                Err(error) => last_error = format!(" ({error})"),
             }
         }
         if begun.elapsed() >= ATTACH_TIMEOUT {
-            return Err(PostgresError::NotReady {
-                seconds: ATTACH_TIMEOUT.as_secs(),
-                log: layout.log(),
-                tail: "(started by another process)".to_owned(),
-                source: last_error,
-            });
+            return Err(PostgresError::Unusable(format!(
+                "the PostgreSQL of another pais did not accept connections within {} seconds{last_error}; \
+                 its log is {}",
+                ATTACH_TIMEOUT.as_secs(),
+                layout.log().display()
+            )));
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }
@@ -159,11 +159,11 @@ async fn start_for(
 ) -> Result<EmbeddedServer, PostgresError> {
     let layout = Layout::create(data_dir)?;
     let lock = Lock::take(&layout, purpose).await?;
-    let earlier = ConnectionFile::read(&layout);
-    ConnectionFile::remove(&layout)?;
+    let earlier = socket::connection(&layout);
+    layout::remove_if_exists(&layout.connection())?;
     orphan::stop_leftover_server(&layout).await?;
     if let Some(earlier) = earlier {
-        socket::remove_dir(&earlier.socket_dir, &layout);
+        socket::remove_dir(&earlier, &layout);
     }
 
     let binaries = locate::locate(options.bin_dir.as_deref(), &layout.cluster()).await?;
@@ -187,7 +187,7 @@ async fn start_for(
         socket_dir,
         _lock: lock,
     };
-    match own.open(&password, purpose).await {
+    match own.open(&password).await {
         Ok(()) => Ok(EmbeddedServer {
             options: password.service_options(&own.socket_dir),
             own: Some(own),
@@ -204,14 +204,14 @@ async fn start_for(
 impl OwnedServer {
     /// Waits for the server, creates the role and database, and writes the connection file for
     /// commands.
-    async fn open(&mut self, password: &Password, purpose: Purpose) -> Result<(), PostgresError> {
+    async fn open(&mut self, password: &Password) -> Result<(), PostgresError> {
         self.process.ready(password, &self.socket_dir).await?;
         cluster::create_role_and_database(password, &self.socket_dir).await?;
-        ConnectionFile::write(&self.layout, purpose, &self.socket_dir)
+        socket::write_connection(&self.layout, &self.socket_dir)
     }
 
     async fn stop(mut self) -> Result<(), PostgresError> {
-        ConnectionFile::remove(&self.layout)?;
+        layout::remove_if_exists(&self.layout.connection())?;
         self.process.stop().await?;
         socket::remove_dir(&self.socket_dir, &self.layout);
         Ok(())

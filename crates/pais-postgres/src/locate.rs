@@ -45,8 +45,8 @@ impl Binaries {
 /// Finds binaries that can open `cluster`, or the first supported ones if there is no cluster yet.
 ///
 /// # Errors
-/// [`PostgresError::NoBinaries`], [`PostgresError::TooOld`], or [`PostgresError::WrongVersion`]
-/// if no binaries of the cluster's major version were found.
+/// [`PostgresError::Unusable`] if no binaries of the cluster's major version, or of a supported one, were
+/// found.
 pub(super) async fn locate(
     bin_dir: Option<&Path>,
     cluster: &Path,
@@ -67,27 +67,32 @@ fn choose(
     searched: Vec<String>,
     cluster: &Path,
 ) -> Result<Binaries, PostgresError> {
-    if found.is_empty() {
-        return Err(PostgresError::NoBinaries { searched });
-    }
-    let versions = || found.iter().map(|b| b.major.to_string()).collect();
+    let versions: Vec<String> = found.iter().map(|b| b.major.to_string()).collect();
+    let versions = versions.join(", ");
     let wanted = fs::read_to_string(cluster.join("PG_VERSION")).ok();
-    let chosen = match &wanted {
-        Some(wanted) => found.iter().find(|b| b.major.to_string() == wanted.trim()),
-        None => found.iter().find(|b| b.major >= OLDEST),
+    let wanted = wanted.as_deref().map(str::trim);
+    let fits = |b: &Binaries| match wanted {
+        Some(wanted) => b.major.to_string() == wanted,
+        None => b.major >= OLDEST,
     };
-    match (chosen, wanted) {
-        (Some(binaries), _) => Ok(binaries.clone()),
-        (None, Some(wanted)) => Err(PostgresError::WrongVersion {
-            cluster: cluster.to_path_buf(),
-            wanted: wanted.trim().to_owned(),
-            found: versions(),
-        }),
-        (None, None) => Err(PostgresError::TooOld {
-            found: versions(),
-            oldest: OLDEST,
-        }),
-    }
+    let problem = match wanted {
+        _ if found.is_empty() => format!(
+            "no PostgreSQL server binaries found (searched in {}); install them (Debian, Ubuntu: \
+             apt-get install postgresql; Fedora: dnf install postgresql-server), or point \
+             postgres.bin_dir at the directory that holds `postgres` and `initdb`, or set \
+             DATABASE_URL to use an outside server",
+            searched.join(", ")
+        ),
+        Some(wanted) => format!(
+            "the database in {} was created by PostgreSQL {wanted}, but only version {versions} is \
+             installed; install the server binaries of version {wanted} (Debian: apt-get install \
+             postgresql-{wanted}) or convert the database with pg_upgrade",
+            cluster.display()
+        ),
+        None => format!("PostgreSQL {versions} is too old; install version {OLDEST} or newer"),
+    };
+    let chosen = found.into_iter().find(fits);
+    chosen.ok_or(PostgresError::Unusable(problem))
 }
 
 /// All directories that contain both programs, in order of preference, and the places searched.

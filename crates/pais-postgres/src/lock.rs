@@ -3,14 +3,11 @@
 //! It is an advisory lock on an open file. The operating system releases it when its holder ends,
 //! for any reason. The server does not inherit the file, so it cannot hold the lock after that.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use super::error::PostgresError;
 use super::layout::Layout;
@@ -23,6 +20,9 @@ const SERVICE_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait for a lock held by a command, which starts a server, uses it and stops it.
 const COMMAND_WAIT: Duration = Duration::from_secs(60);
 
+/// What fails where the lock file belongs to another user.
+const OPEN: &str = "open (is this the user that pais runs as?)";
+
 /// What the holder of the lock uses the server for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -33,11 +33,20 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    /// Its name in files and messages.
-    pub(super) fn as_str(self) -> &'static str {
+    /// Its name in the lock file and in messages.
+    fn as_str(self) -> &'static str {
         match self {
             Self::Service => "service",
             Self::Command => "command",
+        }
+    }
+
+    /// That of the holder who wrote the lock file.
+    fn of(holder: &str) -> Self {
+        if holder.starts_with(Self::Service.as_str()) {
+            Self::Service
+        } else {
+            Self::Command
         }
     }
 }
@@ -57,12 +66,11 @@ impl Lock {
         let path = layout.lock();
         let mut file = open(&path)?;
         let begun = Instant::now();
-        while !try_lock(&file, FlockOperation::NonBlockingLockExclusive, &path)? {
-            let holder = read(&path).unwrap_or_default();
-            let budget = if holder.starts_with(Purpose::Service.as_str()) {
-                SERVICE_WAIT
-            } else {
-                COMMAND_WAIT
+        while is_busy(file.try_lock(), &path)? {
+            let holder = read(&path);
+            let budget = match Purpose::of(&holder) {
+                Purpose::Service => SERVICE_WAIT,
+                Purpose::Command => COMMAND_WAIT,
             };
             if begun.elapsed() >= budget {
                 return Err(PostgresError::InUse {
@@ -79,21 +87,16 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
-    /// Whether a process holds the lock.
-    pub(super) fn is_held(layout: &Layout) -> Result<bool, PostgresError> {
+    /// What the process that holds the lock uses the server for; `None` if none holds it.
+    pub(super) fn holder(layout: &Layout) -> Result<Option<Purpose>, PostgresError> {
         let path = layout.lock();
         match File::open(&path) {
             // Closing the file releases the lock taken here.
-            Ok(file) => Ok(!try_lock(
-                &file,
-                FlockOperation::NonBlockingLockShared,
-                &path,
-            )?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(PostgresError::io(
-                "open (is this the user that pais runs as?)",
-                &path,
-            )(error)),
+            Ok(file) => {
+                Ok(is_busy(file.try_lock_shared(), &path)?.then(|| Purpose::of(&read(&path))))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(PostgresError::io(OPEN, &path)(error)),
         }
     }
 }
@@ -106,24 +109,20 @@ fn open(path: &Path) -> Result<File, PostgresError> {
         .truncate(false)
         .mode(0o600)
         .open(path)
-        .map_err(PostgresError::io(
-            "open (is this the user that pais runs as?)",
-            path,
-        ))
+        .map_err(PostgresError::io(OPEN, path))
 }
 
-fn try_lock(file: &File, operation: FlockOperation, path: &Path) -> Result<bool, PostgresError> {
-    match flock(file, operation) {
-        Ok(()) => Ok(true),
-        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(false),
-        Err(errno) => Err(PostgresError::io("lock", path)(io::Error::from(errno))),
+fn is_busy(tried: Result<(), TryLockError>, path: &Path) -> Result<bool, PostgresError> {
+    match tried {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(PostgresError::io("lock", path)(error)),
     }
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(200).read_to_string(&mut text)?;
-    Ok(text)
+/// What the holder wrote into the lock file; empty if it has written nothing yet.
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -134,16 +133,16 @@ mod tests {
     async fn a_lock_held_by_a_service_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
-        assert!(!Lock::is_held(&layout).unwrap());
+        assert_eq!(Lock::holder(&layout).unwrap(), None);
         let lock = Lock::take(&layout, Purpose::Service).await.unwrap();
-        assert!(Lock::is_held(&layout).unwrap());
+        assert_eq!(Lock::holder(&layout).unwrap(), Some(Purpose::Service));
         let refused = Lock::take(&layout, Purpose::Service).await.unwrap_err();
         let text = refused.to_string();
         let holder = format!("service, process {}", std::process::id());
         assert!(text.contains(&holder), "{text}");
         assert!(text.contains("--data-dir"), "{text}");
         drop(lock);
-        assert!(!Lock::is_held(&layout).unwrap());
+        assert_eq!(Lock::holder(&layout).unwrap(), None);
         Lock::take(&layout, Purpose::Service).await.unwrap();
     }
 

@@ -24,6 +24,9 @@ pub(super) const MARK: &str = "cluster_name=pais";
 const FAST_BUDGET: Duration = Duration::from_secs(60);
 /// How long an immediate shutdown, or the end of leftover processes, may take.
 const IMMEDIATE_BUDGET: Duration = Duration::from_secs(10);
+/// The shutdowns that are tried, the fast one first.
+pub(super) const SHUTDOWNS: [(Signal, Duration); 2] =
+    [(Signal::INT, FAST_BUDGET), (Signal::QUIT, IMMEDIATE_BUDGET)];
 /// Time between two checks.
 const POLL_PAUSE: Duration = Duration::from_millis(50);
 
@@ -133,7 +136,7 @@ fn runs_in(process: &Path, cluster: &Path) -> io::Result<bool> {
 
 /// Tries a fast shutdown, then an immediate one.
 async fn stop(handle: &OwnedFd, pid: Pid, cluster: &Path) -> Result<(), PostgresError> {
-    for (signal, budget) in [(Signal::INT, FAST_BUDGET), (Signal::QUIT, IMMEDIATE_BUDGET)] {
+    for (signal, budget) in SHUTDOWNS {
         // This fails if the process has just ended, which the loop below detects.
         let _ = pidfd_send_signal(handle, signal);
         let begun = Instant::now();
@@ -147,10 +150,15 @@ async fn stop(handle: &OwnedFd, pid: Pid, cluster: &Path) -> Result<(), Postgres
             tokio::time::sleep(POLL_PAUSE).await;
         }
     }
-    Err(PostgresError::NotStopped {
-        pid: pid.as_raw_nonzero().get(),
-        seconds: (FAST_BUDGET + IMMEDIATE_BUDGET).as_secs(),
-    })
+    Err(not_stopped(pid.as_raw_nonzero().get()))
+}
+
+/// The error of a server that did not stop when asked to.
+pub(super) fn not_stopped(pid: i32) -> PostgresError {
+    let seconds = (FAST_BUDGET + IMMEDIATE_BUDGET).as_secs();
+    PostgresError::Unusable(format!(
+        "PostgreSQL (process {pid}) did not stop within {seconds} seconds; end the process"
+    ))
 }
 
 /// Waits until no process uses the cluster. If the main process of a server was killed, its child
@@ -159,10 +167,11 @@ async fn wait_for_leftovers(cluster: &Path) -> Result<(), PostgresError> {
     let begun = Instant::now();
     while let Some(pid) = leftover(cluster) {
         if begun.elapsed() >= IMMEDIATE_BUDGET {
-            return Err(PostgresError::Lingering {
-                cluster: cluster.to_path_buf(),
-                pid,
-            });
+            return Err(PostgresError::Unusable(format!(
+                "processes of an earlier PostgreSQL server still use {} (process {pid}); wait for \
+                 them to end, or end them",
+                cluster.display()
+            )));
         }
         tokio::time::sleep(POLL_PAUSE).await;
     }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,14 +17,10 @@ use super::cluster::{PORT, Password, isolated_command, last_lines};
 use super::error::PostgresError;
 use super::layout::Layout;
 use super::locate::Binaries;
-use super::orphan::MARK;
+use super::orphan::{self, MARK, SHUTDOWNS};
 
 /// How long a start may take. After a crash the server first replays its write-ahead log.
 const START_BUDGET: Duration = Duration::from_secs(300);
-/// How long a fast shutdown may take, which writes a checkpoint.
-const FAST_BUDGET: Duration = Duration::from_secs(60);
-/// How long an immediate shutdown may take.
-const IMMEDIATE_BUDGET: Duration = Duration::from_secs(10);
 /// Time between two attempts to connect.
 const RETRY_PAUSE: Duration = Duration::from_millis(40);
 
@@ -132,12 +128,14 @@ impl ServerProcess {
         let options = password.superuser_options(socket_dir);
         let begun = Instant::now();
         loop {
-            if let Some(status) = self.ended()? {
-                return Err(PostgresError::NotStarted {
-                    status: status.to_string(),
-                    log: self.log.clone(),
-                    tail: self.log_tail(),
-                });
+            let ended = self.child.try_wait();
+            let ended = ended.map_err(PostgresError::io("wait for", "postgres"))?;
+            if let Some(status) = ended {
+                return Err(PostgresError::Unusable(format!(
+                    "PostgreSQL did not start ({status}); its log {} ends with:\n{}",
+                    self.log.display(),
+                    self.log_tail()
+                )));
             }
             let failure = match options.connect().await {
                 Ok(connection) => {
@@ -148,12 +146,13 @@ impl ServerProcess {
                 Err(error) => error,
             };
             if begun.elapsed() >= START_BUDGET || is_final(&failure) {
-                return Err(PostgresError::NotReady {
-                    seconds: begun.elapsed().as_secs(),
-                    log: self.log.clone(),
-                    tail: self.log_tail(),
-                    source: Some(Box::new(failure)),
-                });
+                return Err(PostgresError::Unusable(format!(
+                    "PostgreSQL did not accept connections within {} seconds ({failure}); its log {} \
+                     ends with:\n{}",
+                    begun.elapsed().as_secs(),
+                    self.log.display(),
+                    self.log_tail()
+                )));
             }
             sleep(RETRY_PAUSE).await;
         }
@@ -162,10 +161,10 @@ impl ServerProcess {
     /// Waits until the server ends, and returns how it ended.
     pub(super) async fn wait(&mut self) -> PostgresError {
         match self.child.wait().await {
-            Ok(status) => PostgresError::Ended {
-                status: status.to_string(),
-                log: self.log.clone(),
-            },
+            Ok(status) => PostgresError::Unusable(format!(
+                "PostgreSQL ended unexpectedly ({status}); its log is {}",
+                self.log.display()
+            )),
             Err(source) => PostgresError::io("wait for", "postgres")(source),
         }
     }
@@ -176,23 +175,15 @@ impl ServerProcess {
     /// # Errors
     /// If the server does not stop within 70 s.
     pub(super) async fn stop(&mut self) -> Result<(), PostgresError> {
-        for (signal, budget) in [(Signal::INT, FAST_BUDGET), (Signal::QUIT, IMMEDIATE_BUDGET)] {
+        for (signal, budget) in SHUTDOWNS {
             self.signal(signal);
             if let Ok(ended) = timeout(budget, self.child.wait()).await {
                 ended.map_err(PostgresError::io("wait for", "postgres"))?;
                 return Ok(());
             }
         }
-        Err(PostgresError::NotStopped {
-            pid: self.pid().map_or(0, |pid| pid.as_raw_nonzero().get()),
-            seconds: (FAST_BUDGET + IMMEDIATE_BUDGET).as_secs(),
-        })
-    }
-
-    fn ended(&mut self) -> Result<Option<ExitStatus>, PostgresError> {
-        self.child
-            .try_wait()
-            .map_err(PostgresError::io("wait for", "postgres"))
+        let pid = self.pid().map_or(0, |pid| pid.as_raw_nonzero().get());
+        Err(orphan::not_stopped(pid))
     }
 
     /// The process id; `None` once the end of the process is known, because the id may be reused

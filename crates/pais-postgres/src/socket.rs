@@ -16,7 +16,6 @@ use super::account::Account;
 use super::cluster::PORT;
 use super::error::PostgresError;
 use super::layout::{Layout, remove_if_exists, server_dir, write_private};
-use super::lock::Purpose;
 
 /// Maximum length of the path of a socket, in bytes (`sun_path` without its terminating zero).
 const MAX_PATH_BYTES: usize = 107;
@@ -51,9 +50,10 @@ pub(super) fn create_dir(layout: &Layout, account: &Account) -> Result<PathBuf, 
             return Ok(dir.keep());
         }
     }
-    Err(PostgresError::NoSocketDir {
-        limit: MAX_PATH_BYTES,
-    })
+    Err(PostgresError::Unusable(format!(
+        "no directory for the database socket: a socket's path may have {MAX_PATH_BYTES} bytes at most; \
+         choose a data directory with a shorter path, or make /run or /tmp writable"
+    )))
 }
 
 /// Removes a directory that [`create_dir`] created outside the data directory, with the socket
@@ -99,40 +99,15 @@ fn short_parents() -> Vec<PathBuf> {
     parents
 }
 
-/// The connection file of the running server: what the server runs for, and its socket directory.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct ConnectionFile {
-    /// Whether commands may use the server.
-    pub(super) shared: bool,
-    /// The socket directory.
-    pub(super) socket_dir: PathBuf,
+/// The socket directory in the connection file; `None` if there is no such file.
+pub(super) fn connection(layout: &Layout) -> Option<PathBuf> {
+    let text = fs::read_to_string(layout.connection()).ok()?;
+    Some(PathBuf::from(text.strip_suffix('\n')?))
 }
 
-impl ConnectionFile {
-    /// Writes the file. To be called when the server accepts connections.
-    pub(super) fn write(
-        layout: &Layout,
-        purpose: Purpose,
-        socket_dir: &Path,
-    ) -> Result<(), PostgresError> {
-        let text = format!("{}\n{}\n", purpose.as_str(), socket_dir.display());
-        write_private(&layout.connection(), &text)
-    }
-
-    /// Reads the file; `None` if there is none.
-    pub(super) fn read(layout: &Layout) -> Option<Self> {
-        let text = fs::read_to_string(layout.connection()).ok()?;
-        let (purpose, socket_dir) = text.trim_end_matches('\n').split_once('\n')?;
-        Some(Self {
-            shared: purpose == Purpose::Service.as_str(),
-            socket_dir: PathBuf::from(socket_dir),
-        })
-    }
-
-    /// Removes the file if it exists.
-    pub(super) fn remove(layout: &Layout) -> Result<(), PostgresError> {
-        remove_if_exists(&layout.connection())
-    }
+/// Writes the connection file. To be called when the server accepts connections.
+pub(super) fn write_connection(layout: &Layout, dir: &Path) -> Result<(), PostgresError> {
+    write_private(&layout.connection(), &format!("{}\n", dir.display()))
 }
 
 #[cfg(test)]
@@ -143,15 +118,11 @@ mod tests {
     fn a_connection_file_is_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::create(dir.path()).unwrap();
-        assert_eq!(ConnectionFile::read(&layout), None);
-        ConnectionFile::write(&layout, Purpose::Service, Path::new("/run/a b")).unwrap();
-        let file = ConnectionFile::read(&layout).unwrap();
-        assert!(file.shared);
-        assert_eq!(file.socket_dir, Path::new("/run/a b"));
-        ConnectionFile::write(&layout, Purpose::Command, Path::new("/run/x")).unwrap();
-        assert!(!ConnectionFile::read(&layout).unwrap().shared);
-        ConnectionFile::remove(&layout).unwrap();
-        assert_eq!(ConnectionFile::read(&layout), None);
+        assert_eq!(connection(&layout), None);
+        write_connection(&layout, Path::new("/run/a b")).unwrap();
+        assert_eq!(connection(&layout), Some(PathBuf::from("/run/a b")));
+        remove_if_exists(&layout.connection()).unwrap();
+        assert_eq!(connection(&layout), None);
     }
 
     #[test]

@@ -247,6 +247,6 @@ async fn the_end_of_the_server_is_detected() {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::QUIT).unwrap();
     let why = server.ended().await;
-    assert!(matches!(why, PostgresError::Ended { .. }), "{why}");
+    assert!(why.to_string().contains("ended unexpectedly"), "{why}");
     server.stop().await.unwrap();
 }

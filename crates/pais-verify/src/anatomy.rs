@@ -141,14 +141,14 @@ impl<'t> TextNumbers<'t> {
 
     /// The number of each code of a column.
     pub(super) fn number(&mut self, column: &'t Column) -> Vec<u32> {
-        let number = |text: &'t Box<str>| {
-            if self.missing.contains(text) {
+        let mut number = |text: &'t str| {
+            if self.missing.iter().any(|word| **word == *text) {
                 return MISSING;
             }
             let fresh = self.known.len() as u32 + 1;
             *self.known.entry(text).or_insert(fresh)
         };
-        column.dictionary.iter().map(number).collect()
+        column.dictionary.iter().map(|text| number(text)).collect()
     }
 
     /// How many numbers there are.

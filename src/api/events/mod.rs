@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
-use crate::db::job_progress::{self, JobProgress};
+use crate::db::jobs::JobProgress;
 use crate::db::jobs::{self, StoredJob};
 use crate::db::{StoreError, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
@@ -129,12 +129,11 @@ async fn watched_job(app: &CallerApp, id: JobId) -> Result<watch::Receiver<SeenJ
 /// The progress of a job, and all of it if it has ended.
 async fn see_job(app: &CallerApp, id: JobId) -> Result<Option<SeenJob>, StoreError> {
     metrics::counter!("pais_job_polls_total").increment(1);
-    let organization = app.caller.organization;
-    let Some(progress) = job_progress::load(&app.db, organization, id).await? else {
+    let Some(progress) = jobs::progress(&app.db, app.caller.organization, id).await? else {
         return Ok(None);
     };
     let ended = if progress.status.has_ended() {
-        jobs::load(&app.db, &app.keys, organization, id).await?
+        jobs::load(&app.db, &app.keys, app.caller.organization, id).await?
     } else {
         None
     };

@@ -3,7 +3,7 @@
 
 pub(crate) mod body;
 pub(crate) mod pipeline;
-pub(crate) mod reader;
+mod reader;
 mod row_digest;
 mod sealing;
 pub(crate) mod spool_file;

@@ -1,7 +1,6 @@
 //! The stages of an upload: pump, read, seal, insert. They run at the same time over bounded
 //! channels, so that the slowest stage sets the pace.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -18,7 +17,9 @@ use tokio::sync::mpsc;
 use crate::db::Store;
 use crate::db::datasets::StoredDataset;
 use crate::db::seal::DataKey;
-use crate::db::submissions::{ColumnWarning, SealedChunk, SubmissionTotals, SubmissionWriter};
+use crate::db::submissions::{
+    ColumnWarning, RowTotals, SealedChunk, SubmissionTotals, SubmissionWriter,
+};
 use crate::engine::{WorkError, on_thread};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
@@ -85,27 +86,14 @@ pub(crate) async fn ingest(
     match (digest, writer) {
         (Some(digest), Some(writer)) if rows.number > 0 => {
             let totals = SubmissionTotals {
-                rows: rows.number,
                 bytes: digest.bytes,
-                text_bytes: rows.text_bytes,
                 sha256: digest.sha256,
-                rows_digest: rows.digest,
-                identifier_repeats: rows.identifier_repeats,
-                warnings: rows.warnings,
+                rows,
             };
             Ok((writer, totals))
         }
         _ => Err(Problem::new(Code::EmptySubmission, "the submission has no rows").into()),
     }
-}
-
-/// What is known of the rows of a submission when all are read.
-struct ReadRows {
-    number: u64,
-    text_bytes: u64,
-    digest: Option<[u8; 32]>,
-    identifier_repeats: Option<BTreeMap<String, u64>>,
-    warnings: Vec<ColumnWarning>,
 }
 
 /// Reads the frames of a body on this thread, and seals its rows in chunks on another: each takes
@@ -115,7 +103,7 @@ fn read_and_seal(
     schema: &Schema,
     source: FrameReader,
     mut sealing: Sealing<'_>,
-) -> Result<ReadRows, WorkError> {
+) -> Result<RowTotals, WorkError> {
     // The identifiers of a Parquet file are not decoded.
     let mut repeats = match settings.format {
         FileFormat::Text(_) | FileFormat::Ndjson => IdentifierRepeats::new(schema),
@@ -127,7 +115,7 @@ fn read_and_seal(
             for table in to_seal {
                 sealing.push(table)?;
             }
-            Ok::<_, WorkError>(sealing.finish())
+            Ok::<_, WorkError>(sealing)
         });
         let read = reader::read(
             settings.format,
@@ -148,15 +136,13 @@ fn read_and_seal(
             let mut warnings = warnings(&sealed.values);
             warnings.extend(repeats.iter().flat_map(|repeats| repeated(repeats, number)));
             let counts = |repeats: IdentifierRepeats| {
-                let counts = repeats.counts();
-                counts
-                    .map(|(column, rows)| (column.to_owned(), rows))
-                    .collect()
+                let counts = repeats.counts().map(|(name, rows)| (name.to_owned(), rows));
+                counts.collect()
             };
-            Ok(ReadRows {
+            Ok(RowTotals {
                 number,
                 text_bytes: sealed.text_bytes,
-                digest: sealed.digest,
+                digest: sealed.digest(),
                 identifier_repeats: repeats.map(counts),
                 warnings,
             })

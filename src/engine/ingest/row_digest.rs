@@ -87,7 +87,7 @@ impl RowDigest {
     }
 
     /// The sum, and the number of rows. `None` if no column is stored: such rows are all equal.
-    pub(super) fn finish(self) -> Option<(u128, u64)> {
+    pub(super) fn total(&self) -> Option<(u128, u64)> {
         (!self.columns.is_empty()).then_some((self.sum, self.rows))
     }
 }
@@ -140,7 +140,7 @@ mod tests {
     fn digest_of(names: [&str; 3], chunks: &[Rows]) -> Option<(u128, u64)> {
         let mut digest = RowDigest::new(&[7; 32], &schema(names));
         chunks.iter().for_each(|rows| digest.push(&table(rows)));
-        digest.finish()
+        digest.total()
     }
 
     fn digest(chunks: &[Rows]) -> Option<(u128, u64)> {
@@ -227,7 +227,7 @@ mod tests {
         let [one, other] = [[1; 32], [2; 32]].map(|key| {
             let mut digest = RowDigest::new(&key, &schema(NAMES));
             digest.push(&rows);
-            digest.finish()
+            digest.total()
         });
         assert_ne!(one, other);
     }
@@ -259,7 +259,7 @@ mod tests {
             read(&mut table);
             let mut digest = RowDigest::new(&[7; 32], &schema);
             digest.push(&table.finish());
-            digest.finish()
+            digest.total()
         };
         let limits = ReadLimits::default();
         let of_csv = |file: &str| {

@@ -24,19 +24,11 @@ pub(super) struct Sealing<'a> {
     submission: SubmissionId,
     out: &'a mpsc::Sender<SealedChunk>,
     digest: RowDigest,
-    values: ValueCounters,
-    text_bytes: u64,
-    index: u32,
-}
-
-/// What is known of the rows of a submission when all are sealed.
-pub(super) struct SealedRows {
     /// The distinct and the missing values of each column.
     pub(super) values: ValueCounters,
     /// The length of all cells as text, in bytes.
     pub(super) text_bytes: u64,
-    /// A digest of the rows in any order; `None` where they have no digest.
-    pub(super) digest: Option<[u8; 32]>,
+    index: u32,
 }
 
 impl<'a> Sealing<'a> {
@@ -76,13 +68,11 @@ impl<'a> Sealing<'a> {
         self.digest.push(&table);
         self.values.push(self.schema.stored().zip(&table.columns));
         self.text_bytes += table.text_bytes();
-        let encoded = chunk::encode(&table).map_err(|_| StoreError::Damaged {
-            what: "a submission's chunk",
-        })?;
+        let encoded =
+            chunk::encode(&table).map_err(|_| StoreError::Damaged("a submission's chunk"))?;
         let (submission, index) = (self.submission, self.index);
         let place = SealedItem::Chunk { submission, index };
-        let sealed = self.rows_key.seal(place, &encoded);
-        let sealed = sealed.map_err(StoreError::from)?;
+        let sealed = self.rows_key.seal(place, &encoded)?;
         let chunk = SealedChunk {
             submission,
             index,
@@ -94,14 +84,10 @@ impl<'a> Sealing<'a> {
         self.out.blocking_send(chunk).map_err(|_| not_stored())
     }
 
-    /// What is known of the rows.
-    pub(super) fn finish(self) -> SealedRows {
-        let digest = self.digest.finish();
-        SealedRows {
-            values: self.values,
-            text_bytes: self.text_bytes,
-            digest: digest.map(|(sum, rows)| self.key.rows_digest(sum, rows)),
-        }
+    /// A digest of the rows in any order; `None` where they have no digest.
+    pub(super) fn digest(&self) -> Option<[u8; 32]> {
+        let digest = self.digest.total();
+        digest.map(|(sum, rows)| self.key.rows_digest(sum, rows))
     }
 }
 

@@ -11,11 +11,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use pais_io::read::ReadFailure;
 use pais_io::read::parquet::{ChunkReader, Length, SourceResult};
 use rand::TryRng;
 use zeroize::Zeroizing;
 
-use crate::problem::Problem;
+use crate::engine::WorkError;
+use crate::problem::{Code, Problem};
 use crate::storage::spool::{Spool, SpoolSpace};
 
 /// Bytes that are encrypted and written at once.
@@ -25,20 +27,6 @@ const KEY_BYTES: usize = 32;
 
 /// Never used twice with the same key, because each file has its own.
 const NONCE: [u8; 12] = [0; 12];
-
-/// Why a source could not be copied.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SpoolError {
-    /// The source failed.
-    #[error("the source could not be read")]
-    Source(#[source] io::Error),
-    /// The temporary files would exceed their limit.
-    #[error("the temporary files are too large")]
-    Full(Problem),
-    /// The file could not be created or written.
-    #[error("the temporary file could not be written")]
-    File(#[source] io::Error),
-}
 
 /// A complete encrypted file. It has no name, so its blocks are freed when it is closed, even if the
 /// process is killed.
@@ -51,33 +39,38 @@ pub(crate) struct SpoolFile {
 }
 
 impl SpoolFile {
-    /// Copies `source` to a new file in the spool directory.
+    /// Copies `source` to a new file in the spool directory, because a Parquet file is read from its end.
     ///
     /// # Errors
-    /// [`SpoolError`].
-    pub(crate) fn copy(mut source: impl Read, spool: &Spool) -> Result<Self, SpoolError> {
+    /// Those of the source and of the spool directory.
+    pub(crate) fn copy(
+        mut source: impl Read,
+        spool: &Spool,
+    ) -> Result<Self, ReadFailure<WorkError>> {
+        let unwritable = |error: io::Error| ReadFailure::Sink(unwritable(&error).into());
         let directory = spool.directory();
         let mut space = spool.temporary_space();
         let mut key = Zeroizing::new([0; KEY_BYTES]);
         rand::rngs::SysRng
             .try_fill_bytes(&mut *key)
-            .map_err(|error| SpoolError::File(io::Error::other(error)))?;
+            .map_err(|error| unwritable(io::Error::other(error)))?;
         let mut file = std::fs::create_dir_all(directory)
             .and_then(|()| tempfile::tempfile_in(directory))
-            .map_err(SpoolError::File)?;
+            .map_err(unwritable)?;
         let mut cipher = cipher(&key);
         let mut bytes = 0;
         let mut buffer = Zeroizing::new(vec![0; COPY_BYTES]);
         loop {
-            let read = source.read(&mut buffer).map_err(SpoolError::Source)?;
+            let read = source.read(&mut buffer).map_err(ReadFailure::Source)?;
             if read == 0 {
                 break;
             }
-            space.grow(read as u64).map_err(SpoolError::Full)?;
+            let grown = space.grow(read as u64);
+            grown.map_err(|full| ReadFailure::Sink(full.into()))?;
             let block = &mut buffer[..read];
             let encrypted = cipher.try_apply_keystream(block);
-            encrypted.map_err(|_| SpoolError::File(io::ErrorKind::FileTooLarge.into()))?;
-            file.write_all(block).map_err(SpoolError::File)?;
+            encrypted.map_err(|_| unwritable(io::ErrorKind::FileTooLarge.into()))?;
+            file.write_all(block).map_err(unwritable)?;
             bytes += read as u64;
         }
         Ok(Self {
@@ -147,14 +140,30 @@ impl Read for SpoolReader {
     }
 }
 
+fn unwritable(error: &io::Error) -> Problem {
+    tracing::error!(%error, "a submission could not be written to a temporary file");
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(
+            Code::StorageFull,
+            "the disk of the directory for uploads is full (storage.spool_dir); send the file again \
+             when there is space, or send CSV or NDJSON, which need none there",
+        ),
+        _ => Problem::new(
+            Code::Unavailable,
+            "the file could not be stored while it is read (storage.spool_dir)",
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
+    use std::io::{self, Read};
     use std::os::unix::fs::FileExt;
 
     use pais_io::read::parquet::{ChunkReader, Length};
 
-    use super::SpoolFile;
+    use super::{SpoolFile, unwritable};
+    use crate::problem::Code;
     use crate::storage::spool::Spool;
 
     #[test]
@@ -186,5 +195,15 @@ mod tests {
         let mut of_other = vec![0; text.len()];
         other.file.read_exact_at(&mut of_other, 0).unwrap();
         assert_ne!(of_other, on_disk);
+    }
+
+    #[test]
+    fn a_full_disk_is_refused_by_the_name_of_its_setting() {
+        // ENOSPC
+        let problem = unwritable(&io::Error::from_raw_os_error(28));
+        assert_eq!(problem.code, Code::StorageFull);
+        assert!(problem.detail.contains("storage.spool_dir"));
+        let other = unwritable(&io::Error::from(io::ErrorKind::PermissionDenied));
+        assert_eq!(other.code, Code::Unavailable);
     }
 }

@@ -86,7 +86,7 @@ fn files(directory: &Path, found: &mut Vec<std::path::PathBuf>) {
 fn keys_that_open(data: &Path, copy: &Copy) -> Vec<DataKey> {
     let ring = KeyRing::new(&key_file::read(&data.join("key-encryption.key")));
     let mut prefix = vec![1];
-    prefix.extend_from_slice(ring.current().bytes());
+    prefix.extend(hex::decode(ring.current().to_string()).unwrap());
     let finder = Finder::new(&prefix);
     let mut all = Vec::new();
     files(data, &mut all);

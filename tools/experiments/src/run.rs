@@ -192,7 +192,7 @@ impl Runner {
         let began = Instant::now();
         for table in release.tables() {
             let mut out = BufWriter::new(File::create(self.files.release())?);
-            pais_io::write::csv(&table, &mut out)?;
+            pais_io::write::csv(table, &mut out)?;
             out.flush()?;
         }
         seconds.write = began.elapsed().as_secs_f64();

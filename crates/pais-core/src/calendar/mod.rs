@@ -11,7 +11,6 @@
 
 mod format;
 mod iso;
-mod label;
 mod period;
 #[cfg(test)]
 mod tests;
@@ -23,8 +22,9 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime};
 pub use format::{DateFormat, DateFormatError};
 pub(crate) use iso::{is_canonical_day, is_canonical_moment};
 pub use iso::{read_day, read_moment};
-pub(crate) use label::{days_of_label, moments_of_label};
-pub(crate) use period::{whole_years_of_days, whole_years_of_moments};
+pub(crate) use period::{
+    days_of_label, moments_of_label, whole_years_of_days, whole_years_of_moments,
+};
 
 /// Why a text is no date. It does not contain the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -119,20 +119,14 @@ impl CodebookColumn {
         if let Some(root) = taxonomy.as_mut().filter(|_| kind != ColumnKind::Set) {
             add_other_values(root);
         }
-        let is_of_dates = kind.is_of_dates();
         ColumnDefinition {
-            name: self.name.clone(),
-            role: self.role,
             kind,
             taxonomy: taxonomy.map(TaxonomyReference::Inline),
             domain: self.domain.clone().filter(|_| kind.scale().is_some()),
             separator: self.separator.clone().filter(|_| kind == ColumnKind::Set),
             missing: self.missing.clone(),
-            round_range: false,
-            round: None,
-            format: self.format.clone().filter(|_| is_of_dates),
-            from: None,
-            order: None,
+            format: self.format.clone().filter(|_| kind.is_of_dates()),
+            ..ColumnDefinition::new(&self.name, self.role)
         }
     }
 }

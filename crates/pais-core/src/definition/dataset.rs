@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::generated_hierarchy::ReferenceFields;
-use crate::definition::{DomainBound, GeneratedHierarchy, TaxonomyId};
+use crate::definition::{GeneratedHierarchy, TaxonomyId};
 
 /// The body of `POST /v1/datasets`.
 #[skip_serializing_none]
@@ -310,5 +310,42 @@ impl From<&str> for TaxonomyNode {
         let label = label.to_owned();
         let children = Vec::new();
         Self { label, children }
+    }
+}
+
+/// An end of a column's domain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(untagged)]
+pub enum DomainBound {
+    /// Of a numeric column.
+    Number(f64),
+    /// Of a date or datetime column: `"1900-01-01"`.
+    Date(String),
+}
+
+impl<'de> Deserialize<'de> for DomainBound {
+    /// Not derived: a derived untagged enum would not say what is expected.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BoundVisitor;
+        impl serde::de::Visitor<'_> for BoundVisitor {
+            type Value = DomainBound;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number, or a date as text")
+            }
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Self::Value, E> {
+                Ok(DomainBound::Number(number))
+            }
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(DomainBound::Number(number as f64))
+            }
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(DomainBound::Number(number as f64))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(DomainBound::Date(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(BoundVisitor)
     }
 }

@@ -1,15 +1,14 @@
 //! Jobs: which privacy model, which utility, which output.
 
-use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
-use super::{
-    ColumnRole, DatasetId, JobError, JobErrorKind, OneOrMany, PrivacyDefinition, SubmissionId,
-};
+use super::{ColumnRole, DatasetId, OneOrMany, PrivacyDefinition, SubmissionId};
 use crate::model::{Decimal, Diversity, GroupModel, MissingSensitive, PrivacyModel};
+use crate::rejection::Rejection;
 
 /// Seconds of a thorough search where a job does not limit it.
 const DEFAULT_SEARCH_SECONDS: i64 = 30;
@@ -384,6 +383,24 @@ pub struct PreGeneralization {
     )]
     pub values: BTreeMap<String, Vec<String>>,
 }
+
+/// What is wrong with a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobErrorKind {
+    /// A parameter is missing, of another model, or not of its type.
+    Shape,
+    /// A parameter of the privacy model is out of range.
+    OutOfRange,
+    /// Another value is out of range.
+    InvalidValue,
+    /// The job does not fit the columns of the dataset.
+    Unfit,
+    /// The work would exceed a limit.
+    LimitExceeded,
+}
+
+/// Why a job is refused, with a pointer into it.
+pub type JobError = Rejection<JobErrorKind>;
 
 #[cfg(test)]
 mod tests {

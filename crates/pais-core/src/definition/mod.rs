@@ -4,11 +4,9 @@
 //! [`crate::schema`] and [`crate::model`] once, and those are trusted from then on.
 
 mod dataset;
-mod domain_bound;
 mod generated_hierarchy;
 mod ids;
 mod job;
-mod job_error;
 pub mod json;
 #[cfg(feature = "openapi")]
 mod openapi;
@@ -18,16 +16,15 @@ mod sweep;
 pub mod whole;
 
 pub use dataset::{
-    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, TaxonomyNode, TaxonomyReference,
+    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, DomainBound, TaxonomyNode,
+    TaxonomyReference,
 };
-pub use domain_bound::DomainBound;
 pub use generated_hierarchy::{CalendarLevel, GeneratedHierarchy};
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
-    Job, JobDefinition, Objective, Output, PreGeneralization, Recoding, SearchRule, SplitRule,
-    SuppressionFor, UtilityDefinition,
+    Job, JobDefinition, JobError, JobErrorKind, Objective, Output, PreGeneralization, Recoding,
+    SearchRule, SplitRule, SuppressionFor, UtilityDefinition,
 };
-pub use job_error::{JobError, JobErrorKind};
 pub use json::{DocumentError, DocumentErrorKind};
 pub use parameter::OneOrMany;
 pub use privacy::{ModelKind, PrivacyDefinition};

@@ -1,6 +1,5 @@
 //! Privacy models with their parameters in range.
 
-mod confidence;
 mod decimal;
 mod group_model;
 mod lkc;
@@ -8,8 +7,7 @@ mod lkc;
 use serde::Serialize;
 use thiserror::Error;
 
-pub use confidence::Confidence;
-pub use decimal::Decimal;
+pub use decimal::{Confidence, Decimal};
 pub use group_model::{Diversity, GroupModel};
 pub use lkc::{
     KmAnonymity, Lkc, MinimumAnonymity, MissingSensitive, PriorKnowledge, SensitiveValues,

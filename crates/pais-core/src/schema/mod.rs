@@ -1,15 +1,12 @@
 //! A dataset's schema with its taxonomies resolved, and the checks of column definitions.
 
 mod cell;
+mod checks;
 mod dates;
 mod made;
-mod made_sets;
 mod privacy;
 mod roles;
-mod rounding;
-mod subject;
 mod value;
-mod warnings;
 
 use std::sync::Arc;
 
@@ -96,15 +93,15 @@ impl Schema {
         limits: TreeLimits,
         mut taxonomy: impl FnMut(TaxonomyId) -> Option<Arc<Tree>>,
     ) -> Result<Self, SchemaError> {
-        let mut faults = made_sets::faults(&definition.columns);
+        let mut faults = checks::set_faults(&definition.columns);
         let mut columns = Vec::with_capacity(definition.columns.len());
         if definition.columns.is_empty() {
             faults.push(Fault::at("/columns", "a dataset needs at least one column"));
         }
         for (index, column) in definition.columns.iter().enumerate() {
             let at = |field: &str| format!("/columns/{index}/{field}");
-            if made_sets::is_no_name(&column.name) {
-                faults.push(Fault::at(at("name"), made_sets::NO_NAME));
+            if checks::is_no_name(&column.name) {
+                faults.push(Fault::at(at("name"), checks::NO_NAME));
             }
             if definition.columns[..index]
                 .iter()
@@ -206,7 +203,7 @@ impl Schema {
                     Fault::at(at("round_range"), detail).fix("leave `round_range` out")
                 }));
             }
-            let round = rounding::resolve(column).unwrap_or_else(|(detail, fix)| {
+            let round = checks::rounding(column).unwrap_or_else(|(detail, fix)| {
                 faults.push(Fault::at(at("round"), detail).fix(fix));
                 None
             });
@@ -220,7 +217,7 @@ impl Schema {
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
                 round_range: column.round_range,
                 round,
-                from: made_sets::names(column),
+                from: checks::set_columns(column),
                 format,
                 made,
                 missing: Vec::new(),
@@ -228,7 +225,7 @@ impl Schema {
             resolved.missing = resolved.words_for_missing(missing);
             columns.push(resolved);
         }
-        faults.extend(subject::faults(&definition.columns));
+        faults.extend(checks::subject_faults(&definition.columns));
         let missing = definition.missing.as_deref();
         faults.extend(missing.and_then(|words| unwritable(words, "/missing")));
         let classes = columns

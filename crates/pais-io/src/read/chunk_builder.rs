@@ -7,9 +7,8 @@ use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{MAX_FAULTS, ReadError, ReadErrorKind, Table};
 
 use crate::read::cells::{ColumnBuilder, Refusal, check_text, oversized};
-use crate::read::failure::ReadFailure;
+use crate::read::failure::{ReadFailure, ReadLimits};
 use crate::read::identifiers::IdentifierCells;
-use crate::read::limits::ReadLimits;
 use crate::read::suggestions;
 use crate::read::text_format::TextFormat;
 

@@ -7,7 +7,6 @@ mod decoding;
 mod failure;
 mod header;
 mod identifiers;
-mod limits;
 pub mod ndjson;
 mod number_text;
 pub mod parquet;
@@ -44,9 +43,8 @@ mod value_tests;
 
 pub use chunk_builder::CHUNK_ROWS;
 pub(crate) use decoding::SingleByte;
-pub use failure::ReadFailure;
+pub use failure::{ReadFailure, ReadLimits};
 pub use identifiers::IdentifierRepeats;
-pub use limits::ReadLimits;
 pub(crate) use number_text::NumberText;
 pub use text_format::{
     DecimalMark, Delimiter, TextEncoding, TextFormat, TextFormatError, TextParameters,

@@ -233,17 +233,14 @@ impl PageHeader {
                 (2, ThriftType::Integer) => page.decoded = input.size32()?,
                 (3, ThriftType::Integer) => page.stored = input.size32()?,
                 (4, ThriftType::Integer) => drop(input.integer32()?),
-                (5, ThriftType::Struct) if described.is_none() => {
-                    described = Some(DATA_PAGE);
-                    page.read_data_header(input)?;
-                }
-                (7, ThriftType::Struct) if described.is_none() => {
-                    described = Some(DICTIONARY_PAGE);
-                    page.read_dictionary_header(input)?;
-                }
-                (8, ThriftType::Struct) if described.is_none() => {
-                    described = Some(DATA_PAGE_V2);
-                    page.read_second_data_header(input)?;
+                (5 | 7 | 8, ThriftType::Struct) if described.is_none() => {
+                    let of_type = match field {
+                        5 => DATA_PAGE,
+                        7 => DICTIONARY_PAGE,
+                        _ => DATA_PAGE_V2,
+                    };
+                    described = Some(of_type);
+                    page.read_description(of_type, input)?;
                 }
                 (6, ThriftType::Struct) => input.skip(kind)?,
                 (1..=8, _) => return Err(invalid()),
@@ -258,52 +255,37 @@ impl PageHeader {
         }
     }
 
-    fn read_data_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
+    /// Reads the header of a page of one type.
+    fn read_description<R: Read>(
+        &mut self,
+        of_type: i32,
+        input: &mut CompactReader<R>,
+    ) -> io::Result<()> {
+        use ThriftType::{Boolean, Integer, Struct};
+        let mut levels = [0; 2];
         let mut field = 0;
         while let Some(kind) = input.field(&mut field)? {
-            match (field, kind) {
-                (1, ThriftType::Integer) => self.values = input.size32()?,
-                (2, ThriftType::Integer) => self.encoding = input.integer32()?,
-                (3 | 4, ThriftType::Integer) => drop(input.integer32()?),
-                (5, ThriftType::Struct) => input.skip(kind)?,
-                (1..=5, _) => return Err(invalid()),
+            match (of_type, field, kind) {
+                (_, 1, Integer) => self.values = input.size32()?,
+                (DATA_PAGE | DICTIONARY_PAGE, 2, Integer) | (DATA_PAGE_V2, 4, Integer) => {
+                    self.encoding = input.integer32()?;
+                }
+                (DATA_PAGE, 3 | 4, Integer) => drop(input.integer32()?),
+                (DATA_PAGE_V2, 2 | 3, Integer) => drop(input.size32()?),
+                // Of a field that is repeated the last one counts, as for the parquet crate.
+                (DATA_PAGE_V2, 5 | 6, Integer) => {
+                    levels[usize::from(field == 6)] = input.size32()?
+                }
+                (DATA_PAGE_V2, 7, Boolean(compressed)) => self.compressed = compressed,
+                (DICTIONARY_PAGE, 3, Boolean(_)) => {}
+                (DATA_PAGE, 5, Struct) | (DATA_PAGE_V2, 8, Struct) => input.skip(kind)?,
+                (DATA_PAGE, 1..=5, _) | (DICTIONARY_PAGE, 1..=3, _) | (DATA_PAGE_V2, 1..=8, _) => {
+                    return Err(invalid());
+                }
                 _ => input.skip(kind)?,
             }
         }
-        Ok(())
-    }
-
-    fn read_dictionary_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
-        let mut field = 0;
-        while let Some(kind) = input.field(&mut field)? {
-            match (field, kind) {
-                (1, ThriftType::Integer) => self.values = input.size32()?,
-                (2, ThriftType::Integer) => self.encoding = input.integer32()?,
-                (3, ThriftType::Boolean(_)) => {}
-                (1..=3, _) => return Err(invalid()),
-                _ => input.skip(kind)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn read_second_data_header<R: Read>(&mut self, input: &mut CompactReader<R>) -> io::Result<()> {
-        let (mut definition, mut repetition) = (0, 0);
-        let mut field = 0;
-        while let Some(kind) = input.field(&mut field)? {
-            match (field, kind) {
-                (1, ThriftType::Integer) => self.values = input.size32()?,
-                (2 | 3, ThriftType::Integer) => drop(input.size32()?),
-                (4, ThriftType::Integer) => self.encoding = input.integer32()?,
-                (5, ThriftType::Integer) => definition = input.size32()?,
-                (6, ThriftType::Integer) => repetition = input.size32()?,
-                (7, ThriftType::Boolean(compressed)) => self.compressed = compressed,
-                (8, ThriftType::Struct) => input.skip(kind)?,
-                (1..=8, _) => return Err(invalid()),
-                _ => input.skip(kind)?,
-            }
-        }
-        self.levels = definition + repetition;
+        self.levels = levels.iter().sum();
         Ok(())
     }
 

@@ -185,10 +185,8 @@ fn failed(error: ParquetError) -> io::Error {
 /// The distinct values of a column in their Parquet type, by code.
 fn typed_values(column: &ReleasedColumn) -> io::Result<ArrayRef> {
     let dictionary = &column.column.dictionary;
-    let present = |text: &str| !column.is_missing(text);
-    let texts = dictionary
-        .iter()
-        .map(|text| Some(&**text).filter(|text| present(text)));
+    let texts = dictionary.iter().map(AsRef::<str>::as_ref);
+    let texts = texts.map(|text| Some(text).filter(|text| !column.is_missing(text)));
     let texts: Vec<Option<&str>> = texts.collect();
     let bytes: usize = dictionary.iter().map(|text| text.len()).sum();
     if i32::try_from(bytes).is_err() {

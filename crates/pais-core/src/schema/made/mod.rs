@@ -4,11 +4,8 @@
 //! others depend on the values of the table, as the flat tree of a column without a taxonomy does:
 //! they are made for each run, from all its raw rows, and are then taxonomies like any other.
 
-mod calendar;
 mod declared;
-mod ordered;
-mod paths;
-mod ranges;
+mod trees;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -92,18 +89,16 @@ impl SchemaColumn {
             ));
         }
         let root = match made {
-            GeneratedHierarchy::Prefix { lengths } => paths::prefixes(&values, lengths.as_deref()),
-            GeneratedHierarchy::MaskRight => paths::masks(&values, paths::Side::Right)?,
-            GeneratedHierarchy::MaskLeft => paths::masks(&values, paths::Side::Left)?,
+            GeneratedHierarchy::Prefix { lengths } => trees::prefixes(&values, lengths.as_deref()),
+            GeneratedHierarchy::MaskRight => trees::masks(&values, trees::Side::Right)?,
+            GeneratedHierarchy::MaskLeft => trees::masks(&values, trees::Side::Left)?,
             GeneratedHierarchy::Calendar { levels } => {
-                calendar::periods(&values, self.kind, levels.as_deref())
+                trees::periods(&values, self.kind, levels.as_deref())
             }
-            GeneratedHierarchy::Age { at, widths } => {
-                declared::ranges(&values, at, widths.as_deref())?
-            }
-            GeneratedHierarchy::Rare { .. } => paths::rare(&values, &rare),
+            GeneratedHierarchy::Age { at, widths } => trees::ages(&values, at, widths.as_deref())?,
+            GeneratedHierarchy::Rare { .. } => trees::rare(&values, &rare),
             GeneratedHierarchy::Ranges { start, widths } => {
-                ranges::over(&values, *start, widths.as_deref(), limits)?
+                trees::ranges(&values, *start, widths.as_deref(), limits)?
             }
             // Made with the schema.
             GeneratedHierarchy::Ordered { .. } => return Ok(()),

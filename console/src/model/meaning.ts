@@ -1,0 +1,39 @@
+// What a privacy model means, in a sentence.
+
+import { percent } from './format';
+import type { Texts } from '../texts/en';
+import { MODELS, parameter, type Model } from './privacy';
+
+/** In the words of `t`; `undefined` while a parameter is missing. */
+export function meaning(t: Texts, privacy: { readonly model: string }): string | undefined {
+  const model = privacy.model as Model;
+  if (!(model in MODELS)) return undefined;
+  const get = (name: string): string => parameter(privacy, name) ?? '';
+  const names = MODELS[model].parameters;
+  if (names.some((name) => get(name) === '')) return undefined;
+  const listed = (privacy as { sensitive_values?: Readonly<Record<string, readonly string[]>> }).sensitive_values;
+  const isListed = listed !== undefined && listed !== null && Object.keys(listed).length > 0;
+  const what = isListed ? t.meaning.listed(Object.keys(listed).join(', ')) : t.meaning.any;
+  const share = (text: string): string =>
+    text.split(', ').map((part) => percent(Number(part))).join(', ');
+  const m = t.meaning;
+  switch (model) {
+    case 'lkc':
+      return m.lkc(get('l'), get('k'), share(get('c')), what);
+    case 'k_anonymity':
+      return m.kAnonymity(get('k'));
+    case 'confidence_bounding':
+      return m.confidenceBounding(share(get('c')), what);
+    case 'alpha_k':
+      return m.alphaK(get('k'), share(get('alpha')), what);
+    case 'k_m_anonymity':
+      return m.kM(get('k'), get('m'));
+    case 't_closeness':
+      return m.tCloseness(get('k'), get('t'));
+    case 'l_diversity':
+    case 'distinct_l_diversity':
+    case 'entropy_l_diversity':
+    case 'recursive_cl_diversity':
+      return m.diversity(get('k'), get('l'));
+  }
+}

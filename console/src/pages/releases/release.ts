@@ -1,0 +1,66 @@
+// Parts of a release's document that its schema leaves open.
+
+import type { Schemas } from '../../api/client';
+
+export type Release = Schemas['ReleaseDocument'];
+
+export interface Approval {
+  readonly status: 'pending' | 'approved' | 'rejected';
+  readonly by?: { readonly token_id: string; readonly label?: string | null } | null;
+  readonly at?: string | null;
+  readonly reason?: string | null;
+}
+
+/** The approval of a release, where the policy requires one. */
+export function approvalOf(release: Release): Approval | null {
+  return (release as { approval?: Approval | null }).approval ?? null;
+}
+
+export interface Verification {
+  readonly holds?: boolean;
+  readonly smallest_group?: number;
+  readonly smallest_known_group?: number;
+  readonly greatest_confidence?: number | null;
+}
+
+export function verificationOf(release: Release): Verification {
+  return (release.verification ?? {}) as Verification;
+}
+
+/** The path of a table in a format. */
+export function tablePath(release: Release, table: string, format: string, safe: boolean): string {
+  const place = release.tables.length > 1 || table !== 'data' ? `tables/${encodeURIComponent(table)}` : 'data';
+  const query = new URLSearchParams({ format, ...(safe && format === 'csv' ? { safe_csv: 'true' } : {}) });
+  return `/v1/releases/${release.id}/${place}?${query.toString()}`;
+}
+
+/** The name of a file, where the service gives none. */
+export function fileName(release: Release, table: string, ending: string): string {
+  const name = (release.name ?? release.id).replace(/[^\p{L}\p{N}._-]+/gu, '-');
+  return `${table === 'data' ? name : `${name}-${table}`}.${ending}`;
+}
+
+/** Code that loads the table, in the languages of analysts. */
+export function snippets(release: Release, origin: string): Record<'R' | 'Python' | 'SQL', string> {
+  const url = `${origin}/v1/releases/${release.id}/data?format=parquet`;
+  return {
+    R: [
+      'library(httr2); library(arrow)',
+      `request("${url}") |>`,
+      '  req_auth_bearer_token(Sys.getenv("PAIS_TOKEN")) |>',
+      '  req_perform(path = "release.parquet")',
+      'release <- read_parquet("release.parquet")',
+    ].join('\n'),
+    Python: [
+      'import io, os, pandas, requests',
+      `answer = requests.get("${url}",`,
+      '    headers={"Authorization": "Bearer " + os.environ["PAIS_TOKEN"]})',
+      'answer.raise_for_status()',
+      'release = pandas.read_parquet(io.BytesIO(answer.content))',
+    ].join('\n'),
+    SQL: [
+      '-- DuckDB, with the downloaded Parquet file',
+      "SELECT * FROM read_parquet('release.parquet') LIMIT 10;",
+    ].join('\n'),
+  };
+}

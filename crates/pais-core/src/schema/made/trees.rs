@@ -1,0 +1,371 @@
+//! The trees that are made: in which each value has a path of labels, over intervals of numbers, and
+//! over labels in a declared order.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use chrono::{Datelike, NaiveDate};
+
+use crate::definition::{CalendarLevel, ColumnKind, TaxonomyNode};
+use crate::taxonomy::interval::number;
+use crate::taxonomy::{Interval, TreeLimits};
+
+/// Most levels of a hierarchy that is made.
+pub(super) const MOST_LEVELS: usize = 64;
+
+/// Most levels of prefixes where the definition gives no lengths.
+const MOST_PREFIXES: usize = 10;
+
+/// Characters that can stand for a hidden one, in this order of preference.
+const MASKS: [char; 5] = ['*', '#', '\u{2022}', '\u{d7}', '\u{2588}'];
+
+/// The end of a value from which characters are hidden.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Left,
+    Right,
+}
+
+/// A node by the labels below it; a value has none.
+#[derive(Default)]
+struct Children(BTreeMap<String, Children>);
+
+impl Children {
+    fn add(&mut self, path: impl IntoIterator<Item = String>) {
+        let mut at = self;
+        for label in path {
+            at = at.0.entry(label).or_default();
+        }
+    }
+
+    fn node(self, label: String) -> TaxonomyNode {
+        let children = self.0.into_iter();
+        TaxonomyNode {
+            label,
+            children: children.map(|(label, below)| below.node(label)).collect(),
+        }
+    }
+}
+
+/// The tree over these values, each below the labels that `above` gives from below the root on. The
+/// root is `*`, or as many of them as no value is.
+pub(super) fn tree(values: &BTreeSet<String>, above: impl Fn(&str) -> Vec<String>) -> TaxonomyNode {
+    let mut root = "*".to_owned();
+    while values.contains(&root) {
+        root.push('*');
+    }
+    let mut children = Children::default();
+    for value in values {
+        children.add(above(value).into_iter().chain([value.clone()]));
+    }
+    children.node(root)
+}
+
+fn longest(values: &BTreeSet<String>) -> usize {
+    let lengths = values.iter().map(|value| value.chars().count());
+    lengths.max().unwrap_or(0)
+}
+
+fn prefix(value: &str, length: usize) -> &str {
+    let end = value.char_indices().nth(length).map(|(at, _)| at);
+    &value[..end.unwrap_or(value.len())]
+}
+
+/// Prefixes of the values, of these lengths in characters or of each length: `123*` over `1234`. A
+/// value has no prefix as long as itself. The mark at the end is one that no value ends with, so a
+/// prefix is never taken for a value.
+pub(super) fn prefixes(values: &BTreeSet<String>, lengths: Option<&[u32]>) -> TaxonomyNode {
+    let mut mark = "*".to_owned();
+    while values.iter().any(|value| value.ends_with(&mark)) {
+        mark.push('*');
+    }
+    let mut lengths: Vec<usize> = match lengths {
+        Some(lengths) => lengths.iter().map(|&length| length as usize).collect(),
+        None => {
+            let most = longest(values).saturating_sub(1);
+            let step = most.div_ceil(MOST_PREFIXES).max(1);
+            (1..=most).step_by(step).collect()
+        }
+    };
+    lengths.sort_unstable();
+    tree(values, |value| {
+        let own = value.chars().count();
+        let shorter = lengths.iter().filter(|&&length| length < own);
+        shorter
+            .map(|&length| format!("{}{mark}", prefix(value, length)))
+            .collect()
+    })
+}
+
+/// One more character of the values is hidden on each level. Labels are as long as the longest
+/// value, so labels of different levels differ.
+///
+/// # Errors
+/// A sentence where the values have all characters that could stand for a hidden one.
+pub(super) fn masks(values: &BTreeSet<String>, side: Side) -> Result<TaxonomyNode, String> {
+    let is_free = |mask: &&char| !values.iter().any(|value| value.contains(**mask));
+    let mask = MASKS.iter().find(is_free);
+    let mask =
+        mask.ok_or("has no character for hidden ones, since values have all of * # • × █")?;
+    let width = longest(values);
+    let hidden = |shown: usize| -> String { std::iter::repeat_n(*mask, width - shown).collect() };
+    Ok(tree(values, |value| {
+        let characters: Vec<char> = value.chars().collect();
+        let masked = |shown: usize| match side {
+            Side::Right => String::from_iter(&characters[..shown]) + &hidden(shown),
+            Side::Left => {
+                let shown_from = characters.len() - shown;
+                hidden(shown) + &String::from_iter(&characters[shown_from..])
+            }
+        };
+        (1..characters.len()).map(masked).collect()
+    }))
+}
+
+/// The rare values under one node, beside the others.
+pub(super) fn rare(values: &BTreeSet<String>, rare: &BTreeSet<String>) -> TaxonomyNode {
+    let mut label = "(rare)".to_owned();
+    while values.contains(&label) {
+        label = format!("({label})");
+    }
+    let is_rare = |value: &str| rare.contains(value) && rare.len() < values.len();
+    tree(values, |value| {
+        Vec::from_iter(is_rare(value).then(|| label.clone()))
+    })
+}
+
+const DEFAULT_LEVELS: [CalendarLevel; 4] = [
+    CalendarLevel::Month,
+    CalendarLevel::Quarter,
+    CalendarLevel::Year,
+    CalendarLevel::Decade,
+];
+
+/// The tree of the periods of these levels over days or moments in their one form.
+pub(super) fn periods(
+    values: &BTreeSet<String>,
+    kind: ColumnKind,
+    levels: Option<&[CalendarLevel]>,
+) -> TaxonomyNode {
+    let mut levels = levels.unwrap_or(&DEFAULT_LEVELS).to_vec();
+    // From the longest period on. A day is the value itself in a column of days.
+    levels.sort_unstable_by(|one, other| other.cmp(one));
+    levels.retain(|&level| level != CalendarLevel::Day || kind == ColumnKind::Datetime);
+    tree(values, |value| {
+        let day = day_of(value);
+        let periods = day.map(|day| levels.iter().map(move |&level| period(day, level)));
+        periods.into_iter().flatten().collect()
+    })
+}
+
+/// The day of a day or moment in its one form.
+fn day_of(value: &str) -> Option<NaiveDate> {
+    value.get(..10)?.parse().ok()
+}
+
+/// The label of the period that a day is in.
+fn period(day: NaiveDate, level: CalendarLevel) -> String {
+    let year = day.year();
+    match level {
+        CalendarLevel::Day => day.to_string(),
+        CalendarLevel::Week => {
+            let week = day.iso_week();
+            format!("{:04}-W{:02}", week.year(), week.week())
+        }
+        CalendarLevel::Month => format!("{year:04}-{:02}", day.month()),
+        CalendarLevel::Quarter => format!("{year:04}-Q{}", day.month0() / 3 + 1),
+        CalendarLevel::Year => format!("{year:04}"),
+        CalendarLevel::Decade => format!("{:04}s", year / 10 * 10),
+    }
+}
+
+/// Years of each level where the definition gives none.
+const DEFAULT_WIDTHS: [u32; 3] = [5, 10, 20];
+
+/// Most years of a range.
+const MOST_YEARS: u32 = 1_000;
+
+/// Why these options make no hierarchy; `None` where they do.
+pub(super) fn unfit_ages(at: &str, widths: Option<&[u32]>) -> Option<&'static str> {
+    if reference(at).is_none() {
+        return Some("`at` must be a day of ISO 8601, such as 2026-01-01");
+    }
+    let widths = widths.unwrap_or(&DEFAULT_WIDTHS);
+    let is_multiple = |pair: &[u32]| pair[1] > pair[0] && pair[1].is_multiple_of(pair[0]);
+    let fits = (1..=MOST_LEVELS).contains(&widths.len())
+        && widths.iter().all(|width| (1..=MOST_YEARS).contains(width))
+        && widths.windows(2).all(is_multiple);
+    (!fits).then_some(
+        "`widths` must be 1 to 64 whole numbers of years, 1 to 1000, each a multiple of the one \
+         before",
+    )
+}
+
+/// The tree of ages at the reference date over days or moments in their one form. A range is
+/// `[35,40)`: at least 35 and less than 40 completed years. It is negative where the date is after
+/// the reference.
+///
+/// # Errors
+/// A sentence where the reference is no day, which the check of the declaration excludes.
+pub(super) fn ages(
+    values: &BTreeSet<String>,
+    at: &str,
+    widths: Option<&[u32]>,
+) -> Result<TaxonomyNode, String> {
+    let at = reference(at).ok_or("has no reference date")?;
+    let widths = widths.unwrap_or(&DEFAULT_WIDTHS);
+    Ok(tree(values, |value| {
+        let age = day_of(value).map(|day| completed_years(day, at));
+        // From the widest range on.
+        let ranges = age.map(|age| widths.iter().rev().map(move |&width| range(age, width)));
+        ranges.into_iter().flatten().collect()
+    }))
+}
+
+fn reference(at: &str) -> Option<NaiveDate> {
+    // The parser of dates also takes days of one digit and spaces.
+    let day: NaiveDate = at.parse().ok()?;
+    (day.to_string() == at).then_some(day)
+}
+
+/// Birthdays from `day` until `at`; one on 29 February is counted on 1 March of other years.
+fn completed_years(day: NaiveDate, at: NaiveDate) -> i32 {
+    let is_before_birthday = (at.month(), at.day()) < (day.month(), day.day());
+    at.year() - day.year() - i32::from(is_before_birthday)
+}
+
+fn range(age: i32, width: u32) -> String {
+    let width = i64::from(width);
+    let lo = i64::from(age).div_euclid(width) * width;
+    Interval::half_open(lo as f64, (lo + width) as f64).to_string()
+}
+
+/// Intervals of the shortest width that the numbers span, where the definition gives no widths.
+const DEFAULT_INTERVALS: f64 = 20.0;
+
+/// A tree over the intervals that the numbers span: those of the first width are the leaves, those
+/// of each further one are above. Without widths, one power of ten and ten times as much.
+///
+/// # Errors
+/// A sentence for more intervals than a taxonomy can have.
+pub(super) fn ranges(
+    values: &BTreeSet<String>,
+    start: Option<f64>,
+    widths: Option<&[f64]>,
+    limits: TreeLimits,
+) -> Result<TaxonomyNode, String> {
+    let numbers = || values.iter().filter_map(|value| number(value));
+    let least = numbers().fold(f64::INFINITY, f64::min);
+    let most = numbers().fold(f64::NEG_INFINITY, f64::max);
+    let start = start.unwrap_or(0.0);
+    let widths = match widths {
+        Some(widths) => widths.to_vec(),
+        None => {
+            let span = ((most - least) / DEFAULT_INTERVALS).max(f64::MIN_POSITIVE);
+            let width = 10f64.powf(span.log10().ceil()).max(1e-6);
+            vec![width, 10.0 * width]
+        }
+    };
+    let (Some(&leaf), Some(&widest)) = (widths.first(), widths.last()) else {
+        return Err("has no width".to_owned());
+    };
+    let step = |value: f64, width: f64| ((value - start) / width).floor();
+    let (first, last) = (step(least, widest), step(most, widest) + 1.0);
+    let leaves = (last - first) * (widest / leaf).round();
+    if !leaves.is_finite() || leaves >= limits.leaves as f64 {
+        return Err(format!(
+            "would have more than {} intervals; give greater widths",
+            limits.leaves
+        ));
+    }
+    let end = |index: f64| start + index * widest;
+    // A root has more than one part.
+    let last = match widths.len() {
+        1 => last.max(first + 2.0),
+        _ => last,
+    };
+    let mut nodes = Vec::new();
+    let mut index = first;
+    while index < last {
+        nodes.push(interval((end(index), end(index + 1.0)), &widths));
+        index += 1.0;
+    }
+    if let (1, Some(only)) = (nodes.len(), nodes.first()) {
+        return Ok(only.clone());
+    }
+    Ok(TaxonomyNode {
+        label: Interval::half_open(end(first), end(last)).to_string(),
+        children: nodes,
+    })
+}
+
+/// The interval between two ends, over those of the shorter widths.
+fn interval((lo, hi): (f64, f64), widths: &[f64]) -> TaxonomyNode {
+    let mut children = Vec::new();
+    if let [shorter @ .., width] = widths
+        && let Some(&below) = shorter.last()
+    {
+        let parts = (width / below).round() as u64;
+        // One part would repeat the label of the whole.
+        if parts > 1 {
+            let end = |part: u64| lo + part as f64 * below;
+            children.extend((0..parts).map(|part| {
+                let hi = if part + 1 == parts { hi } else { end(part + 1) };
+                interval((end(part), hi), shorter)
+            }));
+        }
+    }
+    TaxonomyNode {
+        label: Interval::half_open(lo, hi).to_string(),
+        children,
+    }
+}
+
+/// Between the first and the last label of an interval.
+const TO: &str = "..";
+
+/// A tree over labels in their order, in which a node has up to `fanout` children. An interval is
+/// `low..medium`, the whole is `*`.
+pub(super) fn ordered(labels: &[String], fanout: usize) -> TaxonomyNode {
+    let leaves: HashSet<&str> = labels.iter().map(String::as_str).collect();
+    // Each node with its first and last label.
+    let mut level: Vec<(TaxonomyNode, &str, &str)> = labels
+        .iter()
+        .map(|label| {
+            let children = Vec::new();
+            let label = label.clone();
+            (label, children)
+        })
+        .zip(labels)
+        .map(|((label, children), of)| (TaxonomyNode { label, children }, of.as_str(), of.as_str()))
+        .collect();
+    while level.len() > fanout {
+        let mut above = Vec::with_capacity(level.len().div_ceil(fanout));
+        let mut nodes = level.into_iter().peekable();
+        while nodes.peek().is_some() {
+            let group: Vec<_> = nodes.by_ref().take(fanout).collect();
+            let ends = group.first().zip(group.last());
+            let Some((first, last)) = ends.map(|(one, other)| (one.1, other.2)) else {
+                break;
+            };
+            if let [_] = group.as_slice() {
+                above.extend(group);
+                continue;
+            }
+            let mut label = format!("{first}{TO}{last}");
+            while leaves.contains(label.as_str()) {
+                label.push('.');
+            }
+            let children = group.into_iter().map(|(node, ..)| node).collect();
+            above.push((TaxonomyNode { label, children }, first, last));
+        }
+        level = above;
+    }
+    let mut label = "*".to_owned();
+    while leaves.contains(label.as_str()) {
+        label.push('*');
+    }
+    TaxonomyNode {
+        label,
+        children: level.into_iter().map(|(node, ..)| node).collect(),
+    }
+}

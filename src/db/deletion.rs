@@ -1,0 +1,317 @@
+//! The deletion of datasets and submissions, by their holders and at the end of their retention. What is due
+//! is in the database, so that neither a restart nor a failure loses it.
+//!
+//! A key is destroyed after the commit, so that no file or backup of the database opens what it sealed.
+//! `keys_to_destroy` has those whose destruction is still to be done.
+
+use std::fmt::Display;
+
+use pais_core::definition::{DatasetId, SubmissionId};
+use serde_json::{Value, json};
+use sqlx::{PgConnection, Postgres, Transaction};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::ids::OrganizationId;
+use crate::roles::Caller;
+
+use super::audit::{self, Action, Actor, NewEvent};
+use super::data_keys::KeyOwner;
+use super::{Store, StoreError, datasets, trees};
+
+/// The result of a deletion that a legal hold prevents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is deleted.
+    Done,
+    /// The organization has no such thing.
+    NotFound,
+    /// The dataset has a legal hold.
+    Held,
+}
+
+/// What the end of retention did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expiry {
+    /// Number of datasets and submissions that were deleted.
+    pub deleted: u64,
+    /// Number of those that could not be deleted.
+    pub failed: u64,
+}
+
+impl Expiry {
+    /// Counts one that was due. A failure is in the log.
+    fn count(&mut self, id: impl Display, result: Result<Deletion, StoreError>) {
+        match result {
+            Ok(Deletion::Done) => self.deleted += 1,
+            // By somebody else, or held since.
+            Ok(Deletion::NotFound | Deletion::Held) => {}
+            Err(error) => {
+                self.failed += 1;
+                tracing::error!(
+                    %id,
+                    error = &error as &dyn std::error::Error,
+                    "it could not be deleted at the end of its retention; this is tried again"
+                );
+            }
+        }
+    }
+}
+
+/// Deletes a dataset at the request of its holder, unless it has a legal hold.
+///
+/// The schema, steps and listed values are deleted with the commit, and the answers that are stored for
+/// retries of requests on the dataset; then the data key is destroyed. The rows, which nobody can read
+/// from then on, are removed by [`super::reclaim::remove_deleted`]. Queued jobs are cancelled, and
+/// running ones are asked to stop (wake the workers afterwards).
+pub async fn delete_dataset(
+    store: &Store,
+    by: Caller,
+    id: DatasetId,
+) -> Result<Deletion, StoreError> {
+    Deleter::holder(by).delete_dataset(store, id).await
+}
+
+/// Deletes a submission at the request of its holder, unless its dataset has a legal hold.
+///
+/// The rows are deleted with the commit, and then their key is destroyed. Queued jobs that read the
+/// submission are cancelled, and running ones are asked to stop (wake the workers afterwards). Releases
+/// stay.
+pub async fn delete_submission(
+    store: &Store,
+    by: Caller,
+    dataset: DatasetId,
+    id: SubmissionId,
+) -> Result<Deletion, StoreError> {
+    let deleter = Deleter::holder(by);
+    deleter.delete_submission(store, dataset, id).await
+}
+
+/// Deletes the datasets and then the submissions whose retention has ended, unless they have a legal hold.
+/// Called periodically. One that cannot be deleted does not keep the others; it is tried again by the next
+/// call.
+pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
+    let mut expiry = Expiry::default();
+    let due: Vec<(DatasetId, OrganizationId)> = sqlx::query_as(
+        "SELECT id, organization_id FROM datasets
+         WHERE deleted_at IS NULL AND delete_after <= $1 AND legal_hold_since IS NULL",
+    )
+    .bind(store.now())
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    for (id, organization) in due {
+        let deleter = Deleter::retention(organization);
+        expiry.count(id, deleter.delete_dataset(store, id).await);
+    }
+    let due: Vec<(SubmissionId, DatasetId, OrganizationId)> = sqlx::query_as(
+        "SELECT s.id, d.id, d.organization_id
+         FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+         WHERE d.deleted_at IS NULL AND d.legal_hold_since IS NULL
+           AND s.created_at + d.submission_retention_days * interval '24 hours' <= $1
+         ORDER BY s.id",
+    )
+    .bind(store.now())
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    for (id, dataset, organization) in due {
+        let deleter = Deleter::retention(organization);
+        expiry.count(id, deleter.delete_submission(store, dataset, id).await);
+    }
+    destroy_remaining_keys(store).await?;
+    Ok(expiry)
+}
+
+/// Destroys the keys that a crash has left: key files without a dataset or submission, and keys of deleted
+/// datasets and submissions. Called at the start of the service.
+pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
+    let live = datasets::key_owners(store).await?;
+    let destroyed = store.data_keys().destroy_others(live).await?;
+    if destroyed > 0 {
+        tracing::info!(
+            destroyed,
+            "key files without a dataset or submission were destroyed"
+        );
+    }
+    destroy_remaining_keys(store).await
+}
+
+async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
+    let remaining = sqlx::query_scalar("SELECT owner_id FROM keys_to_destroy");
+    let remaining: Vec<KeyOwner> = remaining.fetch_all(&mut *store.connection().await?).await?;
+    for owner in remaining {
+        destroy_key(store, owner).await?;
+    }
+    Ok(())
+}
+
+/// Destroys the key of a dataset or submission whose deletion is committed.
+async fn destroy_key(store: &Store, owner: KeyOwner) -> Result<(), StoreError> {
+    store.data_keys().destroy(store, owner).await?;
+    sqlx::query("DELETE FROM keys_to_destroy WHERE owner_id = $1")
+        .bind(owner)
+        .execute(&mut *store.connection().await?)
+        .await?;
+    Ok(())
+}
+
+/// What of a deleted dataset cannot be read without its key, or has the digest of its rows or the values
+/// that jobs list under another key, as the answers to requests that created a submission or a job.
+const SEALED_PARTS: [&str; 5] = [
+    "DELETE FROM release_sources USING releases
+     WHERE releases.id = release_sources.release_id AND releases.dataset_id = $1",
+    "DELETE FROM job_steps USING jobs WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
+    "UPDATE releases SET sealed_distributions = NULL
+     WHERE dataset_id = $1 AND sealed_distributions IS NOT NULL",
+    "UPDATE jobs SET sealed_definition = NULL
+     WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",
+    "DELETE FROM idempotent_answers
+     WHERE organization_id = (SELECT organization_id FROM datasets WHERE id = $1)
+       AND status IS NOT NULL
+       AND (headers ->> 'location' = '/v1/datasets/' || $1::uuid::text
+            OR headers ->> 'location' IN (SELECT '/v1/jobs/' || jobs.id::text FROM jobs
+                                          WHERE jobs.dataset_id = $1))",
+];
+
+/// Who deletes what an organization has, and why.
+struct Deleter {
+    organization: OrganizationId,
+    by: Actor,
+    reason: &'static str,
+}
+
+impl Deleter {
+    fn holder(by: Caller) -> Self {
+        Self {
+            organization: by.organization,
+            by: by.into(),
+            reason: "holder",
+        }
+    }
+
+    fn retention(organization: OrganizationId) -> Self {
+        Self {
+            organization,
+            by: Actor::SERVICE,
+            reason: "retention",
+        }
+    }
+
+    async fn delete_dataset(&self, store: &Store, id: DatasetId) -> Result<Deletion, StoreError> {
+        let mut transaction = store.begin().await?;
+        trees::lock(&mut transaction, self.organization).await?;
+        if let Some(prevented) = self.prevented(&mut transaction, id).await? {
+            return Ok(prevented);
+        }
+        let now = store.now();
+        sqlx::query("UPDATE datasets SET deleted_at = $2, definition = NULL WHERE id = $1")
+            .bind(id)
+            .bind(now)
+            .execute(&mut *transaction)
+            .await?;
+        // `super::reclaim` removes them.
+        let submissions: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM submissions WHERE dataset_id = $1")
+                .bind(id)
+                .fetch_one(&mut *transaction)
+                .await?;
+        trees::unlink(&mut transaction, self.organization, id).await?;
+        for statement in SEALED_PARTS {
+            let query = sqlx::query(statement).bind(id);
+            query.execute(&mut *transaction).await?;
+        }
+        cancel_jobs(&mut transaction, id, None, now).await?;
+        let detail = json!({ "reason": self.reason, "submissions": submissions });
+        let event = self.event(Action::DatasetDeleted, id.0, detail);
+        commit(store, transaction, id.into(), event).await
+    }
+
+    async fn delete_submission(
+        &self,
+        store: &Store,
+        dataset: DatasetId,
+        id: SubmissionId,
+    ) -> Result<Deletion, StoreError> {
+        let mut transaction = store.begin().await?;
+        if let Some(prevented) = self.prevented(&mut transaction, dataset).await? {
+            return Ok(prevented);
+        }
+        // The chunks follow by reference.
+        let rows: Option<i64> = sqlx::query_scalar(
+            "DELETE FROM submissions WHERE id = $1 AND dataset_id = $2 RETURNING rows",
+        )
+        .bind(id)
+        .bind(dataset)
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(rows) = rows else {
+            return Ok(Deletion::NotFound);
+        };
+        cancel_jobs(&mut transaction, dataset, Some(id), store.now()).await?;
+        let detail = json!({ "dataset_id": dataset, "rows": rows, "reason": self.reason });
+        let event = self.event(Action::SubmissionDeleted, id.0, detail);
+        commit(store, transaction, id.into(), event).await
+    }
+
+    /// Why nothing of a dataset can be deleted; `None` if it can until the end of the transaction.
+    async fn prevented(
+        &self,
+        connection: &mut PgConnection,
+        dataset: DatasetId,
+    ) -> Result<Option<Deletion>, StoreError> {
+        let is_held: Option<bool> = sqlx::query_scalar(
+            "SELECT legal_hold_since IS NOT NULL FROM datasets
+             WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE",
+        )
+        .bind(dataset)
+        .bind(self.organization)
+        .fetch_optional(connection)
+        .await?;
+        Ok(match is_held {
+            None => Some(Deletion::NotFound),
+            Some(true) => Some(Deletion::Held),
+            Some(false) => None,
+        })
+    }
+
+    fn event(&self, action: Action, subject: Uuid, detail: Value) -> NewEvent {
+        NewEvent::of(self.organization, self.by, action, subject, detail)
+    }
+}
+
+/// Cancels the jobs of a dataset, or those that read one of its submissions.
+async fn cancel_jobs(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+    submission: Option<SubmissionId>,
+    now: OffsetDateTime,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "UPDATE jobs SET cancel_requested = true,
+             ended_at = CASE status WHEN 'queued' THEN $3 END,
+             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
+         WHERE dataset_id = $1 AND ($2::uuid IS NULL OR $2 = ANY (submissions))
+           AND status IN ('queued', 'running')",
+    )
+    .bind(dataset)
+    .bind(submission)
+    .bind(now)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Commits a deletion, and destroys the key.
+async fn commit(
+    store: &Store,
+    mut transaction: Transaction<'static, Postgres>,
+    owner: KeyOwner,
+    event: NewEvent,
+) -> Result<Deletion, StoreError> {
+    sqlx::query("INSERT INTO keys_to_destroy (owner_id) VALUES ($1)")
+        .bind(owner)
+        .execute(&mut *transaction)
+        .await?;
+    audit::commit(transaction, store.now(), event).await?;
+    destroy_key(store, owner).await?;
+    Ok(Deletion::Done)
+}

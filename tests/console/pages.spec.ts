@@ -1,0 +1,125 @@
+// What holds on every page: accessible in light and dark, no wider than a telephone, fast, and small.
+
+import AxeBuilder from '@axe-core/playwright';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import type { Page } from '@playwright/test';
+import { expect, ROOT, test, TRANSFUSIONS, type Role, type World } from './console';
+
+/** The addresses of all pages of a role, and what each shows when it is there. */
+async function pages(world: World, role: Role): Promise<string[]> {
+  if (role === 'admin') return ['#/organizations'];
+  if (role === 'auditor') return ['#/log'];
+  const dataset = await world.dataset();
+  const job = await world.job(dataset, { release: true });
+  const release = job.release_id ?? '';
+  const recipient = await world.token('recipient');
+  const holder = await world.token('holder');
+  await world.call(holder, 'POST', `/v1/releases/${release}/grants`, { recipient: world.bts, purpose: 'Blood' });
+  expect(recipient).not.toBe('');
+  const own = [`#/releases`, `#/releases/${release}`, `#/releases/${release}/report`, '#/publications'];
+  if (role === 'recipient') return own;
+  const sweep = await world.job(dataset, { privacy: { model: 'lkc', l: 2, k: [5, 20], c: 0.6 } });
+  const tree = { label: '*', children: [{ label: 'a', children: [{ label: 'b' }, { label: 'c' }] }, { label: 'd' }] };
+  const hierarchy = await world.call<{ id: string }>(holder, 'POST', '/v1/taxonomies', { name: 'letters', root: tree });
+  return [
+    '#/datasets', '#/datasets/new', `#/datasets/${dataset}`, '#/hierarchies', `#/hierarchies/${hierarchy.id}`,
+    '#/jobs', '#/jobs/new', `#/jobs/${job.id}`, `#/jobs/${sweep.id}`, ...own, '#/publications/new',
+    '#/approvals', `#/approvals/${release}`, '#/policy',
+  ];
+}
+
+/** Goes to a page, and waits until everything on it is loaded. */
+async function visit(page: Page, address: string): Promise<void> {
+  await page.goto(`/console/${address}`);
+  await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
+  await page.waitForLoadState('networkidle');
+  if (address === '#/datasets/new') {
+    await page.getByLabel('File').setInputFiles(TRANSFUSIONS);
+    await expect(page.getByRole('combobox', { name: 'Role of sex' })).toBeVisible();
+  }
+  await page.locator('main details').evaluateAll((all) => all.forEach((it) => it.setAttribute('open', '')));
+}
+
+async function check(page: Page, address: string): Promise<void> {
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+  const found = serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' ')}`);
+  expect.soft(found, address).toEqual([]);
+}
+
+for (const role of ['holder', 'recipient', 'auditor', 'admin'] as const) {
+  test(`every page of the role ${role} is accessible, and fits a telephone`, async ({ page, world, enter }) => {
+    test.slow();
+    const addresses = await pages(world, role);
+    await enter(page, await world.token(role));
+    for (const address of addresses) {
+      await visit(page, address);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+        await check(page, `${address} ${colorScheme}`);
+      }
+      for (const width of [360, 3840]) {
+        await page.setViewportSize({ width, height: 900 });
+        const needed = await page.evaluate(() => document.documentElement.scrollWidth);
+        expect.soft(needed, `${address} at ${String(width)}`).toBeLessThanOrEqual(width);
+      }
+      await page.setViewportSize({ width: 1280, height: 900 });
+    }
+  });
+}
+
+test('the sign-in is accessible', async ({ page }) => {
+  await page.goto('/console/');
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await check(page, colorScheme);
+  }
+});
+
+test('the first paint comes within a second, and the files are small', async ({ page, request }) => {
+  await page.goto('/console/');
+  await page.getByRole('button', { name: 'Sign in' }).waitFor();
+  const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+  expect(paint).toBeLessThan(1000);
+  const assets = join(ROOT, 'console/dist/assets');
+  const sizes = readdirSync(assets).map((name) => gzipSync(readFileSync(join(assets, name))).length);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(300_000);
+  const answer = await request.get('/console/');
+  expect(answer.headers()['content-security-policy']).not.toContain('unsafe');
+  expect(answer.headers()['content-security-policy']).toContain("default-src 'none'");
+});
+
+test('the console speaks German to a German browser, and what was chosen', async ({ browser, world }) => {
+  const context = await browser.newContext({ locale: 'de-AT', baseURL: world.url });
+  const page = await context.newPage();
+  await page.goto('/console/');
+  await expect(page.getByRole('button', { name: 'Anmelden' })).toBeVisible();
+  await expect(page.locator('html')).toHaveAttribute('lang', 'de');
+  await page.getByRole('combobox', { name: 'Sprache' }).selectOption('en');
+  await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
+  await page.reload();
+  await expect(page.getByRole('button', { name: 'Sign in' })).toBeVisible();
+  await context.close();
+});
+
+test('a release is made with the keyboard alone', async ({ page, world }) => {
+  const job = await world.job(await world.dataset());
+  await page.goto(`/console/#/jobs/${job.id}`);
+  await expect(page.getByRole('textbox', { name: 'Token' })).toBeFocused();
+  await page.keyboard.type(await world.token('holder'));
+  await page.keyboard.press('Enter');
+  const slider = page.getByRole('slider', { name: 'Step' });
+  await expect(slider).toBeVisible();
+  for (let presses = 0; presses < 30 && !(await slider.evaluate((it) => it === document.activeElement)); presses += 1) {
+    await page.keyboard.press('Tab');
+  }
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowRight');
+  await expect(slider).toHaveValue('1');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('by keyboard');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: 'by keyboard' })).toBeVisible();
+});

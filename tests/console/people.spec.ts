@@ -1,0 +1,106 @@
+// The privacy officer, the auditor and the administrator.
+
+import { expect, saved, test } from './console';
+
+test('nobody fetches a release before a second person has approved it', async ({ page, world, enter }) => {
+  const dataset = await world.dataset();
+  const engineer = await world.token('holder', 'engineer');
+  await world.token('recipient');
+  await world.call(engineer, 'PUT', '/v1/policy', { require_approval: true, k_min: 5, recipients: [world.bts] });
+  const release = await world.release(dataset, 'to approve');
+  const grant = async (): Promise<void> => {
+    await page.getByRole('combobox', { name: 'Recipient' }).fill(world.bts);
+    await page.getByRole('textbox', { name: 'Purpose' }).fill('Blood');
+    await page.getByRole('button', { name: 'Grant' }).click();
+  };
+  await enter(page, engineer, `#/releases/${release}`);
+  await grant();
+  await expect(page.getByRole('alert')).toContainText('approval_required');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+
+  await enter(page, await world.token('holder', 'second person'), `#/approvals/${release}`);
+  await expect(page.getByRole('heading', { name: 'to approve' })).toBeVisible();
+  await expect(page.getByText('holds', { exact: true })).toBeVisible();
+  await expect(page.getByText('Released unchanged: diagnosis')).toBeVisible();
+  await expect(page.getByText(`Together with what ${world.bts} has`)).toBeVisible();
+  await expect(page.getByText('the model holds')).toBeVisible();
+  await expect(page.getByText('K at least')).toBeVisible();
+  await page.getByRole('button', { name: 'Reject' }).click();
+  await expect(page.getByRole('textbox', { name: 'Reason' })).toHaveAttribute('aria-invalid', 'true');
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await expect(page.getByText('It is approved')).toBeVisible();
+  await page.getByRole('link', { name: 'the release itself' }).click();
+  await grant();
+  await expect(page.getByRole('cell', { name: 'Blood', exact: true })).toBeVisible();
+});
+
+test('the policy is read, changed and saved', async ({ page, world, enter }) => {
+  const holder = await world.token('holder');
+  await enter(page, holder, '#/policy');
+  await page.getByRole('textbox', { name: 'Least K' }).fill('many');
+  await page.getByRole('button', { name: 'Save policy' }).click();
+  await expect(page.getByRole('textbox', { name: 'Least K' })).toHaveAttribute('aria-invalid', 'true');
+  await page.getByRole('textbox', { name: 'Least K' }).fill('12');
+  await page.getByRole('textbox', { name: 'Greatest C' }).fill('0,4');
+  await page.getByRole('checkbox', { name: 'LKC-privacy' }).check();
+  await page.getByRole('textbox', { name: 'Recipients' }).fill('bts\nlab');
+  await page.getByRole('button', { name: 'Save policy' }).click();
+  await expect(page.getByText('It is saved')).toBeVisible();
+  expect(await world.call(holder, 'GET', '/v1/policy')).toMatchObject({ k_min: 12, c_max: 0.4, models: ['lkc'], recipients: ['bts', 'lab'] });
+  await page.getByRole('link', { name: 'Jobs' }).click();
+  await page.getByRole('link', { name: 'Policy' }).click();
+  await expect(page.getByRole('textbox', { name: 'Recipients' })).toHaveValue('bts\nlab');
+});
+
+test('the auditor reads, filters and exports the log, and sees that its chain is whole', async ({ page, world, enter }) => {
+  await world.dataset('audited');
+  await enter(page, await world.token('auditor'));
+  await expect(page.getByText(/The chain of these \d+ events is unbroken/)).toBeVisible();
+  await expect(page.getByText('submission.created')).toBeVisible();
+  await page.getByRole('textbox', { name: 'Action' }).fill('dataset.created');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await expect(page.getByText('submission.created')).toHaveCount(0);
+  await expect(page.getByRole('row', { name: /dataset\.created.*audited/ })).toHaveCount(1);
+  const waiting = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Export' }).click();
+  expect((await waiting).suggestedFilename()).toMatch(/\.ndjson$/);
+});
+
+test('the administrator makes organizations and tokens, and takes them back', async ({ page, world, enter }) => {
+  await enter(page, world.admin);
+  await expect(page.getByRole('navigation').getByRole('link')).toHaveText(['Organizations']);
+  const name = `${world.hospital}-new`;
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Not A Slug');
+  await page.getByRole('button', { name: 'Create organization' }).click();
+  await expect(page.getByRole('textbox', { name: 'Name', exact: true })).toHaveAttribute('aria-invalid', 'true');
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill(name);
+  await page.getByRole('button', { name: 'Create organization' }).click();
+  await expect(page.getByRole('cell', { name, exact: true })).toBeVisible();
+
+  await page.getByRole('combobox', { name: 'Organization' }).selectOption(name);
+  await page.getByRole('combobox', { name: 'Role' }).selectOption('auditor');
+  await page.getByRole('textbox', { name: 'Label' }).fill('for the audit');
+  await page.getByRole('button', { name: 'Issue token' }).click();
+  const token = (await page.getByText(/^pais_[0-9a-f]{64}$/).textContent()) ?? '';
+  const caller = await world.call<{ role: string }>(token, 'GET', '/v1/whoami');
+  expect(caller.role).toBe('auditor');
+  await page.getByRole('button', { name: 'Hide it' }).click();
+  await expect(page.getByText(token)).toHaveCount(0);
+  await page.getByRole('row', { name: /for the audit/ }).getByRole('button', { name: 'Revoke' }).click();
+  await expect(page.getByRole('row', { name: /for the audit/ })).toContainText('revoked');
+  await expect(world.call(token, 'GET', '/v1/whoami')).rejects.toThrow('401');
+});
+
+test('a report is opened by others with a link', async ({ page, world, enter, browser }) => {
+  const release = await world.release(await world.dataset(), 'reported');
+  await enter(page, await world.token('holder'), `#/releases/${release}/report`);
+  await page.getByRole('button', { name: 'Make a link for others' }).click();
+  const link = page.getByRole('link', { name: /\/reports\// });
+  const other = await browser.newContext();
+  const reader = await other.newPage();
+  await reader.goto(new URL((await link.getAttribute('href')) ?? '', world.url).href);
+  await expect(reader.getByRole('heading', { level: 1 })).toBeVisible();
+  await other.close();
+  await page.getByRole('link', { name: 'The table' }).click();
+  expect((await saved(page, 'CSV')).length).toBeGreaterThan(1000);
+});
