@@ -157,7 +157,7 @@ impl AppState {
     }
 }
 
-/// The shared state with every row of the database. A handler can use it only by [`AppState::of`] or
+/// The shared state with every row of the database. A handler can use it only by `AppState::of` or
 /// [`AppState::unscoped`], and so says for whom.
 #[derive(Clone)]
 pub struct Unscoped(App);

@@ -1,9 +1,7 @@
 //! `/v1/tokens`.
 
-use std::net::SocketAddr;
-
 use axum::Json;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use secrecy::ExposeSecret;
@@ -132,11 +130,12 @@ fn shown(issued: IssuedToken) -> impl IntoResponse {
 pub(super) async fn redeem(
     State(state): State<AppState>,
     client: Anyone,
-    ConnectInfo(address): ConnectInfo<SocketAddr>,
     JsonBody(enrolment, _memory): JsonBody<Enrolment>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let (code, address) = (&enrolment.code, ClientAddress::from(address));
-    if let Some(limit) = &state.refused_tokens {
+    let code = &enrolment.code;
+    let limit = state.refused_tokens.as_deref();
+    let limit = limit.zip(client.address.map(ClientAddress::from));
+    if let Some((limit, address)) = limit {
         limit.admit(address, code)?;
     }
     let issued = if tokens::is_well_formed(code, tokens::CODE_PREFIX) {
@@ -145,7 +144,7 @@ pub(super) async fn redeem(
         None
     };
     let Some(issued) = issued else {
-        if let Some(limit) = &state.refused_tokens {
+        if let Some((limit, address)) = limit {
             limit.refused(address, code);
         }
         let detail = "the code does not work: it was redeemed, or is older than seven days, or its \

@@ -1,5 +1,6 @@
 //! `pais anonymize`: a whole run on files, without server or database.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -166,7 +167,7 @@ impl Anonymize {
         }
         if let Some(path) = &self.steps {
             let items: Vec<&StepItem> = steps.iter().map(|record| &record.item).collect();
-            write_json(path, &json!({ "items": items }))?;
+            write_json(path, &BTreeMap::from([("items", items)]))?;
         }
         out.write(release.tables())
     }

@@ -62,7 +62,7 @@ impl Expiry {
 ///
 /// The schema, steps and listed values are deleted with the commit, and the answers that are stored for
 /// retries of requests on the dataset; then the data key is destroyed. The rows, which nobody can read
-/// from then on, are removed by [`super::reclaim::remove_deleted`]. Queued jobs are cancelled, and
+/// from then on, are removed by `reclaim::remove_deleted`. Queued jobs are cancelled, and
 /// running ones are asked to stop (wake the workers afterwards).
 pub async fn delete_dataset(
     store: &Store,

@@ -49,6 +49,7 @@ pub(crate) struct Builder {
     requests_per_second: u32,
     refused_tokens_per_minute: u32,
     body_timeout: Duration,
+    is_behind_proxy: bool,
     public_url: Option<String>,
     cors_origins: Vec<String>,
     storage: StorageLimits,
@@ -91,6 +92,11 @@ impl Builder {
 
     pub(crate) fn body_timeout(mut self, timeout: Duration) -> Self {
         self.body_timeout = timeout;
+        self
+    }
+
+    pub(crate) fn behind_proxy(mut self) -> Self {
+        self.is_behind_proxy = true;
         self
     }
 
@@ -140,7 +146,7 @@ impl Builder {
             refused_tokens: RefusedTokens::new(self.refused_tokens_per_minute).map(Arc::new),
             oidc: self.oidc.map(Verifier::new).map(Arc::new),
             body_timeout: self.body_timeout,
-            is_behind_proxy: false,
+            is_behind_proxy: self.is_behind_proxy,
             public_url: self.public_url,
         };
         let pool = self
@@ -213,6 +219,7 @@ impl TestApp {
             requests_per_second: 0,
             refused_tokens_per_minute: 0,
             body_timeout: Duration::from_secs(10),
+            is_behind_proxy: false,
             public_url: None,
             cors_origins: Vec::new(),
             storage: STORAGE,

@@ -209,6 +209,34 @@ async fn an_organization_redeems_a_code_once_and_the_administrator_never_has_the
     assert_eq!(events["items"].as_array().unwrap().len(), 1);
 }
 
+/// All clients of a proxy have its address; the wrong codes of one of them do not lock out the others.
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_a_proxy_wrong_codes_are_limited_by_the_forwarded_address() {
+    let app = TestApp::builder()
+        .without_workers()
+        .behind_proxy()
+        .refused_tokens_per_minute(2)
+        .limits(|limits| limits.enrolment = true)
+        .start()
+        .await;
+    let admin = app.token("ops", Role::Admin).await;
+    app.token("hospital", Role::Auditor).await;
+    let asked = json!({ "organization": "hospital", "role": "holder" });
+    let issued = app.post(&admin, "/v1/tokens", &asked).await.json(201);
+    let code = issued["enrolment_code"].as_str().unwrap();
+    let redeem = async |client: &str, code: &str| {
+        let request = app.request(reqwest::Method::POST, "/v1/enrolments");
+        let request = request.header("x-forwarded-for", client);
+        crate::app::send(request.json(&json!({ "code": code }))).await
+    };
+    let mut last = redeem("192.0.2.1", "paisenrol_0").await;
+    for number in 1..10 {
+        last = redeem("192.0.2.1", &format!("paisenrol_{number}")).await;
+    }
+    last.problem(429, "too_many_requests");
+    redeem("192.0.2.2", code).await.json(201);
+}
+
 /// An organization sees all of its tokens, also those that an administrator has issued.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_and_an_auditor_see_the_tokens_of_their_organization() {

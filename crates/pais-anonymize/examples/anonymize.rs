@@ -8,27 +8,26 @@ use pais_anonymize::Anonymizer;
 use pais_core::definition::{ColumnDefinition as Column, TaxonomyNode};
 use pais_core::model::Lkc;
 use pais_core::schema::Schema;
-use pais_io::read::csv;
+use pais_io::{read, write};
 
 fn main() -> Result<(), Box<dyn Error>> {
     run(File::open("tests/data/kdd09/table1.csv")?, io::stdout())
 }
 
-/// Anonymizes a file, tells what the release is worth, and writes it.
+/// Anonymizes a file, prints the loss of the release, and writes it.
 pub(crate) fn run(file: File, mut out: impl io::Write) -> Result<(), Box<dyn Error>> {
-    let sex = TaxonomyNode::new("ANY", ["F", "M"]);
     let schema = Schema::builder()
         .column(Column::identifier("ID"))
         .column(Column::quasi_identifier("Job"))
-        .column(Column::quasi_identifier("Sex").taxonomy(sex))
+        .column(Column::quasi_identifier("Sex").taxonomy(TaxonomyNode::new("ANY", ["F", "M"])))
         .column(Column::quasi_identifier("Age").numeric(1.0, 99.0))
         .column(Column::class("Transfuse"))
         .column(Column::sensitive("Surgery"))
         .build()?;
-    let table = csv::read_table(&schema, file)?;
+    let table = read::csv::read_table(&schema, file)?;
     let model = Lkc::new(2, 2, 0.5)?.sensitive("Surgery", ["Transgender"]);
     let run = Anonymizer::new(model).run(&schema, &table)?;
     writeln!(out, "NCP {:.3}", run.report().utility.ncp)?;
-    let mut file = File::create(temp_dir().join("release.csv"))?;
-    Ok(pais_io::write::csv(&run.tables()[0], &mut file)?)
+    let file = &mut File::create(temp_dir().join("release.csv"))?;
+    Ok(write::csv(&run.tables()[0], file)?)
 }

@@ -61,10 +61,9 @@ pub use pais_verify;
 
 pub use error::RunError;
 pub use gate::VerifiedRelease;
-pub use memory::release_bytes;
 pub use method::SearchOutcome;
 pub use observer::{Count, Observer, Phase, Unobserved};
-pub use plan::{JobPlan, PARALLEL_SEARCHES, memory_needed};
+pub use plan::{JobPlan, memory_needed};
 pub use progress::{RunProgress, RunStatus};
 pub use run::{AnonymizationRun, Anonymizer};
 pub use step::{StepItem, StepRecord};

@@ -1,7 +1,6 @@
 //! Memory that every run needs, whatever its method.
 
 use pais_core::schema::Schema;
-use pais_measure::classification_bytes;
 
 use crate::job_checks::is_set;
 
@@ -26,17 +25,7 @@ pub(crate) fn code_bytes(schema: &Schema) -> u64 {
     4 * schema.stored().count() as u64
 }
 
-/// Bytes that a release of this many rows needs at most, of whose distinct values the chunks hold
-/// `text_bytes`.
-pub fn release_bytes(schema: &Schema, rows: u64, text_bytes: u64) -> u64 {
-    let text = text_bytes.saturating_mul(TEXT_COPIES);
-    let classifiers = classification_bytes(schema, rows);
-    release_codes(schema, rows)
-        .saturating_add(text)
-        .saturating_add(classifiers)
-}
-
-/// The part of [`release_bytes`] without the text and the classifiers: the codes as read, those of the
+/// Bytes that a release needs at most without the text and the classifiers: the codes as read, those of the
 /// released table and narrowed ones beside them, and for each row the order of the search and the
 /// shuffled one. The number of items of a set-valued quasi-identifier is not known beforehand; it is
 /// taken to be what most prescriptions stay below on average.

@@ -13,7 +13,7 @@ use crate::methods;
 
 /// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
 /// other has. A sweep makes no release, whose memory the second search uses.
-pub const PARALLEL_SEARCHES: usize = 2;
+pub(crate) const PARALLEL_SEARCHES: usize = 2;
 
 /// Number of copies of the distinct text in memory where a table is read and profiled only: its text, and
 /// the same in lower case.

@@ -12,7 +12,7 @@ use crate::rejection::Rejection;
 pub(crate) const JSON_DEPTH: usize = 128;
 
 /// Maximum number of levels of a tree, so that every document that contains it stays within
-/// [`JSON_DEPTH`].
+/// `JSON_DEPTH`.
 pub const TREE_DEPTH: usize = 60;
 
 /// What is wrong with a JSON document.

@@ -17,7 +17,7 @@ pub struct ReadBackError {
     pub column: Box<str>,
 }
 
-/// The first column of a released table that [`super::reimport`] would not read back exactly from
+/// The first column of a released table that [`crate::reimport`] would not read back exactly from
 /// CSV, NDJSON and Parquet; `None` where what is checked is what a reader gets.
 ///
 /// A column is read back exactly if its labels, or its exact values, are in canonical form and

@@ -1,6 +1,6 @@
 //! Proposes the definition of a dataset from a file with its rows.
 //!
-//! The rows are read once, in chunks, up to [`MOST_ROWS`]; memory does not grow with the file. The
+//! The rows are read once, in chunks, up to `MOST_ROWS`; memory does not grow with the file. The
 //! proposal says for each column why, in sentences that contain no value of a cell.
 
 mod codes;

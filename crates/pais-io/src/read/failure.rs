@@ -44,7 +44,7 @@ impl ReadLimits {
 }
 
 impl Default for ReadLimits {
-    /// Cells of at most [`ReadLimits::CELL_BYTES`], and a file of any size.
+    /// Cells of at most `ReadLimits::CELL_BYTES`, and a file of any size.
     fn default() -> Self {
         Self {
             cell_bytes: Self::CELL_BYTES,

@@ -18,7 +18,7 @@ pub fn csv(table: &ReleasedTable, out: &mut impl Write) -> io::Result<()> {
     csv_text(table, Cells::Exact).write(out)
 }
 
-/// As [`csv`], but no cell is a formula for a spreadsheet: a text that begins with
+/// As [`csv()`], but no cell is a formula for a spreadsheet: a text that begins with
 /// `=`, `+`, `-`, `@`, a tab or a carriage return gets a `'` before it. This applies to names of
 /// columns too. Numbers stay as they are, except in columns of text and of sets.
 ///

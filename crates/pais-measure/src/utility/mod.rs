@@ -5,9 +5,9 @@
 
 mod adversary_risk;
 mod distortion;
+mod group_metrics;
 mod holder_only;
 mod label_cover;
-mod metrics;
 mod ncp;
 mod node_ncp;
 mod prefix_bitmaps;
@@ -28,8 +28,8 @@ mod query_tests;
 
 pub use adversary_risk::LengthRisk;
 pub use distortion::{ColumnDistribution, LabelShare};
+pub use group_metrics::{GroupMetrics, SizeBucket};
 pub use holder_only::for_recipient;
-pub use metrics::{GroupMetrics, SizeBucket};
 pub use node_ncp::node_ncp;
 pub use queries::QueryError;
 pub use report::{Report, TableFigures, Utility, group_figures};
