@@ -155,6 +155,11 @@ static READERS: LazyLock<Vec<Option<DateFormat>>> = LazyLock::new(|| {
 /// Whether a text is a date in a form.
 fn fits(form: usize, text: &str) -> bool {
     let DateForm { format, is_moment } = FORMS[form];
+    // A reader is lenient about spaces; the proposed form is the one that is written.
+    let spaces = |text: &str| text.trim().matches(' ').count();
+    if format.is_some_and(|format| spaces(format) != spaces(text)) {
+        return false;
+    }
     match &READERS[form] {
         Some(_) if format == Some(PLAIN) && !(text.len() == 8 && PLAIN_DAYS.contains(&text)) => {
             false
