@@ -236,7 +236,7 @@ impl FactSearch<'_> {
     /// Records the rows that share the known facts, and what they reveal.
     fn note(&mut self, rows: &[u32], facts: &[u32]) {
         let k = self.model.requirement.k;
-        // With so many the combination neither violates by its size nor is the smallest.
+        // With this size the combination neither violates by its size nor is the smallest.
         let size = self.size(rows, self.found.smallest_group.max(k));
         let found = &mut self.found;
         found.subsets += 1;

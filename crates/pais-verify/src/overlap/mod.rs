@@ -297,7 +297,7 @@ impl BoundedValues {
         })
     }
 
-    /// The tally of a class of so many rows.
+    /// The tally of a class with this number of rows.
     fn tally(&self, class: u32, rows: u32) -> GroupTally {
         let holding = self
             .counts

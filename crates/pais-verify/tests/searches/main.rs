@@ -124,7 +124,7 @@ fn column(name: Box<str>, form: Form, texts: &[&str], codes: Vec<u32>) -> Releas
     }
 }
 
-/// A table with so many quasi-identifiers, some of them sets, and two sensitive columns.
+/// A table with this number of quasi-identifiers, some of them sets, and two sensitive columns.
 fn table(dice: &mut Dice, quasi_identifiers: usize) -> ReleasedTable {
     let most = dice.pick(&[4, 16, 40, 120]);
     let drawn = dice.below(most);

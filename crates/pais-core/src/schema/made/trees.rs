@@ -15,7 +15,7 @@ pub(super) const MOST_LEVELS: usize = 64;
 /// Most levels of prefixes where the definition gives no lengths.
 const MOST_PREFIXES: usize = 10;
 
-/// Characters that can stand for a hidden one, in this order of preference.
+/// Characters that mask a hidden one, in this order of preference.
 const MASKS: [char; 5] = ['*', '#', '\u{2022}', '\u{d7}', '\u{2588}'];
 
 /// The end of a value from which characters are hidden.
@@ -100,7 +100,7 @@ pub(super) fn prefixes(values: &BTreeSet<String>, lengths: Option<&[u32]>) -> Ta
 /// value, so labels of different levels differ.
 ///
 /// # Errors
-/// A sentence where the values have all characters that could stand for a hidden one.
+/// A sentence for values that contain every mask character.
 pub(super) fn masks(values: &BTreeSet<String>, side: Side) -> Result<TaxonomyNode, String> {
     let is_free = |mask: &&char| !values.iter().any(|value| value.contains(**mask));
     let mask = MASKS.iter().find(is_free);
