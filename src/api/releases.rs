@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::IntoResponse;
-use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
+use pais_anonymize::{AnonymizationRun, JobPlan, Observer, StepRecord};
 use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use crate::db::releases::{self, ReleaseCreation, StoredRelease, Viewer};
 use crate::db::runs::SweepRow;
 use crate::db::{policies, runs, submissions};
 use crate::engine::records::{SweepItem, SweepStatus};
-use crate::engine::release_packing::{self, ReleaseOrigin};
+use crate::engine::release_packing::{self, PackBounds, ReleaseOrigin};
 use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
@@ -195,6 +195,7 @@ async fn create_release(
         plans: &[plan],
         extra_bytes: 0,
     };
+    let csv_bytes = app.storage.spool.limit();
     let loaded = rows.load(app, dataset).await?;
     let release = loaded.work(move |schema, table, work| {
         let run = AnonymizationRun::new(schema, job_to_run, table, work)?;
@@ -203,7 +204,11 @@ async fn create_release(
         let release = run.release(&found, step, work)?;
         let schema = run.schema();
         drop(run);
-        release_packing::pack(release, origin, &definition, &schema, &key)
+        let bounds = PackBounds {
+            csv_bytes,
+            cancellation: work.cancellation(),
+        };
+        release_packing::pack(release, origin, &definition, &schema, &key, bounds)
     });
     let release = release.await?;
     match releases::create(&app.db, &release).await? {

@@ -1,7 +1,7 @@
 //! Packs releases for the store, in chunks and with the SHA-256 of the CSV that will be served, and
 //! unpacks stored tables.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,9 @@ use crate::db::audit::Actor;
 use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable};
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
-use pais_anonymize::VerifiedRelease;
+use crate::problem::{Code, Problem};
+use pais_anonymize::{RunError, VerifiedRelease};
+use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
 use pais_core::schema::Schema;
@@ -56,23 +58,47 @@ pub(crate) struct StoredColumn {
     pub(crate) missing: Vec<Box<str>>,
 }
 
+/// What bounds the packing of a release.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackBounds<'a> {
+    /// Most bytes of a table as CSV (`storage.spool_bytes`, since it is rendered there). A short label in many rows is long.
+    pub(crate) csv_bytes: u64,
+    /// The request to stop.
+    pub(crate) cancellation: &'a Cancellation,
+}
+
+impl PackBounds<'_> {
+    fn stop_if_asked(&self) -> Result<(), WorkError> {
+        if self.cancellation.is_cancelled() {
+            Err(RunError::Cancelled.into())
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// Packs a release of a job for the store. `schema` is that of its run, and `key` that of its
 /// dataset.
 ///
 /// # Errors
-/// When a table cannot be encoded in chunks.
+/// `limit_exceeded` for a table that is too large as CSV; `cancelled`; when a table cannot be
+/// encoded in chunks.
 pub(crate) fn pack(
     release: VerifiedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
     schema: &Schema,
     key: &DataKey,
+    bounds: PackBounds,
 ) -> Result<NewRelease, WorkError> {
+    bounds.stop_if_asked()?;
     let id = ReleaseId::new();
     let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
     let codebook =
         Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
-    let tables = release.tables().iter().map(pack_table);
+    bounds.stop_if_asked()?;
+    let tables = release.tables().iter();
+    let tables = tables.map(|table| pack_table(table, bounds));
     let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
     let mut report = to_json(release.report())?;
@@ -108,8 +134,8 @@ pub(crate) fn pack(
     })
 }
 
-fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
-    let mut digest = DigestWriter::default();
+fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, WorkError> {
+    let mut digest = DigestWriter::new(bounds);
     let damaged = || StoreError::Damaged("a finished table");
     // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
     // encode the chunks.
@@ -117,12 +143,24 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
         || pais_io::write::csv(table, &mut digest),
         || {
             let numbers = (0..table.rows.div_ceil(CHUNK_ROWS)).into_par_iter();
-            let chunks = numbers.map(|number| pack_chunk(table, number * CHUNK_ROWS));
-            chunks.collect::<Result<Vec<_>, _>>()
+            let chunks = numbers.map(|number| {
+                bounds.stop_if_asked()?;
+                pack_chunk(table, number * CHUNK_ROWS).map_err(|_| damaged().into())
+            });
+            chunks.collect::<Result<Vec<_>, WorkError>>()
         },
     );
+    bounds.stop_if_asked()?;
+    if digest.is_full {
+        let detail = format!(
+            "the released table `{}` would have more than {} bytes as CSV (storage.spool_bytes); \
+             choose fewer submissions or columns, or shorter labels",
+            table.name, bounds.csv_bytes
+        );
+        return Err(Problem::new(Code::LimitExceeded, detail).into());
+    }
     digested.map_err(|_| damaged())?;
-    let chunks = chunks.map_err(|_| damaged())?;
+    let chunks = chunks?;
     let shapes: Vec<StoredColumn> = table
         .columns
         .iter()
@@ -217,27 +255,44 @@ pub(crate) fn unpack(
     })
 }
 
-/// A writer that computes the SHA-256 and the number of bytes, and keeps nothing else.
-#[derive(Default)]
-struct DigestWriter {
+/// A writer that computes the SHA-256 and the number of bytes within bounds, and keeps nothing else.
+struct DigestWriter<'a> {
     hasher: Sha256,
     bytes: u64,
+    bounds: PackBounds<'a>,
+    /// Whether there were more bytes than may be.
+    is_full: bool,
 }
 
-impl DigestWriter {
+impl<'a> DigestWriter<'a> {
+    fn new(bounds: PackBounds<'a>) -> Self {
+        Self {
+            hasher: Sha256::new(),
+            bytes: 0,
+            bounds,
+            is_full: false,
+        }
+    }
+
     fn finish(self) -> ([u8; 32], u64) {
         (self.hasher.finalize().into(), self.bytes)
     }
 }
 
-impl Write for DigestWriter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+impl Write for DigestWriter<'_> {
+    /// # Errors
+    /// After a request to stop, and beyond the bound of bytes.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_full |= self.bytes + bytes.len() as u64 > self.bounds.csv_bytes;
+        if self.is_full || self.bounds.cancellation.is_cancelled() {
+            return Err(io::Error::other("the packing was stopped"));
+        }
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

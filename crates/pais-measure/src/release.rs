@@ -108,6 +108,7 @@ pub fn measure(
     match facts {
         Some(facts) => {
             report.utility.item_loss_by_column = item_losses(release, &facts.item_labels);
+            release.stop_if_asked()?;
             report.utility.query_error = query_error(release, facts.groups.as_ref());
             release.stop_if_asked()?;
             add_distortion(&mut report, release)?;

@@ -11,6 +11,9 @@ use crate::write::ordered_parallel::{ahead, ordered_parallel};
 /// consumer (a digest, a compressor) reads it from there.
 const BLOCK_BYTES: usize = 512 << 10;
 
+/// Maximum size of a block if each of its cells were the longest of its column.
+const MOST_BLOCK_BYTES: usize = 16 << 20;
+
 /// Maximum number of rows of a block.
 const BLOCK_ROWS: usize = 16 << 10;
 
@@ -60,6 +63,12 @@ impl<'a> RenderedColumn<'a> {
         buffer.truncate(filled);
     }
 
+    /// Size of the longest distinct value in bytes.
+    fn longest(&self) -> usize {
+        let lengths = self.ends.windows(2).map(|ends| ends[1] - ends[0]);
+        lengths.max().unwrap_or(0)
+    }
+
     /// Mean size of a distinct value in bytes.
     fn width(&self) -> usize {
         (self.bytes.len() - SHORT) / (self.ends.len() - 1)
@@ -84,7 +93,10 @@ impl TextTable<'_> {
     /// # Errors
     /// The first error of `out`, after which nothing more is written.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let block = (BLOCK_BYTES / self.width()).clamp(1, BLOCK_ROWS);
+        // Rows can have a long value more often than the mean tells.
+        let longest: usize = self.columns.iter().map(RenderedColumn::longest).sum();
+        let most = (MOST_BLOCK_BYTES / longest.max(1)).clamp(1, BLOCK_ROWS);
+        let block = (BLOCK_BYTES / self.width()).clamp(1, most);
         self.write_in_blocks(block, out)
     }
 

@@ -82,7 +82,7 @@ pub fn measure_adversaries<'t>(
     if counted.table.rows == 0 || wanted == 0 {
         return Ok(AdversaryFigures::default());
     }
-    let classes = TableClasses::new(counted, quasi_identifiers, requirement)?;
+    let classes = TableClasses::new(counted, quasi_identifiers, requirement, cancellation)?;
     let varied = classes.grid.attributes();
     let longest = affordable(varied, wanted as usize, classes.cells());
     let assumed = Assumed {

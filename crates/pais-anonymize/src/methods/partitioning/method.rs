@@ -148,7 +148,7 @@ impl Method for Partitioning {
         let rows = input.released_rows(step, |_| true)?;
         let (tables, recoding) = match self.output {
             Output::Generalized => {
-                let made = tables::generalized(&input.schema, table, partition, &rows);
+                let made = tables::generalized(input, partition, &rows);
                 (vec![made], ReleaseRecoding::Local)
             }
             Output::Anatomized => {
