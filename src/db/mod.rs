@@ -45,6 +45,7 @@ use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::problem::Problem;
 use crate::clock::Clock;
 
 use data_keys::DataKeys;
@@ -76,6 +77,9 @@ pub enum StoreError {
     /// The organization has used up its share.
     #[error(transparent)]
     Quota(#[from] quotas::QuotaError),
+    /// The policy of the organization forbids it.
+    #[error("the policy of the organization forbids it")]
+    BelowPolicy(Box<Problem>),
     /// Stored data cannot be decoded: of this thing, named without values.
     #[error("stored data of {0} is damaged")]
     Damaged(&'static str),

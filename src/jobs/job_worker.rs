@@ -234,6 +234,7 @@ impl Worker {
                     Err(error) if error.is_storage_full() => {
                         ("failed", fail(storage_full()).await?)
                     }
+                    Err(StoreError::BelowPolicy(problem)) => ("failed", fail(*problem).await?),
                     Err(error) => return Err(error),
                 }
             }
