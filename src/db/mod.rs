@@ -80,6 +80,9 @@ pub enum StoreError {
     /// The policy of the organization forbids it.
     #[error("the policy of the organization forbids it")]
     BelowPolicy(Box<Problem>),
+    /// The service key of the database is not the one of this process.
+    #[error("the database was replaced while the service runs, by a restored one; restart the service")]
+    Replaced,
     /// Stored data cannot be decoded: of this thing, named without values.
     #[error("stored data of {0} is damaged")]
     Damaged(&'static str),

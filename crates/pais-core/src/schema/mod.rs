@@ -16,7 +16,7 @@ use crate::definition::{
     TaxonomyReference,
 };
 use crate::rejection::{Fault, Place, Rejection};
-use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
+use crate::taxonomy::{Interval, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
 pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
