@@ -45,8 +45,8 @@ use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::problem::Problem;
 use crate::clock::Clock;
+use crate::problem::Problem;
 
 use data_keys::DataKeys;
 
@@ -81,7 +81,9 @@ pub enum StoreError {
     #[error("the policy of the organization forbids it")]
     BelowPolicy(Box<Problem>),
     /// The service key of the database is not the one of this process.
-    #[error("the database was replaced while the service runs, by a restored one; restart the service")]
+    #[error(
+        "the database was replaced while the service runs, by a restored one; restart the service"
+    )]
     Replaced,
     /// Stored data cannot be decoded: of this thing, named without values.
     #[error("stored data of {0} is damaged")]

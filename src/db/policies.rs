@@ -3,8 +3,8 @@
 use pais_core::definition::PrivacyDefinition;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::{FromRow, PgConnection};
 use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 

@@ -1,11 +1,11 @@
 //! Releases: immutable anonymized tables. Their holder and the recipients with a grant can read
 //! them.
 
+use futures_util::TryStreamExt;
 use serde::Serialize;
 use serde_json::{Value, json};
-use futures_util::TryStreamExt;
 use sqlx::postgres::PgRow;
-use sqlx::{FromRow, PgConnection, PgExecutor, Row, ValueRef};
+use sqlx::{FromRow, PgConnection, PgExecutor, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;

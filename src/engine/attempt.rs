@@ -158,7 +158,9 @@ fn sweep_results(
     for (number, outcome) in outcomes.into_iter().enumerate() {
         results.sweep.push(to_json(&SweepItem::from(&outcome))?);
         let steps = outcome.steps.unwrap_or_default();
-        results.steps.extend(seal(key, id, number as u32, steps, observer)?);
+        results
+            .steps
+            .extend(seal(key, id, number as u32, steps, observer)?);
     }
     Ok(results)
 }
@@ -178,3 +180,6 @@ fn seal(
     });
     sealed.collect()
 }
+
+#[cfg(test)]
+mod tests;

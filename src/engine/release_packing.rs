@@ -299,8 +299,65 @@ impl Write for DigestWriter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::slice_column;
-    use pais_core::table::{Column, NULL_CODE};
+    use std::io::Write;
+
+    use super::{DigestWriter, PackBounds, pack_table, slice_column};
+    use crate::engine::WorkError;
+    use crate::problem::Code;
+    use pais_core::cancellation::Cancellation;
+    use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+
+    /// A label of a mebibyte in 200,000 rows: 200 GB of text.
+    fn long_label() -> ReleasedTable {
+        let rows = 200_000;
+        ReleasedTable {
+            name: "data".into(),
+            rows,
+            columns: vec![ReleasedColumn {
+                name: "a".into(),
+                form: Form::Generalized,
+                column: Column {
+                    dictionary: vec!["x".repeat(1 << 20).into()],
+                    codes: vec![0; rows],
+                },
+                missing: Vec::new(),
+            }],
+        }
+    }
+
+    fn code(packed: Result<super::NewTable, WorkError>) -> Code {
+        match packed {
+            Err(WorkError::Problem(problem)) => problem.code,
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("200 GB were packed"),
+        }
+    }
+
+    #[test]
+    fn a_release_has_a_bounded_size() {
+        let cancellation = Cancellation::new();
+        let bounds = PackBounds {
+            csv_bytes: 50 << 20,
+            cancellation: &cancellation,
+        };
+        let packed = pack_table(&long_label(), bounds);
+        assert_eq!(code(packed), Code::LimitExceeded);
+    }
+
+    #[test]
+    fn packing_ends_at_the_next_block_when_it_is_asked_to() {
+        let cancellation = Cancellation::new();
+        let bounds = PackBounds {
+            csv_bytes: u64::MAX,
+            cancellation: &cancellation,
+        };
+        let mut digest = DigestWriter::new(bounds);
+        digest.write_all(b"a block").unwrap();
+        cancellation.cancel();
+        assert!(digest.write_all(b"the next").is_err());
+        assert_eq!(digest.finish().1, 7);
+        assert_eq!(code(pack_table(&long_label(), bounds)), Code::Cancelled);
+    }
 
     #[test]
     fn a_slice_has_only_the_values_of_its_rows() {

@@ -242,3 +242,28 @@ pub(crate) fn unwritable(error: &io::Error) -> WorkError {
     };
     problem.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use pais_core::cancellation::Cancellation;
+
+    use super::{SpoolWriter, unwritable};
+    use crate::engine::WorkError;
+    use crate::problem::Code;
+    use crate::storage::spool::Spool;
+
+    #[test]
+    fn a_rendered_file_is_no_larger_than_the_spool_directory_may_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::new(directory.path(), 8);
+        let mut file = SpoolWriter::new(&spool, Cancellation::new()).unwrap();
+        file.write_all(b"12345678").unwrap();
+        let error = file.write_all(b"9").unwrap_err();
+        let WorkError::Problem(problem) = unwritable(&error) else {
+            panic!("{error}");
+        };
+        assert_eq!(problem.code, Code::LimitExceeded);
+    }
+}

@@ -158,7 +158,9 @@ pub fn is_safe_address(address: &str) -> bool {
     let Ok(address) = address.parse::<Uri>() else {
         return false;
     };
-    let has_user = address.authority().is_none_or(|it| it.as_str().contains('@'));
+    let has_user = address
+        .authority()
+        .is_none_or(|it| it.as_str().contains('@'));
     let is_local = matches!(address.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
     match address.scheme_str() {
         Some("https") => !has_user,

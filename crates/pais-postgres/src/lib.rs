@@ -265,7 +265,9 @@ impl OwnedServer {
         let launch = &self.launch;
         orphan::stop_leftover_server(&launch.layout).await?;
         self.process = ServerProcess::spawn(launch)?;
-        self.process.ready(&launch.password, &launch.socket_dir).await
+        self.process
+            .ready(&launch.password, &launch.socket_dir)
+            .await
     }
 
     async fn stop(mut self) -> Result<(), PostgresError> {

@@ -241,7 +241,9 @@ async fn next_server(layout: &Layout, options: &PgConnectOptions, before: Option
     loop {
         let pid = fs::read_to_string(layout.cluster().join("postmaster.pid"));
         let pid = pid.ok().and_then(|text| text.lines().next()?.parse().ok());
-        let pid = pid.and_then(Pid::from_raw).filter(|&pid| Some(pid) != before);
+        let pid = pid
+            .and_then(Pid::from_raw)
+            .filter(|&pid| Some(pid) != before);
         if let Some(pid) = pid
             && let Ok(connection) = options.connect().await
         {

@@ -145,3 +145,51 @@ impl TextTable<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+
+    use pais_core::table::Column;
+
+    use super::{MOST_BLOCK_BYTES, RenderedColumn, TextTable};
+
+    /// The size of the largest block.
+    #[derive(Default)]
+    struct Largest(usize);
+
+    impl Write for Largest {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.max(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The mean of the distinct values is short, but nearly every row has the long one.
+    #[test]
+    fn a_long_value_in_many_rows_makes_no_large_block() {
+        let short = (0..20_000).map(|number| number.to_string().into());
+        let column = Column {
+            dictionary: std::iter::once("x".repeat(1 << 16).into())
+                .chain(short)
+                .collect(),
+            codes: vec![0; 2_000],
+        };
+        let text = RenderedColumn::new(&column, |out, text| {
+            out.extend_from_slice(text.unwrap_or_default().as_bytes());
+        });
+        let table = TextTable {
+            head: Vec::new(),
+            columns: vec![text],
+            end: b"\n",
+            rows: 2_000,
+        };
+        let mut largest = Largest::default();
+        table.write(&mut largest).unwrap();
+        assert!(largest.0 <= MOST_BLOCK_BYTES + (1 << 12), "{}", largest.0);
+    }
+}

@@ -215,7 +215,9 @@ pub fn group_figures(
         table,
         subjects: subjects.map(Subjects::of_row),
     };
-    let smallest = group_sizes(counted, &names, cancellation)?.into_iter().min();
+    let smallest = group_sizes(counted, &names, cancellation)?
+        .into_iter()
+        .min();
     Ok(TableFigures {
         steps: None,
         groups: groups.groups,

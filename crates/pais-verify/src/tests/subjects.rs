@@ -160,7 +160,10 @@ fn as_many_subjects_as_rows_are_required() {
             found: subjects.len(),
             rows: 2,
         };
-        assert_eq!(group_sizes(counted, &["q0"], &Cancellation::new()), Err(uneven));
+        assert_eq!(
+            group_sizes(counted, &["q0"], &Cancellation::new()),
+            Err(uneven)
+        );
     }
 }
 

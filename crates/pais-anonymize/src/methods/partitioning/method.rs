@@ -144,7 +144,6 @@ impl Method for Partitioning {
         partition: &GroupPartition,
         step: u32,
     ) -> Result<Candidate, RunError> {
-        let table = &input.table;
         let rows = input.released_rows(step, |_| true)?;
         let (tables, recoding) = match self.output {
             Output::Generalized => {
