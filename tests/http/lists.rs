@@ -1,6 +1,7 @@
 //! Rules of the HTTP interface: lists, headers and the audit log.
 
 use std::io::Read;
+use std::time::Duration;
 
 use pais::roles::Role;
 use reqwest::Method;
@@ -240,7 +241,7 @@ async fn a_list_of_releases_is_short() {
 /// A large document is sent only while its memory is reserved.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_release_reserves_the_memory_of_its_answer() {
-    let builder = TestApp::builder().without_workers().memory(64 << 20);
+    let builder = TestApp::builder().without_workers().memory(64 << 20, Duration::from_millis(50));
     let hospital = Hospital::with_app(builder.start().await).await;
     let release = hospital.release().await;
     let small = hospital.get(&release).await.json(200);
