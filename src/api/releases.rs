@@ -13,7 +13,7 @@ use crate::db::releases::{self, ReleaseCreation, StoredRelease, Viewer};
 use crate::db::runs::SweepRow;
 use crate::db::{policies, runs, submissions};
 use crate::engine::records::{SweepItem, SweepStatus};
-use crate::engine::release_packing::{self, ReleaseOrigin};
+use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
@@ -200,7 +200,7 @@ async fn create_release(
         let run = AnonymizationRun::new(schema, job_to_run, table, work)?;
         let run = run.with_order_key(key.order_key());
         let found = run.search_recorded(steps, work)?;
-        let release = run.release(&found, step, work)?;
+        let release = PackedRelease::new(&run, &found, step, work)?;
         let schema = run.schema();
         drop(run);
         release_packing::pack(release, origin, &definition, &schema, &key)

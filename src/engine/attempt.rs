@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::WorkError;
 use super::records::{SweepItem, to_json};
-use super::release_packing::{self, ReleaseOrigin};
+use super::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::db::StoreError;
 use crate::db::datasets::StoredDataset;
 use crate::db::releases::NewRelease;
@@ -107,11 +107,11 @@ impl PreparedAttempt {
         }
         let found = run.search(observer)?;
         let release = match definition.release {
-            Some(true) => Some(run.release(&found, None, observer)?),
+            Some(true) => Some(PackedRelease::new(&run, &found, None, observer)?),
             Some(false) | None => None,
         };
         let warnings = match &release {
-            Some(release) => at_top(&release.warnings),
+            Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
         };
         let schema = run.schema();

@@ -14,11 +14,12 @@ use crate::db::audit::Actor;
 use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable};
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
-use pais_anonymize::VerifiedRelease;
+use pais_anonymize::{AnonymizationRun, Observer, SearchOutcome, VerifiedRelease};
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
 use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
 
@@ -56,24 +57,61 @@ pub(crate) struct StoredColumn {
     pub(crate) missing: Vec<Box<str>>,
 }
 
-/// Packs a release of a job for the store. `schema` is that of its run, and `key` that of its
-/// dataset.
+/// A verified and measured release with its tables packed.
+pub(crate) struct PackedRelease {
+    release: VerifiedRelease,
+    tables: Vec<NewTable>,
+}
+
+impl PackedRelease {
+    /// Verifies the tables after `step`, the last one when `None`; then measures and packs them side
+    /// by side.
+    ///
+    /// # Errors
+    /// Those of the run; when a table cannot be encoded in chunks.
+    pub(crate) fn new(
+        run: &AnonymizationRun,
+        found: &SearchOutcome,
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<Self, WorkError> {
+        let verified = run.verify(found, step, observer)?;
+        let (report, tables) = rayon::join(
+            || run.measure(found, &verified, observer),
+            || {
+                let tables = verified.tables().iter().map(pack_table);
+                tables.collect::<Result<_, _>>()
+            },
+        );
+        Ok(Self {
+            release: verified.with_report(report?),
+            tables: tables?,
+        })
+    }
+
+    /// What the holder should know about the release.
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        &self.release.warnings
+    }
+}
+
+/// Completes a packed release of a job for the store. `schema` is that of its run, and `key` that of
+/// its dataset.
 ///
 /// # Errors
-/// When a table cannot be encoded in chunks.
+/// When a part of it cannot be encoded.
 pub(crate) fn pack(
-    release: VerifiedRelease,
+    packed: PackedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
     schema: &Schema,
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
+    let PackedRelease { release, tables } = packed;
     let id = ReleaseId::new();
     let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
     let codebook =
         Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
-    let tables = release.tables().iter().map(pack_table);
-    let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
     let mut report = to_json(release.report())?;
     // They have raw values as labels, and reports are stored in clear.

@@ -67,20 +67,28 @@ impl VerifiedRelease {
     }
 }
 
-/// Tables that the verifier accepted.
-pub(crate) struct Accepted {
+/// Tables that the verifier accepted; a release once they are measured.
+pub struct VerifiedTables {
     candidate: Candidate,
     finding: PrivacyFinding,
     persons: Option<SubjectGroups>,
+    step: Option<u32>,
+    suppressed_rows: u64,
+    warnings: Vec<Warning>,
 }
 
-impl Accepted {
+impl VerifiedTables {
+    /// See [`VerifiedRelease::tables`].
+    pub fn tables(&self) -> &[ReleasedTable] {
+        &self.candidate.tables
+    }
+
     /// What the verifier found.
-    pub(crate) fn finding(&self) -> &PrivacyFinding {
+    pub fn verification(&self) -> &PrivacyFinding {
         &self.finding
     }
 
-    /// The tables.
+    /// The tables with what their method claims.
     pub(crate) fn candidate(&self) -> &Candidate {
         &self.candidate
     }
@@ -90,21 +98,14 @@ impl Accepted {
         self.persons.as_ref()
     }
 
-    /// The release, with its report.
-    pub(crate) fn into_release(
-        self,
-        input: &PreparedTable,
-        step: Option<u32>,
-        report: Report,
-    ) -> VerifiedRelease {
+    /// The release, with the report that [`crate::AnonymizationRun::measure`] has made of it.
+    pub fn with_report(self, report: Report) -> VerifiedRelease {
         let candidate = self.candidate;
-        let rows = candidate.rows.len() as u64;
-        let suppressed_rows = input.table.rows as u64 - rows;
         VerifiedRelease {
-            step,
-            rows,
-            suppressed_rows,
-            warnings: input.release_warnings(&candidate.tables, suppressed_rows),
+            step: self.step,
+            rows: candidate.rows.len() as u64,
+            suppressed_rows: self.suppressed_rows,
+            warnings: self.warnings,
             tables: candidate.tables,
             source_rows: candidate.rows,
             cut: candidate.cut,
@@ -123,8 +124,9 @@ impl Accepted {
 pub(crate) fn admit(
     input: &PreparedTable,
     candidate: Candidate,
+    step: Option<u32>,
     observer: &dyn Observer,
-) -> Result<Accepted, RunError> {
+) -> Result<VerifiedTables, RunError> {
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.3);
     let (table, counts) = candidate
@@ -174,10 +176,14 @@ pub(crate) fn admit(
     }
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.7);
-    Ok(Accepted {
+    let suppressed_rows = (input.table.rows - rows.len()) as u64;
+    Ok(VerifiedTables {
+        warnings: input.release_warnings(&candidate.tables, suppressed_rows),
         candidate,
         finding,
         persons,
+        step,
+        suppressed_rows,
     })
 }
 

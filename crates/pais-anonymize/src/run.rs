@@ -14,7 +14,7 @@ use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
 use pais_verify::VerifyError;
 
 use crate::error::RunError;
-use crate::gate::{self, Accepted, VerifiedRelease};
+use crate::gate::{self, VerifiedRelease, VerifiedTables};
 use crate::method::{AnyMethod, SearchOutcome};
 use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
@@ -248,36 +248,53 @@ impl AnonymizationRun {
         figures.map_err(RunError::internal)
     }
 
-    /// The verified tables after `step`, the last one when `None`.
+    /// The verified and measured tables after `step`, the last one when `None`.
     ///
     /// # Errors
-    /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
+    /// As [`Self::verify`].
     pub fn release(
         &self,
         outcome: &SearchOutcome,
         step: Option<u32>,
         observer: &dyn Observer,
     ) -> Result<VerifiedRelease, RunError> {
+        let tables = self.verify(outcome, step, observer)?;
+        let report = self.measure(outcome, &tables, observer)?;
+        Ok(tables.with_report(report))
+    }
+
+    /// The verified tables after `step`, the last one when `None`. They can be packed while
+    /// [`Self::measure`] measures them.
+    ///
+    /// # Errors
+    /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
+    pub fn verify(
+        &self,
+        outcome: &SearchOutcome,
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<VerifiedTables, RunError> {
         observer.progress(Phase::Verifying, 0.0);
         let last = outcome.steps().last().map(|record| record.item.step);
         if let Some(step) = step.filter(|&step| Some(step) > last) {
             return Err(RunError::NoSuchStep { step, last });
         }
         let step = step.or(last);
-        let input = &self.input;
-        let candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
-        let accepted = gate::admit(input, candidate, observer)?;
-        let report = self.measure(outcome, &accepted, observer)?;
-        Ok(accepted.into_release(input, step, report))
+        let candidate = self.method.build(&self.input, outcome, step.unwrap_or(0))?;
+        gate::admit(&self.input, candidate, step, observer)
     }
 
-    fn measure(
+    /// Measures tables that [`Self::verify`] has returned for the same outcome.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`].
+    pub fn measure(
         &self,
         outcome: &SearchOutcome,
-        accepted: &Accepted,
+        verified: &VerifiedTables,
         observer: &dyn Observer,
     ) -> Result<Report, RunError> {
-        let (input, candidate) = (&self.input, accepted.candidate());
+        let (input, candidate) = (&self.input, verified.candidate());
         let Some(table) = candidate.tables.first() else {
             return Err(RunError::internal("there is no table"));
         };
@@ -292,8 +309,8 @@ impl AnonymizationRun {
             rows: &candidate.rows,
             model: &candidate.claim.model,
             recoding: candidate.claim.recoding,
-            finding: accepted.finding(),
-            persons: accepted.persons(),
+            finding: verified.verification(),
+            persons: verified.persons(),
             cancellation: observer.cancellation(),
         };
         let facts = if input.job.raw_figures {

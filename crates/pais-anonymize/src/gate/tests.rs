@@ -60,7 +60,7 @@ fn decided(input: &PreparedTable, tables: Vec<ReleasedTable>, claim: Claim) -> F
         cut: None,
         claim,
     };
-    admit(input, candidate, &Unobserved::default()).map(|accepted| accepted.persons)
+    admit(input, candidate, None, &Unobserved::default()).map(|accepted| accepted.persons)
 }
 
 /// One group of all patients, whose jobs are hidden.
