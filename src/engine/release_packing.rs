@@ -17,7 +17,6 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use pais_anonymize::VerifiedRelease;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
-use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
@@ -56,8 +55,7 @@ pub(crate) struct StoredColumn {
     pub(crate) missing: Vec<Box<str>>,
 }
 
-/// Packs a release of a job for the store. `schema` is that of its run, and `key` that of its
-/// dataset.
+/// Packs a release of a job for the store. `key` is that of its dataset.
 ///
 /// # Errors
 /// When a table cannot be encoded in chunks.
@@ -65,13 +63,16 @@ pub(crate) fn pack(
     release: VerifiedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
-    schema: &Schema,
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
     let id = ReleaseId::new();
     let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
-    let codebook =
-        Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
+    let codebook = Codebook::of_release(
+        origin.holder,
+        &origin.definition,
+        release.schema(),
+        release.tables(),
+    );
     let tables = release.tables().iter().map(pack_table);
     let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
