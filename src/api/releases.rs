@@ -201,9 +201,8 @@ async fn create_release(
         let run = run.with_order_key(key.order_key());
         let found = run.search_recorded(steps, work)?;
         let release = PackedRelease::new(&run, &found, step, work)?;
-        let schema = run.schema();
         drop(run);
-        release_packing::pack(release, origin, &definition, &schema, &key)
+        release_packing::pack(release, origin, &definition, &key)
     });
     let release = release.await?;
     match releases::create(&app.db, &release).await? {

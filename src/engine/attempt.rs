@@ -114,11 +114,10 @@ impl PreparedAttempt {
             Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
         };
-        let schema = run.schema();
         drop(run);
         observer.progress(Phase::Writing, 0.0);
         let steps = seal(key, id, 0, found.into_steps())?;
-        let pack = |release| release_packing::pack(release, origin, &definition, &schema, key);
+        let pack = |release| release_packing::pack(release, origin, &definition, key);
         let release = release.map(pack).transpose()?;
         observer.progress(Phase::Writing, PACKED);
         Ok(RunResults {

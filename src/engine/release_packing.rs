@@ -17,7 +17,6 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use pais_anonymize::{AnonymizationRun, Observer, SearchOutcome, VerifiedRelease};
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
-use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
@@ -95,8 +94,7 @@ impl PackedRelease {
     }
 }
 
-/// Completes a packed release of a job for the store. `schema` is that of its run, and `key` that of
-/// its dataset.
+/// Completes a packed release of a job for the store. `key` is that of its dataset.
 ///
 /// # Errors
 /// When a part of it cannot be encoded.
@@ -104,14 +102,17 @@ pub(crate) fn pack(
     packed: PackedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
-    schema: &Schema,
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
     let PackedRelease { release, tables } = packed;
     let id = ReleaseId::new();
     let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
-    let codebook =
-        Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
+    let codebook = Codebook::of_release(
+        origin.holder,
+        &origin.definition,
+        release.schema(),
+        release.tables(),
+    );
     let cut = release.cut.as_ref().map(to_json).transpose()?;
     let mut report = to_json(release.report())?;
     // They have raw values as labels, and reports are stored in clear.

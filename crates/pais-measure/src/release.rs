@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable};
+use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn};
 use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
 
@@ -26,12 +26,15 @@ pub enum ReleaseRecoding {
 /// A verified release beside its raw rows.
 #[derive(Clone, Copy)]
 pub struct MeasuredRelease<'a> {
-    /// The schema of the run.
+    /// The schema of the release: its made hierarchies are over the released values.
     pub schema: &'a Schema,
     /// The raw rows.
     pub raw: &'a EncodedTable,
-    /// The quasi-identifiers of `raw`, in their order, before pre-generalization.
+    /// The quasi-identifiers of `raw`, in their order, before pre-generalization, and in hierarchies
+    /// with the labels of the release.
     pub quasi_identifiers: &'a [&'a QuasiIdentifier],
+    /// The set-valued quasi-identifiers of `raw`, in their order.
+    pub sets: &'a [&'a SetColumn],
     /// The quasi-identifiers as they were read, with their positions, where they are released so.
     pub exact: &'a [(usize, Column)],
     /// The released rows; of an anatomized release the table of quasi-identifiers.

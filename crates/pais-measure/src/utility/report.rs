@@ -304,6 +304,7 @@ mod tests {
             schema: &schema,
             raw: &raw,
             quasi_identifiers: &[],
+            sets: &[],
             exact: &[],
             table,
             rows: &vec![0; table.rows],

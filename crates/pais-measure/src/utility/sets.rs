@@ -28,7 +28,7 @@ pub(crate) fn item_losses(
     release: &MeasuredRelease,
     labels: &BTreeMap<&str, &MinimumLevels>,
 ) -> Option<BTreeMap<String, f64>> {
-    let loss = |column: &SetColumn| {
+    let loss = |&column: &&SetColumn| {
         let mut columns = release.table.columns.iter();
         let released = columns.find(|released| released.name == column.name)?;
         let raw = RawSets {
@@ -38,7 +38,7 @@ pub(crate) fn item_losses(
         };
         Some((column.name.to_string(), rounded(item_loss(released, raw))))
     };
-    let sets = &release.raw.sets;
+    let sets = release.sets;
     (!sets.is_empty()).then(|| sets.iter().filter_map(loss).collect())
 }
 
