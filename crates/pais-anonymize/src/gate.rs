@@ -18,7 +18,7 @@ use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
     CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive, SubjectGroups,
-    VerifyError, subject_groups,
+    TruthError, VerifyError, subject_groups,
 };
 use rayon::prelude::*;
 
@@ -152,6 +152,7 @@ pub(crate) fn admit(
         .split_first()
         .ok_or_else(|| RunError::not_verified("there is no table"))?;
     for table in &candidate.tables {
+        stop_if_asked(observer)?;
         if let Some(error) = read_back_error(&redrawn.schema, table) {
             return Err(RunError::not_verified(error));
         }
@@ -180,7 +181,11 @@ pub(crate) fn admit(
         observer.cancellation(),
     )?;
     let persons = match input.schema.subject() {
-        Some(_) => Some(subject_groups(counted, &names, &sensitive).map_err(refused)?),
+        Some(_) => {
+            let cancellation = observer.cancellation();
+            let found = subject_groups(counted, &names, &sensitive, cancellation);
+            Some(found.map_err(refused)?)
+        }
         None => None,
     };
     observer.progress(Phase::Verifying, 0.6);
@@ -272,7 +277,16 @@ fn check_truthful(
     let original = original(input, redrawn, &columns)
         .ok_or_else(|| RunError::not_verified("a column has no name"))?;
     let suppressed = (input.table.rows - rows.len()) as u64;
-    pais_verify::check_truthful(table, &original, rows, suppressed).map_err(RunError::not_verified)
+    let checked =
+        pais_verify::check_truthful(table, &original, rows, suppressed, &input.cancellation);
+    checked.map_err(untrue)
+}
+
+fn untrue(error: TruthError) -> RunError {
+    match error {
+        TruthError::Stopped => RunError::Cancelled,
+        error => RunError::not_verified(error),
+    }
 }
 
 /// The raw table, with the levels that the job requires of its values.
@@ -305,6 +319,9 @@ fn check_cuts(
 ) -> Result<(), RunError> {
     let stored: Vec<_> = input.schema.stored().collect();
     let is_cut = |column: &QuasiIdentifier| {
+        if input.cancellation.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
         let mut released = table.columns.iter();
         let released = released
             .find(|released| released.name == column.name)
@@ -363,9 +380,13 @@ fn check_anatomy(
         sets: Vec::new(),
         untouched: open.collect(),
     };
-    pais_verify::check_truthful(qit, &original, rows, 0).map_err(RunError::not_verified)?;
+    let checked = pais_verify::check_truthful(qit, &original, rows, 0, &input.cancellation);
+    checked.map_err(untrue)?;
     let groups = pais_verify::group_ids(qit).map_err(RunError::not_verified)?;
     for RawSensitive { spec, column } in raw_sensitive(input) {
+        if input.cancellation.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
         let table = format!("st_{}", spec.name());
         let table = counts
             .iter()

@@ -126,6 +126,7 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
         let schema = schema_of_job(schema, &job, &table)?;
+        stop_if_asked(observer)?;
         let schema = if schema.has_made_hierarchies() {
             Arc::new(
                 schema
@@ -135,6 +136,7 @@ impl AnonymizationRun {
         } else {
             schema
         };
+        stop_if_asked(observer)?;
         Self::with_method(method, schema, job, table, observer)
     }
 
@@ -148,7 +150,7 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         // Refuses a run that cannot be expected to end.
         method.bytes_needed(&schema, table.rows as u64, 1)?;
-        let input = PreparedTable::new(schema, job, table)?;
+        let input = PreparedTable::new(schema, job, table, observer)?;
         stop_if_asked(observer)?;
         observer.progress(Phase::Reading, 1.0);
         Ok(Self { method, input })
@@ -248,8 +250,9 @@ impl AnonymizationRun {
             return Err(RunError::internal("there is not exactly one table"));
         };
         let subjects = input.table.subjects.as_deref();
-        let figures = group_figures(table, subjects, &redrawn.schema);
-        figures.map_err(RunError::internal)
+        let cancellation = observer.cancellation();
+        let figures = group_figures(table, subjects, &redrawn.schema, cancellation);
+        figures.map_err(unmeasured)
     }
 
     /// The verified and measured tables after `step`, the last one when `None`.
@@ -339,14 +342,18 @@ impl AnonymizationRun {
         }
         let progress = |done: f64| observer.progress(Phase::Verifying, 0.7 + 0.3 * done);
         let report = pais_measure::measure(&release, facts.as_ref(), &progress);
-        let report = report.map_err(|error| match error {
-            VerifyError::Stopped => RunError::Cancelled,
-            error => RunError::internal(error),
-        })?;
+        let report = report.map_err(unmeasured)?;
         Ok(Report {
             pre_generalization: pre_generalization::published(&redrawn.schema, &input.job, table),
             ..report
         })
+    }
+}
+
+fn unmeasured(error: VerifyError) -> RunError {
+    match error {
+        VerifyError::Stopped => RunError::Cancelled,
+        error => RunError::internal(error),
     }
 }
 

@@ -31,7 +31,7 @@ fn prepared(patients: &[&str], job: Value) -> PreparedTable {
     let schema = schema(columns());
     let table = load(&schema, file(patients).as_bytes());
     let job = job_of(job).unwrap();
-    PreparedTable::new(schema, job, table).unwrap()
+    PreparedTable::new(schema, job, table, &Unobserved::default()).unwrap()
 }
 
 fn column(name: &str, form: Form, texts: &[&str], codes: Vec<u32>) -> ReleasedColumn {

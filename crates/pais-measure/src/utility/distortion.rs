@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::SchemaColumn;
@@ -55,6 +56,7 @@ pub(crate) fn distortion(release: &MeasuredRelease) -> Result<Distortion, Verify
         return Ok(exact(release));
     }
     let columns = distorted_columns(release).unwrap_or_default();
+    release.stop_if_asked()?;
     if columns.is_empty() {
         return Ok(Distortion::default());
     }
@@ -64,7 +66,10 @@ pub(crate) fn distortion(release: &MeasuredRelease) -> Result<Distortion, Verify
             let figures = if release.cancellation.is_cancelled() {
                 (0.0, 0.0)
             } else {
-                (column.entropy_loss(), column.frequency_survival())
+                (
+                    column.entropy_loss(),
+                    column.frequency_survival(release.cancellation),
+                )
             };
             (column.spec.name().to_owned(), figures)
         })
@@ -106,10 +111,13 @@ fn exact(release: &MeasuredRelease) -> Distortion {
     }
 }
 
-/// The relational quasi-identifiers; `None` where the table lacks one.
+/// The relational quasi-identifiers; `None` where the table lacks one, and when stopped.
 fn distorted_columns<'a>(release: &MeasuredRelease<'a>) -> Option<Vec<DistortedColumn<'a>>> {
     let stored: Vec<_> = release.schema.stored().collect();
     let columns = release.quasi_identifiers.iter().map(|raw| {
+        if release.cancellation.is_cancelled() {
+            return None;
+        }
         let mut released = release.table.columns.iter();
         let released = released.find(|released| released.name == raw.name)?;
         let spec = *stored.get(raw.position)?;
@@ -190,13 +198,14 @@ impl<'a> DistortedColumn<'a> {
 
     /// 1 - total variation distance between the raw shares and those that labels give if their
     /// values are equally likely: of the leaves of a taxonomy, or of bins of a numeric column.
-    pub(super) fn frequency_survival(&self) -> f64 {
+    /// Not meaningful when stopped.
+    pub(super) fn frequency_survival(&self, cancellation: &Cancellation) -> f64 {
         if self.rows.is_empty() {
             return 0.0;
         }
         let (raw, estimated) = match self.bins() {
             Some(bins) => (self.raw_bins(&bins), self.released_bins(&bins)),
-            None => (shares(&self.raw_counts), self.leaf_shares()),
+            None => (shares(&self.raw_counts), self.leaf_shares(cancellation)),
         };
         let differences = raw
             .iter()
@@ -254,10 +263,12 @@ impl<'a> DistortedColumn<'a> {
         found
     }
 
-    /// The share of each leaf as the labels give it.
-    fn leaf_shares(&self) -> Vec<f64> {
+    /// The share of each leaf as the labels give it. Labels of groups overlap, so there can be many
+    /// above each leaf.
+    fn leaf_shares(&self, cancellation: &Cancellation) -> Vec<f64> {
         let mut found = vec![0.0; self.raw_counts.len()];
-        for (_, label, rows) in self.labels() {
+        let labels = self.labels();
+        for (_, label, rows) in labels.take_while(|_| !cancellation.is_cancelled()) {
             if let Some((first, end, _)) = covered(&self.raw.domain, label) {
                 let share = rows as f64 / self.rows.len() as f64 / (end - first).max(1) as f64;
                 found[first..end].iter_mut().for_each(|leaf| *leaf += share);

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::table::{Form, NULL_CODE};
 use rand::rngs::StdRng;
@@ -15,8 +16,12 @@ use super::value_ranks::ValueRanks;
 use crate::release::{MeasuredRelease, MethodGroups};
 use crate::sample::{SAMPLED_ROWS, first_rows};
 
+/// Number of rows between two checks whether to stop.
+const STRIDE: usize = 1 << 16;
+
 /// The error of counting queries, rounded. Groups are those of the method, or the rows with equal
-/// labels. Queries are about raw values, also where pre-generalization replaces them.
+/// labels. Queries are about raw values, also where pre-generalization replaces them. `None` when
+/// stopped.
 pub(crate) fn query_error(
     release: &MeasuredRelease,
     groups: Option<&MethodGroups>,
@@ -25,6 +30,9 @@ pub(crate) fn query_error(
         Some(groups) => of_groups(release, groups),
         None => of_labels(release)?,
     };
+    if release.cancellation.is_cancelled() {
+        return None;
+    }
     let error = queries.error(&|| release.cancellation.is_cancelled())?;
     Some(error.rounded())
 }
@@ -81,9 +89,12 @@ fn of_labels(release: &MeasuredRelease) -> Option<QueryTable> {
     }
     let codes = released.iter();
     let codes = codes.map(|(_, labels)| &labels.codes[..rows.len()]);
-    let groups = LabelGroups::new(rows.len(), codes);
+    let groups = LabelGroups::new(rows.len(), codes, release.cancellation)?;
     let in_order: Vec<u32> = groups.order.iter().map(|&row| rows[row as usize]).collect();
     let dimensions = released.iter().map(|(raw, labels)| {
+        if release.cancellation.is_cancelled() {
+            return None;
+        }
         let domain = &raw.domain;
         let ends = |text: &str| {
             let (first, end, covers_missing) = covered(domain, text)?;
@@ -148,12 +159,20 @@ struct LabelGroups {
 }
 
 impl LabelGroups {
-    fn new<'a>(rows: usize, columns: impl Iterator<Item = &'a [u32]>) -> Self {
+    /// `None` when stopped.
+    fn new<'a>(
+        rows: usize,
+        columns: impl Iterator<Item = &'a [u32]>,
+        cancellation: &Cancellation,
+    ) -> Option<Self> {
         let mut group_of = vec![0u32; rows];
         let mut count = 1;
         for codes in columns {
             let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-            for (group, &code) in group_of.iter_mut().zip(codes) {
+            for (row, (group, &code)) in group_of.iter_mut().zip(codes).enumerate() {
+                if row % STRIDE == 0 && cancellation.is_cancelled() {
+                    return None;
+                }
                 let fresh = numbers.len() as u32;
                 *group = match numbers.entry((*group, code)) {
                     Entry::Occupied(known) => *known.get(),
@@ -183,10 +202,10 @@ impl LabelGroups {
             *place += 1;
         }
         let first_rows = starts.iter().map(|&start| order[start as usize]);
-        Self {
+        Some(Self {
             first_rows: first_rows.collect(),
             sizes,
             order,
-        }
+        })
     }
 }

@@ -85,7 +85,7 @@ pub fn measure_adversaries<'t>(
     if counted.table.rows == 0 || wanted == 0 {
         return Ok(AdversaryFigures::default());
     }
-    let classes = TableClasses::new(counted, quasi_identifiers, requirement)?;
+    let classes = TableClasses::new(counted, quasi_identifiers, requirement, cancellation)?;
     let varied = classes.grid.attributes();
     let lengths = AdversaryLengths {
         longest: wanted,

@@ -206,7 +206,14 @@ impl Method for Specialization {
         }
         let rows = input.released_rows(step, |row| kept[row as usize])?;
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
-        let released = released_table::assemble(&input.schema, table, &cuts, Vec::new(), &rows);
+        let released = released_table::assemble(
+            &input.schema,
+            table,
+            &cuts,
+            Vec::new(),
+            &rows,
+            &input.cancellation,
+        );
         Ok(Candidate {
             tables: vec![released],
             rows,
