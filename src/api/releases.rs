@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use pais_anonymize::{AnonymizationRun, JobPlan, Observer, StepRecord};
+use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
 use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use crate::db::releases::{self, ListedReleases, ReleaseCreation, StoredRelease, 
 use crate::db::runs::SweepRow;
 use crate::db::{policies, runs, submissions};
 use crate::engine::records::{SweepItem, SweepStatus};
-use crate::engine::release_packing::{self, PackBounds, ReleaseOrigin};
+use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
@@ -206,14 +206,9 @@ async fn create_release(
         let run = AnonymizationRun::new(schema, job_to_run, table, work)?;
         let run = run.with_order_key(key.order_key());
         let found = run.search_recorded(steps, work)?;
-        let release = run.release(&found, step, work)?;
-        let schema = run.schema();
+        let release = PackedRelease::new(&run, &found, step, csv_bytes, work)?;
         drop(run);
-        let bounds = PackBounds {
-            csv_bytes,
-            cancellation: work.cancellation(),
-        };
-        release_packing::pack(release, origin, &definition, &schema, &key, bounds)
+        release_packing::pack(release, origin, &definition, &key)
     });
     let release = release.await?;
     let made = releases::create(&app.db, &release).await;

@@ -159,7 +159,7 @@ pub(super) async fn get_packed_page(
         tables: release.tables.clone(),
         cut: release.cut.clone().unwrap_or(Value::Null),
         codebook: release.codebook.clone().unwrap_or(Value::Null),
-        released_step: release.step,
+        released_step: release.step(),
         ..ReportPage::default()
     };
     if app.caller.role == Role::Holder {
@@ -247,7 +247,7 @@ fn combination(item: &SweepItem, release: &StoredRelease, ncp: Option<f64>) -> S
         name: parts.join(", "),
         ncp: item.ncp,
         dr: item.dr,
-        is_released: same && release.step.is_none_or(|step| Some(step) == item.steps),
+        is_released: same && release.step().is_none_or(|step| Some(step) == item.steps),
     }
 }
 

@@ -51,9 +51,11 @@ pub struct StoredRelease {
     pub dataset: DatasetId,
     /// A name for people.
     pub name: Option<String>,
-    /// The step after which the table was released; null for a method without steps.
-    #[sqlx(json(nullable))]
-    pub step: Option<u32>,
+    /// The step after which the table was released; null for a method without steps. Absent for a
+    /// recipient: how many steps a search takes depends on rows that are not released.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<u32>)]
+    pub step: Option<Value>,
     /// Rows released.
     #[sqlx(try_from = "i64")]
     pub rows: u64,
@@ -108,6 +110,13 @@ pub struct StoredRelease {
     pub withdrawn: Option<Withdrawal>,
 }
 
+impl StoredRelease {
+    /// The step after which the table was released, for the holder of a release with steps.
+    pub(crate) fn step(&self) -> Option<u32> {
+        u32::try_from(self.step.as_ref()?.as_u64()?).ok()
+    }
+}
+
 /// A table of a release.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct TableDocument {
@@ -149,10 +158,11 @@ pub(crate) struct StoredTable {
     pub is_withdrawn: bool,
 }
 
+/// The columns of a release. `$1` is whether the viewer is the holder.
 macro_rules! columns {
     () => {
         "r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
-         to_jsonb(r.step) AS step, r.rows,
+         CASE WHEN $1 THEN coalesce(to_jsonb(r.step), 'null') END AS step, r.rows,
          r.suppressed_rows, r.privacy, r.created_at, r.warnings,
          r.withdrawn_at, r.withdrawn_reason,
          to_jsonb(r.suppression_for) AS suppression_for,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::WorkError;
 use super::records::{SweepItem, to_json};
-use super::release_packing::{self, PackBounds, ReleaseOrigin};
+use super::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::db::StoreError;
 use crate::db::datasets::StoredDataset;
 use crate::db::releases::NewRelease;
@@ -109,23 +109,17 @@ impl PreparedAttempt {
         }
         let found = run.search(observer)?;
         let release = match definition.release {
-            Some(true) => Some(run.release(&found, None, observer)?),
+            Some(true) => Some(PackedRelease::new(&run, &found, None, csv_bytes, observer)?),
             Some(false) | None => None,
         };
         let warnings = match &release {
-            Some(release) => at_top(&release.warnings),
+            Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
         };
-        let schema = run.schema();
         drop(run);
         observer.progress(Phase::Writing, 0.0);
         let steps = seal(key, id, 0, found.into_steps(), observer)?;
-        let bounds = PackBounds {
-            csv_bytes,
-            cancellation: observer.cancellation(),
-        };
-        let pack =
-            |release| release_packing::pack(release, origin, &definition, &schema, key, bounds);
+        let pack = |release| release_packing::pack(release, origin, &definition, key);
         let release = release.map(pack).transpose()?;
         observer.progress(Phase::Writing, PACKED);
         Ok(RunResults {

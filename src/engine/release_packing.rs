@@ -15,12 +15,12 @@ use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable}
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
-use pais_anonymize::{RunError, VerifiedRelease};
+use pais_anonymize::{AnonymizationRun, Observer, RunError, SearchOutcome, VerifiedRelease};
 use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
-use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
 
@@ -60,11 +60,11 @@ pub(crate) struct StoredColumn {
 
 /// What bounds the packing of a release.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PackBounds<'a> {
-    /// Most bytes of a table as CSV (`storage.spool_bytes`, since it is rendered there). A short label in many rows is long.
-    pub(crate) csv_bytes: u64,
+struct PackBounds<'a> {
+    /// See [`PackedRelease::new`].
+    csv_bytes: u64,
     /// The request to stop.
-    pub(crate) cancellation: &'a Cancellation,
+    cancellation: &'a Cancellation,
 }
 
 impl PackBounds<'_> {
@@ -77,29 +77,71 @@ impl PackBounds<'_> {
     }
 }
 
-/// Packs a release of a job for the store. `schema` is that of its run, and `key` that of its
-/// dataset.
+/// A verified and measured release with its tables packed.
+pub(crate) struct PackedRelease {
+    release: VerifiedRelease,
+    tables: Vec<NewTable>,
+}
+
+impl PackedRelease {
+    /// Verifies the tables after `step`, the last one when `None`; then measures and packs them side
+    /// by side. A table has at most `csv_bytes` as CSV (`storage.spool_bytes`, since it is rendered
+    /// there): a short label in many rows is long.
+    ///
+    /// # Errors
+    /// Those of the run; `limit_exceeded` for a table that is too large as CSV; when a table cannot
+    /// be encoded in chunks.
+    pub(crate) fn new(
+        run: &AnonymizationRun,
+        found: &SearchOutcome,
+        step: Option<u32>,
+        csv_bytes: u64,
+        observer: &dyn Observer,
+    ) -> Result<Self, WorkError> {
+        let verified = run.verify(found, step, observer)?;
+        let bounds = PackBounds {
+            csv_bytes,
+            cancellation: observer.cancellation(),
+        };
+        let (report, tables) = rayon::join(
+            || run.measure(found, &verified, observer),
+            || {
+                let tables = verified.tables().iter();
+                let tables = tables.map(|table| pack_table(table, bounds));
+                tables.collect::<Result<_, _>>()
+            },
+        );
+        Ok(Self {
+            release: verified.with_report(report?),
+            tables: tables?,
+        })
+    }
+
+    /// What the holder should know about the release.
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        &self.release.warnings
+    }
+}
+
+/// Completes a packed release of a job for the store. `key` is that of its dataset.
 ///
 /// # Errors
-/// `limit_exceeded` for a table that is too large as CSV; `cancelled`; when a table cannot be
-/// encoded in chunks.
+/// When a part of it cannot be encoded.
 pub(crate) fn pack(
-    release: VerifiedRelease,
+    packed: PackedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
-    schema: &Schema,
     key: &DataKey,
-    bounds: PackBounds,
 ) -> Result<NewRelease, WorkError> {
-    bounds.stop_if_asked()?;
+    let PackedRelease { release, tables } = packed;
     let id = ReleaseId::new();
     let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
-    let codebook =
-        Codebook::of_release(origin.holder, &origin.definition, schema, release.tables());
-    bounds.stop_if_asked()?;
-    let tables = release.tables().iter();
-    let tables = tables.map(|table| pack_table(table, bounds));
-    let tables = tables.collect::<Result<_, _>>()?;
+    let codebook = Codebook::of_release(
+        origin.holder,
+        &origin.definition,
+        release.schema(),
+        release.tables(),
+    );
     let cut = release.cut.as_ref().map(to_json).transpose()?;
     let mut report = to_json(release.report())?;
     // They have raw values as labels, and reports are stored in clear.

@@ -102,9 +102,11 @@ impl PreparedTable {
         warnings
     }
 
-    /// What the holder should know about a release: about the job and the released rows.
+    /// What the holder should know about a release: about the job and the released rows. `schema` is
+    /// that of the release.
     pub(crate) fn release_warnings(
         &self,
+        schema: &Schema,
         tables: &[ReleasedTable],
         suppressed_rows: u64,
     ) -> Vec<Warning> {
@@ -127,7 +129,8 @@ impl PreparedTable {
         });
         warnings.extend(row_warnings(&self.model, columns));
         let first = tables.iter().take(1);
-        warnings.extend(first.flat_map(|table| top_warnings::of_release(&self.table, table)));
+        warnings
+            .extend(first.flat_map(|table| top_warnings::of_release(&self.table, schema, table)));
         warnings
     }
 

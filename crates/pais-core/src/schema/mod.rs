@@ -426,7 +426,7 @@ impl SchemaColumn {
     pub(crate) fn leaf(&self, cell: &str) -> Option<u32> {
         let tree = self.tree.as_ref()?;
         let Some(ranges) = &self.ranges else {
-            return tree.leaf_number(cell);
+            return self.leaf_of_label(cell);
         };
         let value = crate::taxonomy::interval::number(cell)?;
         let contains_value =

@@ -134,6 +134,24 @@ impl MinimumLevels {
         Self(self.0.iter().enumerate().map(raised).collect())
     }
 
+    /// The same floors of the leaves of another tree, which has leaves and other nodes of this one
+    /// under new labels. `renamed` gives the label of a floor there. A leaf that this tree does not
+    /// have is its own floor.
+    pub fn in_tree(
+        &self,
+        tree: &Tree,
+        other: &Tree,
+        renamed: impl Fn(&str) -> Option<NodeId>,
+    ) -> Self {
+        let floor = |leaf: u32| {
+            let own = other.leaf(leaf);
+            let known = tree.leaf_number(&other.node(own).label);
+            let floor = known.map(|leaf| &*tree.node(self.level_of(leaf)).label);
+            floor.and_then(&renamed).unwrap_or(own)
+        };
+        Self((0..other.leaf_count() as u32).map(floor).collect())
+    }
+
     /// The floor of a leaf, given by leaf number.
     #[inline]
     pub fn level_of(&self, leaf: u32) -> NodeId {

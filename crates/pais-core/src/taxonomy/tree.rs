@@ -296,7 +296,7 @@ impl Tree {
     }
 
     /// The same tree with the leaf `?` added as the last child of the root, unless it has one.
-    pub(crate) fn with_missing_leaf(&self) -> Self {
+    pub fn with_missing_leaf(&self) -> Self {
         let mut tree = self.clone();
         if tree.missing_leaf().is_none() {
             tree.push_leaf_below_root(MISSING_LABEL.into());
@@ -305,7 +305,7 @@ impl Tree {
     }
 
     /// Number of the leaf `?`; `None` if the tree has no such leaf.
-    pub(crate) fn missing_leaf(&self) -> Option<u32> {
+    pub fn missing_leaf(&self) -> Option<u32> {
         let node = self.node(self.find(MISSING_LABEL)?);
         (node.children.is_empty() && node.parent == Some(NodeId::ROOT)).then_some(node.first_leaf)
     }

@@ -14,6 +14,7 @@ use pais_verify::{CountedTable, VerifyError, group_sizes};
 use super::{ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
 use crate::classification::ClassificationError;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
+use crate::sample::SAMPLED_ROWS;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -73,6 +74,10 @@ pub struct Utility {
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
     /// verified.
     pub greatest_confidence: f64,
+    /// Number of released rows that `classification_error`, `query_error`, `entropy_loss_by_column`
+    /// and `association_survival` were measured on, where the release has more: a random sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_rows: Option<u64>,
     /// How far random counting queries are off, where there is a quasi-identifier that is not a set.
     /// For the holder alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,6 +158,7 @@ impl Report {
                 ncp_by_column,
                 item_loss_by_column: None,
                 greatest_confidence: release.finding.greatest_confidence(),
+                sampled_rows: (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64),
                 query_error: None,
                 entropy_loss_by_column: None,
                 frequency_survival_by_column: None,
@@ -308,6 +314,7 @@ mod tests {
             schema: &schema,
             raw: &raw,
             quasi_identifiers: &[],
+            sets: &[],
             exact: &[],
             table,
             rows: &vec![0; table.rows],

@@ -29,7 +29,7 @@ pub(crate) fn item_losses(
     release: &MeasuredRelease,
     labels: &BTreeMap<&str, &MinimumLevels>,
 ) -> Option<BTreeMap<String, f64>> {
-    let loss = |column: &SetColumn| {
+    let loss = |&column: &&SetColumn| {
         if release.cancellation.is_cancelled() {
             return None;
         }
@@ -42,7 +42,7 @@ pub(crate) fn item_losses(
         };
         Some((column.name.to_string(), rounded(item_loss(released, raw))))
     };
-    let sets = &release.raw.sets;
+    let sets = release.sets;
     (!sets.is_empty()).then(|| sets.iter().filter_map(loss).collect())
 }
 
