@@ -108,6 +108,7 @@ pub(super) async fn list(
     params(("id" = ReleaseId, Path, description = "Its id")),
     responses(
         (status = 200, description = "The release", body = StoredRelease),
+        (status = 422, description = "`limit_exceeded`: its document does not fit into memory"),
     ),
 )]
 pub(super) async fn show(

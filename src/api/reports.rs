@@ -55,6 +55,7 @@ pub(crate) struct ReportDocument {
         (status = 200, description = "The report", content((ReportDocument = "application/json"), (String = "text/html"))),
         (status = 406, description = "`not_acceptable`"),
         (status = 410, description = "`withdrawn`"),
+        (status = 422, description = "`limit_exceeded`: it does not fit into memory"),
     ),
 )]
 pub(super) async fn report(

@@ -27,7 +27,7 @@ use super::page::{NumberedPageQuery, Page, page_request};
     params(("id" = JobId, Path, description = "The job"), StepQuery),
     responses(
         (status = 200, description = "A page of steps", body = Page<StepItem>),
-        (status = 422, description = "`invalid_job`: the parameters name no combination of the sweep"),
+        (status = 422, description = "`invalid_job`: the parameters name no combination of the sweep; `limit_exceeded`: ask for fewer steps"),
     ),
 )]
 pub(super) async fn steps(

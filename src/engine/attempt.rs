@@ -118,6 +118,9 @@ impl PreparedAttempt {
         };
         drop(run);
         observer.progress(Phase::Writing, 0.0);
+        if observer.must_stop() {
+            return Err(RunError::Cancelled.into());
+        }
         let steps = seal(key, id, 0, found.into_steps(), observer)?;
         let pack = |release| release_packing::pack(release, origin, &definition, key);
         let release = release.map(pack).transpose()?;
