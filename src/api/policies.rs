@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use pais_core::definition::PrivacyDefinition;
+use pais_core::codebook::Codebook;
+use pais_core::definition::{ColumnRole, PrivacyDefinition};
 
 use crate::db::policies::{self, Approval, ApprovalCreation};
 use crate::db::releases::{self, StoredRelease, Viewer};
@@ -84,11 +85,24 @@ pub(crate) async fn check_release(
         serde_json::from_value(release.privacy.clone()).map_err(|_| damaged())?;
     let viewer = Viewer::Holder(release.organization);
     let columns = releases::other_columns(db, viewer, release.id).await?;
+    let roles = match release.codebook.clone() {
+        Some(codebook) => {
+            let codebook: Codebook = serde_json::from_value(codebook).map_err(|_| damaged())?;
+            let columns = codebook.columns.into_iter();
+            columns.map(|column| (column.name, column.role)).collect()
+        }
+        // A release of an early version: nothing says that other columns are insensitive.
+        None => columns
+            .iter()
+            .map(|name| (name.clone(), ColumnRole::Sensitive))
+            .collect(),
+    };
     let raw_rows = release.rows + release.suppressed_rows;
     let table = ReleasedTable {
         privacy: &privacy,
         suppressed: release.suppressed_rows as f64 / raw_rows.max(1) as f64,
         other_columns: &columns,
+        roles: &roles,
     };
     Ok(policy.check_release(&table, pointer)?)
 }
