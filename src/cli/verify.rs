@@ -79,15 +79,12 @@ impl Verify {
         let raw = raw.transpose()?;
         let (schema, job) = self.definitions()?;
         let raw = raw.map(|raw| raw.read(&schema)).transpose()?;
-        // The labels of hierarchies that are made from raw values are those of this table.
-        let made = raw.as_ref().map(|raw| schema.with_made_hierarchies(raw));
-        let made = made.transpose();
-        let made = made.map_err(|detail| Problem::new(Code::InvalidTaxonomy, detail))?;
-        let labels = made.as_ref().unwrap_or(&schema);
+        // The labels of hierarchies that are made from raw values are known to the verifier, which
+        // draws them for this table.
         let release = if is_anatomized {
-            read_anatomized(labels, &Directory::of(&self.release)?)?
+            read_anatomized(&schema, &Directory::of(&self.release)?)?
         } else {
-            let table = TableFile::of(&self.release)?.read_finished(labels)?;
+            let table = TableFile::of(&self.release)?.read_finished(&schema)?;
             ReleaseTables::Generalized(table)
         };
         let asked = job.parse().map_err(|error| self.failure(error.into()))?;

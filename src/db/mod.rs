@@ -46,6 +46,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::problem::Problem;
 
 use data_keys::DataKeys;
 
@@ -76,6 +77,14 @@ pub enum StoreError {
     /// The organization has used up its share.
     #[error(transparent)]
     Quota(#[from] quotas::QuotaError),
+    /// The policy of the organization forbids it.
+    #[error("the policy of the organization forbids it")]
+    BelowPolicy(Box<Problem>),
+    /// The service key of the database is not the one of this process.
+    #[error(
+        "the database was replaced while the service runs, by a restored one; restart the service"
+    )]
+    Replaced,
     /// Stored data cannot be decoded: of this thing, named without values.
     #[error("stored data of {0} is damaged")]
     Damaged(&'static str),

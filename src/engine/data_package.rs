@@ -40,7 +40,6 @@ pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> V
         "release_id": release.id,
         "job_id": release.job,
         "dataset_id": release.dataset,
-        "step": release.step,
         "rows": release.rows,
         "suppressed_rows": release.suppressed_rows,
         "privacy": release.privacy,

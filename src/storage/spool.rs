@@ -47,6 +47,11 @@ impl Spool {
         &self.directory
     }
 
+    /// Maximum size of all files, so also of one.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Space for a temporary file, which takes none at first.
     pub(crate) fn temporary_space(&self) -> SpoolSpace {
         SpoolSpace {

@@ -148,6 +148,7 @@ impl Builder {
             body_timeout: self.body_timeout,
             is_behind_proxy: self.is_behind_proxy,
             public_url: self.public_url,
+            own_url: "http://127.0.0.1".to_owned(),
         };
         let pool = self
             .with_workers

@@ -21,6 +21,7 @@ mod documented;
 mod drafts;
 mod duplicates;
 mod edge;
+mod equal_releases;
 mod errors;
 mod examples;
 mod fair_queue;

@@ -13,7 +13,7 @@ use crate::hospital::{Hospital, id};
 use pais_test_support::hex::hex;
 
 /// The files of a package, by the directory of the zip file.
-fn files(package: &[u8]) -> BTreeMap<String, Vec<u8>> {
+pub(crate) fn files(package: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let found = verify(&mut Cursor::new(package), None).unwrap();
     assert!(found.holds(), "{:?}", found.faults);
     let mut files = BTreeMap::new();

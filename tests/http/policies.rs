@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::app::{Answer, send};
 use crate::hospital::{Hospital, id, job_on};
+use pais_test_support::poll::poll_async;
 
 async fn set(hospital: &Hospital, policy: &Value) -> Answer {
     let request = hospital.app.request(Method::PUT, "/v1/policy");
@@ -330,4 +331,82 @@ async fn a_second_token_approves_a_release_before_its_grants_take_effect() {
         .await
         .json(201);
     assert_eq!(fetch(&late).await.status, 200);
+}
+
+/// Connections of the database that wait for a lock.
+async fn waiting(hospital: &Hospital) -> i64 {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    .fetch_one(hospital.app.state.unscoped().db.owner())
+    .await
+    .unwrap()
+}
+
+/// What is decided while a policy is replaced waits for it, and is decided under the new one.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_made_under_a_policy_that_is_being_replaced() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.done(json!({})).await;
+    let release = hospital.release().await;
+    let second = hospital.app.token("hospital", Role::Holder).await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    let requests = [
+        (format!("{release}/grants"), grant),
+        (format!("{release}/approval"), json!({})),
+        ("/v1/releases".to_owned(), json!({ "job_id": id(&job) })),
+        ("/v1/jobs".to_owned(), job_on(&dataset)),
+    ];
+    for (path, body) in requests {
+        set(&hospital, &json!({})).await.json(200);
+        // The new policy is written, and cannot be committed: its event waits.
+        let mut held = hospital
+            .app
+            .state
+            .unscoped()
+            .db
+            .owner()
+            .begin()
+            .await
+            .unwrap();
+        sqlx::query("LOCK TABLE audit_events IN ACCESS EXCLUSIVE MODE")
+            .execute(&mut *held)
+            .await
+            .unwrap();
+        let policy = json!({ "k_min": 50 });
+        let replaced = hospital.app.request(Method::PUT, "/v1/policy");
+        let replaced = replaced.bearer_auth(&hospital.token).json(&policy).send();
+        let replaced = tokio::spawn(replaced);
+        let longest = std::time::Duration::from_secs(30);
+        let wait_for = async |count: i64| {
+            let waits = poll_async(longest, async || {
+                (waiting(&hospital).await >= count).then_some(())
+            });
+            waits.await.expect("nothing waits");
+        };
+        wait_for(1).await;
+        let made = hospital.app.request(Method::POST, &path);
+        let made = tokio::spawn(send(made.bearer_auth(&second).json(&body)));
+        wait_for(2).await;
+        held.rollback().await.unwrap();
+        assert_eq!(replaced.await.unwrap().unwrap().status(), 200);
+        made.await.unwrap().problem(422, "below_policy");
+    }
+}
+
+/// A job that was allowed when it began makes no release that is not allowed when it ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_release_of_a_job_meets_the_policy_at_its_end() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({ "release": true })).await;
+    set(&hospital, &json!({ "k_min": 50 })).await.json(200);
+    let ended = hospital.run(&job).await;
+    assert_eq!(ended["status"], "failed", "{ended}");
+    assert_eq!(ended["error"]["code"], "below_policy");
+    let page = hospital.get("/v1/releases").await.json(200);
+    assert_eq!(page["items"], json!([]));
 }

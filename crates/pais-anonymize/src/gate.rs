@@ -5,18 +5,20 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
 use pais_core::reimport::read_back_error;
-use pais_core::schema::SchemaColumn;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
+use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
     CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive, SubjectGroups,
-    VerifyError, subject_groups,
+    TruthError, VerifyError, subject_groups,
 };
 use rayon::prelude::*;
 
@@ -24,6 +26,7 @@ use crate::error::RunError;
 use crate::method::{Candidate, Claim};
 use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::prepared::PreparedTable;
+use crate::redrawn::Redrawn;
 
 /// A release that the verifier accepted.
 #[derive(Clone, Debug)]
@@ -32,6 +35,7 @@ pub struct VerifiedRelease {
     source_rows: Vec<u32>,
     verification: PrivacyFinding,
     report: Report,
+    schema: Arc<Schema>,
     /// The step after which the tables are, where the method has steps.
     pub step: Option<u32>,
     /// Rows released.
@@ -60,6 +64,12 @@ impl VerifiedRelease {
         &self.report
     }
 
+    /// The schema of the release: with the roles of the job, and with the hierarchies that are made
+    /// from the values of its rows.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// The raw row of each row of the first table, from 0 in the order of the raw table. It leads
     /// back to raw rows, and is as secret as they are.
     pub fn source_rows(&self) -> &[u32] {
@@ -67,22 +77,36 @@ impl VerifiedRelease {
     }
 }
 
-/// Tables that the verifier accepted.
-pub(crate) struct Accepted {
+/// Tables that the verifier accepted; a release once they are measured.
+pub struct VerifiedTables {
     candidate: Candidate,
+    redrawn: Redrawn,
     finding: PrivacyFinding,
     persons: Option<SubjectGroups>,
+    step: Option<u32>,
+    suppressed_rows: u64,
+    warnings: Vec<Warning>,
 }
 
-impl Accepted {
+impl VerifiedTables {
+    /// See [`VerifiedRelease::tables`].
+    pub fn tables(&self) -> &[ReleasedTable] {
+        &self.candidate.tables
+    }
+
     /// What the verifier found.
-    pub(crate) fn finding(&self) -> &PrivacyFinding {
+    pub fn verification(&self) -> &PrivacyFinding {
         &self.finding
     }
 
-    /// The tables.
+    /// The tables with what their method claims.
     pub(crate) fn candidate(&self) -> &Candidate {
         &self.candidate
+    }
+
+    /// Their made hierarchies.
+    pub(crate) fn redrawn(&self) -> &Redrawn {
+        &self.redrawn
     }
 
     /// The persons of the groups, where the dataset has a subject column.
@@ -90,21 +114,15 @@ impl Accepted {
         self.persons.as_ref()
     }
 
-    /// The release, with its report.
-    pub(crate) fn into_release(
-        self,
-        input: &PreparedTable,
-        step: Option<u32>,
-        report: Report,
-    ) -> VerifiedRelease {
+    /// The release, with the report that [`crate::AnonymizationRun::measure`] has made of it.
+    pub fn with_report(self, report: Report) -> VerifiedRelease {
         let candidate = self.candidate;
-        let rows = candidate.rows.len() as u64;
-        let suppressed_rows = input.table.rows as u64 - rows;
         VerifiedRelease {
-            step,
-            rows,
-            suppressed_rows,
-            warnings: input.release_warnings(&candidate.tables, suppressed_rows),
+            step: self.step,
+            rows: candidate.rows.len() as u64,
+            suppressed_rows: self.suppressed_rows,
+            warnings: self.warnings,
+            schema: self.redrawn.schema,
             tables: candidate.tables,
             source_rows: candidate.rows,
             cut: candidate.cut,
@@ -123,8 +141,10 @@ impl Accepted {
 pub(crate) fn admit(
     input: &PreparedTable,
     candidate: Candidate,
+    redrawn: Redrawn,
+    step: Option<u32>,
     observer: &dyn Observer,
-) -> Result<Accepted, RunError> {
+) -> Result<VerifiedTables, RunError> {
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.3);
     let (table, counts) = candidate
@@ -132,7 +152,8 @@ pub(crate) fn admit(
         .split_first()
         .ok_or_else(|| RunError::not_verified("there is no table"))?;
     for table in &candidate.tables {
-        if let Some(error) = read_back_error(&input.schema, table) {
+        stop_if_asked(observer)?;
+        if let Some(error) = read_back_error(&redrawn.schema, table) {
             return Err(RunError::not_verified(error));
         }
     }
@@ -160,24 +181,33 @@ pub(crate) fn admit(
         observer.cancellation(),
     )?;
     let persons = match input.schema.subject() {
-        Some(_) => Some(subject_groups(counted, &names, &sensitive).map_err(refused)?),
+        Some(_) => {
+            let cancellation = observer.cancellation();
+            let found = subject_groups(counted, &names, &sensitive, cancellation);
+            Some(found.map_err(refused)?)
+        }
         None => None,
     };
     observer.progress(Phase::Verifying, 0.6);
     match recoding {
         ReleaseRecoding::Global => {
-            check_truthful(input, table, rows)?;
-            check_cuts(input, table, rows)?;
+            check_truthful(input, &redrawn, table, rows)?;
+            check_cuts(input, &redrawn, table, rows)?;
         }
-        ReleaseRecoding::Local => check_truthful(input, table, rows)?,
+        ReleaseRecoding::Local => check_truthful(input, &redrawn, table, rows)?,
         ReleaseRecoding::Anatomized => check_anatomy(input, table, counts, rows)?,
     }
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.7);
-    Ok(Accepted {
+    let suppressed_rows = (input.table.rows - rows.len()) as u64;
+    Ok(VerifiedTables {
+        warnings: input.release_warnings(&redrawn.schema, &candidate.tables, suppressed_rows),
         candidate,
+        redrawn,
         finding,
         persons,
+        step,
+        suppressed_rows,
     })
 }
 
@@ -239,42 +269,65 @@ fn refused(error: VerifyError) -> RunError {
 
 fn check_truthful(
     input: &PreparedTable,
+    redrawn: &Redrawn,
     table: &ReleasedTable,
     rows: &[u32],
 ) -> Result<(), RunError> {
     let columns: Vec<_> = input.schema.stored().collect();
-    let original =
-        original(input, &columns).ok_or_else(|| RunError::not_verified("a column has no name"))?;
+    let original = original(input, redrawn, &columns)
+        .ok_or_else(|| RunError::not_verified("a column has no name"))?;
     let suppressed = (input.table.rows - rows.len()) as u64;
-    pais_verify::check_truthful(table, &original, rows, suppressed).map_err(RunError::not_verified)
+    let checked =
+        pais_verify::check_truthful(table, &original, rows, suppressed, &input.cancellation);
+    checked.map_err(untrue)
+}
+
+fn untrue(error: TruthError) -> RunError {
+    match error {
+        TruthError::Stopped => RunError::Cancelled,
+        error => RunError::not_verified(error),
+    }
 }
 
 /// The raw table, with the levels that the job requires of its values.
-fn original<'a>(input: &'a PreparedTable, stored: &'a [&SchemaColumn]) -> Option<Original<'a>> {
+fn original<'a>(
+    input: &'a PreparedTable,
+    redrawn: &'a Redrawn,
+    stored: &'a [&SchemaColumn],
+) -> Option<Original<'a>> {
     let mut original = Original::from_table(&input.table, stored)?;
     let columns = &input.table.quasi_identifiers;
-    let pre_generalization = &input.pre_generalization;
     for (column, original) in columns.iter().zip(&mut original.quasi_identifiers) {
-        let raw = pre_generalization.raw(column);
+        let raw = redrawn.raw(input, column);
         original.domain = &raw.domain;
         original.codes = &raw.codes;
-        original.minimum_levels = pre_generalization.minimum_levels(&raw.name);
+        original.minimum_levels = redrawn.minimum_levels(input, &raw.name);
     }
     for set in &mut original.sets {
-        set.minimum_levels = pre_generalization.minimum_levels(&set.column.name);
+        set.column = redrawn.raw_set(set.column);
+        set.minimum_levels = redrawn.minimum_levels(input, &set.column.name);
     }
     Some(original)
 }
 
 /// Each relational column is one cut.
-fn check_cuts(input: &PreparedTable, table: &ReleasedTable, rows: &[u32]) -> Result<(), RunError> {
+fn check_cuts(
+    input: &PreparedTable,
+    redrawn: &Redrawn,
+    table: &ReleasedTable,
+    rows: &[u32],
+) -> Result<(), RunError> {
     let stored: Vec<_> = input.schema.stored().collect();
     let is_cut = |column: &QuasiIdentifier| {
+        if input.cancellation.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
         let mut released = table.columns.iter();
         let released = released
             .find(|released| released.name == column.name)
             .ok_or_else(|| RunError::not_verified("a column is missing"))?;
-        let Some(domain) = cut_domain(input, column) else {
+        let raw = redrawn.raw(input, column);
+        let Some(domain) = cut_domain(raw, redrawn.minimum_levels(input, &column.name)) else {
             return Ok(());
         };
         let spec = stored.get(column.position);
@@ -282,7 +335,7 @@ fn check_cuts(input: &PreparedTable, table: &ReleasedTable, rows: &[u32]) -> Res
             name: &column.name,
             domain: &domain,
             declared_domain: spec.is_some_and(|spec| spec.domain().is_some()),
-            codes: &input.pre_generalization.raw(column).codes,
+            codes: &raw.codes,
             minimum_levels: None,
         };
         pais_verify::check_single_cut(released, &raw, rows).map_err(RunError::not_verified)
@@ -295,11 +348,10 @@ fn check_cuts(input: &PreparedTable, table: &ReleasedTable, rows: &[u32]) -> Res
 /// The domain in which a column's labels are one cut: that of its pre-generalized values.
 /// `None` where values are required to be the root, beside which a cut has no other label.
 fn cut_domain<'a>(
-    input: &'a PreparedTable,
-    column: &'a QuasiIdentifier,
+    raw: &'a QuasiIdentifier,
+    minimum_levels: Option<&MinimumLevels>,
 ) -> Option<Cow<'a, Domain>> {
-    let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
-    match (minimum_levels, &input.pre_generalization.raw(column).domain) {
+    match (minimum_levels, &raw.domain) {
         (Some(minimum_levels), Domain::Taxonomy(tree)) => {
             let (pruned, _) = minimum_levels.pruned(tree)?;
             Some(Cow::Owned(Domain::Taxonomy(pruned.into())))
@@ -328,9 +380,13 @@ fn check_anatomy(
         sets: Vec::new(),
         untouched: open.collect(),
     };
-    pais_verify::check_truthful(qit, &original, rows, 0).map_err(RunError::not_verified)?;
+    let checked = pais_verify::check_truthful(qit, &original, rows, 0, &input.cancellation);
+    checked.map_err(untrue)?;
     let groups = pais_verify::group_ids(qit).map_err(RunError::not_verified)?;
     for RawSensitive { spec, column } in raw_sensitive(input) {
+        if input.cancellation.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
         let table = format!("st_{}", spec.name());
         let table = counts
             .iter()

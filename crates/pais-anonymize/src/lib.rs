@@ -44,6 +44,9 @@ mod pre_generalization;
 mod prepared;
 mod progress;
 mod published_cut;
+#[cfg(test)]
+mod recipient_tests;
+mod redrawn;
 mod released_table;
 #[cfg(test)]
 mod report_tests;
@@ -60,7 +63,7 @@ pub use pais_measure;
 pub use pais_verify;
 
 pub use error::RunError;
-pub use gate::VerifiedRelease;
+pub use gate::{VerifiedRelease, VerifiedTables};
 pub use method::SearchOutcome;
 pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, memory_needed};

@@ -110,7 +110,7 @@ fn check_labels(
 ///
 /// Only values that the release covers are listed: those of which some row shows the label or, in
 /// a declared taxonomy, the label of an ancestor. Others would name values that only raw rows
-/// explain.
+/// explain. A tree that is made from values is not declared.
 pub(crate) fn published(
     schema: &Schema,
     job: &Job,
@@ -123,7 +123,8 @@ pub(crate) fn published(
         let mut columns = released.columns.iter();
         let column = columns.find(|column| *column.name == **name);
         let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
-        let tree = spec.and_then(|spec| spec.tree().map(AsRef::as_ref));
+        let declared = spec.filter(|spec| !spec.has_made_tree());
+        let tree = declared.and_then(|spec| spec.tree().map(AsRef::as_ref));
         for values in description.values.values_mut() {
             values.retain(|value| is_covered(value, tree, &shown));
         }

@@ -9,16 +9,18 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::schema::unfit_cells;
 use pais_core::table::Table;
+use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
 use pais_verify::VerifyError;
 
 use crate::error::RunError;
-use crate::gate::{self, Accepted, VerifiedRelease};
+use crate::gate::{self, VerifiedRelease, VerifiedTables};
 use crate::method::{AnyMethod, SearchOutcome};
 use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
+use crate::redrawn::redraw;
 use crate::row_order::OrderSource;
 use crate::step::StepRecord;
 use crate::{pre_generalization, top_warnings};
@@ -124,6 +126,7 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
         let schema = schema_of_job(schema, &job, &table)?;
+        stop_if_asked(observer)?;
         let schema = if schema.has_made_hierarchies() {
             Arc::new(
                 schema
@@ -133,6 +136,7 @@ impl AnonymizationRun {
         } else {
             schema
         };
+        stop_if_asked(observer)?;
         Self::with_method(method, schema, job, table, observer)
     }
 
@@ -146,7 +150,7 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         // Refuses a run that cannot be expected to end.
         method.bytes_needed(&schema, table.rows as u64, 1)?;
-        let input = PreparedTable::new(schema, job, table)?;
+        let input = PreparedTable::new(schema, job, table, observer)?;
         stop_if_asked(observer)?;
         observer.progress(Phase::Reading, 1.0);
         Ok(Self { method, input })
@@ -178,10 +182,11 @@ impl AnonymizationRun {
         self
     }
 
-    /// The schema of the run: with the roles of the job, and with the hierarchies that are made from
-    /// its rows.
-    pub fn schema(&self) -> Arc<Schema> {
-        self.input.schema.clone()
+    /// The same run with released rows in the order of the raw ones, so that releases compare.
+    #[cfg(test)]
+    pub(crate) fn in_the_order_of_the_rows(mut self) -> Self {
+        self.input.order = OrderSource::AsRead;
+        self
     }
 
     /// What the holder should know about the job and its rows.
@@ -238,26 +243,44 @@ impl AnonymizationRun {
             order: OrderSource::AsRead,
             ..self.input.clone()
         };
-        let candidate = self.method.build(&input, outcome, 0)?;
+        let mut candidate = self.method.build(&input, outcome, 0)?;
+        let redrawn = redraw(&input, &mut candidate)?;
         stop_if_asked(observer)?;
         let [table] = candidate.tables.as_slice() else {
             return Err(RunError::internal("there is not exactly one table"));
         };
         let subjects = input.table.subjects.as_deref();
-        let figures = group_figures(table, subjects, &input.schema);
-        figures.map_err(RunError::internal)
+        let cancellation = observer.cancellation();
+        let figures = group_figures(table, subjects, &redrawn.schema, cancellation);
+        figures.map_err(unmeasured)
     }
 
-    /// The verified tables after `step`, the last one when `None`.
+    /// The verified and measured tables after `step`, the last one when `None`.
     ///
     /// # Errors
-    /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
+    /// As [`Self::verify`].
     pub fn release(
         &self,
         outcome: &SearchOutcome,
         step: Option<u32>,
         observer: &dyn Observer,
     ) -> Result<VerifiedRelease, RunError> {
+        let tables = self.verify(outcome, step, observer)?;
+        let report = self.measure(outcome, &tables, observer)?;
+        Ok(tables.with_report(report))
+    }
+
+    /// The verified tables after `step`, the last one when `None`. They can be packed while
+    /// [`Self::measure`] measures them.
+    ///
+    /// # Errors
+    /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
+    pub fn verify(
+        &self,
+        outcome: &SearchOutcome,
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<VerifiedTables, RunError> {
         observer.progress(Phase::Verifying, 0.0);
         let last = outcome.steps().last().map(|record| record.item.step);
         if let Some(step) = step.filter(|&step| Some(step) > last) {
@@ -265,52 +288,72 @@ impl AnonymizationRun {
         }
         let step = step.or(last);
         let input = &self.input;
-        let candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
-        let accepted = gate::admit(input, candidate, observer)?;
-        let report = self.measure(outcome, &accepted, observer)?;
-        Ok(accepted.into_release(input, step, report))
+        let mut candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
+        let redrawn = redraw(input, &mut candidate)?;
+        gate::admit(input, candidate, redrawn, step, observer)
     }
 
-    fn measure(
+    /// Measures tables that [`Self::verify`] has returned for the same outcome.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`].
+    pub fn measure(
         &self,
         outcome: &SearchOutcome,
-        accepted: &Accepted,
+        verified: &VerifiedTables,
         observer: &dyn Observer,
     ) -> Result<Report, RunError> {
-        let (input, candidate) = (&self.input, accepted.candidate());
+        let (input, candidate) = (&self.input, verified.candidate());
+        let redrawn = verified.redrawn();
         let Some(table) = candidate.tables.first() else {
             return Err(RunError::internal("there is no table"));
         };
         let columns = input.table.quasi_identifiers.iter();
-        let raw: Vec<_> = columns.map(|it| input.pre_generalization.raw(it)).collect();
+        let raw: Vec<_> = columns.map(|it| redrawn.raw(input, it)).collect();
+        let sets = input.table.sets.iter();
+        let sets: Vec<_> = sets.map(|it| redrawn.raw_set(it)).collect();
         let release = MeasuredRelease {
-            schema: &input.schema,
+            schema: &redrawn.schema,
             raw: &input.table,
             quasi_identifiers: &raw,
+            sets: &sets,
             exact: &input.exact,
             table,
             rows: &candidate.rows,
             model: &candidate.claim.model,
             recoding: candidate.claim.recoding,
-            finding: accepted.finding(),
-            persons: accepted.persons(),
+            finding: verified.verification(),
+            persons: verified.persons(),
             cancellation: observer.cancellation(),
         };
-        let facts = if input.job.raw_figures {
+        let mut facts = if input.job.raw_figures {
             Some(self.method.facts(input, outcome)?)
         } else {
             None
         };
+        let item_labels = input.table.sets.iter().filter_map(|set| {
+            let labels = facts.as_ref()?.item_labels.get(&*set.name)?;
+            Some((&*set.name, redrawn.item_labels(set, labels)?))
+        });
+        let item_labels: Vec<(&str, MinimumLevels)> = item_labels.collect();
+        if let Some(facts) = &mut facts {
+            let labels = item_labels.iter().map(|(name, labels)| (*name, labels));
+            facts.item_labels.extend(labels);
+        }
         let progress = |done: f64| observer.progress(Phase::Verifying, 0.7 + 0.3 * done);
         let report = pais_measure::measure(&release, facts.as_ref(), &progress);
-        let report = report.map_err(|error| match error {
-            VerifyError::Stopped => RunError::Cancelled,
-            error => RunError::internal(error),
-        })?;
+        let report = report.map_err(unmeasured)?;
         Ok(Report {
-            pre_generalization: pre_generalization::published(&input.schema, &input.job, table),
+            pre_generalization: pre_generalization::published(&redrawn.schema, &input.job, table),
             ..report
         })
+    }
+}
+
+fn unmeasured(error: VerifyError) -> RunError {
+    match error {
+        VerifyError::Stopped => RunError::Cancelled,
+        error => RunError::internal(error),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable};
 use pais_core::taxonomy::NodeId;
 use pais_core::warning::{Warning, WarningCode};
@@ -9,10 +10,15 @@ use pais_core::warning::{Warning, WarningCode};
 use crate::step::StepRecord;
 
 /// The quasi-identifiers that have their topmost value in every row of a release: the root of their
-/// taxonomy, one interval, or sets without items. The release itself shows this.
-pub(crate) fn of_release(table: &EncodedTable, released: &ReleasedTable) -> Vec<Warning> {
+/// taxonomy, one interval, or sets without items. The release itself shows this. `schema` is that of
+/// the release.
+pub(crate) fn of_release(
+    table: &EncodedTable,
+    schema: &Schema,
+    released: &ReleasedTable,
+) -> Vec<Warning> {
     let columns = released.columns.iter();
-    let at_top = columns.filter(|released| is_released_at_top(table, released));
+    let at_top = columns.filter(|released| is_released_at_top(table, schema, released));
     at_top.map(|released| warning(&released.name)).collect()
 }
 
@@ -36,7 +42,7 @@ pub(crate) fn of_steps(table: &EncodedTable, steps: &[StepRecord]) -> Vec<Warnin
     at_top.map(|column| warning(&column.name)).collect()
 }
 
-fn is_released_at_top(table: &EncodedTable, released: &ReleasedColumn) -> bool {
+fn is_released_at_top(table: &EncodedTable, schema: &Schema, released: &ReleasedColumn) -> bool {
     let column = &released.column;
     let Some((first, others)) = column.codes.split_first() else {
         return false;
@@ -51,6 +57,10 @@ fn is_released_at_top(table: &EncodedTable, released: &ReleasedColumn) -> bool {
             let found = relational.find(|column| column.name == released.name);
             match found.map(|column| &column.domain) {
                 Some(Domain::Taxonomy(tree)) => {
+                    let mut stored = schema.stored();
+                    let spec = stored.find(|spec| *spec.name() == *released.name);
+                    let made = spec.filter(|spec| spec.has_made_tree());
+                    let tree = made.and_then(|spec| spec.tree()).unwrap_or(tree);
                     let root = tree.node(NodeId::ROOT);
                     !root.children.is_empty() && label == Some(&*root.label)
                 }

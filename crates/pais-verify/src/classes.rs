@@ -11,12 +11,13 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::look_alike::visible_text;
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 use super::lists::Lists;
 use super::sets::key;
-use super::verification::{ColumnValue, VerifyError};
+use super::verification::{ColumnValue, VerifyError, stop_if_asked};
 
 /// The first column with a name.
 pub(super) fn find_column<'t>(table: &'t ReleasedTable, name: &str) -> Option<&'t ReleasedColumn> {
@@ -179,7 +180,14 @@ pub(super) struct Classes {
 
 impl Classes {
     /// The classes of rows that are equal on `columns`; without columns, one class of all rows.
-    pub(super) fn new(rows: usize, columns: &[Values]) -> Result<Self, VerifyError> {
+    ///
+    /// # Errors
+    /// [`VerifyError::TooManyRows`] and [`VerifyError::Stopped`].
+    pub(super) fn new(
+        rows: usize,
+        columns: &[Values],
+        cancellation: &Cancellation,
+    ) -> Result<Self, VerifyError> {
         if rows >= u32::MAX as usize {
             return Err(VerifyError::TooManyRows);
         }
@@ -189,6 +197,7 @@ impl Classes {
         let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         order.sort_by_key(|values| values.count());
         for values in order {
+            stop_if_asked(cancellation)?;
             let codes = &values.column.column.codes;
             let numbers = codes.iter().map(|&code| values.number(code));
             classes = refine(&mut of_row, classes, numbers, values.count());

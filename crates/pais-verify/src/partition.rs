@@ -114,7 +114,7 @@ pub fn verify_groups<'t>(
         .iter()
         .map(|name| SensitiveColumn::every_value(table, name))
         .collect::<Result<Vec<_>, _>>()?;
-    let classes = Classes::new(table.rows, &columns)?;
+    let classes = Classes::new(table.rows, &columns, cancellation)?;
     let members = classes.rows();
     let persons = Persons::new(counted)?;
     if model.diversity.is_of_one_column() && sensitive.len() != 1 {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::model::MissingSensitive;
 
 /// Violating qids are counted up to this number. Beyond it the exact number does not help to
@@ -186,4 +187,13 @@ pub enum VerifyError {
     /// The caller asked to stop.
     #[error("the verification was stopped")]
     Stopped,
+}
+
+/// Ends a verification if its caller asks for it.
+pub(super) fn stop_if_asked(cancellation: &Cancellation) -> Result<(), VerifyError> {
+    if cancellation.is_cancelled() {
+        Err(VerifyError::Stopped)
+    } else {
+        Ok(())
+    }
 }

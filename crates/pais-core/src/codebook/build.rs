@@ -1,20 +1,15 @@
 //! Builds the codebook of a release from the dataset and the released tables.
 
-use hashbrown::HashSet;
-
 use super::{Codebook, CodebookColumn, CodebookDataset, CodebookOrganization};
-use crate::definition::{
-    ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy, TaxonomyNode,
-};
-use crate::schema::{Schema, SchemaColumn, items};
+use crate::definition::{ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition};
+use crate::schema::{Schema, SchemaColumn};
 use crate::table::{Form, ReleasedColumn, ReleasedTable};
-use crate::taxonomy::{NodeId, Tree};
 
 impl Codebook {
     /// The codebook of a release of these tables.
     ///
-    /// `schema` is that of the run: with the roles of the job, and with the hierarchies that were
-    /// made from the raw rows. Only labels of released rows, and labels above them, get into the
+    /// `schema` is that of the release: with the roles of the job, and with the hierarchies that were
+    /// drawn from the released rows. Only labels of released rows, and labels above them, get into the
     /// codebook. Makes one pass over the codes of each generalized column with a taxonomy.
     pub fn of_release(
         organization: CodebookOrganization,
@@ -47,11 +42,9 @@ fn column(
     missing: Option<&Vec<String>>,
 ) -> CodebookColumn {
     let is_set = spec.kind == ColumnKind::Set;
-    let tree = spec.tree.as_deref().filter(|_| shows_taxonomy(spec));
-    let taxonomy = tree.zip(released).and_then(|(tree, released)| {
-        let labels = labels(released)?;
-        above(tree, &labels, NodeId::ROOT)
-    });
+    let is_quasi_identifier = spec.role == ColumnRole::QuasiIdentifier;
+    let labelled = released.filter(|column| is_quasi_identifier && has_labels(column));
+    let taxonomy = labelled.and_then(|column| spec.shown_tree(&column.shown_labels()));
     CodebookColumn {
         name: spec.name.to_string(),
         role: spec.role,
@@ -64,41 +57,7 @@ fn column(
     }
 }
 
-/// Whether the labels above the released ones depend on released rows and on declarations alone.
-/// The outermost of the intervals that are made from raw numbers encloses suppressed ones too, and
-/// such labels need no taxonomy.
-fn shows_taxonomy(spec: &SchemaColumn) -> bool {
-    let is_made_of_numbers = matches!(spec.made, Some(GeneratedHierarchy::Ranges { .. }));
-    spec.role == ColumnRole::QuasiIdentifier && !is_made_of_numbers
-}
-
-/// The labels of a generalized column, or of the items of a set, that occur in its rows. `None` for
-/// a column that is released as it is.
-fn labels(column: &ReleasedColumn) -> Option<HashSet<&str>> {
-    let separator = match column.form {
-        Form::Generalized => None,
-        Form::Set { separator } => Some(separator),
-        Form::Text | Form::Number | Form::Integer | Form::Day | Form::Moment => return None,
-    };
-    let texts = column.column.dictionary.iter();
-    let texts = texts.zip(column.column.row_counts());
-    let texts = texts.filter_map(|(text, rows)| (rows > 0).then_some(&**text));
-    Some(match separator {
-        None => texts.collect(),
-        Some(separator) => texts.flat_map(|text| items(text, separator)).collect(),
-    })
-}
-
-/// The part of a subtree that is a released label or above one; `None` if there is none.
-fn above(tree: &Tree, released: &HashSet<&str>, id: NodeId) -> Option<TaxonomyNode> {
-    let node = tree.node(id);
-    let children = node.children.iter();
-    let children: Vec<TaxonomyNode> = children
-        .filter_map(|&child| above(tree, released, child))
-        .collect();
-    let is_kept = !children.is_empty() || released.contains(&*node.label);
-    is_kept.then(|| TaxonomyNode {
-        label: node.label.to_string(),
-        children,
-    })
+/// Whether a column has labels, or items that can be labels; others are released as they are.
+fn has_labels(column: &ReleasedColumn) -> bool {
+    matches!(column.form, Form::Generalized | Form::Set { .. })
 }

@@ -9,6 +9,7 @@ use super::{Schema, SchemaColumn};
 use crate::definition::json::escape;
 use crate::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Output};
 use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, PrivacyModel};
+use crate::taxonomy::MOST_LABEL_BYTES;
 use crate::warning::{Warning, WarningCode};
 
 /// Most sensitive values that a job may list for a column.
@@ -145,6 +146,9 @@ impl Schema {
         let mut named = HashSet::with_capacity(values.len());
         for (index, value) in values.iter().enumerate() {
             let pointer = format!("{pointer}/{index}");
+            if value.len() > MOST_LABEL_BYTES {
+                return Err(unfit(pointer, "a listed value has at most 1,024 bytes"));
+            }
             let value = spec.canonical(value);
             if spec.is_missing(&value) {
                 return Err(unfit(

@@ -29,10 +29,7 @@ impl Table {
 impl Column {
     /// Replaces each distinct text by its `replacement`, `None` being null, and merges texts that
     /// become equal.
-    pub(crate) fn replace_texts(
-        &mut self,
-        replacement: impl for<'t> Fn(&'t str) -> Option<Cow<'t, str>>,
-    ) {
+    pub fn replace_texts(&mut self, replacement: impl for<'t> Fn(&'t str) -> Option<Cow<'t, str>>) {
         let is_kept = |text: &str| replacement(text).is_some_and(|new| *new == *text);
         let Some(first) = self.dictionary.iter().position(|text| !is_kept(text)) else {
             return;

@@ -1,6 +1,9 @@
 //! Released tables: labels in dictionary form, ready to be verified, stored and served.
 
+use std::collections::BTreeSet;
+
 use crate::definition::ColumnKind;
+use crate::schema::items;
 
 /// Name of the column with the group of a row.
 pub const GROUP_COLUMN: &str = "group_id";
@@ -63,6 +66,16 @@ impl ReleasedColumn {
     /// Whether a text is a word for missing, which formats that have types write as null.
     pub fn is_missing(&self, text: &str) -> bool {
         self.missing.iter().any(|word| **word == *text)
+    }
+
+    /// The labels that its rows have; those of a set are of its items.
+    pub fn shown_labels(&self) -> BTreeSet<&str> {
+        let texts = self.column.dictionary.iter().zip(self.column.row_counts());
+        let texts = texts.filter_map(|(text, rows)| (rows > 0).then_some(&**text));
+        match self.form {
+            Form::Set { separator } => texts.flat_map(|text| items(text, separator)).collect(),
+            _ => texts.collect(),
+        }
     }
 }
 

@@ -76,6 +76,27 @@ impl SetColumn {
         }
     }
 
+    /// The same sets with their items in another tree: the leaf `leaves[i]` is item `i`. An item
+    /// without a leaf there is left out.
+    pub fn in_tree(&self, tree: Arc<Tree>, leaves: &[Option<u32>]) -> Self {
+        let mut starts = vec![0];
+        let mut all: Vec<u32> = Vec::new();
+        for code in 0..self.code_count() as u32 {
+            let items = self.set(code).iter();
+            let mut set: Vec<u32> = items.filter_map(|&item| leaves[item as usize]).collect();
+            set.sort_unstable();
+            set.dedup();
+            all.extend(set);
+            starts.push(all.len());
+        }
+        Self {
+            tree,
+            starts,
+            items: all,
+            ..self.clone()
+        }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.codes.len()

@@ -4,7 +4,9 @@
 //! Domains are those that the schema declares, or that the released labels show. Raw rows are not
 //! available here, so that the result discloses nothing that the release does not.
 
-use pais_core::definition::ColumnKind;
+use std::collections::{BTreeMap, BTreeSet};
+
+use pais_core::definition::{ColumnKind, TaxonomyNode};
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Column, Form, ReleasedColumn};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Scale, Tree};
@@ -18,6 +20,8 @@ const FLAT_ROOT: &str = "*";
 enum LabelDomain<'a> {
     /// A declared taxonomy, with the NCP of each node.
     Taxonomy(&'a Tree, Vec<f64>),
+    /// The labels of a hierarchy that is made from values, with the NCP of each.
+    Shown(BTreeMap<String, f64>),
     /// The width of a declared domain, or of the range of the released labels.
     Interval(f64, Scale),
     /// No taxonomy: `*` above values that nobody declared.
@@ -25,18 +29,33 @@ enum LabelDomain<'a> {
 }
 
 impl<'a> LabelDomain<'a> {
-    fn new<'l>(spec: &'a SchemaColumn, labels: impl Iterator<Item = &'l str>) -> Self {
-        match (spec.tree(), spec.kind()) {
-            (Some(tree), kind) => {
-                let missing = labels.into_iter().any(|label| label == MISSING_LABEL);
-                Self::Taxonomy(tree, taxonomy_ncp(tree, kind, missing))
+    fn new(spec: &'a SchemaColumn, labels: &BTreeSet<&str>) -> Self {
+        let missing = labels.contains(MISSING_LABEL);
+        match spec.tree() {
+            Some(_) if spec.has_made_tree() && spec.kind() == ColumnKind::Numeric => {
+                let (lo, hi) = range(labels, Scale::Number);
+                Self::Interval(hi - lo, Scale::Number)
             }
-            (None, _) if spec.has_grown_intervals() => {
+            Some(tree) if spec.has_made_tree() => {
+                let mut ncp = BTreeMap::new();
+                if let Some(root) = spec.shown_tree(labels) {
+                    divide(&root, 1.0, usize::from(missing), &mut ncp);
+                }
+                let is_value = |label: &str| tree.leaf_number(label).is_some();
+                for (label, ncp) in &mut ncp {
+                    if is_value(label) {
+                        *ncp = 0.0;
+                    }
+                }
+                Self::Shown(ncp)
+            }
+            Some(tree) => Self::Taxonomy(tree, taxonomy_ncp(tree, spec.kind(), missing)),
+            None if spec.has_grown_intervals() => {
                 let scale = spec.scale();
                 let (lo, hi) = spec.domain().unwrap_or_else(|| range(labels, scale));
                 Self::Interval((hi - lo).max(0.0), scale)
             }
-            (None, _) => Self::Flat,
+            None => Self::Flat,
         }
     }
 
@@ -46,6 +65,7 @@ impl<'a> LabelDomain<'a> {
         match self {
             _ if label == MISSING_LABEL => 0.0,
             Self::Taxonomy(tree, ncp) => tree.find(label).map_or(1.0, |node| ncp[node.index()]),
+            Self::Shown(ncp) => ncp.get(label).copied().unwrap_or(1.0),
             Self::Interval(width, scale) => match Interval::parse_on(label, *scale) {
                 Some(_) if *width <= 0.0 => 0.0,
                 Some(interval) => (interval.width() / width).clamp(0.0, 1.0),
@@ -72,9 +92,22 @@ fn taxonomy_ncp(tree: &Tree, kind: ColumnKind, shows_missing: bool) -> Vec<f64> 
     ncp
 }
 
+/// The NCP of a node and of those below it: the whole of the root, divided equally among the children
+/// that the release shows, and `others` beside those of this node. How many values are below a label
+/// is known from raw rows alone.
+fn divide(node: &TaxonomyNode, share: f64, others: usize, ncp: &mut BTreeMap<String, f64>) {
+    ncp.insert(node.label.clone(), share);
+    let parts = (node.children.len() + others) as f64;
+    for child in &node.children {
+        divide(child, share / parts, 0, ncp);
+    }
+}
+
 /// The least and the greatest end of the intervals among labels; (0, 0) without any.
-fn range<'l>(labels: impl Iterator<Item = &'l str>, scale: Scale) -> (f64, f64) {
-    let intervals = labels.filter_map(|label| Interval::parse_on(label, scale));
+fn range(labels: &BTreeSet<&str>, scale: Scale) -> (f64, f64) {
+    let intervals = labels
+        .iter()
+        .filter_map(|label| Interval::parse_on(label, scale));
     intervals
         .map(|interval| (interval.lo, interval.hi))
         .reduce(|(lo, hi), (least, most)| (lo.min(least), hi.max(most)))
@@ -99,8 +132,10 @@ pub(super) fn of_column(
     }
     let cells = dictionary.iter().zip(&frequencies);
     let shown = cells.filter(|(_, rows)| **rows > 0);
-    let shown: Vec<(&str, u64)> = shown.map(|(cell, &rows)| (&**cell, rows)).collect();
-    let domain = LabelDomain::new(spec, shown.iter().map(|(cell, _)| *cell));
+    let mut shown: Vec<(&str, u64)> = shown.map(|(cell, &rows)| (&**cell, rows)).collect();
+    // The order of the rows is random, and a sum depends on its order.
+    shown.sort_unstable();
+    let domain = LabelDomain::new(spec, &released.shown_labels());
     let of_cell = |cell: &str| match released.form {
         Form::Set { .. } if cell.is_empty() => 1.0,
         Form::Set { separator } => {

@@ -192,7 +192,10 @@ pub fn verify_release(
     let made = raw
         .as_ref()
         .filter(|_| schema.has_made_hierarchies())
-        .map(|raw| schema.with_made_hierarchies(raw));
+        .map(|raw| match release {
+            ReleaseTables::Generalized(table) => schema.with_hierarchies_of(raw, table),
+            ReleaseTables::Anatomized { .. } => schema.with_made_hierarchies(raw),
+        });
     let made = made.transpose().map_err(ReleaseError::Malformed)?;
     let schema = made.as_ref().unwrap_or(schema);
     match release {

@@ -147,11 +147,10 @@ impl Method for Partitioning {
         partition: &GroupPartition,
         step: u32,
     ) -> Result<Candidate, RunError> {
-        let table = &input.table;
         let rows = input.released_rows(step, |_| true)?;
         let (tables, recoding) = match self.output {
             Output::Generalized => {
-                let made = tables::generalized(&input.schema, table, partition, &rows);
+                let made = tables::generalized(input, partition, &rows);
                 (vec![made], ReleaseRecoding::Local)
             }
             Output::Anatomized => {

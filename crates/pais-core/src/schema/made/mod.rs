@@ -2,20 +2,23 @@
 //!
 //! An ordered hierarchy depends on its declared labels alone, so it is made with the schema. The
 //! others depend on the values of the table, as the flat tree of a column without a taxonomy does:
-//! they are made for each run, from all its raw rows, and are then taxonomies like any other.
+//! they are made for each run, from all its raw rows, and the search takes them as taxonomies like
+//! any other. A release has the labels of hierarchies that are drawn again from its own rows
+//! (`redrawn`), so that no label depends on a suppressed row.
 
 mod declared;
+mod redrawn;
 mod trees;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Schema, SchemaColumn, items};
-use crate::definition::{ColumnKind, ColumnRole, GeneratedHierarchy};
-use crate::table::Table;
+use crate::definition::{ColumnKind, ColumnRole, GeneratedHierarchy, TaxonomyNode};
+use crate::table::{Column, Table};
 use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
 
 pub(super) use declared::{check, ordered_tree};
+use trees::Values;
 
 /// Fewest rows of a value that is not rare, where the definition does not say.
 const DEFAULT_BELOW: u64 = 20;
@@ -40,46 +43,59 @@ impl Schema {
             let Some(made) = spec.made.clone() else {
                 continue;
             };
-            let texts = column.dictionary.iter().map(AsRef::as_ref);
-            let texts = texts.zip(column.row_counts());
-            spec.make_tree(&made, texts)
-                .map_err(|detail| format!("the hierarchy of `{}` {detail}", spec.name))?;
+            let values = spec.values_of(column);
+            let drawn = spec.make_tree(&made, &values);
+            drawn.map_err(|detail| spec.unmade(&detail))?;
         }
         Ok(schema)
     }
 }
 
 impl SchemaColumn {
-    /// Makes the tree over these values, each with its number of rows. Without values there is
-    /// nothing to generalize, and no tree.
-    fn make_tree<'t>(
-        &mut self,
-        made: &GeneratedHierarchy,
-        texts: impl Iterator<Item = (&'t str, u64)>,
-    ) -> Result<(), String> {
-        let mut values: BTreeSet<String> = BTreeSet::new();
-        let mut rare: BTreeSet<String> = BTreeSet::new();
-        let below = match made {
-            GeneratedHierarchy::Rare { below } => below.unwrap_or(DEFAULT_BELOW),
-            _ => 0,
-        };
-        for (text, rows) in texts {
+    /// The distinct values of a column of this kind; those of sets are their items.
+    fn values_of(&self, column: &Column) -> Values {
+        let mut values = Values::new();
+        let texts = column.dictionary.iter().zip(column.row_counts());
+        for (text, rows) in texts.filter(|(_, rows)| *rows > 0) {
             let value = self.canonical(text);
-            if self.is_missing(&value) || &*value == MISSING_LABEL || rows == 0 {
+            if self.is_missing(&value) || &*value == MISSING_LABEL {
                 continue;
             }
             if self.kind == ColumnKind::Set {
-                values.extend(items(&value, self.separator).map(str::to_owned));
-                continue;
+                let items = items(&value, self.separator).map(|item| (item.to_owned(), rows));
+                values.extend(items);
+            } else {
+                *values.entry(value.into_owned()).or_default() += rows;
             }
-            if rows < below {
-                rare.insert(value.to_string());
-            }
-            values.insert(value.into_owned());
         }
+        values
+    }
+
+    /// Makes the tree over these values. Without values there is nothing to generalize, and no tree.
+    fn make_tree(&mut self, made: &GeneratedHierarchy, values: &Values) -> Result<(), String> {
+        self.tree = None;
+        self.ranges = None;
         if values.is_empty() {
             return Ok(());
         }
+        let mut made = made.clone();
+        if let GeneratedHierarchy::Ranges { widths, .. } = &mut made {
+            // Whatever rows are released, these are the widths.
+            widths.get_or_insert_with(|| trees::default_widths(values));
+        }
+        let Some(root) = self.draw(&made, values)? else {
+            return Ok(());
+        };
+        self.made = Some(made);
+        self.set_tree(&root)
+    }
+
+    /// The tree of a hierarchy over these values; `None` for one that is made with the schema.
+    fn draw(
+        &self,
+        made: &GeneratedHierarchy,
+        values: &Values,
+    ) -> Result<Option<TaxonomyNode>, String> {
         let limits = TreeLimits::default();
         if values.len() > limits.leaves {
             return Err(format!(
@@ -88,22 +104,32 @@ impl SchemaColumn {
                 limits.leaves
             ));
         }
-        let root = match made {
-            GeneratedHierarchy::Prefix { lengths } => trees::prefixes(&values, lengths.as_deref()),
-            GeneratedHierarchy::MaskRight => trees::masks(&values, trees::Side::Right)?,
-            GeneratedHierarchy::MaskLeft => trees::masks(&values, trees::Side::Left)?,
+        Ok(Some(match made {
+            GeneratedHierarchy::Prefix { lengths } => trees::prefixes(values, lengths.as_deref()),
+            GeneratedHierarchy::MaskRight => trees::masks(values, trees::Side::Right)?,
+            GeneratedHierarchy::MaskLeft => trees::masks(values, trees::Side::Left)?,
             GeneratedHierarchy::Calendar { levels } => {
-                trees::periods(&values, self.kind, levels.as_deref())
+                trees::periods(values, self.kind, levels.as_deref())
             }
-            GeneratedHierarchy::Age { at, widths } => trees::ages(&values, at, widths.as_deref())?,
-            GeneratedHierarchy::Rare { .. } => trees::rare(&values, &rare),
+            GeneratedHierarchy::Age { at, widths } => trees::ages(values, at, widths.as_deref())?,
+            GeneratedHierarchy::Rare { below } => {
+                trees::rare(values, below.unwrap_or(DEFAULT_BELOW))
+            }
             GeneratedHierarchy::Ranges { start, widths } => {
-                trees::ranges(&values, *start, widths.as_deref(), limits)?
+                let widths = widths.as_deref().unwrap_or_default();
+                trees::ranges(values, *start, widths, limits)?
             }
-            // Made with the schema.
-            GeneratedHierarchy::Ordered { .. } => return Ok(()),
-        };
-        let tree = Tree::new(&root, limits).map_err(|error| format!("cannot be made: {error}"))?;
+            GeneratedHierarchy::Ordered { .. } => return Ok(None),
+        }))
+    }
+
+    fn unmade(&self, detail: &str) -> String {
+        format!("the hierarchy of `{}` {detail}", self.name)
+    }
+
+    fn set_tree(&mut self, root: &TaxonomyNode) -> Result<(), String> {
+        let tree = Tree::new(root, TreeLimits::default());
+        let tree = tree.map_err(|error| format!("cannot be made: {error}"))?;
         if self.kind == ColumnKind::Numeric {
             self.ranges = Some(tree.ranges()?.into());
         }

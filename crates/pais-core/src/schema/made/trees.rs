@@ -1,7 +1,7 @@
 //! The trees that are made: in which each value has a path of labels, over intervals of numbers, and
 //! over labels in a declared order.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use chrono::{Datelike, NaiveDate};
 
@@ -9,14 +9,18 @@ use crate::definition::{CalendarLevel, ColumnKind, TaxonomyNode};
 use crate::taxonomy::interval::number;
 use crate::taxonomy::{Interval, TreeLimits};
 
+/// Distinct values, each with its number of rows.
+pub(super) type Values = BTreeMap<String, u64>;
+
 /// Most levels of a hierarchy that is made.
 pub(super) const MOST_LEVELS: usize = 64;
 
-/// Most levels of prefixes where the definition gives no lengths.
-const MOST_PREFIXES: usize = 10;
+/// Lengths of prefixes where the definition gives none. They do not depend on the values, so that no
+/// value decides which prefixes others have.
+const DEFAULT_LENGTHS: [u32; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 40, 80, 160, 320, 640];
 
 /// Characters that mask a hidden one, in this order of preference.
-const MASKS: [char; 5] = ['*', '#', '\u{2022}', '\u{d7}', '\u{2588}'];
+pub(super) const MASKS: [char; 5] = ['*', '#', '\u{2022}', '\u{d7}', '\u{2588}'];
 
 /// The end of a value from which characters are hidden.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,20 +52,20 @@ impl Children {
 
 /// The tree over these values, each below the labels that `above` gives from below the root on. The
 /// root is `*`, or as many of them as no value is.
-pub(super) fn tree(values: &BTreeSet<String>, above: impl Fn(&str) -> Vec<String>) -> TaxonomyNode {
+pub(super) fn tree(values: &Values, above: impl Fn(&str) -> Vec<String>) -> TaxonomyNode {
     let mut root = "*".to_owned();
-    while values.contains(&root) {
+    while values.contains_key(&root) {
         root.push('*');
     }
     let mut children = Children::default();
-    for value in values {
+    for value in values.keys() {
         children.add(above(value).into_iter().chain([value.clone()]));
     }
     children.node(root)
 }
 
-fn longest(values: &BTreeSet<String>) -> usize {
-    let lengths = values.iter().map(|value| value.chars().count());
+fn longest(values: &Values) -> usize {
+    let lengths = values.keys().map(|value| value.chars().count());
     lengths.max().unwrap_or(0)
 }
 
@@ -70,22 +74,16 @@ fn prefix(value: &str, length: usize) -> &str {
     &value[..end.unwrap_or(value.len())]
 }
 
-/// Prefixes of the values, of these lengths in characters or of each length: `123*` over `1234`. A
-/// value has no prefix as long as itself. The mark at the end is one that no value ends with, so a
+/// Prefixes of the values, of these lengths in characters: `123*` over `1234`. A value has no prefix
+/// as long as itself. The mark at the end is one that no value ends with, so a
 /// prefix is never taken for a value.
-pub(super) fn prefixes(values: &BTreeSet<String>, lengths: Option<&[u32]>) -> TaxonomyNode {
+pub(super) fn prefixes(values: &Values, lengths: Option<&[u32]>) -> TaxonomyNode {
     let mut mark = "*".to_owned();
-    while values.iter().any(|value| value.ends_with(&mark)) {
+    while values.keys().any(|value| value.ends_with(&mark)) {
         mark.push('*');
     }
-    let mut lengths: Vec<usize> = match lengths {
-        Some(lengths) => lengths.iter().map(|&length| length as usize).collect(),
-        None => {
-            let most = longest(values).saturating_sub(1);
-            let step = most.div_ceil(MOST_PREFIXES).max(1);
-            (1..=most).step_by(step).collect()
-        }
-    };
+    let lengths = lengths.unwrap_or(&DEFAULT_LENGTHS).iter();
+    let mut lengths: Vec<usize> = lengths.map(|&length| length as usize).collect();
     lengths.sort_unstable();
     tree(values, |value| {
         let own = value.chars().count();
@@ -101,8 +99,8 @@ pub(super) fn prefixes(values: &BTreeSet<String>, lengths: Option<&[u32]>) -> Ta
 ///
 /// # Errors
 /// A sentence for values that contain every mask character.
-pub(super) fn masks(values: &BTreeSet<String>, side: Side) -> Result<TaxonomyNode, String> {
-    let is_free = |mask: &&char| !values.iter().any(|value| value.contains(**mask));
+pub(super) fn masks(values: &Values, side: Side) -> Result<TaxonomyNode, String> {
+    let is_free = |mask: &&char| !values.keys().any(|value| value.contains(**mask));
     let mask = MASKS.iter().find(is_free);
     let mask =
         mask.ok_or("has no character for hidden ones, since values have all of * # • × █")?;
@@ -121,15 +119,17 @@ pub(super) fn masks(values: &BTreeSet<String>, side: Side) -> Result<TaxonomyNod
     }))
 }
 
-/// The rare values under one node, beside the others.
-pub(super) fn rare(values: &BTreeSet<String>, rare: &BTreeSet<String>) -> TaxonomyNode {
+/// The values of fewer than `below` rows under one node, beside the others.
+pub(super) fn rare(values: &Values, below: u64) -> TaxonomyNode {
     let mut label = "(rare)".to_owned();
-    while values.contains(&label) {
+    while values.contains_key(&label) {
         label = format!("({label})");
     }
-    let is_rare = |value: &str| rare.contains(value) && rare.len() < values.len();
+    let is_rare = |rows: u64| rows < below;
+    let has_others = values.values().any(|&rows| !is_rare(rows));
     tree(values, |value| {
-        Vec::from_iter(is_rare(value).then(|| label.clone()))
+        let is_rare = values.get(value).is_some_and(|&rows| is_rare(rows));
+        Vec::from_iter((is_rare && has_others).then(|| label.clone()))
     })
 }
 
@@ -142,7 +142,7 @@ const DEFAULT_LEVELS: [CalendarLevel; 4] = [
 
 /// The tree of the periods of these levels over days or moments in their one form.
 pub(super) fn periods(
-    values: &BTreeSet<String>,
+    values: &Values,
     kind: ColumnKind,
     levels: Option<&[CalendarLevel]>,
 ) -> TaxonomyNode {
@@ -207,7 +207,7 @@ pub(super) fn unfit_ages(at: &str, widths: Option<&[u32]>) -> Option<&'static st
 /// # Errors
 /// A sentence where the reference is no day, which the check of the declaration excludes.
 pub(super) fn ages(
-    values: &BTreeSet<String>,
+    values: &Values,
     at: &str,
     widths: Option<&[u32]>,
 ) -> Result<TaxonomyNode, String> {
@@ -239,32 +239,66 @@ fn range(age: i32, width: u32) -> String {
     Interval::half_open(lo as f64, (lo + width) as f64).to_string()
 }
 
-/// Intervals of the shortest width that the numbers span, where the definition gives no widths.
+/// Intervals of the shortest width that most of the numbers span, where the definition gives no
+/// widths.
 const DEFAULT_INTERVALS: f64 = 20.0;
 
+/// Most intervals of the shortest default width that all numbers span.
+const MOST_DEFAULT_INTERVALS: f64 = 10_000.0;
+
+/// The number at which a value of a column of numbers, or an interval of them, is.
+pub(super) fn position(value: &str) -> Option<f64> {
+    let middle = |interval: Interval| interval.lo + (interval.hi - interval.lo) / 2.0;
+    number(value).or_else(|| Interval::parse(value).map(middle))
+}
+
+/// The widths of intervals where the definition gives none: a power of ten and ten times as much.
+///
+/// They follow from the numbers between the first and the last decile of the rows, so that no few
+/// rows decide them. Only numbers that are very far from these make them greater.
+pub(super) fn default_widths(values: &Values) -> Vec<f64> {
+    let numbers = values.iter();
+    let numbers = numbers.filter_map(|(value, &rows)| Some((position(value)?, rows)));
+    let mut numbers: Vec<(f64, u64)> = numbers.collect();
+    numbers.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let rows: u64 = numbers.iter().map(|(_, rows)| rows).sum();
+    let at = |row: u64| {
+        let mut before = 0;
+        let found = numbers.iter().find(|(_, rows)| {
+            before += rows;
+            before > row
+        });
+        found.map_or(0.0, |(number, _)| *number)
+    };
+    let ends = numbers.first().zip(numbers.last());
+    let all = ends.map_or(0.0, |((least, _), (most, _))| most - least);
+    let last = rows.saturating_sub(1);
+    // The deciles of numbers that are spread evenly are 0.8 of their range apart.
+    let most = 1.25 * (at(last - last / 10) - at(last / 10));
+    let most = if most > 0.0 { most } else { all };
+    let span = (most / DEFAULT_INTERVALS).max(f64::MIN_POSITIVE);
+    let mut width = 10f64.powf(span.log10().ceil()).max(1e-6);
+    while all / width > MOST_DEFAULT_INTERVALS {
+        width *= 10.0;
+    }
+    vec![width, 10.0 * width]
+}
+
 /// A tree over the intervals that the numbers span: those of the first width are the leaves, those
-/// of each further one are above. Without widths, one power of ten and ten times as much.
+/// of each further one are above.
 ///
 /// # Errors
 /// A sentence for more intervals than a taxonomy can have.
 pub(super) fn ranges(
-    values: &BTreeSet<String>,
+    values: &Values,
     start: Option<f64>,
-    widths: Option<&[f64]>,
+    widths: &[f64],
     limits: TreeLimits,
 ) -> Result<TaxonomyNode, String> {
-    let numbers = || values.iter().filter_map(|value| number(value));
+    let numbers = || values.keys().filter_map(|value| position(value));
     let least = numbers().fold(f64::INFINITY, f64::min);
     let most = numbers().fold(f64::NEG_INFINITY, f64::max);
     let start = start.unwrap_or(0.0);
-    let widths = match widths {
-        Some(widths) => widths.to_vec(),
-        None => {
-            let span = ((most - least) / DEFAULT_INTERVALS).max(f64::MIN_POSITIVE);
-            let width = 10f64.powf(span.log10().ceil()).max(1e-6);
-            vec![width, 10.0 * width]
-        }
-    };
     let (Some(&leaf), Some(&widest)) = (widths.first(), widths.last()) else {
         return Err("has no width".to_owned());
     };
@@ -286,7 +320,7 @@ pub(super) fn ranges(
     let mut nodes = Vec::new();
     let mut index = first;
     while index < last {
-        nodes.push(interval((end(index), end(index + 1.0)), &widths));
+        nodes.push(interval((end(index), end(index + 1.0)), widths));
         index += 1.0;
     }
     if let (1, Some(only)) = (nodes.len(), nodes.first()) {

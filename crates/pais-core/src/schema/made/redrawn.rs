@@ -1,0 +1,414 @@
+//! Made hierarchies as a release shows them: with labels that follow from its own rows and from what
+//! is declared.
+//!
+//! A release is searched in the hierarchies of all raw rows. What is drawn there from a suppressed
+//! value alone, such as the end of the outermost range, the length of a mask or the mark of a prefix,
+//! is drawn again from the values of the released rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::trees::{MASKS, Values};
+use super::{DEFAULT_BELOW, Schema, SchemaColumn};
+use crate::definition::{ColumnRole, GeneratedHierarchy, TaxonomyNode};
+use crate::table::{ReleasedTable, Table};
+use crate::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Tree, TreeLimits};
+
+/// The leaf of values that no row of a release can have, since its labels are drawn otherwise then:
+/// a private character of Unicode, so that no value is equal.
+const UNRELEASED: &str = "\u{e000}";
+
+impl Schema {
+    /// The schema with the made hierarchies drawn again from some of their leaves. By column, `rows`
+    /// has the number of released rows of each leaf; other columns stay.
+    ///
+    /// # Errors
+    /// A sentence for a hierarchy that cannot be drawn.
+    pub fn redrawn(&self, rows: &BTreeMap<Box<str>, Vec<u64>>) -> Result<Self, String> {
+        let mut schema = self.clone();
+        for spec in &mut schema.columns {
+            let (Some(rows), Some(made)) = (rows.get(&spec.name), spec.made.clone()) else {
+                continue;
+            };
+            let values = spec.leaf_values(rows);
+            let drawn = spec.make_tree(&made, &values);
+            drawn.map_err(|detail| spec.unmade(&detail))?;
+        }
+        Ok(schema)
+    }
+
+    /// The schema with the hierarchies that are made from the raw rows, with the labels of a table
+    /// that was released of them, as [`SchemaColumn::with_labels`].
+    ///
+    /// # Errors
+    /// As [`Self::with_made_hierarchies`].
+    pub fn with_hierarchies_of(
+        &self,
+        raw: &Table,
+        released: &ReleasedTable,
+    ) -> Result<Self, String> {
+        let mut schema = self.with_made_hierarchies(raw)?;
+        let lost = (raw.rows as u64).saturating_sub(released.rows as u64);
+        let stored = schema.columns.iter_mut();
+        let stored = stored.filter(|spec| spec.role != ColumnRole::Identifier);
+        for (spec, column) in stored.zip(&raw.columns) {
+            let mut columns = released.columns.iter();
+            let shown = columns.find(|released| released.name == spec.name);
+            let (Some(shown), true) = (shown, spec.has_made_tree()) else {
+                continue;
+            };
+            let mut rows = vec![0; spec.tree.as_ref().map_or(0, |tree| tree.leaf_count())];
+            for (value, of_value) in spec.values_of(column) {
+                if let Some(leaf) = spec.leaf(&value) {
+                    rows[leaf as usize] += of_value;
+                }
+            }
+            let drawn = spec.with_labels(&rows, &shown.shown_labels(), lost);
+            *spec = drawn.map_err(|detail| spec.unmade(&detail))?;
+        }
+        Ok(schema)
+    }
+}
+
+impl SchemaColumn {
+    /// Whether the column has a tree that was made from the values of a table.
+    pub fn has_made_tree(&self) -> bool {
+        self.made.is_some() && self.tree.is_some()
+    }
+
+    /// The number of the leaf of the column's tree that has this label, or that values have which
+    /// the tree does not tell apart; `None` without either.
+    pub fn leaf_of_label(&self, label: &str) -> Option<u32> {
+        let tree = self.tree.as_deref()?;
+        let unreleased = || tree.leaf_number(UNRELEASED);
+        tree.leaf_number(label).or_else(unreleased)
+    }
+
+    /// The leaves that rows have, each with their number.
+    fn leaf_values(&self, rows: &[u64]) -> Values {
+        let Some(tree) = self.tree.as_deref() else {
+            return Values::new();
+        };
+        let leaves = (0..tree.leaf_count() as u32).zip(rows);
+        let leaves = leaves.map(|(leaf, &rows)| (&tree.node(tree.leaf(leaf)).label, rows));
+        let present = leaves.filter(|(label, rows)| *rows > 0 && &***label != MISSING_LABEL);
+        present
+            .map(|(label, rows)| (label.to_string(), rows))
+            .collect()
+    }
+
+    /// What takes the place of each of these labels, which the column's made tree has, in the tree of
+    /// `drawn`: the column with its tree drawn again, where the leaves have `rows` released rows.
+    ///
+    /// In a release with the label of rare values, a value has this label if few released rows have
+    /// it.
+    pub fn relabelled(
+        &self,
+        drawn: &Self,
+        rows: &[u64],
+        labels: &BTreeSet<&str>,
+    ) -> BTreeMap<Box<str>, Box<str>> {
+        let Some(tree) = self.tree.as_deref() else {
+            return BTreeMap::new();
+        };
+        let is_inner = |label: &&str| {
+            let node = tree.find(label).map(|node| tree.node(node));
+            node.is_some_and(|node| node.parent.is_some() && !node.children.is_empty())
+        };
+        let relabelling = Relabelling {
+            made: self.made.as_ref(),
+            tree,
+            drawn: drawn.tree.as_deref(),
+            rows,
+            has_inner: labels.iter().any(|label| is_inner(label)),
+        };
+        let pairs = labels.iter().filter_map(|label| {
+            let new = relabelling.of(tree.find(label)?)?;
+            Some(((*label).into(), new.into()))
+        });
+        pairs.collect()
+    }
+
+    /// The column with a tree over all raw values in which each of these labels of a release is found,
+    /// as far as there is one. The leaves of the column's made tree have `rows` raw rows, of which
+    /// `lost` are not released.
+    ///
+    /// Values that no released row can have, because the labels would be others, are one leaf.
+    ///
+    /// # Errors
+    /// A sentence for a hierarchy that cannot be drawn.
+    pub fn with_labels(
+        &self,
+        rows: &[u64],
+        labels: &BTreeSet<&str>,
+        lost: u64,
+    ) -> Result<Self, String> {
+        let (Some(made), Some(tree)) = (&self.made, self.tree.as_deref()) else {
+            return Ok(self.clone());
+        };
+        let has_labels = |tree: &Tree| {
+            let is_known = |label: &&str| {
+                [MISSING_LABEL, SUPPRESSED_LABEL].contains(label) || tree.find(label).is_some()
+            };
+            labels.iter().all(|label| is_known(label))
+        };
+        let mut found = self.clone();
+        if !has_labels(tree) {
+            let values = self.leaf_values(rows);
+            for drawn in drawn_otherwise(made, &values, labels, lost) {
+                let Some(mut root) = self.draw(made, &drawn)? else {
+                    continue;
+                };
+                if drawn.len() < values.len() {
+                    let label = UNRELEASED.to_owned();
+                    let children = Vec::new();
+                    root.children.push(TaxonomyNode { label, children });
+                }
+                if let GeneratedHierarchy::Ranges { .. } = made {
+                    join_ranges(&mut root, labels);
+                }
+                let mut other = self.clone();
+                if other.set_tree(&root).is_ok() && other.tree.as_deref().is_some_and(has_labels) {
+                    found = other;
+                    break;
+                }
+            }
+        }
+        found.add_suppressed_root(labels);
+        Ok(found)
+    }
+
+    /// Other tools write `*` for a suppressed cell, whatever the root is.
+    fn add_suppressed_root(&mut self, labels: &BTreeSet<&str>) {
+        let Some(tree) = self.tree.as_deref() else {
+            return;
+        };
+        if labels.contains(SUPPRESSED_LABEL) && tree.find(SUPPRESSED_LABEL).is_none() {
+            let root = TaxonomyNode {
+                label: SUPPRESSED_LABEL.to_owned(),
+                children: vec![tree.definition()],
+            };
+            // The leaves, and their ranges, are the same.
+            if let Ok(tree) = Tree::new(&root, TreeLimits::default()) {
+                self.tree = Some(tree.into());
+            }
+        }
+    }
+
+    /// The tree that recipients of a release with these labels see: the labels, and those above them.
+    /// `None` where the labels need none, or there is no tree.
+    ///
+    /// Which of the shown values are rare is left out: only raw rows say it.
+    pub fn shown_tree(&self, labels: &BTreeSet<&str>) -> Option<TaxonomyNode> {
+        if matches!(self.made, Some(GeneratedHierarchy::Ranges { .. })) {
+            return None;
+        }
+        let mut root = above(self.tree.as_deref()?, labels, NodeId::ROOT)?;
+        if let Some(GeneratedHierarchy::Rare { .. }) = self.made {
+            let children = std::mem::take(&mut root.children);
+            for mut child in children {
+                let below = std::mem::take(&mut child.children);
+                if labels.contains(child.label.as_str()) {
+                    root.children.push(child);
+                }
+                root.children.extend(below);
+            }
+        }
+        Some(root)
+    }
+}
+
+/// The part of a subtree that is one of the labels or above one; `None` if there is none.
+fn above(tree: &Tree, labels: &BTreeSet<&str>, id: NodeId) -> Option<TaxonomyNode> {
+    let node = tree.node(id);
+    let children = node.children.iter();
+    let children: Vec<TaxonomyNode> = children
+        .filter_map(|&child| above(tree, labels, child))
+        .collect();
+    let is_kept = !children.is_empty() || labels.contains(&*node.label);
+    is_kept.then(|| TaxonomyNode {
+        label: node.label.to_string(),
+        children,
+    })
+}
+
+/// From the labels of a made tree to those of the tree that is drawn again.
+struct Relabelling<'a> {
+    made: Option<&'a GeneratedHierarchy>,
+    tree: &'a Tree,
+    /// `None` where every released cell is missing.
+    drawn: Option<&'a Tree>,
+    /// Number of released rows of each leaf.
+    rows: &'a [u64],
+    /// Whether a label between the root and the leaves is released.
+    has_inner: bool,
+}
+
+impl<'a> Relabelling<'a> {
+    /// The label in place of that of a node; `None` where no released row has a value below it.
+    fn of(&self, id: NodeId) -> Option<&'a str> {
+        let node = self.tree.node(id);
+        if node.label.as_ref() == MISSING_LABEL {
+            return Some(&node.label);
+        }
+        let Some(drawn) = self.drawn else {
+            return node.parent.is_none().then_some(SUPPRESSED_LABEL);
+        };
+        if node.parent.is_none() {
+            return Some(&drawn.node(NodeId::ROOT).label);
+        }
+        match self.made {
+            Some(GeneratedHierarchy::Ranges { .. }) => return Some(&node.label),
+            Some(GeneratedHierarchy::Rare { below }) => {
+                return self.of_rare(id, below.unwrap_or(DEFAULT_BELOW));
+            }
+            _ if node.children.is_empty() => return Some(&node.label),
+            _ => {}
+        }
+        let path = path(drawn, drawn.find(&self.leaf_below(id)?)?);
+        let depth = path_length(self.tree, id);
+        let new = path.get(depth).copied()?;
+        Some(&drawn.node(new).label)
+    }
+
+    fn of_rare(&self, id: NodeId, below: u64) -> Option<&'a str> {
+        let (tree, drawn) = (self.tree, self.drawn?);
+        let node = tree.node(id);
+        let of_leaf = self.rows.get(node.first_leaf as usize).copied();
+        let is_leaf = node.children.is_empty();
+        if is_leaf && (!self.has_inner || of_leaf.is_some_and(|rows| rows >= below)) {
+            return Some(&node.label);
+        }
+        // The node of rare values, or a value that is rare among the released rows. The parent is
+        // the root where all of them are.
+        let leaf = drawn.find(&self.leaf_below(id)?)?;
+        let parent = drawn.node(leaf).parent?;
+        Some(&drawn.node(parent).label)
+    }
+
+    /// The label of a released leaf at or below a node.
+    fn leaf_below(&self, id: NodeId) -> Option<Box<str>> {
+        let node = self.tree.node(id);
+        let mut leaves = node.first_leaf..node.end_leaf;
+        let leaf = leaves.find(|&leaf| self.rows.get(leaf as usize).is_some_and(|&it| it > 0))?;
+        Some(self.tree.node(self.tree.leaf(leaf)).label.clone())
+    }
+}
+
+/// The nodes from the root to a node.
+fn path(tree: &Tree, id: NodeId) -> Vec<NodeId> {
+    let mut path: Vec<NodeId> =
+        std::iter::successors(Some(id), |&node| tree.node(node).parent).collect();
+    path.reverse();
+    path
+}
+
+/// Number of nodes above a node.
+fn path_length(tree: &Tree, id: NodeId) -> usize {
+    path(tree, id).len() - 1
+}
+
+/// The raw values that released rows can have if the hierarchy was drawn from other values than all
+/// of them, most likely first.
+fn drawn_otherwise(
+    made: &GeneratedHierarchy,
+    values: &Values,
+    labels: &BTreeSet<&str>,
+    lost: u64,
+) -> Vec<Values> {
+    let only = |is_possible: &dyn Fn(&str) -> bool| -> Values {
+        let possible = values.iter().filter(|(value, _)| is_possible(value));
+        possible
+            .map(|(value, &rows)| (value.clone(), rows))
+            .collect()
+    };
+    match made {
+        GeneratedHierarchy::Prefix { .. } => {
+            let marks = (1..=values.len()).map(|length| "*".repeat(length));
+            let drawn = marks.map(|mark| only(&|value| !value.ends_with(&mark)));
+            drawn
+                .take_while(|drawn| drawn.len() < values.len())
+                .collect()
+        }
+        GeneratedHierarchy::MaskRight | GeneratedHierarchy::MaskLeft => {
+            let lengths = labels.iter().map(|label| label.chars().count());
+            let width = lengths.max().unwrap_or(0);
+            let fits =
+                |mask: char, value: &str| !value.contains(mask) && value.chars().count() <= width;
+            let masks = MASKS.iter();
+            masks
+                .map(|&mask| only(&|value| fits(mask, value)))
+                .collect()
+        }
+        GeneratedHierarchy::Rare { .. } => {
+            // A value that is not shown may have lost rows, and be rare among those released.
+            let counts = values.iter().map(|(value, &rows)| {
+                let is_shown = labels.contains(value.as_str());
+                let lost = if is_shown { 0 } else { lost };
+                (value.clone(), rows.saturating_sub(lost))
+            });
+            let counts: Values = counts.collect();
+            let mut plain = counts.clone();
+            plain.retain(|value, _| !["*", "(rare)"].contains(&value.as_str()));
+            vec![counts, plain]
+        }
+        GeneratedHierarchy::Ranges { widths, .. } => {
+            let widest = widths.as_deref().and_then(<[f64]>::last).copied();
+            vec![with_ends(values, labels, widest.unwrap_or_default())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The values with further ones in the outermost of these ranges: the root over a single range has a
+/// second one, which the raw numbers need not reach.
+fn with_ends(values: &Values, labels: &BTreeSet<&str>, widest: f64) -> Values {
+    let mut values = values.clone();
+    let numbers = values
+        .keys()
+        .filter_map(|value| super::trees::position(value));
+    let numbers: Vec<f64> = numbers.collect();
+    let is_near = |number: f64| {
+        numbers
+            .iter()
+            .any(|other| (number - other).abs() <= 2.0 * widest)
+    };
+    let ranges = labels.iter().filter_map(|label| Interval::parse(label));
+    let ends = ranges.flat_map(|range| [range.lo + widest / 2.0, range.hi - widest / 2.0]);
+    let ends: Vec<String> = ends
+        .filter(|end| is_near(*end))
+        .map(|end| end.to_string())
+        .collect();
+    for end in ends {
+        values.entry(end).or_default();
+    }
+    values
+}
+
+/// Joins the parts of the root that one of the labels covers under that label.
+fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
+    let ends = |node: &TaxonomyNode| Interval::parse(&node.label);
+    for label in labels {
+        let Some(range) = Interval::parse(label).filter(|_| root.label != *label) else {
+            continue;
+        };
+        let is_part = |node: &TaxonomyNode| ends(node).is_some_and(|part| range.encloses(&part));
+        let Some(first) = root.children.iter().position(is_part) else {
+            continue;
+        };
+        let parts = root.children[first..]
+            .iter()
+            .take_while(|node| is_part(node));
+        let end = first + parts.count();
+        let lo = ends(&root.children[first]).map(|part| part.lo);
+        let hi = ends(&root.children[end - 1]).map(|part| part.hi);
+        // One part alone has the label itself.
+        if end - first > 1 && lo.zip(hi) == Some((range.lo, range.hi)) {
+            let joined = root.children.splice(first..end, []).collect();
+            let joined = TaxonomyNode {
+                label: (*label).to_owned(),
+                children: joined,
+            };
+            root.children.insert(first, joined);
+        }
+    }
+}
