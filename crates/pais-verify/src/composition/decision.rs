@@ -9,7 +9,7 @@ use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
 use pais_core::table::{Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
 use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
-use super::person_rows::PersonRows;
+use super::person_rows::{PersonRows, bits};
 use super::presence::{Place, Presence};
 use super::reading::{Reading, gathered};
 use super::{Composition, RawRows};
@@ -21,9 +21,10 @@ use crate::{CountedTable, PrivacyFinding};
 /// Rows to be decided together.
 struct Join<'p, 'a> {
     parts: Vec<JoinedPart<'p, 'a>>,
-    /// The raw rows whose sensitive values are inferred. Combinations of rows are read once for each
-    /// of their releases.
-    sensitive_rows: Vec<Vec<u32>>,
+    /// The raw row of each, whose sensitive values are inferred.
+    rows: Vec<u32>,
+    /// Whether they are combinations, in which a raw row can occur several times.
+    is_combined: bool,
 }
 
 /// A release with its released row for each joined row, or `NOWHERE`.
@@ -39,6 +40,23 @@ impl<'p, 'a> JoinedPart<'p, 'a> {
             placed,
             released: released.collect(),
         }
+    }
+
+    /// The rows that stand for another release, in `placed` where it has them, else `own`, which
+    /// stand for it. `None` where that says nothing beyond `own`.
+    fn of_others(placed: &'p PlacedRelease<'a>, others: &[u32], own: &[u32]) -> Option<Self> {
+        let mut is_news = false;
+        let released = others.iter().zip(own).map(|(&other, &own)| {
+            let found = placed.row_of[other as usize];
+            is_news |= other != own && found != NOWHERE;
+            if found == NOWHERE {
+                placed.row_of[own as usize]
+            } else {
+                found
+            }
+        });
+        let released = released.collect();
+        is_news.then_some(Self { placed, released })
     }
 }
 
@@ -77,9 +95,11 @@ impl Composition {
                 continue;
             };
             let person = of_person.first().map_or(0, |(place, _)| place.person);
-            if let Some(combined) = PersonRows::new(person, of_person, subjects)? {
-                self.exact = false;
-                self.decide_combinations(members, &combined, raw, cancellation)?;
+            for read in bits(person) {
+                if let Some(combined) = PersonRows::new(person, read, of_person, subjects)? {
+                    self.exact = false;
+                    self.decide_combinations(members, combined, raw, cancellation)?;
+                }
             }
         }
         Ok(())
@@ -95,7 +115,8 @@ impl Composition {
         let parts = members.iter().map(|member| JoinedPart::new(member, &rows));
         let join = Join {
             parts: parts.collect(),
-            sensitive_rows: vec![rows],
+            rows,
+            is_combined: false,
         };
         self.decide(&join, raw, cancellation)
     }
@@ -103,25 +124,31 @@ impl Composition {
     fn decide_combinations(
         &mut self,
         members: &[&PlacedRelease],
-        combined: &PersonRows,
+        combined: PersonRows,
         raw: RawRows,
         cancellation: &Cancellation,
     ) -> Result<(), VerifyError> {
-        let Some(any) = combined.of_release.values().next() else {
-            return Ok(());
-        };
-        let parts = members.iter().enumerate().map(|(number, member)| {
-            match combined.of_release.get(&number) {
-                Some(rows) => JoinedPart::new(member, rows),
-                None => JoinedPart {
-                    placed: *member,
-                    released: vec![NOWHERE; any.len()],
-                },
+        let parts =
+            (0..)
+                .zip(members)
+                .map(|(number, member)| match combined.of_release.get(&number) {
+                    Some(rows) => JoinedPart::new(member, rows),
+                    None => JoinedPart {
+                        placed: *member,
+                        released: vec![NOWHERE; combined.read.len()],
+                    },
+                });
+        let mut parts: Vec<JoinedPart> = parts.collect();
+        // The labels of a row in all releases that have it, also where it stands for another one.
+        for (number, rows) in &combined.of_release {
+            for (other, theirs) in combined.of_release.iter().filter(|(it, _)| *it != number) {
+                parts.extend(JoinedPart::of_others(members[*other], rows, theirs));
             }
-        });
+        }
         let join = Join {
-            parts: parts.collect(),
-            sensitive_rows: combined.of_release.values().cloned().collect(),
+            parts,
+            rows: combined.read,
+            is_combined: true,
         };
         self.decide(&join, raw, cancellation)
     }
@@ -138,6 +165,8 @@ impl Composition {
             .extend(members.iter().map(|member| member.position));
         let by_labels = members.iter().all(|member| is_exact(member));
         let meet = join.columns()?;
+        let reading = join.reading(&meet);
+        let subjects = subjects_of(raw, &reading.rows);
         for model in models_to_decide(&members) {
             let known = meet.iter().filter(|column| is_known(model, &column.name));
             let names: Vec<Box<str>> = known.clone().map(|column| column.name.clone()).collect();
@@ -151,25 +180,22 @@ impl Composition {
             let sensitive = raw.sensitive.iter();
             let sensitive =
                 sensitive.filter(|column| model.release.sensitive.contains(&column.name));
-            for reading in join.readings(&meet) {
-                let sensitive = sensitive
-                    .clone()
-                    .map(|column| gathered(column, &reading.rows));
-                let known = known.clone().map(|column| reading.column(column));
-                let table = ReleasedTable {
-                    name: "meet".into(),
-                    rows: reading.rows.len(),
-                    columns: known.chain(sensitive).collect(),
-                };
-                let subjects = subjects_of(raw, &reading.rows);
-                let counted = CountedTable {
-                    table: &table,
-                    subjects: subjects.as_deref(),
-                };
-                let sensitive = model.release.sensitive;
-                let found = verify_model(counted, &names, sensitive, &decided, cancellation)?;
-                self.add(&found, model.position);
-            }
+            let sensitive = sensitive.map(|column| gathered(column, &reading.rows));
+            let table = ReleasedTable {
+                name: "meet".into(),
+                rows: reading.rows.len(),
+                columns: known
+                    .map(|column| reading.column(column))
+                    .chain(sensitive)
+                    .collect(),
+            };
+            let counted = CountedTable {
+                table: &table,
+                subjects: subjects.as_deref(),
+            };
+            let sensitive = model.release.sensitive;
+            let found = verify_model(counted, &names, sensitive, &decided, cancellation)?;
+            self.add(&found, model.position);
         }
         Ok(())
     }
@@ -300,20 +326,16 @@ fn is_known(model: &PlacedRelease, name: &str) -> bool {
 const GROUP_PREFIX: &str = "\n";
 
 impl Join<'_, '_> {
-    fn readings(&self, meet: &[ReleasedColumn]) -> Vec<Reading> {
-        match self.sensitive_rows.as_slice() {
-            [rows] => vec![Reading::of_rows(rows)],
-            readings => {
-                let mut all = Meet::unknown(readings.first().map_or(0, Vec::len));
-                for column in meet {
-                    all.and(column, 0..column.column.codes.len() as u32);
-                }
-                let readings = readings.iter();
-                readings
-                    .map(|rows| Reading::of_combinations(rows, all.codes()))
-                    .collect()
-            }
+    /// The raw rows, each once: with how many rows of other releases it is combined does not count.
+    fn reading(&self, meet: &[ReleasedColumn]) -> Reading {
+        if !self.is_combined {
+            return Reading::of_rows(&self.rows);
         }
+        let mut all = Meet::unknown(self.rows.len());
+        for column in meet {
+            all.and(column, 0..column.column.codes.len() as u32);
+        }
+        Reading::of_combinations(&self.rows, all.codes())
     }
 
     /// The meets of all columns that an adversary may know, and the groups of anatomized releases.
@@ -324,7 +346,7 @@ impl Join<'_, '_> {
             .flat_map(|part| part.placed.release.quasi_identifiers)
             .map(|name| &**name)
             .collect();
-        let rows = self.sensitive_rows.first().map_or(0, Vec::len);
+        let rows = self.rows.len();
         let mut columns = Vec::with_capacity(names.len());
         // The exact values of an anatomized release are no news to this adversary: what it
         // discloses is the group.
@@ -343,12 +365,12 @@ impl Join<'_, '_> {
             }
             columns.push(meet.into_column(name));
         }
-        for JoinedPart { placed, released } in &anatomized {
+        for (number, JoinedPart { placed, released }) in anatomized.iter().enumerate() {
             let mut meet = Meet::unknown(rows);
             for column in placed.labelled()? {
                 meet.and(column, released.iter().copied());
             }
-            let name = format!("{GROUP_PREFIX}{GROUP_COLUMN}{}", placed.position);
+            let name = format!("{GROUP_PREFIX}{GROUP_COLUMN}{number}");
             columns.push(meet.into_column(&name));
         }
         Ok(columns)
