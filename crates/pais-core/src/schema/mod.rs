@@ -6,6 +6,7 @@ mod dates;
 mod made;
 mod privacy;
 mod roles;
+mod subject_id;
 mod value;
 
 use std::sync::Arc;
