@@ -244,6 +244,8 @@ impl AnonymizationRun {
             ..self.input.clone()
         };
         let mut candidate = self.method.build(&input, outcome, 0)?;
+        // What is built after a request to stop is incomplete.
+        stop_if_asked(observer)?;
         let redrawn = redraw(&input, &mut candidate)?;
         stop_if_asked(observer)?;
         let [table] = candidate.tables.as_slice() else {
@@ -289,6 +291,8 @@ impl AnonymizationRun {
         let step = step.or(last);
         let input = &self.input;
         let mut candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
+        // What is built after a request to stop is incomplete.
+        stop_if_asked(observer)?;
         let redrawn = redraw(input, &mut candidate)?;
         gate::admit(input, candidate, redrawn, step, observer)
     }
