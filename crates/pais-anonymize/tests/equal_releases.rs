@@ -17,8 +17,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde_json::{Value, json};
 
-/// Pairs of raw tables with equal releases that are compared in each run; new ones each time.
-const PAIRS: u32 = 300;
+/// Tables, each with up to four others of an equal release, in each run; new ones each time, and as many
+/// as `PAIS_PAIRS` says.
+fn pairs() -> u32 {
+    let asked = std::env::var("PAIS_PAIRS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(300)
+}
 
 /// The columns of a raw table, without the names of persons.
 struct Case {
@@ -48,6 +52,10 @@ impl Case {
         lines.join("\n") + "\n"
     }
 
+    fn shown(&self, rows: &[Vec<String>]) -> String {
+        format!("{}\n{}\n{}", self.columns, self.job, self.file(rows))
+    }
+
     /// The release of these rows; `None` where there is none.
     fn release(&self, rows: &[Vec<String>]) -> Option<VerifiedRelease> {
         let schema = self.schema();
@@ -56,7 +64,8 @@ impl Case {
         let run = AnonymizationRun::new(Arc::new(schema), self.job(), table, &observer);
         let run = run.ok()?;
         let found = run.search(&observer).ok()?;
-        Some(run.release(&found, None, &observer).unwrap())
+        let release = run.release(&found, None, &observer);
+        Some(release.unwrap_or_else(|error| panic!("{error}\n{}", self.shown(rows))))
     }
 
     /// What a recipient of a release sees, but for ids and times.
@@ -97,7 +106,13 @@ impl Case {
             &Cancellation::new(),
         );
         let found = found.unwrap();
-        assert!(found.holds(), "{:?} {:?}", found.raw, found.privacy);
+        assert!(
+            found.holds(),
+            "{:?}\n{}\n{:?}",
+            found.raw,
+            self.shown(rows),
+            lines(&release.tables()[0])
+        );
     }
 }
 
@@ -621,8 +636,8 @@ fn assert_labels_are_of_released_rows(
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: PAIRS,
-        max_global_rejects: 100 * PAIRS,
+        cases: pairs(),
+        max_global_rejects: 100 * pairs(),
         max_shrink_iters: 0,
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -653,7 +668,9 @@ proptest! {
             prop_assert_eq!(
                 case.documents(&release),
                 case.documents(&other),
-                "{}\n{}\n{}\n{}", case.columns, case.job, case.file(&rows), case.file(&other_rows)
+                "{}\n{}",
+                case.shown(&rows),
+                case.shown(&other_rows)
             );
         }
         prop_assume!(found);
