@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pais_core::definition::ColumnRole;
 use pais_core::reimport::anatomized;
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::ReleasedTable;
 use pais_verify::ReleaseTables;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -98,17 +98,16 @@ pub(crate) fn read_anatomized(
     schema: &Schema,
     directory: &Directory,
 ) -> Result<ReleaseTables, Failure> {
-    let sensitive = schema
-        .stored()
-        .filter(|column| column.role() == ColumnRole::Sensitive);
-    let names = sensitive
-        .clone()
-        .map(|column| format!("st_{}", column.name()));
+    let sensitive = schema.stored();
+    let sensitive = sensitive.filter(|column| column.role() == ColumnRole::Sensitive);
+    let sensitive: Vec<&SchemaColumn> = sensitive.collect();
+    let names = sensitive.iter();
+    let names = names.map(|column| format!("st_{}", column.name()));
     directory.check_files(std::iter::once("qit".to_owned()).chain(names))?;
     let file = directory.file("qit")?;
     let read_by = anatomized::quasi_identifier_columns(schema, &file.names()?);
     let qit = anatomized::released("qit", &read_by, file.read(&read_by)?);
-    let counts = sensitive.map(|column| {
+    let counts = sensitive.iter().map(|column| {
         let name = format!("st_{}", column.name());
         let read_by = anatomized::sensitive_columns(column);
         let table = directory.file(&name)?.read(&read_by)?;

@@ -35,6 +35,7 @@ pub mod token_validity;
 pub mod tokens;
 mod trees;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::problem::Problem;
 
-use data_keys::DataKeys;
+use data_keys::{DataKeys, KeyFileError};
 
 pub use jobs::JobStatus;
 pub use service_role::RowScope;
@@ -70,7 +71,7 @@ pub enum StoreError {
     Seal(#[from] seal::SealError),
     /// The file of a data key cannot be used.
     #[error(transparent)]
-    KeyFile(#[from] data_keys::KeyFileError),
+    KeyFile(#[from] KeyFileError),
     /// A value cannot be written as JSON.
     #[error("a value could not be written as JSON")]
     Json(#[from] serde_json::Error),
@@ -106,8 +107,12 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk of the database is full.
+    /// Whether the disk of the database, or that of the key files, is full.
     pub(crate) fn is_storage_full(&self) -> bool {
+        if let Self::KeyFile(KeyFileError::Io { source, .. }) = self {
+            let kind = source.kind();
+            return matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        }
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return false;
         };
@@ -316,5 +321,24 @@ fn pg_interval(duration: Duration) -> PgInterval {
         months: 0,
         days: 0,
         microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::{KeyFileError, StoreError};
+
+    #[test]
+    fn a_key_file_that_has_no_space_is_a_full_disk() {
+        let error = |kind: ErrorKind| {
+            StoreError::from(KeyFileError::Io {
+                path: "dataset-keys".into(),
+                source: kind.into(),
+            })
+        };
+        assert!(error(ErrorKind::StorageFull).is_storage_full());
+        assert!(!error(ErrorKind::PermissionDenied).is_storage_full());
     }
 }

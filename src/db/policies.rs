@@ -1,8 +1,7 @@
 //! The policies of organizations, and the approvals of releases that they may require.
 
-use std::collections::BTreeMap;
-
-use pais_core::definition::{ColumnRole, PrivacyDefinition};
+use pais_core::codebook::Codebook;
+use pais_core::definition::PrivacyDefinition;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::types::Json;
@@ -51,7 +50,7 @@ struct CheckedRelease {
     privacy: Json<PrivacyDefinition>,
     suppressed: f64,
     other_columns: Vec<String>,
-    roles: Json<BTreeMap<String, ColumnRole>>,
+    codebook: Json<Codebook>,
 }
 
 /// Checks a release in a transaction, as [`check`]; `pointer` is its place in the body that was sent.
@@ -65,25 +64,26 @@ pub(super) async fn check_release(
     pointer: &str,
 ) -> Result<Policy, StoreError> {
     let found: CheckedRelease = sqlx::query_as(
-        "SELECT privacy,
+        "SELECT privacy, codebook,
                 suppressed_rows::float8 / greatest(rows + suppressed_rows, 1) AS suppressed,
                 ARRAY(SELECT DISTINCT c ->> 'name'
                       FROM release_tables t, jsonb_array_elements(t.columns) c
                       WHERE t.release_id = r.id
                         AND NOT (r.report #> '{utility,ncp_by_column}') ? (c ->> 'name'))
-                AS other_columns,
-                (SELECT coalesce(jsonb_object_agg(c ->> 'name', c -> 'role'), '{}')
-                 FROM jsonb_array_elements(r.codebook -> 'columns') c) AS roles
+                AS other_columns
          FROM releases r WHERE id = $1",
     )
     .bind(release)
     .fetch_one(&mut *connection)
     .await?;
+    let Json(codebook) = found.codebook;
+    let columns = codebook.columns.into_iter();
+    let roles = columns.map(|column| (column.name, column.role)).collect();
     let table = ReleasedTable {
         privacy: &found.privacy,
         suppressed: found.suppressed,
         other_columns: &found.other_columns,
-        roles: &found.roles,
+        roles: &roles,
     };
     let decided = check(connection, organization, |policy| {
         policy.check_release(&table, pointer)

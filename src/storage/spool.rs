@@ -61,6 +61,19 @@ impl Spool {
         }
     }
 
+    /// Removes all rendered files. One that is open is freed when it is closed.
+    pub(crate) fn remove_rendered(&self) {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten();
+        let names = entries.flatten().filter(|entry| {
+            let name = entry.file_name();
+            !name.to_string_lossy().starts_with(UNFINISHED)
+        });
+        for entry in names {
+            // A directory, or a file that another request has removed, stays as it is.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+
     /// Removes what earlier processes left unfinished, and the oldest rendered files until the rest is
     /// within the limit together with the temporary files. Never removes `newest`.
     ///

@@ -2,6 +2,7 @@
 
 use pais::db::audit_archive::{self, ArchiveFault, Archived, ArchivedLogs};
 use pais::db::audit_chain::{self, ChainFault};
+use pais::db::service_keys;
 use pais::roles::Role;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};

@@ -1,6 +1,7 @@
 //! Rules of the HTTP interface: lists, headers and the audit log.
 
 use std::io::Read;
+use std::time::Duration;
 
 use pais::roles::Role;
 use reqwest::Method;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::app::{TestApp, send, text};
 use crate::hospital::Hospital;
+use pais_test_support::poll::poll_async;
 
 fn tree(name: &str) -> Value {
     json!({"name": name, "root": {"label": "*", "children": [{"label": "a"}]}})
@@ -240,7 +242,9 @@ async fn a_list_of_releases_is_short() {
 /// A large document is sent only while its memory is reserved.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_release_reserves_the_memory_of_its_answer() {
-    let builder = TestApp::builder().without_workers().memory(64 << 20);
+    let builder = TestApp::builder()
+        .without_workers()
+        .memory(64 << 20, Duration::from_millis(50));
     let hospital = Hospital::with_app(builder.start().await).await;
     let release = hospital.release().await;
     let small = hospital.get(&release).await.json(200);
@@ -263,7 +267,10 @@ async fn a_large_release_reserves_the_memory_of_its_answer() {
     let shown = shown.json(200);
     assert_eq!(shown["cut"]["Job"].as_array().unwrap().len(), 32_768);
     assert_eq!(shown["privacy"], small["privacy"]);
-    assert_eq!(hospital.app.state.unscoped().memory.used(), 0);
+    let freed = poll_async(Duration::from_secs(30), async || {
+        (hospital.app.state.unscoped().memory.used() == 0).then_some(())
+    });
+    freed.await.expect("the memory stays reserved");
     enlarge(4 << 20).await;
     let refused = hospital.get(&release).await;
     refused.problem(422, "limit_exceeded");

@@ -404,7 +404,9 @@ async fn the_release_of_a_job_meets_the_policy_at_its_end() {
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     set(&hospital, &json!({ "k_min": 50 })).await.json(200);
-    let ended = hospital.run(&job).await;
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
     assert_eq!(ended["status"], "failed", "{ended}");
     assert_eq!(ended["error"]["code"], "below_policy");
     let page = hospital.get("/v1/releases").await.json(200);

@@ -143,11 +143,11 @@ async fn the_profile_warns_of_persons_that_differ_only_in_case_or_leading_zeros(
                 ids[0], ids[1]
             )
         };
-        hospital.submit(&dataset, &rows([one, "x"])).await.json(201);
+        hospital.submit(&dataset, rows([one, "x"])).await.json(201);
         let before = profile(&hospital, &dataset).await;
         assert_eq!(before["warnings"], json!([]));
         hospital
-            .submit(&dataset, &rows([one, other]))
+            .submit(&dataset, rows([one, other]))
             .await
             .json(201);
         let profile = profile(&hospital, &dataset).await;

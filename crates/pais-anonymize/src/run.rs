@@ -182,13 +182,6 @@ impl AnonymizationRun {
         self
     }
 
-    /// The same run with released rows in the order of the raw ones, so that releases compare.
-    #[cfg(test)]
-    pub(crate) fn in_the_order_of_the_rows(mut self) -> Self {
-        self.input.order = OrderSource::AsRead;
-        self
-    }
-
     /// What the holder should know about the job and its rows.
     pub fn warnings(&self) -> Vec<Warning> {
         self.input.warnings()
@@ -244,6 +237,8 @@ impl AnonymizationRun {
             ..self.input.clone()
         };
         let mut candidate = self.method.build(&input, outcome, 0)?;
+        // What is built after a request to stop is incomplete.
+        stop_if_asked(observer)?;
         let redrawn = redraw(&input, &mut candidate)?;
         stop_if_asked(observer)?;
         let [table] = candidate.tables.as_slice() else {
@@ -289,6 +284,8 @@ impl AnonymizationRun {
         let step = step.or(last);
         let input = &self.input;
         let mut candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
+        // What is built after a request to stop is incomplete.
+        stop_if_asked(observer)?;
         let redrawn = redraw(input, &mut candidate)?;
         gate::admit(input, candidate, redrawn, step, observer)
     }

@@ -152,7 +152,9 @@ impl SchemaColumn {
             labels.iter().all(|label| is_known(label))
         };
         let mut found = self.clone();
-        if !has_labels(tree) {
+        // Suppression decides which values are rare, whatever the labels are.
+        let is_of_rare = matches!(made, GeneratedHierarchy::Rare { .. });
+        if !has_labels(tree) || (is_of_rare && lost > 0) {
             let values = self.leaf_values(rows);
             for drawn in drawn_otherwise(made, &values, labels, lost) {
                 let Some(mut root) = self.draw(made, &drawn)? else {
@@ -212,8 +214,27 @@ impl SchemaColumn {
                 }
                 root.children.extend(below);
             }
+            root.children
+                .sort_by(|one, other| one.label.cmp(&other.label));
         }
         Some(root)
+    }
+
+    /// Puts labels of the column's made tree from left to right, those of rare and other values by
+    /// their text: the tree would tell which are rare. Labels that it does not have are last.
+    pub fn sort_labels(&self, labels: &mut [String]) {
+        let is_rare = matches!(self.made, Some(GeneratedHierarchy::Rare { .. }));
+        if is_rare {
+            labels.sort_unstable();
+        }
+        if let Some(tree) = self.tree.as_deref() {
+            let place = |label: &str| match tree.find(label) {
+                Some(_) if is_rare => NodeId::ROOT,
+                Some(node) => node,
+                None => NodeId(u32::MAX),
+            };
+            labels.sort_by_key(|label| place(label));
+        }
     }
 }
 
@@ -347,9 +368,14 @@ fn drawn_otherwise(
                 (value.clone(), rows.saturating_sub(lost))
             });
             let counts: Values = counts.collect();
+            // The label of rare values is another one only where a released row has it as a value.
             let mut plain = counts.clone();
-            plain.retain(|value, _| !["*", "(rare)"].contains(&value.as_str()));
-            vec![counts, plain]
+            let is_lost = plain.remove("(rare)").is_some() && values["(rare)"] <= lost;
+            if is_lost {
+                vec![plain, counts]
+            } else {
+                vec![counts]
+            }
         }
         GeneratedHierarchy::Ranges { widths, .. } => {
             let widest = widths.as_deref().and_then(<[f64]>::last).copied();
