@@ -233,16 +233,9 @@ fn brute_force_of_persons(raw: &Raw, releases: &[&Labels], model: &Lkc) -> bool 
             let is_bounded = |release: &&Labels| {
                 let rows = found.iter().flat_map(|&person| rows_of(person));
                 let rows: Vec<usize> = rows.filter(|&row| fits(release, row)).collect();
-<<<<<<< HEAD
                 (0..4u8).all(|value| {
                     let has = |&&row: &&usize| raw.sensitive[row] == value;
                     let share = rows.iter().filter(has).count() as u64;
-=======
-                let share = |value: u8| rows.iter().filter(move |&&row| raw.sensitive[row] == value);
-                let mut values = 0..4u8;
-                values.all(|value| {
-                    let share = share(value).count() as u64;
->>>>>>> main
                     !model.c.is_exceeded_by(share, rows.len() as u64)
                 })
             };
