@@ -185,12 +185,17 @@ impl SchemaColumn {
             return;
         };
         if labels.contains(SUPPRESSED_LABEL) && tree.find(SUPPRESSED_LABEL).is_none() {
+            let mut former = tree.definition();
+            if tree.missing_leaf().is_none() {
+                former.children.push(missing());
+            }
             let root = TaxonomyNode {
                 label: SUPPRESSED_LABEL.to_owned(),
-                children: vec![tree.definition()],
+                children: vec![former],
             };
-            // The leaves, and their ranges, are the same.
-            if let Ok(tree) = Tree::new(&root, TreeLimits::default()) {
+            let limits = TreeLimits::default();
+            if let Ok(tree) = Tree::with_missing_below(&root, limits, limits.depth) {
+                // `?` is the last leaf, without a range.
                 self.tree = Some(tree.into());
             }
         }
@@ -410,6 +415,14 @@ fn with_ends(values: &Values, labels: &BTreeSet<&str>, widest: f64) -> Values {
     values
 }
 
+/// The leaf of missing cells, which the outermost label of a release covers too.
+fn missing() -> TaxonomyNode {
+    TaxonomyNode {
+        label: MISSING_LABEL.to_owned(),
+        children: Vec::new(),
+    }
+}
+
 /// Joins the parts of the root that one of the labels covers under that label.
 fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
     let ends = |node: &TaxonomyNode| Interval::parse(&node.label);
@@ -429,7 +442,8 @@ fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
         let hi = ends(&root.children[end - 1]).map(|part| part.hi);
         // One part alone has the label itself.
         if end - first > 1 && lo.zip(hi) == Some((range.lo, range.hi)) {
-            let joined = root.children.splice(first..end, []).collect();
+            let mut joined: Vec<_> = root.children.splice(first..end, []).collect();
+            joined.push(missing());
             let joined = TaxonomyNode {
                 label: (*label).to_owned(),
                 children: joined,
