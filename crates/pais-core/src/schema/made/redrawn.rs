@@ -373,14 +373,21 @@ fn drawn_otherwise(
                 (value.clone(), rows.saturating_sub(lost))
             });
             let counts: Values = counts.collect();
-            // The label of rare values is another one only where a released row has it as a value.
-            let mut plain = counts.clone();
-            let is_lost = plain.remove("(rare)").is_some() && values["(rare)"] <= lost;
-            if is_lost {
-                vec![plain, counts]
-            } else {
-                vec![counts]
-            }
+            // A label of rare values is not that of a value that released rows have.
+            let is_of_rare = |label: &str| label.trim_matches(['(', ')']) == "rare";
+            let is_lost = |label: &str| values.get(label).is_some_and(|&rows| rows <= lost);
+            let others = labels
+                .iter()
+                .filter(|label| is_of_rare(label) && is_lost(label));
+            let mut drawn: Vec<Values> = others
+                .map(|label| {
+                    let mut counts = counts.clone();
+                    counts.remove(*label);
+                    counts
+                })
+                .collect();
+            drawn.push(counts);
+            drawn
         }
         GeneratedHierarchy::Ranges { widths, .. } => {
             let widest = widths.as_deref().and_then(<[f64]>::last).copied();
