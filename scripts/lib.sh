@@ -10,12 +10,13 @@ target_dir() {
 # faster and shares its results with the tests, `release` is what benchmarks measure.
 build_pais() {
     local profile=${PAIS_PROFILE:-$1}
-    say "Building pais ($profile)"
-    cargo build --locked --quiet --profile "$profile" --bin pais
     case $profile in
         dev) PAIS=$(target_dir)/debug/pais ;;
         *) PAIS=$(target_dir)/$profile/pais ;;
     esac
+    say "Building pais ($profile)"
+    [[ -e $PAIS ]] || echo "The first build compiles about 350 crates: some ten minutes on two cores."
+    cargo build --locked --profile "$profile" --bin pais
 }
 
 if [[ -t 1 ]]; then

@@ -253,7 +253,11 @@ fn released_bytes(part: &StoredParts, raw_rows: u64) -> u64 {
 
 /// The finding where no two releases had to be joined: what each was verified for holds.
 fn alone(releases: &[StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocument {
-    let found = || releases.iter().map(|release| &release.verification);
+    let found = || {
+        releases
+            .iter()
+            .filter_map(|release| release.verification.as_ref())
+    };
     let smallest = found().filter_map(|found| found["smallest_group"].as_u64());
     let greatest = found().filter_map(|found| {
         let bounded = found["greatest_bounded_confidence"].as_f64();

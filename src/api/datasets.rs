@@ -131,6 +131,7 @@ async fn create_dataset(
     app: &CallerApp,
     mut definition: DatasetDefinition,
 ) -> Result<Dataset, ApiError> {
+    app.storage.check()?;
     definition.name = text::name(&definition.name)?;
     check_definition(&definition, &app.limits)?;
     let taxonomies = NamedTaxonomies::load(app, &definition).await?;

@@ -174,7 +174,8 @@ async fn create_job(
             return Err(error);
         }
     };
-    insert_job(app, dataset, request, reservation).await
+    let made = insert_job(app, dataset, request, reservation).await;
+    app.recorded(Action::JobCreated, subject, made).await
 }
 
 /// Checks everything about a job that can be checked without its rows. Returns its dataset.
@@ -215,6 +216,7 @@ async fn insert_job(
         body_sha256: request.sha256,
         submissions: request.definition.submissions.as_deref(),
         quotas: app.limits.quotas,
+        check: &|policy| policy.check_job(&request.definition, &dataset.schema),
     };
     match jobs::create(&app.db, &app.keys, app.caller, &new, reservation, queued).await? {
         JobCreation::Queued(answer) => {

@@ -3,9 +3,15 @@
 //! Parsing a body of 32 MB and building its trees takes seconds. On a thread of the runtime this
 //! would hold up other requests, so it is done on threads that may block, a few at a time.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use http_body_util::BodyExt;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Span;
@@ -36,6 +42,9 @@ const BYTES_PER_SMALL_BYTE: u64 = 24;
 /// Part of the memory of requests that bodies may use while they are received. The rest is for those
 /// that are complete, which so never wait for those that are not.
 const RECEIVING: u64 = 2;
+
+/// Bytes of a large answer that are sent at a time.
+const SENT_BYTES: usize = 64 << 10;
 
 /// Bytes of one permit of `receiving`.
 const UNIT: u64 = 4 << 10;
@@ -142,6 +151,33 @@ impl LargeDocuments {
             result
         })
         .await
+    }
+
+    /// Makes an answer of stored documents that have `bytes` bytes of text, about. If they are large,
+    /// their memory is reserved until the answer is sent, which may take a client long.
+    ///
+    /// # Errors
+    /// [`MemoryError`], and those of `make`.
+    pub(crate) async fn answer<R: IntoResponse>(
+        &self,
+        bytes: u64,
+        make: impl AsyncFnOnce() -> Result<R, ApiError>,
+    ) -> Result<Response, ApiError> {
+        if bytes <= LARGE_BYTES as u64 {
+            return Ok(make().await?.into_response());
+        }
+        let needed = bytes.saturating_mul(BYTES_PER_BYTE);
+        let memory = self.memory.reserve(MemoryUse::Requests, needed).await?;
+        let (mut head, body) = make().await?.into_response().into_parts();
+        let body = body.collect().await;
+        let body = body.map_err(|_| ApiError::stopping())?.to_bytes();
+        let length = HeaderValue::from(body.len());
+        head.headers.insert(header::CONTENT_LENGTH, length);
+        let parts = stream::unfold((body, memory), async |(mut rest, memory)| {
+            let part = rest.split_to(rest.len().min(SENT_BYTES));
+            (!part.is_empty()).then_some((Ok::<_, Infallible>(part), (rest, memory)))
+        });
+        Ok(Response::from_parts(head, Body::from_stream(parts)))
     }
 
     /// Reads a stored document that may be large, on a thread that may block.

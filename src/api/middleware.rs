@@ -98,10 +98,19 @@ const DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'uns
                     img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
                     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Sets the headers that an answer does not have.
-pub(crate) async fn protect(request: Request, next: Next) -> Response {
+/// How long a browser that has reached the service over TLS uses nothing else: a year.
+const ONLY_TLS: &str = "max-age=31536000";
+
+/// Sets the headers that an answer does not have; `is_https` is whether clients reach the service over
+/// TLS.
+pub(crate) async fn protect(
+    State(is_https): State<bool>,
+    request: Request,
+    next: Next,
+) -> Response {
     let path = request.uri().path();
-    let is_private = path.starts_with("/v1/") || path == "/v1";
+    // The address of a linked report is a secret.
+    let is_private = path.starts_with("/v1/") || path == "/v1" || path.starts_with("/reports/");
     let policy = if path.starts_with("/docs/") || path == "/docs" {
         DOCS
     } else {
@@ -118,6 +127,9 @@ pub(crate) async fn protect(request: Request, next: Next) -> Response {
     default(header::CONTENT_SECURITY_POLICY, policy);
     if is_private {
         default(header::CACHE_CONTROL, "no-store");
+    }
+    if is_https {
+        default(header::STRICT_TRANSPORT_SECURITY, ONLY_TLS);
     }
     response
 }

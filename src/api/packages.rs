@@ -166,7 +166,7 @@ async fn render_package(
     app: &CallerApp,
     documents: &PackageDocuments,
 ) -> Result<PathBuf, ApiError> {
-    let directory = app.storage.spool.directory().to_owned();
+    let directory = app.storage.spool.directory();
     let path = directory.join(format!("package-{}.zip", documents.digest()));
     if tokio::fs::try_exists(&path).await.unwrap_or(false) {
         return Ok(path);
@@ -189,7 +189,7 @@ async fn render_package(
     let (work, documents, target) = (guard.share(), documents.clone(), path.clone());
     let storage = app.storage.clone();
     let writing = on_thread(move || {
-        let file = SpoolWriter::new(&directory, work.cancellation().clone())?;
+        let file = SpoolWriter::new(&storage.spool, work.cancellation().clone())?;
         let file = write_package(file, tables, &documents, &key, work.cancellation())?;
         let file = file.into_inner()?;
         file.persist(&target)

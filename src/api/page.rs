@@ -119,6 +119,15 @@ impl<T> Page<T> {
         let limit = usize::from(request.limit);
         let has_more = rows.len() > limit;
         rows.truncate(limit);
+        Self::part(rows, has_more, cursor)
+    }
+
+    /// Makes a page of all of `rows`; `has_more` is whether there are rows after them.
+    pub(crate) fn part<C: ToString>(
+        rows: Vec<T>,
+        has_more: bool,
+        cursor: impl Fn(&T) -> C,
+    ) -> Self {
         let last = rows.last().filter(|_| has_more);
         let next_cursor = last.map(|row| cursor(row).to_string());
         Self {

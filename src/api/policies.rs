@@ -3,13 +3,11 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use pais_core::definition::PrivacyDefinition;
 
+use crate::db::audit::Action;
 use crate::db::policies::{self, Approval, ApprovalCreation};
-use crate::db::releases::{self, StoredRelease, Viewer};
-use crate::db::{Store, StoreError};
 use crate::ids::ReleaseId;
-use crate::policy::{Policy, ReleasedTable};
+use crate::policy::Policy;
 use crate::problem::Code;
 
 use super::error::ApiError;
@@ -51,13 +49,17 @@ pub(super) async fn replace(
         (status = 201, description = "Approved", body = Approval),
         (status = 409, description = "`conflict`: this token made the release, or it is approved already"),
         (status = 410, description = "`withdrawn`"),
+        (status = 422, description = "`below_policy`: the policy was raised since the release was made"),
     ))]
 pub(super) async fn approve(
     Holder(app): Holder,
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
     let conflict = |detail| Err(ApiError::new(Code::Conflict, detail));
-    match policies::approve(&app.db, app.caller, release).await? {
+    let approved = policies::approve(&app.db, app.caller, release).await;
+    let approved = approved.map_err(ApiError::from);
+    let recorded = app.recorded(Action::ReleaseApproved, release.0, approved);
+    match recorded.await? {
         ApprovalCreation::Made(approval) => Ok((StatusCode::CREATED, Json(approval))),
         ApprovalCreation::NoRelease => Err(ApiError::not_found()),
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
@@ -66,29 +68,4 @@ pub(super) async fn approve(
         ),
         ApprovalCreation::Exists => conflict("the release is approved already"),
     }
-}
-
-/// Checks a finished release against the policy; `pointer` is its place in the body that was
-/// sent.
-///
-/// # Errors
-/// `below_policy`; when the database fails or what it has of the release is damaged.
-pub(crate) async fn check_release(
-    db: &Store,
-    policy: &Policy,
-    release: &StoredRelease,
-    pointer: &str,
-) -> Result<(), ApiError> {
-    let damaged = || StoreError::Damaged("a release");
-    let privacy: PrivacyDefinition =
-        serde_json::from_value(release.privacy.clone()).map_err(|_| damaged())?;
-    let viewer = Viewer::Holder(release.organization);
-    let columns = releases::other_columns(db, viewer, release.id).await?;
-    let raw_rows = release.rows + release.suppressed_rows;
-    let table = ReleasedTable {
-        privacy: &privacy,
-        suppressed: release.suppressed_rows as f64 / raw_rows.max(1) as f64,
-        other_columns: &columns,
-    };
-    Ok(policy.check_release(&table, pointer)?)
 }

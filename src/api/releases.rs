@@ -1,7 +1,7 @@
 //! `/v1/releases`: a job's table after a step is released; releases are listed.
 
 use axum::Json;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
 use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
 use serde::Deserialize;
@@ -9,11 +9,11 @@ use utoipa::ToSchema;
 
 use crate::db::audit::Action;
 use crate::db::jobs::{self, JobStatus};
-use crate::db::releases::{self, ReleaseCreation, StoredRelease, Viewer};
+use crate::db::releases::{self, ListedReleases, ReleaseCreation, StoredRelease, Viewer};
 use crate::db::runs::SweepRow;
 use crate::db::{policies, runs, submissions};
 use crate::engine::records::{SweepItem, SweepStatus};
-use crate::engine::release_packing::{self, ReleaseOrigin};
+use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
@@ -22,7 +22,7 @@ use crate::roles::{Caller, Role};
 use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::{Holder, HolderOrRecipient, JsonBody, Parameters, Path};
-use super::page::{Page, PageQuery};
+use super::page::{Page, PageQuery, PageRequest};
 use super::raw_rows::RawRows;
 use super::response::created;
 use super::state::CallerApp;
@@ -84,7 +84,10 @@ pub(super) async fn create(
     Ok(created(path, release))
 }
 
-/// List releases, oldest first: a holder's own, or those granted to a recipient.
+/// List releases, oldest first: a holder's own, or those granted to a recipient
+///
+/// Without their cuts and what the verifier found. A page has fewer than `limit` releases where their
+/// documents are large; `next_cursor` tells whether there are more.
 #[utoipa::path(
     get, path = "/v1/releases", tag = "releases", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<StoredRelease>)),
@@ -93,10 +96,10 @@ pub(super) async fn list(
     HolderOrRecipient(app): HolderOrRecipient,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<StoredRelease>>, ApiError> {
-    let page = query.parse()?;
-    let limit = page.rows_to_query();
-    let rows = releases::list(&app.db, viewer(app.caller), page.after, limit).await?;
-    Ok(Json(Page::new(rows, page, |release| release.id.0)))
+    let page: PageRequest = query.parse()?;
+    let listed = releases::list(&app.db, viewer(app.caller), page.after, page.limit).await?;
+    let ListedReleases { releases, has_more } = listed;
+    Ok(Json(Page::part(releases, has_more, |release| release.id.0)))
 }
 
 /// Look up a release.
@@ -110,8 +113,10 @@ pub(super) async fn list(
 pub(super) async fn show(
     HolderOrRecipient(app): HolderOrRecipient,
     Path(id): Path<ReleaseId>,
-) -> Result<Json<StoredRelease>, ApiError> {
-    Ok(Json(load_release(&app, id).await?))
+) -> Result<Response, ApiError> {
+    let bytes = releases::document_bytes(&app.db, id).await?.release;
+    let release = async || Ok(Json(load_release(&app, id).await?));
+    app.documents.answer(bytes, release).await
 }
 
 /// Makes a release of a job's table: replays the recorded steps up to the requested one, verifies the
@@ -195,17 +200,21 @@ async fn create_release(
         plans: &[plan],
         extra_bytes: 0,
     };
+    let csv_bytes = app.storage.spool.limit();
     let loaded = rows.load(app, dataset).await?;
     let release = loaded.work(move |schema, table, work| {
         let run = AnonymizationRun::new(schema, job_to_run, table, work)?;
         let run = run.with_order_key(key.order_key());
         let found = run.search_recorded(steps, work)?;
-        let release = run.release(&found, step, work)?;
+        let release = PackedRelease::new(&run, &found, step, csv_bytes, work)?;
         drop(run);
         release_packing::pack(release, origin, &definition, &key)
     });
     let release = release.await?;
-    match releases::create(&app.db, &release).await? {
+    let made = releases::create(&app.db, &release).await;
+    let made = made.map_err(ApiError::from);
+    let made = app.recorded(Action::ReleaseCreated, request.job_id.0, made);
+    match made.await? {
         ReleaseCreation::Stored => load_release(app, release.id).await,
         ReleaseCreation::NoDataset => Err(dataset_deleted()),
         ReleaseCreation::TokenEnded => Err(ApiError::unauthenticated()),

@@ -3,7 +3,7 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -53,7 +53,6 @@ pub(super) async fn create(
     State(state): State<AppState>,
     HolderOrRecipient(app): HolderOrRecipient,
     Path(release): Path<ReleaseId>,
-    headers: HeaderMap,
 ) -> Result<impl IntoResponse, ApiError> {
     let (owner, _) = get_report(&app, release).await?;
     let expires_at = app.db.now() + LIFETIME;
@@ -67,18 +66,12 @@ pub(super) async fn create(
     let mut bytes = serde_json::to_vec(&body).map_err(StoreError::from)?;
     bytes.extend_from_slice(&app.keys.report_link(&bytes));
     releases::record_link(&app.db, app.caller, owner, release).await?;
-    let base = state.public_url.clone().unwrap_or_else(|| {
-        let host = headers.get(header::HOST);
-        let host = host.and_then(|host| host.to_str().ok());
-        format!("http://{}", host.unwrap_or("localhost"))
-    });
+    let base = state.link_base();
     let document = ReportLinkDocument {
         url: format!("{base}/reports/{}", URL_SAFE_NO_PAD.encode(bytes)),
         expires_at,
     };
-    // The link is a secret for some minutes, so no cache may store it.
-    let no_store = [(header::CACHE_CONTROL, "no-store")];
-    Ok((StatusCode::CREATED, no_store, Json(document)))
+    Ok((StatusCode::CREATED, Json(document)))
 }
 
 /// Open a link to a report.

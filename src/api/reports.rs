@@ -63,15 +63,20 @@ pub(super) async fn report(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
-    let (owner, response) = if wants_page {
-        let (owner, page) = get_report_page(&app, id).await?;
-        (owner, html_document(page.render()))
-    } else {
-        let (owner, report) = get_report(&app, id).await?;
-        (owner, Json(report).into_response())
+    let bytes = releases::document_bytes(&app.db, id).await?;
+    let answer = async || {
+        let (owner, response) = if wants_page {
+            let (owner, page) = get_report_page(&app, id).await?;
+            (owner, html_document(page.render()))
+        } else {
+            let (owner, report) = get_report(&app, id).await?;
+            (owner, Json(report).into_response())
+        };
+        releases::record_fetch(&app.db, app.caller, owner, id, "report").await?;
+        Ok(([(header::VARY, "accept")], response))
     };
-    releases::record_fetch(&app.db, app.caller, owner, id, "report").await?;
-    Ok(([(header::VARY, "accept")], response).into_response())
+    let bytes = bytes.report + if wants_page { bytes.release } else { 0 };
+    app.documents.answer(bytes, answer).await
 }
 
 /// The holder and the report of a release that the caller may see. What needs raw rows is for
@@ -149,7 +154,7 @@ pub(super) async fn get_packed_page(
         },
         privacy: release.privacy.clone(),
         suppression_for: json!(release.suppression_for),
-        verification: release.verification.clone(),
+        verification: release.verification.clone().unwrap_or(Value::Null),
         report,
         tables: release.tables.clone(),
         cut: release.cut.clone().unwrap_or(Value::Null),

@@ -69,6 +69,8 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(jobs::show, jobs::cancel))
         .routes(routes!(steps::steps))
         .routes(routes!(steps::sweep_rows))
+        .routes(routes!(releases::create, releases::list))
+        .routes(routes!(releases::show))
         .routes(routes!(withdrawals::create))
         .routes(routes!(legal_holds::place, legal_holds::lift))
         .routes(routes!(policies::show, policies::replace))
@@ -93,8 +95,6 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(events::events))
         .routes(routes!(profile::show))
         .routes(routes!(risk::show))
-        .routes(routes!(releases::create, releases::list))
-        .routes(routes!(releases::show))
         .routes(routes!(reports::report))
         .routes(routes!(report_links::create))
         .routes(routes!(report_links::open))
@@ -152,7 +152,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
             header::AUTHORIZATION,
         ]))
         .layer(from_fn(observe))
-        .layer(from_fn(protect))
+        .layer(from_fn_with_state(state.is_https(), protect))
         .layer(CatchPanicLayer::custom(panicked))
         .option_layer(cors(&settings.cors_origins))
         .layer(from_fn(uncompressed_ranges))
@@ -176,7 +176,7 @@ pub fn operation_router(state: AppState) -> Router {
     metrics::install();
     let layers = ServiceBuilder::new()
         .layer(from_fn(observe))
-        .layer(from_fn(protect))
+        .layer(from_fn_with_state(state.is_https(), protect))
         .layer(CatchPanicLayer::custom(panicked));
     Router::from(operation_routes())
         .fallback(unknown_path)

@@ -142,12 +142,26 @@ pub struct AppState {
     /// The URL at which clients reach the service, without a trailing slash; `None` where it is not
     /// configured.
     pub public_url: Option<String>,
+    /// The URL of the listener, without a trailing slash: what links begin with where `public_url` is
+    /// not configured. It is never what a client sends as `Host`.
+    pub own_url: String,
 }
 
 impl AppState {
     /// The shared state on behalf of a caller.
     pub(crate) fn of(&self, caller: Caller) -> CallerApp {
         self.app.0.of(caller)
+    }
+
+    /// What links begin with.
+    pub(crate) fn link_base(&self) -> &str {
+        self.public_url.as_deref().unwrap_or(&self.own_url)
+    }
+
+    /// Whether clients reach the service over TLS: its own, or that of a proxy.
+    pub(crate) fn is_https(&self) -> bool {
+        let is_https = |url: &str| url.starts_with("https://");
+        is_https(self.link_base()) || is_https(&self.own_url)
     }
 
     /// The shared state without a restriction by PostgreSQL to the rows of an organization:

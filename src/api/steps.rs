@@ -1,6 +1,7 @@
 //! `/v1/jobs/{id}/steps` and `/v1/jobs/{id}/sweep`: what a job found.
 
 use axum::Json;
+use axum::response::Response;
 use pais_anonymize::StepItem;
 use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
 use serde::Deserialize;
@@ -33,7 +34,7 @@ pub(super) async fn steps(
     Holder(app): Holder,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<StepQuery>,
-) -> Result<Json<Page<StepItem>>, ApiError> {
+) -> Result<Response, ApiError> {
     let page = page_request(query.limit, query.cursor.as_deref())?;
     let combination = CombinationQuery {
         l: query.l,
@@ -46,15 +47,19 @@ pub(super) async fn steps(
     let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
     let run = sweep.find(combination)? as u32;
     let (first, limit) = (page.first(), page.rows_to_query());
-    let items = match find_live(&app, app.caller.organization, job.dataset_id).await? {
-        Some(dataset) => {
-            let key = load_rows::open_key(&app.keys, &dataset)?;
-            runs::steps(&app.db, &key, id, run, first, limit).await?
-        }
-        // Its steps were deleted with it.
-        None => Vec::new(),
+    let bytes = runs::step_bytes(&app.db, id, run, first, limit).await?;
+    let answer = async || {
+        let items = match find_live(&app, app.caller.organization, job.dataset_id).await? {
+            Some(dataset) => {
+                let key = load_rows::open_key(&app.keys, &dataset)?;
+                runs::steps(&app.db, &key, id, run, first, limit).await?
+            }
+            // Its steps were deleted with it.
+            None => Vec::new(),
+        };
+        Ok(Json(Page::new(items, page, |item| item.step)))
     };
-    Ok(Json(Page::new(items, page, |item| item.step)))
+    app.documents.answer(bytes, answer).await
 }
 
 /// List the combinations of a sweep

@@ -98,9 +98,16 @@ impl Anonymize {
         let declared = schema.warnings();
         let run = AnonymizationRun::new(schema, job, table, bar)?;
         let found = run.search(bar)?;
-        let release = run.release(&found, None, bar)?;
+        let verified = run.verify(&found, None, bar)?;
+        // The tables are written while they are measured.
+        let (report, written) = rayon::join(
+            || run.measure(&found, &verified, bar),
+            || out.write(verified.tables()),
+        );
+        let release = verified.with_report(report?);
+        written?;
         bar.progress(Phase::Writing, 0.0);
-        self.write(out, &release, found.steps())?;
+        self.write(&release, found.steps())?;
         bar.clear();
         let of_job = declared.into_iter().chain(run.warnings());
         Summary::new(&release, of_job).write(Style::of_errors(self.json));
@@ -154,12 +161,7 @@ impl Anonymize {
         Ok(())
     }
 
-    fn write(
-        &self,
-        out: Destination,
-        release: &VerifiedRelease,
-        steps: &[StepRecord],
-    ) -> Result<(), Failure> {
+    fn write(&self, release: &VerifiedRelease, steps: &[StepRecord]) -> Result<(), Failure> {
         if let Some(path) = &self.report {
             let mut report = json!(release.report());
             report["warnings"] = json!(release.warnings);
@@ -169,7 +171,7 @@ impl Anonymize {
             let items: Vec<&StepItem> = steps.iter().map(|record| &record.item).collect();
             write_json(path, &BTreeMap::from([("items", items)]))?;
         }
-        out.write(release.tables())
+        Ok(())
     }
 }
 

@@ -120,6 +120,19 @@ impl Listeners {
     }
 }
 
+impl Listeners {
+    /// The URL of the main one.
+    fn url(&self) -> anyhow::Result<String> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let address = self.main.local_addr()?;
+        Ok(if address.ip().is_unspecified() {
+            format!("{scheme}://localhost:{}", address.port())
+        } else {
+            format!("{scheme}://{address}")
+        })
+    }
+}
+
 async fn listen(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(address).await;
     listener.with_context(|| format!("cannot listen on {address} ({setting})"))
@@ -169,6 +182,7 @@ async fn work(
         body_timeout: Duration::from_secs(settings.server.body_timeout_seconds),
         is_behind_proxy: settings.server.behind_proxy,
         public_url: settings.server.public_url.clone(),
+        own_url: listeners.url()?,
     };
     let router_settings = RouterSettings {
         request_timeout: Duration::from_secs(settings.server.request_timeout_seconds),

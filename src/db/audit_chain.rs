@@ -11,7 +11,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::key_ring::KeyRing;
-use super::{RowScope, Store, StoreError};
+use super::{RowScope, Store, StoreError, service_keys};
 
 /// Number of events that are chained in one transaction.
 pub(super) const BATCH: i64 = 1_000;
@@ -62,7 +62,8 @@ impl ChainedEvent {
 /// there is none.
 ///
 /// # Errors
-/// When the database fails, or the end of a chain was changed by somebody without the key.
+/// When the database fails, or the end of a chain was changed by somebody without the key;
+/// [`StoreError::Replaced`].
 pub async fn extend(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
     // The events that wait are those of all organizations.
     let store = &store.within(RowScope::Service);
@@ -76,6 +77,7 @@ pub async fn extend(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
         }
         let mut transaction = store.begin().await?;
         lock(&mut transaction).await?;
+        service_keys::check_own(&mut transaction, keys).await?;
         chained += extend_by_batch(&mut transaction, keys).await?;
         transaction.commit().await?;
     }

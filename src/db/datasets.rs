@@ -305,6 +305,12 @@ pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }
 
+/// Whether the database has or had a dataset.
+pub(super) async fn has_had_any(store: &Store) -> Result<bool, StoreError> {
+    let any = sqlx::query_scalar("SELECT EXISTS (SELECT FROM datasets)");
+    Ok(any.fetch_one(&mut *store.connection().await?).await?)
+}
+
 /// The schema of a stored definition. It is resolved without limits, because the limits may have
 /// been lowered since the definition was accepted. Columns with one tree share it.
 fn schema(stored: &DatasetDefinition, trees: &[trees::UsedTree]) -> Result<Schema, StoreError> {

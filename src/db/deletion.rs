@@ -122,8 +122,12 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
 }
 
 /// Destroys the keys that a crash has left: key files without a dataset or submission, and keys of deleted
-/// datasets and submissions. Called at the start of the service.
+/// datasets and submissions. Called at the start of the service. Beside a database that never had a
+/// dataset key files are no leftovers: a dump is about to be restored into it.
 pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
+    if !datasets::has_had_any(store).await? {
+        return destroy_remaining_keys(store).await;
+    }
     let live = datasets::key_owners(store).await?;
     let destroyed = store.data_keys().destroy_others(live).await?;
     if destroyed > 0 {

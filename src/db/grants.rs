@@ -98,6 +98,9 @@ pub enum GrantRefusal {
 
 /// Creates a grant of a release that was decided together with the releases `composed`, by id: those of its
 /// dataset that the recipient knows.
+///
+/// # Errors
+/// [`StoreError::BelowPolicy`].
 pub async fn create(
     store: &Store,
     by: Caller,
@@ -120,7 +123,7 @@ pub async fn create(
     let Some(recipient) = recipient else {
         return refused(GrantRefusal::NoRecipient);
     };
-    let policy = policies::of_organization(&mut transaction, by.organization).await?;
+    let policy = policies::check_release(&mut transaction, by.organization, release, "").await?;
     if policy.requires_approval() && !policies::is_approved(&mut transaction, release).await? {
         return refused(GrantRefusal::NotApproved);
     }

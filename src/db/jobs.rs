@@ -11,7 +11,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
-use crate::problem::ProblemDocument;
+use crate::policy::Policy;
+use crate::problem::{Problem, ProblemDocument};
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, JobDefinition, SubmissionId};
 use pais_core::warning::Warning;
@@ -22,7 +23,7 @@ use super::key_ring::KeyRing;
 use super::quotas::Quotas;
 use super::seal::{DataKey, SealedItem};
 use super::submissions::lock_dataset;
-use super::{Store, StoreError};
+use super::{Store, StoreError, policies};
 
 /// States of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -158,6 +159,8 @@ pub struct NewJob<'a> {
     pub submissions: Option<&'a [SubmissionId]>,
     /// The shares of the organization.
     pub quotas: Quotas,
+    /// Checks it against the policy of the organization.
+    pub check: &'a (dyn Fn(&Policy) -> Result<(), Problem> + Sync),
 }
 
 /// The result of [`create`].
@@ -209,7 +212,7 @@ macro_rules! columns {
 /// of the request.
 ///
 /// # Errors
-/// When the database fails, or the answer cannot be written as JSON.
+/// [`StoreError::BelowPolicy`]; when the database fails, or the answer cannot be written as JSON.
 pub async fn create(
     store: &Store,
     keys: &KeyRing,
@@ -221,6 +224,7 @@ pub async fn create(
     let mut transaction = store.begin().await?;
     let queue = job.quotas.check_queue(&mut transaction, by.organization);
     queue.await?;
+    policies::check(&mut transaction, by.organization, job.check).await?;
     if !lock_dataset(&mut transaction, job.dataset).await? {
         return Ok(JobCreation::NoDataset);
     }

@@ -182,6 +182,12 @@ impl KeyRing {
         self.unwrap_key(wrapped, SERVICE_KEY)
     }
 
+    /// Whether this is the service's own key of the ring, wrapped with a key that is there.
+    pub(crate) fn is_own_service_key(&self, wrapped: &[u8]) -> bool {
+        let opened = self.open_service_key(wrapped);
+        opened.is_ok_and(|key| key == self.service)
+    }
+
     fn unwrap_key(&self, wrapped: &[u8], associated: &[u8]) -> Result<SecretKey, SealError> {
         let opened = self.unwrap_with_known(wrapped, associated);
         if opened.is_ok() || self.source.is_none() {

@@ -35,6 +35,7 @@ pub mod token_validity;
 pub mod tokens;
 mod trees;
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,8 +47,9 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::clock::Clock;
+use crate::problem::Problem;
 
-use data_keys::DataKeys;
+use data_keys::{DataKeys, KeyFileError};
 
 pub use jobs::JobStatus;
 pub use service_role::RowScope;
@@ -69,13 +71,21 @@ pub enum StoreError {
     Seal(#[from] seal::SealError),
     /// The file of a data key cannot be used.
     #[error(transparent)]
-    KeyFile(#[from] data_keys::KeyFileError),
+    KeyFile(#[from] KeyFileError),
     /// A value cannot be written as JSON.
     #[error("a value could not be written as JSON")]
     Json(#[from] serde_json::Error),
     /// The organization has used up its share.
     #[error(transparent)]
     Quota(#[from] quotas::QuotaError),
+    /// The policy of the organization forbids it.
+    #[error("the policy of the organization forbids it")]
+    BelowPolicy(Box<Problem>),
+    /// The service key of the database is not the one of this process.
+    #[error(
+        "the database was replaced while the service runs, by a restored one; restart the service"
+    )]
+    Replaced,
     /// Stored data cannot be decoded: of this thing, named without values.
     #[error("stored data of {0} is damaged")]
     Damaged(&'static str),
@@ -97,8 +107,12 @@ impl StoreError {
         }
     }
 
-    /// Whether the disk of the database is full.
+    /// Whether the disk of the database, or that of the key files, is full.
     pub(crate) fn is_storage_full(&self) -> bool {
+        if let Self::KeyFile(KeyFileError::Io { source, .. }) = self {
+            let kind = source.kind();
+            return matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
+        }
         let Self::Database(sqlx::Error::Database(error)) = self else {
             return false;
         };
@@ -307,5 +321,24 @@ fn pg_interval(duration: Duration) -> PgInterval {
         months: 0,
         days: 0,
         microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::{KeyFileError, StoreError};
+
+    #[test]
+    fn a_key_file_that_has_no_space_is_a_full_disk() {
+        let error = |kind: ErrorKind| {
+            StoreError::from(KeyFileError::Io {
+                path: "dataset-keys".into(),
+                source: kind.into(),
+            })
+        };
+        assert!(error(ErrorKind::StorageFull).is_storage_full());
+        assert!(!error(ErrorKind::PermissionDenied).is_storage_full());
     }
 }

@@ -16,7 +16,7 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use super::audit::{self, Action, Actor, NewEvent};
 use super::seal::{DataKey, SealError, SealedItem};
 use super::submissions::{SubmissionRows, lock_dataset};
-use super::{Store, StoreError, token_validity};
+use super::{Store, StoreError, policies, token_validity};
 
 /// A release to be stored.
 #[derive(Clone, Debug)]
@@ -112,6 +112,9 @@ pub enum ReleaseCreation {
 }
 
 /// Stores a release that a holder requested.
+///
+/// # Errors
+/// [`StoreError::BelowPolicy`].
 pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreation, StoreError> {
     let mut transaction = store.begin().await?;
     if let Some(token) = release.by.token
@@ -184,6 +187,12 @@ pub(super) async fn insert(
             .execute(&mut *connection)
             .await?;
     }
+    let pointer = if release.by.token.is_some() {
+        "/job_id"
+    } else {
+        ""
+    };
+    policies::check_release(connection, release.organization, release.id, pointer).await?;
     let detail = json!({ "job_id": release.job, "step": release.step, "rows": release.rows });
     let (owner, by) = (release.organization, release.by);
     let event = NewEvent::of(owner, by, Action::ReleaseCreated, release.id.0, detail);

@@ -1,14 +1,17 @@
 //! The policies of organizations, and the approvals of releases that they may require.
 
+use pais_core::codebook::Codebook;
+use pais_core::definition::PrivacyDefinition;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::PgConnection;
 use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
 use crate::ids::{OrganizationId, ReleaseId, TokenId};
-use crate::policy::Policy;
+use crate::policy::{Policy, ReleasedTable};
+use crate::problem::Problem;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
@@ -23,8 +26,73 @@ pub(crate) async fn load(
     of_organization(&mut connection, organization).await
 }
 
+/// Checks what a transaction makes. The policy does not change until the end of the transaction.
+///
+/// # Errors
+/// [`StoreError::BelowPolicy`] with the problem that `check` finds.
+pub(super) async fn check(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    check: impl FnOnce(&Policy) -> Result<(), Problem>,
+) -> Result<Policy, StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtextextended($1::text, 14))")
+        .bind(organization)
+        .execute(&mut *connection)
+        .await?;
+    let policy = of_organization(connection, organization).await?;
+    check(&policy).map_err(|problem| StoreError::BelowPolicy(problem.into()))?;
+    Ok(policy)
+}
+
+/// What the policy can say of a stored release.
+#[derive(FromRow)]
+struct CheckedRelease {
+    privacy: Json<PrivacyDefinition>,
+    suppressed: f64,
+    other_columns: Vec<String>,
+    codebook: Json<Codebook>,
+}
+
+/// Checks a release in a transaction, as [`check`]; `pointer` is its place in the body that was sent.
+///
+/// # Errors
+/// [`StoreError::BelowPolicy`].
+pub(super) async fn check_release(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    release: ReleaseId,
+    pointer: &str,
+) -> Result<Policy, StoreError> {
+    let found: CheckedRelease = sqlx::query_as(
+        "SELECT privacy, codebook,
+                suppressed_rows::float8 / greatest(rows + suppressed_rows, 1) AS suppressed,
+                ARRAY(SELECT DISTINCT c ->> 'name'
+                      FROM release_tables t, jsonb_array_elements(t.columns) c
+                      WHERE t.release_id = r.id
+                        AND NOT (r.report #> '{utility,ncp_by_column}') ? (c ->> 'name'))
+                AS other_columns
+         FROM releases r WHERE id = $1",
+    )
+    .bind(release)
+    .fetch_one(&mut *connection)
+    .await?;
+    let Json(codebook) = found.codebook;
+    let columns = codebook.columns.into_iter();
+    let roles = columns.map(|column| (column.name, column.role)).collect();
+    let table = ReleasedTable {
+        privacy: &found.privacy,
+        suppressed: found.suppressed,
+        other_columns: &found.other_columns,
+        roles: &roles,
+    };
+    let decided = check(connection, organization, |policy| {
+        policy.check_release(&table, pointer)
+    });
+    decided.await
+}
+
 /// Like [`load`], in a transaction.
-pub(super) async fn of_organization(
+async fn of_organization(
     connection: &mut PgConnection,
     organization: OrganizationId,
 ) -> Result<Policy, StoreError> {
@@ -40,6 +108,11 @@ pub(super) async fn of_organization(
 pub(crate) async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
+    // Waits for what was decided under the policy before, and what is decided later waits for this.
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text, 14))")
+        .bind(by.organization)
+        .execute(&mut *transaction)
+        .await?;
     sqlx::query(
         "INSERT INTO policies (organization_id, document, require_approval, changed_at, changed_by)
          VALUES ($1, $2, $3, $4, $5)
@@ -87,6 +160,9 @@ pub(crate) enum ApprovalCreation {
 }
 
 /// Approves a release of the caller's organization.
+///
+/// # Errors
+/// [`StoreError::BelowPolicy`] for a release that the policy does not allow to be granted.
 pub(crate) async fn approve(
     store: &Store,
     by: Caller,
@@ -103,6 +179,7 @@ pub(crate) async fn approve(
     if found.created_by == Some(by.token) {
         return Ok(ApprovalCreation::SameToken);
     }
+    check_release(&mut transaction, by.organization, release, "").await?;
     let approval = Approval {
         release_id: release,
         token_id: by.token,

@@ -1,9 +1,11 @@
 //! Releases: immutable anonymized tables. Their holder and the recipients with a grant can read
 //! them.
 
+use futures_util::TryStreamExt;
 use serde::Serialize;
 use serde_json::{Value, json};
-use sqlx::{FromRow, PgConnection, PgExecutor};
+use sqlx::postgres::PgRow;
+use sqlx::{FromRow, PgConnection, PgExecutor, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -66,13 +68,16 @@ pub struct StoredRelease {
     /// The privacy model with its parameters.
     #[schema(value_type = Object)]
     pub privacy: Value,
-    /// Column to the labels of its cut; with global recoding only.
+    /// Column to the labels of its cut; with global recoding only, and absent in a list.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<std::collections::BTreeMap<String, Vec<String>>>)]
+    #[sqlx(default)]
     pub cut: Option<Value>,
-    /// What the verifier found.
-    #[schema(value_type = Object)]
-    pub verification: Value,
+    /// What the verifier found; absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    #[sqlx(default)]
+    pub verification: Option<Value>,
     /// What rows could be suppressed for; absent where none could.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(json(nullable))]
@@ -158,7 +163,7 @@ macro_rules! columns {
     () => {
         "r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
          CASE WHEN $1 THEN coalesce(to_jsonb(r.step), 'null') END AS step, r.rows,
-         r.suppressed_rows, r.privacy, r.cut, r.verification, r.created_at, r.warnings,
+         r.suppressed_rows, r.privacy, r.created_at, r.warnings,
          r.withdrawn_at, r.withdrawn_reason,
          to_jsonb(r.suppression_for) AS suppression_for,
          to_jsonb(r.missing_sensitive) AS missing_sensitive,
@@ -206,7 +211,7 @@ pub(crate) async fn load(
     Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
-        ", r.codebook,
+        ", r.cut, r.verification, r.codebook,
          (SELECT g.purpose FROM grants g
           WHERE NOT $1 AND g.release_id = r.id AND g.recipient_id = $2
           AND (g.expires_at IS NULL OR g.expires_at > $3)
@@ -247,14 +252,28 @@ pub(super) async fn lock(
     .await?)
 }
 
-/// The releases after `after` that the viewer can read, oldest first, at most `limit`.
+/// The bytes of the documents of releases in one list, about: a job may list many sensitive values.
+const LIST_BYTES: usize = 4 << 20;
+
+/// Some releases of a list.
+#[derive(Debug, Default)]
+pub struct ListedReleases {
+    /// The releases, oldest first.
+    pub releases: Vec<StoredRelease>,
+    /// Whether the list goes on after them.
+    pub has_more: bool,
+}
+
+/// The releases after `after` that the viewer can read, oldest first, at most `limit`, and fewer where
+/// their documents are large.
 pub async fn list(
     store: &Store,
     viewer: Viewer,
     after: Option<Uuid>,
-    limit: i64,
-) -> Result<Vec<StoredRelease>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    limit: u16,
+) -> Result<ListedReleases, StoreError> {
+    let mut connection = store.connection().await?;
+    let mut rows = sqlx::query(concat!(
         "SELECT ",
         columns!(),
         " FROM releases r WHERE ($4::uuid IS NULL OR r.id > $4) AND ",
@@ -265,9 +284,57 @@ pub async fn list(
     .bind(viewer.organization())
     .bind(store.now())
     .bind(after)
-    .bind(limit)
-    .fetch_all(&mut *store.connection().await?)
-    .await?)
+    .bind(i64::from(limit) + 1)
+    .fetch(&mut *connection);
+    let (mut listed, mut bytes) = (ListedReleases::default(), 0);
+    while let Some(row) = rows.try_next().await? {
+        if listed.releases.len() == usize::from(limit) || bytes > LIST_BYTES {
+            listed.has_more = true;
+            break;
+        }
+        bytes += row_bytes(&row);
+        listed.releases.push(StoredRelease::from_row(&row)?);
+    }
+    Ok(listed)
+}
+
+/// The bytes of a row as the database sent it.
+fn row_bytes(row: &PgRow) -> usize {
+    let values = (0..row.len()).filter_map(|index| row.try_get_raw(index).ok());
+    let values = values.filter_map(|value| value.as_bytes().ok());
+    values.map(<[u8]>::len).sum()
+}
+
+/// The bytes of the documents of a release, about.
+#[derive(Clone, Copy, Debug, Default, FromRow)]
+pub(crate) struct DocumentBytes {
+    /// Of the release itself.
+    #[sqlx(try_from = "i64")]
+    pub release: u64,
+    /// Of its report.
+    #[sqlx(try_from = "i64")]
+    pub report: u64,
+}
+
+/// The bytes of the documents of a release as text, so that the memory for them can be reserved before
+/// they are read; nothing where there is no such release. What takes less than 16 KiB in the database
+/// counts as nothing: it is compressed, and can be a megabyte.
+pub(crate) async fn document_bytes(
+    store: &Store,
+    id: ReleaseId,
+) -> Result<DocumentBytes, StoreError> {
+    let found: Option<DocumentBytes> = sqlx::query_as(
+        "SELECT CASE WHEN pg_column_size(cut) > 16384 THEN octet_length(cut::text) ELSE 0 END::bigint
+              + CASE WHEN pg_column_size(codebook) > 16384
+                     THEN octet_length(codebook::text) ELSE 0 END AS release,
+                CASE WHEN pg_column_size(report) > 16384
+                     THEN octet_length(report::text) ELSE 0 END::bigint AS report
+         FROM releases WHERE id = $1",
+    )
+    .bind(id)
+    .fetch_optional(&mut *store.connection().await?)
+    .await?;
+    Ok(found.unwrap_or_default())
 }
 
 /// The report of a release.
@@ -301,27 +368,6 @@ pub(crate) async fn report(
     .bind(store.now())
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
-    .await?)
-}
-
-/// The columns of all tables of a release that are neither quasi-identifiers nor numbers of groups;
-/// empty if the viewer cannot read it.
-pub(crate) async fn other_columns(
-    store: &Store,
-    viewer: Viewer,
-    id: ReleaseId,
-) -> Result<Vec<String>, StoreError> {
-    Ok(sqlx::query_scalar(concat!(
-        "SELECT DISTINCT c ->> 'name' FROM releases r
-         JOIN release_tables t ON t.release_id = r.id, jsonb_array_elements(t.columns) c
-         WHERE r.id = $4 AND NOT (r.report #> '{utility,ncp_by_column}') ? (c ->> 'name') AND ",
-        visible!()
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(id)
-    .fetch_all(&mut *store.connection().await?)
     .await?)
 }
 

@@ -66,6 +66,28 @@ pub(crate) async fn steps(
     opened.map(|record| Ok(record?.item)).collect()
 }
 
+/// The bytes of what [`steps`] reads.
+pub(crate) async fn step_bytes(
+    store: &Store,
+    job: JobId,
+    run: u32,
+    from: u32,
+    limit: i64,
+) -> Result<u64, StoreError> {
+    let bytes: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(octet_length(sealed_item)), 0)::bigint FROM (
+             SELECT sealed_item FROM job_steps WHERE job_id = $1 AND run = $2 AND step >= $3
+             ORDER BY step LIMIT $4) steps",
+    )
+    .bind(job)
+    .bind(run.cast_signed())
+    .bind(i64::from(from))
+    .bind(limit)
+    .fetch_one(&mut *store.connection().await?)
+    .await?;
+    Ok(bytes.cast_unsigned())
+}
+
 /// All steps of a run of a job, with the suppressed rows of each, so that the state after any step
 /// can be computed again.
 ///

@@ -120,6 +120,24 @@ pub(super) async fn current_wrapping(
     Ok(ring.rewrap(dataset, &wrapped)?)
 }
 
+/// Makes sure that the database still has the service key of the ring. A dump that is restored under a
+/// running service brings its own, and what is authenticated with another one is never right again.
+///
+/// # Errors
+/// [`StoreError::Replaced`]; when the database fails.
+pub(super) async fn check_own(
+    connection: &mut PgConnection,
+    ring: &KeyRing,
+) -> Result<(), StoreError> {
+    let wrapped: Option<Vec<u8>> = sqlx::query_scalar("SELECT wrapped_key FROM service_keys")
+        .fetch_optional(connection)
+        .await?;
+    match wrapped {
+        Some(wrapped) if !ring.is_own_service_key(&wrapped) => Err(StoreError::Replaced),
+        _ => Ok(()),
+    }
+}
+
 /// The result of [`check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCheck {

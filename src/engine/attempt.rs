@@ -1,7 +1,7 @@
 //! The work of an attempt at a job on its thread: one search and its release if the job asks for one,
 //! or the searches of a sweep. It writes nothing to the database.
 
-use pais_anonymize::{AnonymizationRun, Observer, Phase, StepRecord, run_sweep};
+use pais_anonymize::{AnonymizationRun, Observer, Phase, RunError, StepRecord, run_sweep};
 use pais_core::definition::{JobDefinition, Sweep};
 use pais_core::table::Table;
 use pais_core::warning::{Warning, WarningCode};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::WorkError;
 use super::records::{SweepItem, to_json};
-use super::release_packing::{self, ReleaseOrigin};
+use super::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::db::StoreError;
 use crate::db::datasets::StoredDataset;
 use crate::db::releases::NewRelease;
@@ -89,11 +89,13 @@ impl PreparedAttempt {
         self.run.warnings()
     }
 
-    /// Searches, verifies and packs. For a sweep, searches each combination.
+    /// Searches, verifies and packs. For a sweep, searches each combination. A released table has at
+    /// most `csv_bytes` as CSV.
     pub(crate) fn run(
         self,
         key: &DataKey,
         origin: ReleaseOrigin,
+        csv_bytes: u64,
         observer: &dyn Observer,
     ) -> Result<RunResults, WorkError> {
         let Self {
@@ -107,16 +109,16 @@ impl PreparedAttempt {
         }
         let found = run.search(observer)?;
         let release = match definition.release {
-            Some(true) => Some(run.release(&found, None, observer)?),
+            Some(true) => Some(PackedRelease::new(&run, &found, None, csv_bytes, observer)?),
             Some(false) | None => None,
         };
         let warnings = match &release {
-            Some(release) => at_top(&release.warnings),
+            Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
         };
         drop(run);
         observer.progress(Phase::Writing, 0.0);
-        let steps = seal(key, id, 0, found.into_steps())?;
+        let steps = seal(key, id, 0, found.into_steps(), observer)?;
         let pack = |release| release_packing::pack(release, origin, &definition, key);
         let release = release.map(pack).transpose()?;
         observer.progress(Phase::Writing, PACKED);
@@ -150,7 +152,9 @@ fn sweep_results(
     for (number, outcome) in outcomes.into_iter().enumerate() {
         results.sweep.push(to_json(&SweepItem::from(&outcome))?);
         let steps = outcome.steps.unwrap_or_default();
-        results.steps.extend(seal(key, id, number as u32, steps)?);
+        results
+            .steps
+            .extend(seal(key, id, number as u32, steps, observer)?);
     }
     Ok(results)
 }
@@ -160,9 +164,16 @@ fn seal(
     job: JobId,
     run: u32,
     steps: Vec<StepRecord>,
+    observer: &dyn Observer,
 ) -> Result<Vec<SealedStep>, WorkError> {
-    let sealed = steps
-        .iter()
-        .map(|step| SealedStep::seal(key, job, run, step));
-    Ok(sealed.collect::<Result<_, StoreError>>()?)
+    let sealed = steps.iter().map(|step| {
+        if observer.must_stop() {
+            return Err(RunError::Cancelled.into());
+        }
+        Ok(SealedStep::seal(key, job, run, step)?)
+    });
+    sealed.collect()
 }
+
+#[cfg(test)]
+mod tests;

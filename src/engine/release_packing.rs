@@ -1,7 +1,7 @@
 //! Packs releases for the store, in chunks and with the SHA-256 of the CSV that will be served, and
 //! unpacks stored tables.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -14,10 +14,13 @@ use crate::db::audit::Actor;
 use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable};
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
-use pais_anonymize::VerifiedRelease;
+use crate::problem::{Code, Problem};
+use pais_anonymize::{AnonymizationRun, Observer, RunError, SearchOutcome, VerifiedRelease};
+use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
 
@@ -55,16 +58,82 @@ pub(crate) struct StoredColumn {
     pub(crate) missing: Vec<Box<str>>,
 }
 
-/// Packs a release of a job for the store. `key` is that of its dataset.
+/// What bounds the packing of a release.
+#[derive(Clone, Copy, Debug)]
+struct PackBounds<'a> {
+    /// See [`PackedRelease::new`].
+    csv_bytes: u64,
+    /// The request to stop.
+    cancellation: &'a Cancellation,
+}
+
+impl PackBounds<'_> {
+    fn stop_if_asked(&self) -> Result<(), WorkError> {
+        if self.cancellation.is_cancelled() {
+            Err(RunError::Cancelled.into())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// A verified and measured release with its tables packed.
+pub(crate) struct PackedRelease {
+    release: VerifiedRelease,
+    tables: Vec<NewTable>,
+}
+
+impl PackedRelease {
+    /// Verifies the tables after `step`, the last one when `None`; then measures and packs them side
+    /// by side. A table has at most `csv_bytes` as CSV (`storage.spool_bytes`, since it is rendered
+    /// there): a short label in many rows is long.
+    ///
+    /// # Errors
+    /// Those of the run; `limit_exceeded` for a table that is too large as CSV; when a table cannot
+    /// be encoded in chunks.
+    pub(crate) fn new(
+        run: &AnonymizationRun,
+        found: &SearchOutcome,
+        step: Option<u32>,
+        csv_bytes: u64,
+        observer: &dyn Observer,
+    ) -> Result<Self, WorkError> {
+        let verified = run.verify(found, step, observer)?;
+        let bounds = PackBounds {
+            csv_bytes,
+            cancellation: observer.cancellation(),
+        };
+        let (report, tables) = rayon::join(
+            || run.measure(found, &verified, observer),
+            || {
+                let tables = verified.tables().iter();
+                let tables = tables.map(|table| pack_table(table, bounds));
+                tables.collect::<Result<_, _>>()
+            },
+        );
+        Ok(Self {
+            release: verified.with_report(report?),
+            tables: tables?,
+        })
+    }
+
+    /// What the holder should know about the release.
+    pub(crate) fn warnings(&self) -> &[Warning] {
+        &self.release.warnings
+    }
+}
+
+/// Completes a packed release of a job for the store. `key` is that of its dataset.
 ///
 /// # Errors
-/// When a table cannot be encoded in chunks.
+/// When a part of it cannot be encoded.
 pub(crate) fn pack(
-    release: VerifiedRelease,
+    packed: PackedRelease,
     origin: ReleaseOrigin,
     job: &JobDefinition,
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
+    let PackedRelease { release, tables } = packed;
     let id = ReleaseId::new();
     let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
     let codebook = Codebook::of_release(
@@ -73,8 +142,6 @@ pub(crate) fn pack(
         release.schema(),
         release.tables(),
     );
-    let tables = release.tables().iter().map(pack_table);
-    let tables = tables.collect::<Result<_, _>>()?;
     let cut = release.cut.as_ref().map(to_json).transpose()?;
     let mut report = to_json(release.report())?;
     // They have raw values as labels, and reports are stored in clear.
@@ -109,8 +176,8 @@ pub(crate) fn pack(
     })
 }
 
-fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
-    let mut digest = DigestWriter::default();
+fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, WorkError> {
+    let mut digest = DigestWriter::new(bounds);
     let damaged = || StoreError::Damaged("a finished table");
     // The digest is computed by one thread. Meanwhile the other threads render the CSV for it and
     // encode the chunks.
@@ -118,12 +185,24 @@ fn pack_table(table: &ReleasedTable) -> Result<NewTable, WorkError> {
         || pais_io::write::csv(table, &mut digest),
         || {
             let numbers = (0..table.rows.div_ceil(CHUNK_ROWS)).into_par_iter();
-            let chunks = numbers.map(|number| pack_chunk(table, number * CHUNK_ROWS));
-            chunks.collect::<Result<Vec<_>, _>>()
+            let chunks = numbers.map(|number| {
+                bounds.stop_if_asked()?;
+                pack_chunk(table, number * CHUNK_ROWS).map_err(|_| damaged().into())
+            });
+            chunks.collect::<Result<Vec<_>, WorkError>>()
         },
     );
+    bounds.stop_if_asked()?;
+    if digest.is_full {
+        let detail = format!(
+            "the released table `{}` would have more than {} bytes as CSV (storage.spool_bytes); \
+             choose fewer submissions or columns, or shorter labels",
+            table.name, bounds.csv_bytes
+        );
+        return Err(Problem::new(Code::LimitExceeded, detail).into());
+    }
     digested.map_err(|_| damaged())?;
-    let chunks = chunks.map_err(|_| damaged())?;
+    let chunks = chunks?;
     let shapes: Vec<StoredColumn> = table
         .columns
         .iter()
@@ -218,35 +297,109 @@ pub(crate) fn unpack(
     })
 }
 
-/// A writer that computes the SHA-256 and the number of bytes, and keeps nothing else.
-#[derive(Default)]
-struct DigestWriter {
+/// A writer that computes the SHA-256 and the number of bytes within bounds, and keeps nothing else.
+struct DigestWriter<'a> {
     hasher: Sha256,
     bytes: u64,
+    bounds: PackBounds<'a>,
+    /// Whether there were more bytes than may be.
+    is_full: bool,
 }
 
-impl DigestWriter {
+impl<'a> DigestWriter<'a> {
+    fn new(bounds: PackBounds<'a>) -> Self {
+        Self {
+            hasher: Sha256::new(),
+            bytes: 0,
+            bounds,
+            is_full: false,
+        }
+    }
+
     fn finish(self) -> ([u8; 32], u64) {
         (self.hasher.finalize().into(), self.bytes)
     }
 }
 
-impl Write for DigestWriter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+impl Write for DigestWriter<'_> {
+    /// # Errors
+    /// After a request to stop, and beyond the bound of bytes.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_full |= self.bytes + bytes.len() as u64 > self.bounds.csv_bytes;
+        if self.is_full || self.bounds.cancellation.is_cancelled() {
+            return Err(io::Error::other("the packing was stopped"));
+        }
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::slice_column;
-    use pais_core::table::{Column, NULL_CODE};
+    use std::io::Write;
+
+    use super::{DigestWriter, PackBounds, pack_table, slice_column};
+    use crate::engine::WorkError;
+    use crate::problem::Code;
+    use pais_core::cancellation::Cancellation;
+    use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+
+    /// A label of a mebibyte in 200,000 rows: 200 GB of text.
+    fn long_label() -> ReleasedTable {
+        let rows = 200_000;
+        ReleasedTable {
+            name: "data".into(),
+            rows,
+            columns: vec![ReleasedColumn {
+                name: "a".into(),
+                form: Form::Generalized,
+                column: Column {
+                    dictionary: vec!["x".repeat(1 << 20).into()],
+                    codes: vec![0; rows],
+                },
+                missing: Vec::new(),
+            }],
+        }
+    }
+
+    fn code(packed: Result<super::NewTable, WorkError>) -> Code {
+        match packed {
+            Err(WorkError::Problem(problem)) => problem.code,
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("200 GB were packed"),
+        }
+    }
+
+    #[test]
+    fn a_release_has_a_bounded_size() {
+        let cancellation = Cancellation::new();
+        let bounds = PackBounds {
+            csv_bytes: 50 << 20,
+            cancellation: &cancellation,
+        };
+        let packed = pack_table(&long_label(), bounds);
+        assert_eq!(code(packed), Code::LimitExceeded);
+    }
+
+    #[test]
+    fn packing_ends_at_the_next_block_when_it_is_asked_to() {
+        let cancellation = Cancellation::new();
+        let bounds = PackBounds {
+            csv_bytes: u64::MAX,
+            cancellation: &cancellation,
+        };
+        let mut digest = DigestWriter::new(bounds);
+        digest.write_all(b"a block").unwrap();
+        cancellation.cancel();
+        assert!(digest.write_all(b"the next").is_err());
+        assert_eq!(digest.finish().1, 7);
+        assert_eq!(code(pack_table(&long_label(), bounds)), Code::Cancelled);
+    }
 
     #[test]
     fn a_slice_has_only_the_values_of_its_rows() {

@@ -17,7 +17,7 @@ use crate::db::{Store, StoreError};
 
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
-use crate::storage::spool::UNFINISHED;
+use crate::storage::spool::{Spool, UNFINISHED};
 
 use super::table_work::{TableKind, TableSlots};
 use super::{WorkError, on_thread, release_packing};
@@ -110,7 +110,7 @@ impl Renderer<'_> {
                 &rendering,
                 &stored.sha256,
                 &target,
-                work.cancellation(),
+                SpoolWriter::new(&storage.spool, work.cancellation().clone())?,
             )?;
             let removed = storage.spool.remove_oldest(&target);
             removed.map_err(|error| unwritable(&error))
@@ -135,17 +135,15 @@ async fn exists(path: &Path) -> bool {
     tokio::fs::try_exists(path).await.unwrap_or(false)
 }
 
-/// Renders a table into a temporary file and renames it to `target`, so that an incomplete table is
-/// never served.
+/// Renders a table into the temporary file `out` and renames it to `target`, so that an incomplete
+/// table is never served.
 fn render(
     table: &ReleasedTable,
     rendering: &Rendering,
     sha256: &str,
     target: &Path,
-    cancellation: &Cancellation,
+    mut out: SpoolWriter,
 ) -> Result<(), WorkError> {
-    let directory = target.parent().unwrap_or(Path::new("."));
-    let mut out = SpoolWriter::new(directory, cancellation.clone())?;
     // The stored digest is that of the CSV.
     out.hasher = rendering.is_exact_csv().then(Sha256::new);
     let written = if rendering.is_safe {
@@ -153,7 +151,7 @@ fn render(
     } else {
         rendering.format.write(table, &mut out)
     };
-    if cancellation.is_cancelled() {
+    if out.cancellation.is_cancelled() {
         return Err(Problem::new(Code::Cancelled, "the rendering was stopped").into());
     }
     written.map_err(|error| unwritable(&error))?;
@@ -169,17 +167,21 @@ fn render(
     Ok(())
 }
 
-/// A temporary file in the spool directory, which can be written until the work is stopped.
+/// A temporary file in the spool directory, which can be written until the work is stopped, and up to
+/// the size of all files there.
 pub(crate) struct SpoolWriter {
     file: BufWriter<NamedTempFile>,
     /// Of what is written, where that is to be known.
     hasher: Option<Sha256>,
     cancellation: Cancellation,
+    /// Bytes that can still be written.
+    left: u64,
 }
 
 impl SpoolWriter {
     /// A new file in the directory, which is created if it is missing.
-    pub(crate) fn new(directory: &Path, cancellation: Cancellation) -> Result<Self, WorkError> {
+    pub(crate) fn new(spool: &Spool, cancellation: Cancellation) -> Result<Self, WorkError> {
+        let directory = spool.directory();
         let file = std::fs::create_dir_all(directory).and_then(|()| {
             let mut unfinished = tempfile::Builder::new();
             unfinished.prefix(UNFINISHED).tempfile_in(directory)
@@ -190,6 +192,7 @@ impl SpoolWriter {
             file,
             hasher: None,
             cancellation,
+            left: spool.limit(),
         })
     }
 
@@ -205,7 +208,11 @@ impl Write for SpoolWriter {
         if self.cancellation.is_cancelled() {
             return Err(io::Error::other("stopped"));
         }
+        if bytes.len() as u64 > self.left {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         let written = self.file.write(bytes)?;
+        self.left -= written as u64;
         if let Some(hasher) = &mut self.hasher {
             hasher.update(&bytes[..written]);
         }
@@ -224,10 +231,39 @@ pub(crate) fn unwritable(error: &io::Error) -> WorkError {
             Code::StorageFull,
             "the disk of the spool directory (storage.spool_dir) is full",
         ),
+        io::ErrorKind::FileTooLarge => Problem::new(
+            Code::LimitExceeded,
+            "the file would have more bytes than storage.spool_bytes; choose another format",
+        ),
         _ => Problem::new(
             Code::Unavailable,
             "the table could not be rendered; the service's log has the reason",
         ),
     };
     problem.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use pais_core::cancellation::Cancellation;
+
+    use super::{SpoolWriter, unwritable};
+    use crate::engine::WorkError;
+    use crate::problem::Code;
+    use crate::storage::spool::Spool;
+
+    #[test]
+    fn a_rendered_file_is_no_larger_than_the_spool_directory_may_be() {
+        let directory = tempfile::tempdir().unwrap();
+        let spool = Spool::new(directory.path(), 8);
+        let mut file = SpoolWriter::new(&spool, Cancellation::new()).unwrap();
+        file.write_all(b"12345678").unwrap();
+        let error = file.write_all(b"9").unwrap_err();
+        let WorkError::Problem(problem) = unwritable(&error) else {
+            panic!("{error}");
+        };
+        assert_eq!(problem.code, Code::LimitExceeded);
+    }
 }

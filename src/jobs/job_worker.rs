@@ -17,6 +17,7 @@ use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::{Store, StoreError, datasets, submissions};
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
+use crate::storage::Storage;
 use pais_anonymize::{Observer, Phase};
 use pais_core::definition::Sweep;
 
@@ -34,6 +35,7 @@ pub(super) struct Worker {
     pub(super) store: Store,
     pub(super) keys: Arc<KeyRing>,
     pub(super) memory: MemoryBudget,
+    pub(super) storage: Arc<Storage>,
     pub(super) settings: WorkerPoolSettings,
     pub(super) slots: Arc<WorkerSlots>,
     pub(super) heartbeats: Heartbeats,
@@ -143,13 +145,13 @@ impl Worker {
         };
         let order_key = key.order_key();
         let (sender, warnings) = oneshot::channel();
-        let progress = progress.clone();
+        let (progress, csv_bytes) = (progress.clone(), self.storage.spool.limit());
         // One thread prepares and runs: what it frees first, it allocates again.
         let running = on_thread(move || {
             let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
             // The receiver is dropped only when the worker stops.
             let _ = sender.send(prepared.warnings());
-            prepared.run(&key, origin, &*progress)
+            prepared.run(&key, origin, csv_bytes, &*progress)
         });
         let recording = async {
             // The run has failed before its rows were read.
@@ -221,29 +223,23 @@ impl Worker {
                     release,
                     written: &written,
                 };
-                match queue::succeed(store, claim, progress.counts(), outcome).await {
+                // If the stop comes while the result is committed, the job has ended, and what is
+                // written after it is refused: its lease is gone.
+                let ended = tokio::select! {
+                    ended = queue::succeed(store, claim, progress.counts(), outcome) => ended,
+                    () = progress.stop_requested() => return self.end_stopped(claim, progress).await,
+                };
+                match ended {
                     Ok(ending) => ("succeeded", ending),
                     Err(error) if error.is_storage_full() => {
                         ("failed", fail(storage_full()).await?)
                     }
+                    Err(StoreError::BelowPolicy(problem)) => ("failed", fail(*problem).await?),
                     Err(error) => return Err(error),
                 }
             }
             Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled => {
-                match progress.stopped() {
-                    Some(StopReason::LeaseLost) => ("lease_lost", EndResult::Lost),
-                    Some(StopReason::ShuttingDown) => {
-                        ("put_back", queue::requeue(store, claim).await?)
-                    }
-                    Some(StopReason::TimedOut) => {
-                        let problem = timed_out(self.settings.max_run);
-                        ("failed", fail(problem).await?)
-                    }
-                    Some(StopReason::Cancelled) | None => (
-                        "cancelled",
-                        queue::cancelled(store, claim, progress.counts()).await?,
-                    ),
-                }
+                return self.end_stopped(claim, progress).await;
             }
             Err(WorkError::Problem(problem)) => {
                 if problem.code.status() >= 500 {
@@ -271,11 +267,40 @@ impl Worker {
                 ("failed", fail(internal()).await?)
             }
         };
-        Ok(match ending {
-            EndResult::Written => label,
-            EndResult::Cancelled => "cancelled",
-            EndResult::Lost => "lease_lost",
-        })
+        Ok(ending.outcome(label))
+    }
+
+    /// Writes the end of an attempt that was stopped. Returns its outcome as [`Self::end`] does.
+    async fn end_stopped(
+        &self,
+        claim: &Claim,
+        progress: &Progress,
+    ) -> Result<&'static str, StoreError> {
+        let (store, counts) = (&self.store, progress.counts());
+        let (label, ending) = match progress.stopped() {
+            Some(StopReason::LeaseLost) => ("lease_lost", EndResult::Lost),
+            Some(StopReason::ShuttingDown) => ("put_back", queue::requeue(store, claim).await?),
+            Some(StopReason::TimedOut) => {
+                let document = serde_json::to_value(timed_out(self.settings.max_run).document())?;
+                let ending = queue::fail(store, claim, counts, &document).await?;
+                ("failed", ending)
+            }
+            Some(StopReason::Cancelled) | None => {
+                ("cancelled", queue::cancelled(store, claim, counts).await?)
+            }
+        };
+        Ok(ending.outcome(label))
+    }
+}
+
+impl EndResult {
+    /// The outcome of an attempt, where `label` is that of one whose end was written.
+    fn outcome(self, label: &'static str) -> &'static str {
+        match self {
+            Self::Written => label,
+            Self::Cancelled => "cancelled",
+            Self::Lost => "lease_lost",
+        }
     }
 }
 

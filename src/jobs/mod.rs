@@ -137,6 +137,7 @@ pub fn start(
             store: store.clone(),
             keys: keys.clone(),
             memory: resources.memory.clone(),
+            storage: resources.storage.clone(),
             settings,
             slots: slots.clone(),
             heartbeats: pool.heartbeats.clone(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use axum::http::Uri;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -151,19 +152,60 @@ impl SharedKeys {
     }
 }
 
-/// Whether an address is encrypted, or stays on the machine.
+/// Whether an address is encrypted, or stays on the machine; and has no user information, behind which
+/// another host can be hidden.
 pub fn is_safe_address(address: &str) -> bool {
-    let local = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
-    address.starts_with("https://") || local.iter().any(|start| address.starts_with(start))
+    let Ok(address) = address.parse::<Uri>() else {
+        return false;
+    };
+    let has_user = address
+        .authority()
+        .is_none_or(|it| it.as_str().contains('@'));
+    let is_local = matches!(address.host(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    match address.scheme_str() {
+        Some("https") => !has_user,
+        Some("http") => !has_user && is_local,
+        _ => false,
+    }
 }
 
 fn get<T: DeserializeOwned>(agent: &ureq::Agent, address: &str) -> anyhow::Result<T> {
     ensure!(
         is_safe_address(address),
-        "the address of the keys is neither https nor on this machine"
+        "the address of the keys is neither https nor on this machine, or has user information"
     );
     let mut response = agent.get(address).call()?;
     let body = response.body_mut().with_config().limit(DOCUMENT_BYTES);
     let document = serde_json::from_slice(&body.read_to_vec()?);
     document.context("the document is not of the documented form")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_safe_address;
+
+    #[test]
+    fn an_address_is_encrypted_or_local_and_hides_no_host() {
+        for safe in [
+            "https://issuer.example/keys",
+            "https://issuer.example:8443",
+            "http://127.0.0.1:8080/keys",
+            "http://localhost:8080",
+            "http://[::1]:8080/a",
+        ] {
+            assert!(is_safe_address(safe), "{safe}");
+        }
+        for unsafe_address in [
+            "http://issuer.example/keys",
+            "http://localhost:80@issuer.example/keys",
+            "http://127.0.0.1:x@issuer.example/",
+            "https://pais:secret@issuer.example/keys",
+            "https://@issuer.example/keys",
+            "file:///etc/passwd",
+            "localhost:8080",
+            "",
+        ] {
+            assert!(!is_safe_address(unsafe_address), "{unsafe_address}");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The verification of bearer tokens: JSON Web Tokens (RFC 7519) that an issuer signed.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde_json::{Map, Value};
@@ -87,7 +89,7 @@ impl Verifier {
             return Err(Refusal::Invalid);
         }
         let header = decode_header(token).map_err(|_| Refusal::Invalid)?;
-        if !ALGORITHMS.contains(&header.alg) {
+        if !ALGORITHMS.contains(&header.alg) || !is_plain(token) {
             return Err(Refusal::Invalid);
         }
         let key = self.keys.find(header.kid.as_deref(), now).await?;
@@ -117,7 +119,12 @@ impl Verifier {
         validation.set_audience(&[&self.settings.audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud"]);
         let decoded = decode::<Map<String, Value>>(token, &decoding, &validation);
-        Ok(decoded.map_err(|_| Refusal::Invalid)?.claims)
+        let claims = decoded.map_err(|_| Refusal::Invalid)?.claims;
+        // The library accepts a list that has the issuer; a token has one issuer (RFC 7519, 4.1.1).
+        if claims.get("iss").and_then(Value::as_str) != Some(&self.settings.issuer) {
+            return Err(Refusal::Invalid);
+        }
+        Ok(claims)
     }
 
     fn person(&self, claims: &Map<String, Value>) -> Option<VerifiedPerson> {
@@ -132,6 +139,22 @@ impl Verifier {
             role: role(claims.get(&self.settings.role_claim)?)?,
         })
     }
+}
+
+/// Whether the header of a token asks for nothing that this verifier does not do: no extension that must
+/// be understood (`crit`, RFC 7515, 4.1.11), and no other type than that of a token (RFC 7519, 5.1, and
+/// RFC 9068, 2.1).
+fn is_plain(token: &str) -> bool {
+    let header = token.split('.').next().unwrap_or_default();
+    let header = URL_SAFE_NO_PAD.decode(header).ok();
+    let header = header.and_then(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).ok());
+    let Some(header) = header else { return false };
+    let is_token = header.get("typ").is_none_or(|of_type| {
+        let of_type = of_type.as_str().unwrap_or_default().to_ascii_lowercase();
+        let of_type = of_type.strip_prefix("application/").unwrap_or(&of_type);
+        ["jwt", "at+jwt"].contains(&of_type)
+    });
+    is_token && !header.contains_key("crit")
 }
 
 /// The role in a claim: a text, or the one role in a list of texts, which may have other words.

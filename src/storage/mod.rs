@@ -111,7 +111,8 @@ impl Storage {
     }
 
     /// Removes the reserve if the disk is nearly full, so that the database can start, and data can be
-    /// deleted.
+    /// deleted. Where the reserve was removed before, removes the rendered releases, which can be
+    /// rendered again.
     pub fn make_room(&self) {
         let full = Disk::of(&self.data_dir).is_ok_and(|disk| disk.free < self.reserve_bytes(disk));
         if !full {
@@ -119,7 +120,7 @@ impl Storage {
         }
         match std::fs::remove_file(&self.reserve) {
             Ok(()) => tracing::warn!("the disk is nearly full; its reserve was released"),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => self.spool.remove_rendered(),
             Err(error) => tracing::warn!(%error, "the disk reserve could not be removed"),
         }
     }

@@ -47,12 +47,30 @@ impl Spool {
         &self.directory
     }
 
+    /// Maximum size of all files, so also of one.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Space for a temporary file, which takes none at first.
     pub(crate) fn temporary_space(&self) -> SpoolSpace {
         SpoolSpace {
             limit: self.limit,
             temporary: self.temporary.clone(),
             bytes: 0,
+        }
+    }
+
+    /// Removes all rendered files. One that is open is freed when it is closed.
+    pub(crate) fn remove_rendered(&self) {
+        let entries = std::fs::read_dir(&self.directory).into_iter().flatten();
+        let names = entries.flatten().filter(|entry| {
+            let name = entry.file_name();
+            !name.to_string_lossy().starts_with(UNFINISHED)
+        });
+        for entry in names {
+            // A directory, or a file that another request has removed, stays as it is.
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 

@@ -49,6 +49,7 @@ pub(crate) struct Builder {
     requests_per_second: u32,
     refused_tokens_per_minute: u32,
     body_timeout: Duration,
+    request_timeout: Duration,
     is_behind_proxy: bool,
     public_url: Option<String>,
     cors_origins: Vec<String>,
@@ -92,6 +93,11 @@ impl Builder {
 
     pub(crate) fn body_timeout(mut self, timeout: Duration) -> Self {
         self.body_timeout = timeout;
+        self
+    }
+
+    pub(crate) fn request_timeout(mut self, timeout: Duration) -> Self {
+        self.request_timeout = timeout;
         self
     }
 
@@ -148,12 +154,13 @@ impl Builder {
             body_timeout: self.body_timeout,
             is_behind_proxy: self.is_behind_proxy,
             public_url: self.public_url,
+            own_url: "http://127.0.0.1".to_owned(),
         };
         let pool = self
             .with_workers
             .then(|| start_workers(state.unscoped(), WorkerPoolSettings::default()));
         let settings = RouterSettings {
-            request_timeout: Duration::from_secs(30),
+            request_timeout: self.request_timeout,
             cors_origins: self.cors_origins,
             is_operation_separate: false,
             sign_in: self.sign_in,
@@ -219,6 +226,7 @@ impl TestApp {
             requests_per_second: 0,
             refused_tokens_per_minute: 0,
             body_timeout: Duration::from_secs(10),
+            request_timeout: Duration::from_secs(30),
             is_behind_proxy: false,
             public_url: None,
             cors_origins: Vec::new(),

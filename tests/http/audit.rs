@@ -2,6 +2,7 @@
 
 use pais::db::audit_archive::{self, ArchiveFault, Archived, ArchivedLogs};
 use pais::db::audit_chain::{self, ChainFault};
+use pais::db::service_keys;
 use pais::roles::Role;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -395,4 +396,39 @@ async fn old_events_are_archived_and_the_rest_continues_the_chain() {
     logs.read(&b"{\"seq\": 1}\n"[..]).unwrap_err();
     logs.read(&file[..file.len() - 3]).unwrap_err();
     logs.read(&vec![b' '; 3 << 20][..]).unwrap_err();
+}
+
+/// A dump is restored under a running service, whose own key is another one than that of the restored
+/// database. What it chained then would never be right again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_chains_nothing_in_a_database_that_was_restored_under_it() {
+    let hospital = Hospital::new().await;
+    let db = &hospital.app.state.unscoped().db;
+    let (keys, pool) = ([[7; 32].into()], db.owner());
+    let running = service_keys::open_ring(db, &keys, None).await.unwrap();
+    sqlx::query("DELETE FROM service_keys")
+        .execute(pool)
+        .await
+        .unwrap();
+    let restored = service_keys::open_ring(db, &keys, None).await.unwrap();
+    hospital.dataset().await;
+    audit_chain::extend(db, &restored).await.unwrap();
+    // An event that has no place in the chain yet.
+    hospital.dataset().await;
+    let places = async || -> i64 {
+        let count = sqlx::query_scalar("SELECT count(*) FROM audit_chain");
+        count.fetch_one(pool).await.unwrap()
+    };
+    let before = places().await;
+    let refused = audit_chain::extend(db, &running).await.unwrap_err();
+    assert!(
+        refused.to_string().contains("restart the service"),
+        "{refused}"
+    );
+    assert_eq!(places().await, before);
+    // After the restart.
+    let restarted = service_keys::open_ring(db, &keys, None).await.unwrap();
+    assert!(audit_chain::extend(db, &restarted).await.unwrap() > 0);
+    let check = audit_chain::verify(db, &restarted).await.unwrap();
+    assert_eq!(check.faults, []);
 }

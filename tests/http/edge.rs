@@ -112,6 +112,17 @@ async fn the_document_names_the_public_url() {
     assert!(document.json(200).get("servers").is_none());
 }
 
+/// A release is made while its request waits, in no more time than any other request has.
+#[tokio::test(flavor = "multi_thread")]
+async fn making_a_release_is_limited_in_time() {
+    let app = TestApp::builder().request_timeout(Duration::ZERO);
+    let app = app.start().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let body = json!({ "job_id": uuid::Uuid::nil() });
+    let late = app.post(&holder, "/v1/releases", &body).await;
+    late.problem(408, "request_timeout");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_does_not_end_in_time_is_refused() {
     let app = TestApp::builder().body_timeout(Duration::from_millis(300));

@@ -1,6 +1,7 @@
 //! Rules of the HTTP interface: lists, headers and the audit log.
 
 use std::io::Read;
+use std::time::Duration;
 
 use pais::roles::Role;
 use reqwest::Method;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::app::{TestApp, send, text};
 use crate::hospital::Hospital;
+use pais_test_support::poll::poll_async;
 
 fn tree(name: &str) -> Value {
     json!({"name": name, "root": {"label": "*", "children": [{"label": "a"}]}})
@@ -193,4 +195,83 @@ async fn a_created_resource_has_a_location() {
     let answer = hospital.post(&grants, &body).await;
     let id = answer.json(201)["id"].clone();
     assert_eq!(answer.header("location"), format!("{grants}/{}", text(&id)));
+}
+
+/// What grows with the labels of a release is in its own document only; a page of large documents ends
+/// early.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_releases_is_short() {
+    let hospital = Hospital::new().await;
+    let listed: Vec<String> = (0..1_000).map(|number| format!("{number:01000}")).collect();
+    let mut releases = Vec::new();
+    for _ in 0..8 {
+        releases.push(hospital.release().await);
+    }
+    let page = hospital.get("/v1/releases").await.json(200);
+    assert_eq!(page["items"].as_array().unwrap().len(), 8);
+    for item in page["items"].as_array().unwrap() {
+        for field in ["cut", "verification", "report", "codebook"] {
+            assert!(item.get(field).is_none(), "{field}");
+        }
+    }
+    let shown = hospital.get(&releases[0]).await.json(200);
+    assert!(shown["cut"].is_object() && shown["verification"].is_object());
+
+    // A megabyte in each document, as a job that lists so many values would have.
+    let pool = hospital.app.state.unscoped().db.owner();
+    sqlx::query("UPDATE releases SET privacy = jsonb_set(privacy, '{sensitive_values}', $1)")
+        .bind(json!({ "Surgery": listed }))
+        .execute(pool)
+        .await
+        .unwrap();
+    let (mut path, mut ids) = ("/v1/releases?limit=200".to_owned(), Vec::new());
+    loop {
+        let answer = hospital.get(&path).await;
+        assert!(answer.text.len() < 6 << 20, "{}", answer.text.len());
+        let page = answer.json(200);
+        let items = page["items"].as_array().unwrap().iter();
+        ids.extend(items.map(|item| format!("/v1/releases/{}", text(&item["id"]))));
+        let Some(cursor) = page["next_cursor"].as_str() else {
+            break;
+        };
+        path = format!("/v1/releases?limit=200&cursor={cursor}");
+    }
+    assert_eq!(ids, releases);
+}
+
+/// A large document is sent only while its memory is reserved.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_release_reserves_the_memory_of_its_answer() {
+    let builder = TestApp::builder()
+        .without_workers()
+        .memory(64 << 20, Duration::from_millis(50));
+    let hospital = Hospital::with_app(builder.start().await).await;
+    let release = hospital.release().await;
+    let small = hospital.get(&release).await.json(200);
+    let pool = hospital.app.state.unscoped().db.owner();
+    let enlarge = async |bytes: i32| {
+        // What cannot be compressed, so that its size is known.
+        sqlx::query(
+            "UPDATE releases SET cut = jsonb_build_object('Job', (
+                 SELECT jsonb_agg(md5(n::text)) FROM generate_series(1, $1 / 32) n))",
+        )
+        .bind(bytes)
+        .execute(pool)
+        .await
+        .unwrap();
+    };
+    enlarge(1 << 20).await;
+    let shown = hospital.get(&release).await;
+    let length: usize = shown.header("content-length").parse().unwrap();
+    assert_eq!(length, shown.text.len());
+    let shown = shown.json(200);
+    assert_eq!(shown["cut"]["Job"].as_array().unwrap().len(), 32_768);
+    assert_eq!(shown["privacy"], small["privacy"]);
+    let freed = poll_async(Duration::from_secs(30), async || {
+        (hospital.app.state.unscoped().memory.used() == 0).then_some(())
+    });
+    freed.await.expect("the memory stays reserved");
+    enlarge(4 << 20).await;
+    let refused = hospital.get(&release).await;
+    refused.problem(422, "limit_exceeded");
 }

@@ -62,8 +62,20 @@ impl Key {
             kid: Some(self.id.clone()),
             ..Header::new(Algorithm::ES256)
         };
-        let key = EncodingKey::from_ec_der(&self.pair.serialize_der());
-        encode(&header, claims, &key).unwrap()
+        encode(&header, claims, &self.signing()).unwrap()
+    }
+
+    fn signing(&self) -> EncodingKey {
+        EncodingKey::from_ec_der(&self.pair.serialize_der())
+    }
+
+    /// A token with this header, whose signature is right.
+    fn sign_with(&self, header: &Value, claims: &Value) -> String {
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let message = format!("{}.{}", part(header), part(claims));
+        let algorithm = Algorithm::ES256;
+        let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &self.signing(), algorithm);
+        format!("{message}.{}", signature.unwrap())
     }
 }
 
@@ -205,6 +217,12 @@ async fn tokens_that_are_not_for_this_service_are_refused() {
     let refused = [
         with(&claims, "aud", json!("other")),
         with(&claims, "iss", json!("http://127.0.0.1:1")),
+        with(&claims, "iss", json!([issuer.address])),
+        with(
+            &claims,
+            "iss",
+            json!([issuer.address, "http://127.0.0.1:1"]),
+        ),
         with(&claims, "exp", json!(in_seconds(-60))),
         with(&claims, "nbf", json!(in_seconds(60))),
         without_audience,
@@ -301,4 +319,38 @@ async fn keys_are_rotated_and_cached_and_expire_without_their_issuer() {
     issuer.state.lock().is_away = false;
     app.clock.advance(Duration::seconds(11));
     assert_eq!(datasets(&app, &by_new).await.status, 200);
+}
+
+/// RFC 7515, 4.1.11: what `crit` lists must be understood. RFC 8725, 3.11: a token of another type is not
+/// for this.
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_with_headers_that_are_not_understood_are_refused() {
+    let key = Key::new("one");
+    let issuer = Issuer::start(&[&key]).await;
+    let app = service(&issuer).await;
+    let claims = issuer.claims();
+    let header = json!({ "alg": "ES256", "kid": "one" });
+    let typed = |name: Value| with(&header, "typ", name);
+    for header in [
+        header.clone(),
+        typed(json!("JWT")),
+        typed(json!("at+jwt")),
+        typed(json!("application/at+jwt")),
+    ] {
+        let token = key.sign_with(&header, &claims);
+        assert_eq!(datasets(&app, &token).await.status, 200, "{header}");
+    }
+    for header in [
+        with(&header, "crit", json!(["exp"])),
+        with(&with(&header, "crit", json!(["b64"])), "b64", json!(true)),
+        with(&header, "crit", json!([])),
+        typed(json!("logout+jwt")),
+        typed(json!("dpop+jwt")),
+        typed(json!("")),
+        typed(json!(7)),
+    ] {
+        let token = key.sign_with(&header, &claims);
+        let answer = datasets(&app, &token).await;
+        answer.problem(401, "unauthenticated");
+    }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::app::{Answer, send};
 use crate::hospital::{Hospital, id, job_on};
+use pais_test_support::poll::poll_async;
 
 async fn set(hospital: &Hospital, policy: &Value) -> Answer {
     let request = hospital.app.request(Method::PUT, "/v1/policy");
@@ -19,7 +20,8 @@ async fn a_policy_is_stored_as_it_was_sent_for_one_organization() {
     assert_eq!(hospital.get("/v1/policy").await.json(200), json!({}));
     let policy = json!({
         "models": ["lkc", "l_diversity"], "k_min": 5, "l_min": 2, "c_max": 0.5,
-        "suppression_max": 0.05, "quasi_identifiers": ["Job"], "recipients": ["bts"],
+        "suppression_max": 0.05, "quasi_identifiers": ["Job"],
+        "sensitive_values": { "Surgery": ["Transgender"], "HIV": "all" }, "recipients": ["bts"],
         "require_approval": true,
     });
     assert_eq!(set(&hospital, &policy).await.json(200), policy);
@@ -39,16 +41,27 @@ async fn a_policy_is_stored_as_it_was_sent_for_one_organization() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_policy_is_refused_with_all_its_faults() {
     let hospital = Hospital::new().await;
-    let policy = json!({ "k_min": 0, "c_max": 0, "models": [], "recipients": [""] });
+    let policy = json!({ "k_min": 0, "c_max": 0, "models": [], "recipients": [""],
+                         "sensitive_values": { "Surgery": [] } });
     let refused = set(&hospital, &policy).await;
     let refused = refused.problem(422, "invalid_value");
     let pointers = refused["errors"].as_array().unwrap();
     let pointers: Vec<&Value> = pointers.iter().map(|fault| &fault["pointer"]).collect();
-    assert_eq!(pointers, ["/k_min", "/c_max", "/models", "/recipients"]);
+    assert_eq!(
+        pointers,
+        [
+            "/k_min",
+            "/c_max",
+            "/models",
+            "/recipients",
+            "/sensitive_values/Surgery"
+        ]
+    );
     for shape in [
         json!({ "k_max": 3 }),
         json!({ "models": ["x"] }),
         json!({ "k_min": "3" }),
+        json!({ "sensitive_values": { "Surgery": "some" } }),
     ] {
         set(&hospital, &shape).await.problem(400, "invalid_shape");
     }
@@ -124,7 +137,8 @@ async fn a_job_below_the_policy_is_refused_with_the_pointer_of_the_line() {
     }
 
     let allowed = [
-        json!({ "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0, "models": ["lkc"] }),
+        json!({ "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0, "models": ["lkc"],
+                "sensitive_values": { "Surgery": ["Transgender"] } }),
         json!({ "quasi_identifiers": ["Job", "ID", "Blood group"] }),
     ];
     for policy in allowed {
@@ -139,6 +153,100 @@ async fn a_job_below_the_policy_is_refused_with_the_pointer_of_the_line() {
     .await
     .json(200);
     hospital.post("/v1/jobs", &job(groups)).await.json(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_values_meets_the_policy_only_with_those_that_it_names() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let with = |privacy: Value| {
+        let mut body = job_on(&dataset);
+        body["privacy"] = privacy;
+        body
+    };
+    let lkc = |c: f64, values: Value| {
+        let mut privacy = json!({ "model": "lkc", "l": 2, "k": 2, "c": c });
+        if !values.is_null() {
+            privacy["sensitive_values"] = values;
+        }
+        with(privacy)
+    };
+    let listed = |values: Value| lkc(0.5, json!({ "Surgery": values }));
+    let all = lkc(0.5, Value::Null);
+    let of_all = json!({ "c_max": 0.5 });
+    let of_some =
+        json!({ "c_max": 0.5, "sensitive_values": { "Surgery": ["Transgender", "Urology"] } });
+    let of_column = json!({ "sensitive_values": { "Surgery": "all" } });
+    let place = "/privacy/sensitive_values/Surgery";
+    let mut as_is = listed(json!(["Transgender"]));
+    as_is["roles"] = json!({ "Surgery": "insensitive" });
+    as_is["privacy"] = json!({ "model": "k_anonymity", "k": 2 });
+    let k_anonymity = with(json!({ "model": "k_anonymity", "k": 2 }));
+    let refused = [
+        // A value that no row has, and one harmless value.
+        (
+            &of_all,
+            listed(json!(["Nonsense"])),
+            "/privacy/sensitive_values",
+        ),
+        (
+            &of_all,
+            listed(json!(["Plastic"])),
+            "/privacy/sensitive_values",
+        ),
+        (&of_some, listed(json!(["Nonsense"])), place),
+        (&of_some, listed(json!(["Plastic", "Transgender"])), place),
+        (&of_column, listed(json!(["Transgender", "Urology"])), place),
+        (&of_column, lkc(1.0, Value::Null), "/privacy/c"),
+        (&of_column, k_anonymity, "/privacy/model"),
+        (&of_column, as_is, "/roles/Surgery"),
+    ];
+    for (policy, body, pointer) in refused {
+        set(&hospital, policy).await.json(200);
+        let answer = hospital.post("/v1/jobs", &body).await;
+        let refused = answer.problem(422, "below_policy");
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{policy} {body}");
+    }
+    let diverse = with(json!({ "model": "l_diversity", "k": 2, "l": 2 }));
+    let absent = json!({ "c_max": 0.5, "sensitive_values": { "HIV": "all" } });
+    let allowed = [
+        (&of_all, all.clone()),
+        (&of_some, all.clone()),
+        (
+            &of_some,
+            listed(json!([" Urology", "Transgender", "Plastic"])),
+        ),
+        (&of_column, all),
+        (&of_column, diverse),
+        // The table has no such column.
+        (&absent, listed(json!(["Plastic"]))),
+    ];
+    for (policy, body) in allowed {
+        set(&hospital, policy).await.json(200);
+        hospital.post("/v1/jobs", &body).await.json(202);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_that_bounds_other_values_than_the_policy_names_is_not_granted() {
+    let hospital = Hospital::new().await;
+    let release = hospital.release().await;
+    let grants = format!("{release}/grants");
+    hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    for policy in [
+        json!({ "c_max": 0.5 }),
+        json!({ "sensitive_values": { "Surgery": "all" } }),
+        json!({ "sensitive_values": { "Surgery": ["Transgender", "Urology"] } }),
+        json!({ "sensitive_values": { "Job": "all" } }),
+    ] {
+        set(&hospital, &policy).await.json(200);
+        let refused = hospital.post(&grants, &grant).await;
+        refused.problem(422, "below_policy");
+    }
+    let named = json!({ "c_max": 0.5, "sensitive_values": { "Surgery": ["Transgender"] } });
+    set(&hospital, &named).await.json(200);
+    hospital.post(&grants, &grant).await.json(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -223,4 +331,84 @@ async fn a_second_token_approves_a_release_before_its_grants_take_effect() {
         .await
         .json(201);
     assert_eq!(fetch(&late).await.status, 200);
+}
+
+/// Connections of the database that wait for a lock.
+async fn waiting(hospital: &Hospital) -> i64 {
+    sqlx::query_scalar(
+        "SELECT count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    )
+    .fetch_one(hospital.app.state.unscoped().db.owner())
+    .await
+    .unwrap()
+}
+
+/// What is decided while a policy is replaced waits for it, and is decided under the new one.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_made_under_a_policy_that_is_being_replaced() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.done(json!({})).await;
+    let release = hospital.release().await;
+    let second = hospital.app.token("hospital", Role::Holder).await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    let requests = [
+        (format!("{release}/grants"), grant),
+        (format!("{release}/approval"), json!({})),
+        ("/v1/releases".to_owned(), json!({ "job_id": id(&job) })),
+        ("/v1/jobs".to_owned(), job_on(&dataset)),
+    ];
+    for (path, body) in requests {
+        set(&hospital, &json!({})).await.json(200);
+        // The new policy is written, and cannot be committed: its event waits.
+        let mut held = hospital
+            .app
+            .state
+            .unscoped()
+            .db
+            .owner()
+            .begin()
+            .await
+            .unwrap();
+        sqlx::query("LOCK TABLE audit_events IN ACCESS EXCLUSIVE MODE")
+            .execute(&mut *held)
+            .await
+            .unwrap();
+        let policy = json!({ "k_min": 50 });
+        let replaced = hospital.app.request(Method::PUT, "/v1/policy");
+        let replaced = replaced.bearer_auth(&hospital.token).json(&policy).send();
+        let replaced = tokio::spawn(replaced);
+        let longest = std::time::Duration::from_secs(30);
+        let wait_for = async |count: i64| {
+            let waits = poll_async(longest, async || {
+                (waiting(&hospital).await >= count).then_some(())
+            });
+            waits.await.expect("nothing waits");
+        };
+        wait_for(1).await;
+        let made = hospital.app.request(Method::POST, &path);
+        let made = tokio::spawn(send(made.bearer_auth(&second).json(&body)));
+        wait_for(2).await;
+        held.rollback().await.unwrap();
+        assert_eq!(replaced.await.unwrap().unwrap().status(), 200);
+        made.await.unwrap().problem(422, "below_policy");
+    }
+}
+
+/// A job that was allowed when it began makes no release that is not allowed when it ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_release_of_a_job_meets_the_policy_at_its_end() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let job = hospital.job(&dataset, json!({ "release": true })).await;
+    set(&hospital, &json!({ "k_min": 50 })).await.json(200);
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    assert_eq!(ended["status"], "failed", "{ended}");
+    assert_eq!(ended["error"]["code"], "below_policy");
+    let page = hospital.get("/v1/releases").await.json(200);
+    assert_eq!(page["items"], json!([]));
 }

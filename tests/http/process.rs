@@ -117,6 +117,11 @@ impl ServiceProcess {
         self.program.try_wait().unwrap().is_none()
     }
 
+    /// How the process ended; `None` while it runs.
+    pub(crate) fn exit_status(&mut self) -> Option<std::process::ExitStatus> {
+        self.program.try_wait().unwrap()
+    }
+
     /// A new token of an organization, from the command line.
     pub(crate) fn token(&self, organization: &str, role: &str) -> String {
         let made = pais(&self.data)

@@ -124,3 +124,24 @@ async fn a_link_to_a_withdrawn_release_opens_nothing() {
         .await;
     again.problem(410, "withdrawn");
 }
+
+/// A link begins with what is configured, never with what a client sends, and no cache may keep what it
+/// opens.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_has_no_foreign_host() {
+    let hospital = Hospital::new().await;
+    let release = hospital.release().await;
+    let path = format!("{release}/report/link");
+    let made = hospital.app.request(Method::POST, &path);
+    let made = made.bearer_auth(&hospital.token);
+    let made = send(made.header("host", "evil.example").json(&json!({}))).await;
+    assert_eq!(made.header("cache-control"), "no-store");
+    let made = made.json(201);
+    let url = made["url"].as_str().unwrap();
+    assert!(url.starts_with("http://127.0.0.1/reports/"), "{url}");
+    let opened = open(&hospital, url.strip_prefix("http://127.0.0.1").unwrap()).await;
+    assert_eq!(opened.status, 200);
+    assert_eq!(opened.header("cache-control"), "no-store");
+    let ended = open(&hospital, "/reports/x").await;
+    assert_eq!(ended.header("cache-control"), "no-store");
+}

@@ -225,3 +225,65 @@ async fn a_taxonomy_is_deleted_once_no_dataset_uses_it() {
     // The name is free again.
     app.post(&holder, "/v1/taxonomies", &body).await.json(201);
 }
+
+/// A label is written in every row that has it: one of a mebibyte made a release of 200 GB.
+#[tokio::test(flavor = "multi_thread")]
+async fn labels_and_listed_values_are_short() {
+    let hospital = crate::hospital::Hospital::new().await;
+    let (longest, long) = ("é".repeat(512), "é".repeat(512) + "x");
+    let tree = |label: &str| {
+        json!({"label": "ANY", "children": [
+            {"label": "a"}, {"label": "b", "children": [{"label": label}, {"label": "c"}]}]})
+    };
+    let taxonomy = |label: &str| json!({ "name": "t", "root": tree(label) });
+    let refused = hospital.post("/v1/taxonomies", &taxonomy(&long)).await;
+    let refused = refused.problem(422, "invalid_taxonomy");
+    assert_eq!(
+        refused["errors"][0]["pointer"],
+        "/root/children/1/children/0"
+    );
+    hospital
+        .post("/v1/taxonomies", &taxonomy(&longest))
+        .await
+        .json(201);
+    let rows = format!("{long};b;ANY\na;b;ANY\n");
+    let path = "/v1/taxonomies?name=rows";
+    let refused = hospital
+        .app
+        .post_bytes(&hospital.token, path, "text/csv", rows);
+    refused.await.problem(422, "invalid_taxonomy");
+
+    let dataset = |column: serde_json::Value| json!({ "name": "d", "columns": [column] });
+    for column in [
+        json!({ "name": "q", "role": "quasi_identifier", "taxonomy": tree(&long) }),
+        json!({ "name": "q", "role": "quasi_identifier", "missing": [long] }),
+        json!({ "name": "q", "role": "quasi_identifier", "order": ["a", long],
+                "taxonomy": { "generate": "ordered", "order": ["a", long] } }),
+        json!({ "name": long, "role": "quasi_identifier" }),
+    ] {
+        let answer = hospital.post("/v1/datasets", &dataset(column)).await;
+        assert_eq!(answer.status, 422, "{}", answer.text);
+    }
+
+    let filled = hospital.filled_dataset().await;
+    for (field, value, pointer) in [
+        (
+            "privacy",
+            json!({ "model": "lkc", "l": 2, "k": 2, "c": 0.5, "sensitive_values": { "Surgery": ["Plastic", long] } }),
+            "/privacy/sensitive_values/Surgery/1",
+        ),
+        (
+            "pre_generalization",
+            json!({ "Sex": { "level": 0, "values": { "1": [long] } } }),
+            "/pre_generalization/Sex/values/1/0",
+        ),
+    ] {
+        let mut job = crate::hospital::job_on(&filled);
+        job[field] = value;
+        let refused = hospital
+            .post("/v1/jobs", &job)
+            .await
+            .problem(422, "invalid_job");
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{refused}");
+    }
+}

@@ -89,6 +89,9 @@ async fn a_renewed_certificate_is_used_after_sighup_and_a_broken_one_is_not() {
     let service = ServiceProcess::start_at(pais(&data), &data, &settings, &listen, &probes).await;
     let answer = ask_without_token(connect(&listen, &first).await.unwrap()).await;
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    // A browser does not come back without TLS.
+    let only_tls = "strict-transport-security: max-age=31536000\r\n";
+    assert!(answer.contains(only_tls), "{answer}");
 
     // Plain HTTP is not answered.
     let mut plain = TcpStream::connect(&listen).await.unwrap();

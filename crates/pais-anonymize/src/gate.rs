@@ -18,7 +18,7 @@ use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
     CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive, SubjectGroups,
-    VerifyError, subject_groups,
+    TruthError, VerifyError, subject_groups,
 };
 use rayon::prelude::*;
 
@@ -77,21 +77,29 @@ impl VerifiedRelease {
     }
 }
 
-/// Tables that the verifier accepted.
-pub(crate) struct Accepted {
+/// Tables that the verifier accepted; a release once they are measured.
+pub struct VerifiedTables {
     candidate: Candidate,
     redrawn: Redrawn,
     finding: PrivacyFinding,
     persons: Option<SubjectGroups>,
+    step: Option<u32>,
+    suppressed_rows: u64,
+    warnings: Vec<Warning>,
 }
 
-impl Accepted {
+impl VerifiedTables {
+    /// See [`VerifiedRelease::tables`].
+    pub fn tables(&self) -> &[ReleasedTable] {
+        &self.candidate.tables
+    }
+
     /// What the verifier found.
-    pub(crate) fn finding(&self) -> &PrivacyFinding {
+    pub fn verification(&self) -> &PrivacyFinding {
         &self.finding
     }
 
-    /// The tables.
+    /// The tables with what their method claims.
     pub(crate) fn candidate(&self) -> &Candidate {
         &self.candidate
     }
@@ -106,25 +114,14 @@ impl Accepted {
         self.persons.as_ref()
     }
 
-    /// The release, with its report.
-    pub(crate) fn into_release(
-        self,
-        input: &PreparedTable,
-        step: Option<u32>,
-        report: Report,
-    ) -> VerifiedRelease {
+    /// The release, with the report that [`crate::AnonymizationRun::measure`] has made of it.
+    pub fn with_report(self, report: Report) -> VerifiedRelease {
         let candidate = self.candidate;
-        let rows = candidate.rows.len() as u64;
-        let suppressed_rows = input.table.rows as u64 - rows;
         VerifiedRelease {
-            step,
-            rows,
-            suppressed_rows,
-            warnings: input.release_warnings(
-                &self.redrawn.schema,
-                &candidate.tables,
-                suppressed_rows,
-            ),
+            step: self.step,
+            rows: candidate.rows.len() as u64,
+            suppressed_rows: self.suppressed_rows,
+            warnings: self.warnings,
             schema: self.redrawn.schema,
             tables: candidate.tables,
             source_rows: candidate.rows,
@@ -145,8 +142,9 @@ pub(crate) fn admit(
     input: &PreparedTable,
     candidate: Candidate,
     redrawn: Redrawn,
+    step: Option<u32>,
     observer: &dyn Observer,
-) -> Result<Accepted, RunError> {
+) -> Result<VerifiedTables, RunError> {
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.3);
     let (table, counts) = candidate
@@ -154,6 +152,7 @@ pub(crate) fn admit(
         .split_first()
         .ok_or_else(|| RunError::not_verified("there is no table"))?;
     for table in &candidate.tables {
+        stop_if_asked(observer)?;
         if let Some(error) = read_back_error(&redrawn.schema, table) {
             return Err(RunError::not_verified(error));
         }
@@ -182,7 +181,11 @@ pub(crate) fn admit(
         observer.cancellation(),
     )?;
     let persons = match input.schema.subject() {
-        Some(_) => Some(subject_groups(counted, &names, &sensitive).map_err(refused)?),
+        Some(_) => {
+            let cancellation = observer.cancellation();
+            let found = subject_groups(counted, &names, &sensitive, cancellation);
+            Some(found.map_err(refused)?)
+        }
         None => None,
     };
     observer.progress(Phase::Verifying, 0.6);
@@ -196,11 +199,15 @@ pub(crate) fn admit(
     }
     stop_if_asked(observer)?;
     observer.progress(Phase::Verifying, 0.7);
-    Ok(Accepted {
+    let suppressed_rows = (input.table.rows - rows.len()) as u64;
+    Ok(VerifiedTables {
+        warnings: input.release_warnings(&redrawn.schema, &candidate.tables, suppressed_rows),
         candidate,
         redrawn,
         finding,
         persons,
+        step,
+        suppressed_rows,
     })
 }
 
@@ -270,7 +277,16 @@ fn check_truthful(
     let original = original(input, redrawn, &columns)
         .ok_or_else(|| RunError::not_verified("a column has no name"))?;
     let suppressed = (input.table.rows - rows.len()) as u64;
-    pais_verify::check_truthful(table, &original, rows, suppressed).map_err(RunError::not_verified)
+    let checked =
+        pais_verify::check_truthful(table, &original, rows, suppressed, &input.cancellation);
+    checked.map_err(untrue)
+}
+
+fn untrue(error: TruthError) -> RunError {
+    match error {
+        TruthError::Stopped => RunError::Cancelled,
+        error => RunError::not_verified(error),
+    }
 }
 
 /// The raw table, with the levels that the job requires of its values.
@@ -303,6 +319,9 @@ fn check_cuts(
 ) -> Result<(), RunError> {
     let stored: Vec<_> = input.schema.stored().collect();
     let is_cut = |column: &QuasiIdentifier| {
+        if input.cancellation.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
         let mut released = table.columns.iter();
         let released = released
             .find(|released| released.name == column.name)
@@ -361,9 +380,13 @@ fn check_anatomy(
         sets: Vec::new(),
         untouched: open.collect(),
     };
-    pais_verify::check_truthful(qit, &original, rows, 0).map_err(RunError::not_verified)?;
+    let checked = pais_verify::check_truthful(qit, &original, rows, 0, &input.cancellation);
+    checked.map_err(untrue)?;
     let groups = pais_verify::group_ids(qit).map_err(RunError::not_verified)?;
     for RawSensitive { spec, column } in raw_sensitive(input) {
+        if input.cancellation.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
         let table = format!("st_{}", spec.name());
         let table = counts
             .iter()

@@ -61,7 +61,7 @@ pub use pais_measure;
 pub use pais_verify;
 
 pub use error::RunError;
-pub use gate::VerifiedRelease;
+pub use gate::{VerifiedRelease, VerifiedTables};
 pub use method::SearchOutcome;
 pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, memory_needed};

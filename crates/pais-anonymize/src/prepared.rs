@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
@@ -9,6 +10,7 @@ use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, row_warnings}
 use pais_core::warning::{Warning, WarningCode};
 
 use crate::error::RunError;
+use crate::observer::{Observer, stop_if_asked};
 use crate::pre_generalization::PreGeneralized;
 use crate::row_order::{OrderSource, Purpose};
 use crate::top_warnings;
@@ -25,14 +27,22 @@ pub(crate) struct PreparedTable {
     pub(crate) model: PrivacyModel,
     /// What the random orders of the run depend on.
     pub(crate) order: OrderSource,
+    /// The request to stop the run. What is built after it is incomplete; the gate asks before it
+    /// looks at a table.
+    pub(crate) cancellation: Cancellation,
 }
 
 impl PreparedTable {
     /// Encodes the rows for a job.
     ///
     /// # Errors
-    /// [`RunError::Job`] for a job that does not fit the rows.
-    pub(crate) fn new(schema: Arc<Schema>, job: Job, table: Table) -> Result<Self, RunError> {
+    /// [`RunError::Job`] for a job that does not fit the rows, and [`RunError::Cancelled`].
+    pub(crate) fn new(
+        schema: Arc<Schema>,
+        job: Job,
+        table: Table,
+        observer: &dyn Observer,
+    ) -> Result<Self, RunError> {
         // A table that a program made can have several spellings of a value.
         let table = table.canonical(&schema);
         let model = schema.privacy_model(&job)?;
@@ -44,8 +54,11 @@ impl PreparedTable {
             }
             Output::Generalized => Vec::new(),
         };
-        let order = OrderSource::new(&job, &table)?;
+        stop_if_asked(observer)?;
+        let order = OrderSource::new(&job, &table, observer.cancellation())?;
+        stop_if_asked(observer)?;
         let mut table = EncodedTable::new(&schema, table);
+        stop_if_asked(observer)?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,
@@ -55,6 +68,7 @@ impl PreparedTable {
             exact: Arc::new(exact),
             model,
             order,
+            cancellation: observer.cancellation().clone(),
         })
     }
 

@@ -111,7 +111,8 @@ enum RawCells<'a> {
 /// Draws the labels of made hierarchies again, in the table and in the cut.
 ///
 /// # Errors
-/// [`pais_core::definition::JobErrorKind::LimitExceeded`] for a hierarchy that cannot be drawn.
+/// [`pais_core::definition::JobErrorKind::LimitExceeded`] for a hierarchy that cannot be drawn, and
+/// [`RunError::Cancelled`].
 pub(crate) fn redraw(
     input: &PreparedTable,
     candidate: &mut Candidate,
@@ -134,6 +135,9 @@ pub(crate) fn redraw(
     let lost = (input.table.rows - rows.len()) as u64;
     let (mut columns, mut renamed) = (Vec::new(), BTreeMap::new());
     for column in &made {
+        if input.cancellation.is_cancelled() {
+            return Err(RunError::Cancelled);
+        }
         let (name, labels) = (column.spec.name(), column.released.shown_labels());
         let (Some(drawn), Some(rows)) = (stored.get(column.position), released.get(name)) else {
             continue;

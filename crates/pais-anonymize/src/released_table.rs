@@ -1,5 +1,6 @@
 //! The released table: labels in place of codes.
 
+use pais_core::cancellation::Cancellation;
 use pais_core::schema::Schema;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{
@@ -11,13 +12,14 @@ use rayon::prelude::*;
 use crate::published_cut::Cut;
 
 /// The released table. Each column is gathered once in the order of `rows`; threads share the
-/// columns.
+/// columns. After a request to stop, columns are left empty.
 pub(crate) fn assemble(
     schema: &Schema,
     table: &EncodedTable,
     cuts: &[Cut],
     sets: Vec<(usize, ReleasedColumn)>,
     rows: &[u32],
+    cancellation: &Cancellation,
 ) -> ReleasedTable {
     let generalize = |(column, cut): (&QuasiIdentifier, &Cut)| {
         let labels: Vec<Box<str>> = cut
@@ -30,7 +32,7 @@ pub(crate) fn assemble(
         let released = ReleasedColumn {
             name: column.name.clone(),
             form: Form::Generalized,
-            column: gathered(&labels, &codes, rows),
+            column: gathered(&labels, &codes, rows, cancellation),
             missing: Vec::new(),
         };
         (column.position, released)
@@ -38,15 +40,17 @@ pub(crate) fn assemble(
     let generalized = table.quasi_identifiers.par_iter().zip(cuts);
     let mut columns = sets;
     columns.par_extend(generalized.map(generalize));
-    columns.extend(untouched(schema, &table.untouched, rows));
+    columns.extend(untouched(schema, &table.untouched, rows, cancellation));
     finish("data", rows.len(), columns)
 }
 
-/// Columns that are released as they were read, each with its position.
+/// Columns that are released as they were read, each with its position; empty after a request to
+/// stop.
 pub(crate) fn untouched(
     schema: &Schema,
     columns: &[(usize, Column)],
     rows: &[u32],
+    cancellation: &Cancellation,
 ) -> Vec<(usize, ReleasedColumn)> {
     let untouched = |(position, column): &(usize, Column)| {
         let spec = schema.stored().nth(*position)?;
@@ -54,7 +58,7 @@ pub(crate) fn untouched(
         let released = ReleasedColumn {
             name: spec.name().into(),
             form: Form::untouched(spec),
-            column: gathered(&column.dictionary, &codes, rows),
+            column: gathered(&column.dictionary, &codes, rows, cancellation),
             missing: spec.missing().to_vec(),
         };
         Some((*position, released))
@@ -76,8 +80,17 @@ pub(crate) fn finish(
     }
 }
 
-/// The cells of some rows. They are fetched in random order, which is worth narrowed codes.
-fn gathered(dictionary: &[Box<str>], codes: &Codes<'_>, rows: &[u32]) -> Column {
+/// The cells of some rows; none after a request to stop. They are fetched in random order, which is
+/// worth narrowed codes.
+fn gathered(
+    dictionary: &[Box<str>],
+    codes: &Codes<'_>,
+    rows: &[u32],
+    cancellation: &Cancellation,
+) -> Column {
+    if cancellation.is_cancelled() {
+        return Column::default();
+    }
     with_codes!(codes, codes => {
         compact_dictionary(dictionary, rows.iter().map(|&row| codes.at(row as usize)))
     })

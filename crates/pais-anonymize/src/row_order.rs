@@ -7,6 +7,7 @@
 
 use chacha20::ChaCha20Rng;
 use hmac::{Hmac, KeyInit, Mac};
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::Job;
 use pais_core::table::Table;
 use rand::rand_core::{Rng, SeedableRng, TryRng};
@@ -54,14 +55,18 @@ impl OrderSource {
     /// The source of a job's orders over a raw table. With a seed it makes one pass over the table.
     ///
     /// # Errors
-    /// [`RunError::Internal`] for a job that cannot be written as JSON.
-    pub(crate) fn new(job: &Job, table: &Table) -> Result<Self, RunError> {
+    /// [`RunError::Internal`] for a job that cannot be written as JSON, and [`RunError::Cancelled`].
+    pub(crate) fn new(
+        job: &Job,
+        table: &Table,
+        cancellation: &Cancellation,
+    ) -> Result<Self, RunError> {
         if job.seed.is_none() {
             return Ok(Self::System);
         }
         Ok(Self::Seeded(SeededOrder {
             key: None,
-            rows: digest(table),
+            rows: digest(table, cancellation).ok_or(RunError::Cancelled)?,
             parameters: parameters(job)?,
         }))
     }
@@ -101,8 +106,9 @@ fn parameters(job: &Job) -> Result<Vec<u8>, RunError> {
     }
 }
 
-/// The SHA-256 of a table: of each column its distinct values and the code of each row.
-fn digest(table: &Table) -> [u8; 32] {
+/// The SHA-256 of a table: of each column its distinct values and the code of each row. `None` when
+/// stopped.
+fn digest(table: &Table, cancellation: &Cancellation) -> Option<[u8; 32]> {
     let mut digest = Sha256::new();
     let mut bytes = Vec::new();
     for column in &table.columns {
@@ -113,12 +119,15 @@ fn digest(table: &Table) -> [u8; 32] {
         }
         digest.update((column.codes.len() as u64).to_le_bytes());
         for codes in column.codes.chunks(1 << 12) {
+            if cancellation.is_cancelled() {
+                return None;
+            }
             bytes.clear();
             bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes()));
             digest.update(&bytes);
         }
     }
-    digest.finalize().into()
+    Some(digest.finalize().into())
 }
 
 /// A source of random numbers for one purpose: the stream of ChaCha20, which no version of a

@@ -15,7 +15,7 @@ use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
 use pais_verify::VerifyError;
 
 use crate::error::RunError;
-use crate::gate::{self, Accepted, VerifiedRelease};
+use crate::gate::{self, VerifiedRelease, VerifiedTables};
 use crate::method::{AnyMethod, SearchOutcome};
 use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
@@ -126,6 +126,7 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
         let schema = schema_of_job(schema, &job, &table)?;
+        stop_if_asked(observer)?;
         let schema = if schema.has_made_hierarchies() {
             Arc::new(
                 schema
@@ -135,6 +136,7 @@ impl AnonymizationRun {
         } else {
             schema
         };
+        stop_if_asked(observer)?;
         Self::with_method(method, schema, job, table, observer)
     }
 
@@ -148,7 +150,7 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         // Refuses a run that cannot be expected to end.
         method.bytes_needed(&schema, table.rows as u64, 1)?;
-        let input = PreparedTable::new(schema, job, table)?;
+        let input = PreparedTable::new(schema, job, table, observer)?;
         stop_if_asked(observer)?;
         observer.progress(Phase::Reading, 1.0);
         Ok(Self { method, input })
@@ -235,26 +237,45 @@ impl AnonymizationRun {
             ..self.input.clone()
         };
         let mut candidate = self.method.build(&input, outcome, 0)?;
+        // What is built after a request to stop is incomplete.
+        stop_if_asked(observer)?;
         let redrawn = redraw(&input, &mut candidate)?;
         stop_if_asked(observer)?;
         let [table] = candidate.tables.as_slice() else {
             return Err(RunError::internal("there is not exactly one table"));
         };
         let subjects = input.table.subjects.as_deref();
-        let figures = group_figures(table, subjects, &redrawn.schema);
-        figures.map_err(RunError::internal)
+        let cancellation = observer.cancellation();
+        let figures = group_figures(table, subjects, &redrawn.schema, cancellation);
+        figures.map_err(unmeasured)
     }
 
-    /// The verified tables after `step`, the last one when `None`.
+    /// The verified and measured tables after `step`, the last one when `None`.
     ///
     /// # Errors
-    /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
+    /// As [`Self::verify`].
     pub fn release(
         &self,
         outcome: &SearchOutcome,
         step: Option<u32>,
         observer: &dyn Observer,
     ) -> Result<VerifiedRelease, RunError> {
+        let tables = self.verify(outcome, step, observer)?;
+        let report = self.measure(outcome, &tables, observer)?;
+        Ok(tables.with_report(report))
+    }
+
+    /// The verified tables after `step`, the last one when `None`. They can be packed while
+    /// [`Self::measure`] measures them.
+    ///
+    /// # Errors
+    /// [`RunError::NoSuchStep`], [`RunError::NotVerified`] and [`RunError::Cancelled`].
+    pub fn verify(
+        &self,
+        outcome: &SearchOutcome,
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<VerifiedTables, RunError> {
         observer.progress(Phase::Verifying, 0.0);
         let last = outcome.steps().last().map(|record| record.item.step);
         if let Some(step) = step.filter(|&step| Some(step) > last) {
@@ -263,20 +284,24 @@ impl AnonymizationRun {
         let step = step.or(last);
         let input = &self.input;
         let mut candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
+        // What is built after a request to stop is incomplete.
+        stop_if_asked(observer)?;
         let redrawn = redraw(input, &mut candidate)?;
-        let accepted = gate::admit(input, candidate, redrawn, observer)?;
-        let report = self.measure(outcome, &accepted, observer)?;
-        Ok(accepted.into_release(input, step, report))
+        gate::admit(input, candidate, redrawn, step, observer)
     }
 
-    fn measure(
+    /// Measures tables that [`Self::verify`] has returned for the same outcome.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`].
+    pub fn measure(
         &self,
         outcome: &SearchOutcome,
-        accepted: &Accepted,
+        verified: &VerifiedTables,
         observer: &dyn Observer,
     ) -> Result<Report, RunError> {
-        let (input, candidate) = (&self.input, accepted.candidate());
-        let redrawn = accepted.redrawn();
+        let (input, candidate) = (&self.input, verified.candidate());
+        let redrawn = verified.redrawn();
         let Some(table) = candidate.tables.first() else {
             return Err(RunError::internal("there is no table"));
         };
@@ -294,8 +319,8 @@ impl AnonymizationRun {
             rows: &candidate.rows,
             model: &candidate.claim.model,
             recoding: candidate.claim.recoding,
-            finding: accepted.finding(),
-            persons: accepted.persons(),
+            finding: verified.verification(),
+            persons: verified.persons(),
             cancellation: observer.cancellation(),
         };
         let mut facts = if input.job.raw_figures {
@@ -314,14 +339,18 @@ impl AnonymizationRun {
         }
         let progress = |done: f64| observer.progress(Phase::Verifying, 0.7 + 0.3 * done);
         let report = pais_measure::measure(&release, facts.as_ref(), &progress);
-        let report = report.map_err(|error| match error {
-            VerifyError::Stopped => RunError::Cancelled,
-            error => RunError::internal(error),
-        })?;
+        let report = report.map_err(unmeasured)?;
         Ok(Report {
             pre_generalization: pre_generalization::published(&redrawn.schema, &input.job, table),
             ..report
         })
+    }
+}
+
+fn unmeasured(error: VerifyError) -> RunError {
+    match error {
+        VerifyError::Stopped => RunError::Cancelled,
+        error => RunError::internal(error),
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod classification;
 mod release;
+mod sample;
 #[cfg(test)]
 mod test_data;
 mod utility;

@@ -10,7 +10,7 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
 
 use crate::classification::classification_error;
-use crate::utility::{Report, add_adversaries, add_distortion, item_losses, query_error};
+use crate::utility::{Report, add_adversaries, distortion, item_losses, query_error};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,8 +89,8 @@ impl MeasuredRelease<'_> {
     }
 }
 
-/// Measures a release. Without `facts`, what is computed from raw rows is left out. `progress`
-/// receives the fraction that is done, from 0 to 1.
+/// Measures a release, its parts side by side. Without `facts`, what is computed from raw rows is
+/// left out. `progress` receives the fraction that is done, from 0 to 1.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
@@ -102,20 +102,35 @@ pub fn measure(
     let mut report = Report::new(release)?;
     release.stop_if_asked()?;
     progress(0.2);
-    add_adversaries(&mut report, release)?;
+    let Report { utility, risk, .. } = &mut report;
+    let ((adversaries, classification), (queries, distortion)) = rayon::join(
+        || {
+            rayon::join(
+                || add_adversaries(risk, release),
+                || classification_error(release, facts.is_some()),
+            )
+        },
+        || {
+            rayon::join(
+                || query_error(release, facts?.groups.as_ref()),
+                || facts.map(|_| distortion(release)).transpose(),
+            )
+        },
+    );
     release.stop_if_asked()?;
-    progress(0.4);
-    report.utility.classification_error = classification_error(release, facts.is_some());
-    release.stop_if_asked()?;
-    progress(0.6);
+    adversaries?;
+    utility.classification_error = classification;
     match facts {
         Some(facts) => {
-            report.utility.item_loss_by_column = item_losses(release, &facts.item_labels);
-            report.utility.query_error = query_error(release, facts.groups.as_ref());
-            release.stop_if_asked()?;
-            add_distortion(&mut report, release)?;
+            let distortion = distortion?.unwrap_or_default();
+            utility.item_loss_by_column = item_losses(release, &facts.item_labels);
+            utility.query_error = queries;
+            utility.entropy_loss_by_column = distortion.entropy_loss_by_column;
+            utility.frequency_survival_by_column = distortion.frequency_survival_by_column;
+            utility.association_survival = distortion.association_survival;
+            report.distributions = distortion.distributions;
         }
-        None => report.risk.greatest_confidence_per_subject = None,
+        None => risk.greatest_confidence_per_subject = None,
     }
     release.stop_if_asked()?;
     progress(1.0);

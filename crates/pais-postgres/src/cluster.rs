@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
@@ -109,10 +110,7 @@ pub(super) async fn prepare(
     binaries: &Binaries,
 ) -> Result<Password, PostgresError> {
     for stale in layout.stagings() {
-        // The initdb of a killed pais may still write to it. Then a later start removes it.
-        if let Err(error) = fs::remove_dir_all(&stale) {
-            tracing::debug!(%error, dir = %stale.display(), "cannot remove the staging directory");
-        }
+        sweep(&stale).await;
     }
     let password = Password::read_or_generate(layout)?;
     if layout.cluster().exists() {
@@ -135,6 +133,28 @@ pub(super) async fn prepare(
     };
     into_place().map_err(PostgresError::io("move into place", &new))?;
     Ok(password)
+}
+
+/// How long the `initdb` of a killed pais may still write to its directory.
+const INITDB_BUDGET: Duration = Duration::from_secs(10);
+
+/// Time between two attempts to remove that directory.
+const SWEEP_PAUSE: Duration = Duration::from_millis(50);
+
+/// Removes the staging directory of a start that was killed. Its `initdb` may still write to it, which
+/// fails once a part of it is gone.
+pub(super) async fn sweep(staging: &Path) {
+    let begun = Instant::now();
+    while let Err(error) = fs::remove_dir_all(staging) {
+        if error.kind() == io::ErrorKind::NotFound {
+            return;
+        }
+        if begun.elapsed() >= INITDB_BUDGET {
+            tracing::warn!(%error, dir = %staging.display(), "cannot remove the directory");
+            return;
+        }
+        tokio::time::sleep(SWEEP_PAUSE).await;
+    }
 }
 
 async fn initdb(

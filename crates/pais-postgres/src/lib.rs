@@ -29,6 +29,7 @@ use sqlx::{ConnectOptions, Connection};
 use account::{Account, PathAccess};
 use cluster::Password;
 use layout::Layout;
+use locate::Binaries;
 use lock::{Lock, Purpose};
 use server::ServerProcess;
 
@@ -38,6 +39,10 @@ pub use error::PostgresError;
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time between two attempts to attach.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// How often a server that ends by itself is started again.
+const RESTARTS: u32 = 3;
+/// A server that ran for so long is again started as often.
+const STABLE: Duration = Duration::from_secs(600);
 
 /// Options of the embedded server.
 #[derive(Debug, Clone)]
@@ -72,9 +77,20 @@ pub struct EmbeddedServer {
 #[derive(Debug)]
 struct OwnedServer {
     process: ServerProcess,
-    layout: Layout,
-    socket_dir: PathBuf,
+    launch: Launch,
     _lock: Lock,
+}
+
+/// What a server is started with.
+#[derive(Debug)]
+struct Launch {
+    layout: Layout,
+    account: Account,
+    access: PathAccess,
+    binaries: Binaries,
+    socket_dir: PathBuf,
+    password: Password,
+    max_connections: u32,
 }
 
 /// Starts the server of a service in `data_dir`, which is created if it is missing. Commands can
@@ -173,23 +189,23 @@ async fn start_for(
     let password = cluster::prepare(&layout, &account, &access, &binaries).await?;
 
     let socket_dir = socket::create_dir(&layout, &account)?;
-    let process = ServerProcess::spawn(
-        &layout,
-        &account,
-        &access,
-        &binaries,
-        &socket_dir,
-        options.max_connections,
-    )?;
-    let mut own = OwnedServer {
-        process,
+    let launch = Launch {
         layout,
+        account,
+        access,
+        binaries,
         socket_dir,
+        password,
+        max_connections: options.max_connections,
+    };
+    let mut own = OwnedServer {
+        process: ServerProcess::spawn(&launch)?,
+        launch,
         _lock: lock,
     };
-    match own.open(&password).await {
+    match own.open().await {
         Ok(()) => Ok(EmbeddedServer {
-            options: password.service_options(&own.socket_dir),
+            options: own.launch.password.service_options(&own.launch.socket_dir),
             own: Some(own),
         }),
         Err(error) => {
@@ -204,16 +220,63 @@ async fn start_for(
 impl OwnedServer {
     /// Waits for the server, creates the role and database, and writes the connection file for
     /// commands.
-    async fn open(&mut self, password: &Password) -> Result<(), PostgresError> {
-        self.process.ready(password, &self.socket_dir).await?;
-        cluster::create_role_and_database(password, &self.socket_dir).await?;
-        socket::write_connection(&self.layout, &self.socket_dir)
+    async fn open(&mut self) -> Result<(), PostgresError> {
+        let Launch {
+            layout,
+            socket_dir,
+            password,
+            ..
+        } = &self.launch;
+        self.process.ready(password, socket_dir).await?;
+        cluster::create_role_and_database(password, socket_dir).await?;
+        socket::write_connection(layout, socket_dir)
+    }
+
+    /// Starts the server again whenever it ends by itself. Returns why that does not help.
+    async fn keep(&mut self) -> PostgresError {
+        let mut restarts = 0;
+        loop {
+            let began = Instant::now();
+            let mut why = self.process.wait().await;
+            if began.elapsed() >= STABLE {
+                restarts = 0;
+            }
+            loop {
+                if restarts == RESTARTS {
+                    return PostgresError::Unusable(format!(
+                        "{why}; it was started again {RESTARTS} times, which did not help. Find out \
+                         what ends it, and let a supervisor restart this process (`Restart=on-failure` \
+                         of systemd, the restart policy of a container)"
+                    ));
+                }
+                restarts += 1;
+                tracing::error!(%why, restarts, "the database server is started again");
+                match self.restart().await {
+                    Ok(()) => break,
+                    Err(error) => why = error,
+                }
+            }
+            tracing::info!("the database server runs again");
+        }
+    }
+
+    /// Starts the server on the same socket, after the end of the one before.
+    async fn restart(&mut self) -> Result<(), PostgresError> {
+        let launch = &self.launch;
+        orphan::stop_leftover_server(&launch.layout).await?;
+        self.process = ServerProcess::spawn(launch)?;
+        self.process
+            .ready(&launch.password, &launch.socket_dir)
+            .await
     }
 
     async fn stop(mut self) -> Result<(), PostgresError> {
-        layout::remove_if_exists(&self.layout.connection())?;
+        let Launch {
+            layout, socket_dir, ..
+        } = &self.launch;
+        layout::remove_if_exists(&layout.connection())?;
         self.process.stop().await?;
-        socket::remove_dir(&self.socket_dir, &self.layout);
+        socket::remove_dir(socket_dir, layout);
         Ok(())
     }
 }
@@ -229,12 +292,13 @@ impl EmbeddedServer {
         self.own.is_some()
     }
 
-    /// Waits until a server that this process started ends by itself, and returns why. For a shared
-    /// one it never returns. Race it against the work of the service, which cannot go on without
-    /// its database.
+    /// Keeps a server that this process started running: starts it again when it ends by itself, with
+    /// the same connection options. Returns why it ended once it has ended more than three times, each
+    /// within ten minutes. For a shared one it never returns. Race it against the work of the service,
+    /// which cannot go on without its database.
     pub async fn ended(&mut self) -> PostgresError {
         match &mut self.own {
-            Some(own) => own.process.wait().await,
+            Some(own) => own.keep().await,
             None => std::future::pending().await,
         }
     }

@@ -72,9 +72,11 @@ pub(super) async fn stop_leftover_server(layout: &Layout) -> Result<(), Postgres
             wait_for_leftovers(&cluster).await?;
             remove_if_exists(&pid_file)
         }
+        // The processes that it has started may be about to end.
+        (ProcessIdentity::Gone, _) => wait_for_leftovers(&cluster).await,
         (ProcessIdentity::Foreign, _) => Err(PostgresError::ForeignServer { cluster, pid: raw }),
         // PostgreSQL checks the file itself and decides.
-        (ProcessIdentity::Gone | ProcessIdentity::Hidden | ProcessIdentity::Ours, _) => Ok(()),
+        (ProcessIdentity::Hidden | ProcessIdentity::Ours, _) => Ok(()),
     }
 }
 

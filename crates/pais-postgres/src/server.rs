@@ -12,11 +12,9 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::process::Child;
 use tokio::time::{sleep, timeout};
 
-use super::account::{Account, PathAccess};
+use super::Launch;
 use super::cluster::{PORT, Password, isolated_command, last_lines};
 use super::error::PostgresError;
-use super::layout::Layout;
-use super::locate::Binaries;
 use super::orphan::{self, MARK, SHUTDOWNS};
 
 /// How long a start may take. After a crash the server first replays its write-ahead log.
@@ -75,14 +73,16 @@ pub(super) struct ServerProcess {
 
 impl ServerProcess {
     /// Starts the server on a complete cluster. Does not wait until it accepts connections.
-    pub(super) fn spawn(
-        layout: &Layout,
-        account: &Account,
-        access: &PathAccess,
-        binaries: &Binaries,
-        socket_dir: &Path,
-        max_connections: u32,
-    ) -> Result<Self, PostgresError> {
+    pub(super) fn spawn(launch: &Launch) -> Result<Self, PostgresError> {
+        let Launch {
+            layout,
+            account,
+            access,
+            binaries,
+            socket_dir,
+            max_connections,
+            ..
+        } = launch;
         let log = layout.open_log()?;
         let log_before = log.metadata().map(|meta| meta.len()).unwrap_or(0);
         let program = binaries.postgres();

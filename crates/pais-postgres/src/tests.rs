@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use rustix::process::{Pid, Signal, kill_process};
 use sqlx::postgres::PgConnection;
 
 use super::*;
@@ -225,7 +226,7 @@ async fn a_long_data_directory_works() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("d".repeat(130));
     let server = start(&data, &EmbeddedOptions::default()).await.unwrap();
-    let socket_dir = server.own.as_ref().unwrap().socket_dir.clone();
+    let socket_dir = server.own.as_ref().unwrap().launch.socket_dir.clone();
     assert!(!socket_dir.starts_with(&data));
     let mode = fs::metadata(&socket_dir).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
@@ -235,18 +236,73 @@ async fn a_long_data_directory_works() {
     assert!(!socket_dir.exists());
 }
 
+/// The process id of the server, once it is another one than `before` and accepts connections.
+async fn next_server(layout: &Layout, options: &PgConnectOptions, before: Option<Pid>) -> Pid {
+    loop {
+        let pid = fs::read_to_string(layout.cluster().join("postmaster.pid"));
+        let pid = pid.ok().and_then(|text| text.lines().next()?.parse().ok());
+        let pid = pid
+            .and_then(Pid::from_raw)
+            .filter(|&pid| Some(pid) != before);
+        if let Some(pid) = pid
+            && let Ok(connection) = options.connect().await
+        {
+            connection.close().await.unwrap();
+            return pid;
+        }
+        tokio::time::sleep(RETRY_PAUSE).await;
+    }
+}
+
 #[tokio::test]
-async fn the_end_of_the_server_is_detected() {
+async fn a_server_that_is_killed_is_started_again_three_times() {
     let dir = tempfile::tempdir().unwrap();
     let mut server = start(dir.path(), &EmbeddedOptions::default())
         .await
         .unwrap();
-    let pid_file = dir.path().join("postgres/cluster/postmaster.pid");
-    let pid = fs::read_to_string(pid_file).unwrap();
-    let pid: i32 = pid.lines().next().unwrap().parse().unwrap();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::QUIT).unwrap();
-    let why = server.ended().await;
-    assert!(why.to_string().contains("ended unexpectedly"), "{why}");
+    let options = server.connect_options();
+    sqlx::raw_sql("create table kept (word text); insert into kept values ('still here')")
+        .execute(&mut connect(&server).await)
+        .await
+        .unwrap();
+    let layout = Layout::find(dir.path()).unwrap();
+    let killing = async {
+        let mut killed = None;
+        for _ in 0..=RESTARTS {
+            let pid = next_server(&layout, &options, killed).await;
+            let mut connection = options.connect().await.unwrap();
+            let kept = ask(&mut connection, "select word from kept").await;
+            assert_eq!(kept, "still here");
+            kill_process(pid, Signal::KILL).unwrap();
+            killed = Some(pid);
+        }
+    };
+    let (why, ()) = tokio::join!(server.ended(), killing);
+    let why = why.to_string();
+    assert!(why.contains("ended unexpectedly"), "{why}");
+    assert!(why.contains("started again 3 times"), "{why}");
+    assert!(why.contains("supervisor"), "{why}");
     server.stop().await.unwrap();
+}
+
+/// The `initdb` of a start that was killed goes on until it finds its directory gone.
+#[tokio::test]
+async fn the_directory_of_a_killed_creation_is_removed_while_it_is_written_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let staging = Layout::create(dir.path()).unwrap().make_staging().unwrap();
+    let written = staging.join("cluster");
+    fs::create_dir(&written).unwrap();
+    let (begin, begun) = std::sync::mpsc::channel();
+    let writing = std::thread::spawn(move || {
+        for number in 0..20_000 {
+            if fs::write(written.join(number.to_string()), "").is_err() {
+                return;
+            }
+            let _ = begin.send(());
+        }
+    });
+    begun.recv().unwrap();
+    cluster::sweep(&staging).await;
+    writing.join().unwrap();
+    assert!(!staging.exists());
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::chart::{Bar, bars};
 use crate::columns;
 use crate::input::ReportPage;
-use crate::words::{counted, percent, plain, share};
+use crate::words::{count, counted, percent, plain, share};
 
 /// The section on utility.
 pub(crate) fn cost(page: &ReportPage) -> Markup {
@@ -44,7 +44,7 @@ pub(crate) fn cost(page: &ReportPage) -> Markup {
                 "average (normalized certainty penalty). 0 % is exact, 100 % says nothing. Records left out count as 100 %."
             }
             (classification(&utility["classification_error"]))
-            (queries(&utility["query_error"]))
+            (queries(utility))
             (survival(page))
         }
     }
@@ -91,7 +91,8 @@ fn classification(error: &Value) -> Markup {
     }
 }
 
-fn queries(error: &Value) -> Markup {
+fn queries(utility: &Value) -> Markup {
+    let error = &utility["query_error"];
     html! {
         @if error.is_object() {
             h3 { "For counting" }
@@ -101,6 +102,9 @@ fn queries(error: &Value) -> Markup {
                 (share(&error["all"]).unwrap_or_default()) " of the true count"
                 @if let Some(large) = share(&error["from_one_percent"]) {
                     ", and by " (large) " for counts of at least one in a hundred records"
+                }
+                @if let Some(rows) = utility["sampled_rows"].as_u64() {
+                    ", among a random sample of " (count(rows)) " records; on the whole table they are less off"
                 }
                 ". For the holder alone, rounded."
             }

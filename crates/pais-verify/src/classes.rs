@@ -11,11 +11,13 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use pais_core::cancellation::Cancellation;
+use pais_core::look_alike::visible_text;
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 use super::lists::Lists;
 use super::sets::key;
-use super::verification::{ColumnValue, VerifyError};
+use super::verification::{ColumnValue, VerifyError, stop_if_asked};
 
 /// The first column with a name.
 pub(super) fn find_column<'t>(table: &'t ReleasedTable, name: &str) -> Option<&'t ReleasedColumn> {
@@ -39,6 +41,26 @@ impl<'a> Values<'a> {
     /// # Errors
     /// [`VerifyError`] for a column that is missing, repeated or malformed.
     pub(super) fn new(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
+        Self::numbered(table, name, key)
+    }
+
+    /// Numbers the values that occur in the column `name`. Texts that look alike
+    /// ([`visible_text`]) have the same number: two of them are no two values of a person.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(super) fn visible(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
+        Self::numbered(table, name, |column, text| match key(column, text) {
+            Cow::Borrowed(text) => visible_text(text),
+            Cow::Owned(text) => Cow::Owned(visible_text(&text).into_owned()),
+        })
+    }
+
+    fn numbered(
+        table: &'a ReleasedTable,
+        name: &str,
+        key: impl Fn(&ReleasedColumn, &'a str) -> Cow<'a, str>,
+    ) -> Result<Self, VerifyError> {
         let mut named = table.columns.iter().filter(|column| &*column.name == name);
         let column = named.next().ok_or_else(|| VerifyError::NoSuchColumn {
             column: name.into(),
@@ -121,9 +143,11 @@ impl<'a> Values<'a> {
         self.number[(code as usize).min(self.number.len() - 1)]
     }
 
-    /// For each value by its number, whether it means that the cell is missing.
+    /// For each value by its number, whether it means that the cell is missing, or looks so.
     pub(super) fn missing(&self) -> Vec<bool> {
-        let is_missing = |text: &str| self.column.missing.iter().any(|word| **word == *text);
+        let words = self.column.missing.iter();
+        let words: Vec<Cow<'_, str>> = words.map(|word| visible_text(word)).collect();
+        let is_missing = |text: &str| words.contains(&visible_text(text));
         (0..self.count() as u32)
             .map(|value| self.text(value).is_none_or(is_missing))
             .collect()
@@ -156,7 +180,14 @@ pub(super) struct Classes {
 
 impl Classes {
     /// The classes of rows that are equal on `columns`; without columns, one class of all rows.
-    pub(super) fn new(rows: usize, columns: &[Values]) -> Result<Self, VerifyError> {
+    ///
+    /// # Errors
+    /// [`VerifyError::TooManyRows`] and [`VerifyError::Stopped`].
+    pub(super) fn new(
+        rows: usize,
+        columns: &[Values],
+        cancellation: &Cancellation,
+    ) -> Result<Self, VerifyError> {
         if rows >= u32::MAX as usize {
             return Err(VerifyError::TooManyRows);
         }
@@ -166,6 +197,7 @@ impl Classes {
         let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         order.sort_by_key(|values| values.count());
         for values in order {
+            stop_if_asked(cancellation)?;
             let codes = &values.column.column.codes;
             let numbers = codes.iter().map(|&code| values.number(code));
             classes = refine(&mut of_row, classes, numbers, values.count());

@@ -112,12 +112,12 @@ impl FactModel {
         let requirement = &self.requirement;
         let persons = Persons::new(counted)?;
         let columns = Values::new_all(table, quasi_identifiers)?;
-        let classes = Classes::new(table.rows, &columns)?;
+        let classes = Classes::new(table.rows, &columns, cancellation)?;
         let smallest_class = class_sizes(&classes, persons.as_ref()).into_iter().min();
         let smallest_class = smallest_class.map_or(0, u64::from);
         let (by_fact, known): (Vec<Values>, Vec<Values>) =
             columns.into_iter().partition(self.is_by_fact);
-        let groups = Classes::new(table.rows, &known)?;
+        let groups = Classes::new(table.rows, &known, cancellation)?;
         let facts = FactLists::new(table.rows, &by_fact);
         let mut search = Search::new(FactSearch {
             model: self,

@@ -54,7 +54,7 @@ pub fn verify_lkc<'t>(
     let named = SensitiveIndex::by_denominator(named, reading);
     let others = SensitiveColumn::unnamed(table, sensitive, requirement)?;
     let others = SensitiveIndex::by_denominator(others, reading);
-    let mut classes = Classes::new(table.rows, &columns)?;
+    let mut classes = Classes::new(table.rows, &columns, cancellation)?;
     let persons = Persons::new(counted)?;
     let mut lists = persons.as_ref().map(|persons| persons.by_class(&classes));
     let smallest_class = match &lists {
@@ -69,7 +69,7 @@ pub fn verify_lkc<'t>(
     let mut attributes: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
     if requirement.l == 0 {
         attributes.clear();
-        classes = Classes::new(table.rows, &[])?;
+        classes = Classes::new(table.rows, &[], cancellation)?;
         lists = persons.as_ref().map(|persons| persons.by_class(&classes));
     }
     // Attributes with many values first: groups become small early, and their profiles merge well.

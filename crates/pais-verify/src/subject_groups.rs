@@ -2,12 +2,13 @@
 
 use rayon::prelude::*;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedTable;
 
 use super::classes::{Classes, Values};
 use super::persons::{CountedTable, Persons, class_sizes};
 use super::sensitive::SensitiveColumn;
-use super::verification::VerifyError;
+use super::verification::{VerifyError, stop_if_asked};
 
 /// The persons of the equivalence classes of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,14 +36,15 @@ impl SubjectGroups {
 /// there is one group of all records; an empty table has no group.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed.
+/// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`].
 pub fn group_sizes<'t>(
     table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[impl AsRef<str> + Sync],
+    cancellation: &Cancellation,
 ) -> Result<Vec<u32>, VerifyError> {
     let counted = table.into();
     let columns = Values::new_all(counted.table, quasi_identifiers)?;
-    let classes = Classes::new(counted.table.rows, &columns)?;
+    let classes = Classes::new(counted.table.rows, &columns, cancellation)?;
     Ok(class_sizes(&classes, Persons::new(counted)?.as_ref()))
 }
 
@@ -55,16 +57,17 @@ pub fn group_sizes<'t>(
 /// half of the persons have it.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed.
+/// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`].
 pub fn subject_groups<'t>(
     table: impl Into<CountedTable<'t>>,
     quasi_identifiers: &[impl AsRef<str> + Sync],
     sensitive: &[Box<str>],
+    cancellation: &Cancellation,
 ) -> Result<SubjectGroups, VerifyError> {
     let counted = table.into();
     let table = counted.table;
     let columns = Values::new_all(table, quasi_identifiers)?;
-    let classes = Classes::new(table.rows, &columns)?;
+    let classes = Classes::new(table.rows, &columns, cancellation)?;
     let persons = Persons::new(counted)?;
     let sizes = class_sizes(&classes, persons.as_ref());
     let (subjects, of_row) = match persons {
@@ -73,6 +76,7 @@ pub fn subject_groups<'t>(
     };
     let mut confidences = vec![0.0; sizes.len()];
     for name in sensitive {
+        stop_if_asked(cancellation)?;
         raise_confidences(table, name, (&classes, &of_row), &mut confidences)?;
     }
     Ok(SubjectGroups {

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use thiserror::Error;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
@@ -76,6 +77,9 @@ pub enum TruthError {
         /// Row of the release.
         row: usize,
     },
+    /// The caller asked to stop.
+    #[error("the check was stopped")]
+    Stopped,
     /// A cell of an unchanged column that differs from the raw one.
     #[error("column `{column}`, row {row} of the release: the value differs from the raw one")]
     Changed {
@@ -101,12 +105,13 @@ pub enum TruthError {
 /// each pair of raw code and label is checked once.
 ///
 /// # Errors
-/// [`TruthError`] with the first error in the order of the columns.
+/// [`TruthError`] with the first error in the order of the columns; [`TruthError::Stopped`].
 pub fn check_truthful(
     released: &ReleasedTable,
     original: &Original,
     source_rows: &[u32],
     suppressed_rows: u64,
+    cancellation: &Cancellation,
 ) -> Result<(), TruthError> {
     check_rows(released, original.rows, source_rows, suppressed_rows)?;
     let generalized = original.quasi_identifiers.iter().map(|column| column.name);
@@ -120,18 +125,24 @@ pub fn check_truthful(
             });
         }
     }
+    let find = |name: &str| {
+        if cancellation.is_cancelled() {
+            return Err(TruthError::Stopped);
+        }
+        column(released, name)
+    };
     let generalized = |raw: &OriginalQuasiIdentifier| {
-        let column = column(released, raw.name)?;
+        let column = find(raw.name)?;
         check_length(raw.name, raw.codes.len(), original.rows)?;
-        check_generalized(column, raw, source_rows)
+        check_generalized(column, raw, source_rows, cancellation)
     };
     let set = |raw: &OriginalSet| {
-        let column = column(released, &raw.column.name)?;
+        let column = find(&raw.column.name)?;
         check_length(&raw.column.name, raw.column.rows(), original.rows)?;
-        check_sets(column, *raw, source_rows)
+        check_sets(column, *raw, source_rows, cancellation)
     };
     let untouched = |(name, raw): &(&str, &Column)| {
-        let column = column(released, name)?;
+        let column = find(name)?;
         check_length(name, raw.codes.len(), original.rows)?;
         check_untouched(column, raw, source_rows)
     };
@@ -198,6 +209,7 @@ fn check_generalized(
     released: &ReleasedColumn,
     raw: &OriginalQuasiIdentifier,
     source_rows: &[u32],
+    cancellation: &Cancellation,
 ) -> Result<(), TruthError> {
     let outermost = outermost(raw, released);
     let labels = released.column.dictionary.iter();
@@ -215,7 +227,7 @@ fn check_generalized(
     let narrowed = Codes::new(raw.codes, codes);
     with_codes!(&narrowed, raw_codes => {
         let code = |row: u32| raw_codes.at(row as usize);
-        check_pairs(released, source_rows, (codes, code), is_true)
+        check_pairs(released, source_rows, (codes, code), is_true, cancellation)
     })
 }
 
@@ -226,6 +238,7 @@ fn check_pairs(
     source_rows: &[u32],
     (codes, code_of): (usize, impl Fn(u32) -> u32),
     is_true: impl Fn(u32, usize) -> bool,
+    cancellation: &Cancellation,
 ) -> Result<(), TruthError> {
     let labels = released.column.dictionary.len();
     let mut checked = CheckedPairs::new(codes, labels);
@@ -233,6 +246,9 @@ fn check_pairs(
         let code = code_of(source);
         if checked.contains(code, label) {
             continue;
+        }
+        if cancellation.is_cancelled() {
+            return Err(TruthError::Stopped);
         }
         if label as usize >= labels || !is_true(code, label as usize) {
             return Err(TruthError::Untrue {
@@ -249,6 +265,7 @@ fn check_sets(
     released: &ReleasedColumn,
     raw: OriginalSet,
     source_rows: &[u32],
+    cancellation: &Cancellation,
 ) -> Result<(), TruthError> {
     let Form::Set { separator } = released.form else {
         return Err(TruthError::NoSet {
@@ -264,9 +281,8 @@ fn check_sets(
     let codes = (raw.column.code_count(), |row: u32| {
         raw.column.code(row as usize)
     });
-    check_pairs(released, source_rows, codes, |code, set| {
-        sets[set].is_subset(raw.column.set(code), raw)
-    })
+    let is_true = |code, set: usize| sets[set].is_subset(raw.column.set(code), raw);
+    check_pairs(released, source_rows, codes, is_true, cancellation)
 }
 
 fn check_untouched(

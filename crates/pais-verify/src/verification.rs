@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::model::MissingSensitive;
 
 /// Violating qids are counted up to this number. Beyond it the exact number does not help to
@@ -174,9 +175,9 @@ pub enum VerifyError {
         /// The most that can be.
         most: usize,
     },
-    /// More pairs of rows of one person in two releases than can be joined.
-    #[error("the releases have more than {most} pairs of rows of the same persons")]
-    TooManyPairs {
+    /// More combinations of rows of one person in several releases than can be joined.
+    #[error("the releases have more than {most} combinations of rows of the same persons")]
+    TooManyCombinations {
         /// The most that can be.
         most: usize,
     },
@@ -186,4 +187,13 @@ pub enum VerifyError {
     /// The caller asked to stop.
     #[error("the verification was stopped")]
     Stopped,
+}
+
+/// Ends a verification if its caller asks for it.
+pub(super) fn stop_if_asked(cancellation: &Cancellation) -> Result<(), VerifyError> {
+    if cancellation.is_cancelled() {
+        Err(VerifyError::Stopped)
+    } else {
+        Ok(())
+    }
 }

@@ -105,6 +105,33 @@ impl Client {
         (status, code.to_owned())
     }
 
+    /// Status and code of a new dataset with a large taxonomy, which takes space at once.
+    async fn declare(&self, service: &ServiceProcess, name: &str) -> (u16, String) {
+        let mut random = SplitMix64(2);
+        let mut label = || {
+            let digits: String = (0..60)
+                .map(|_| format!("{:016x}", random.next_u64()))
+                .collect();
+            json!({ "label": digits })
+        };
+        let leaves: Vec<Value> = (0..2_000).map(|_| label()).collect();
+        let columns = json!([{
+            "name": "age", "role": "quasi_identifier",
+            "taxonomy": { "label": "any", "children": leaves },
+        }]);
+        let body = json!({ "name": name, "columns": columns });
+        let request = self.http.post(format!("{}/v1/datasets", service.base));
+        let answer = request
+            .bearer_auth(&self.token)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
+        let status = answer.status().as_u16();
+        let body: Value = answer.json().await.unwrap();
+        (status, body["code"].as_str().unwrap_or_default().to_owned())
+    }
+
     async fn delete(&self, service: &ServiceProcess, dataset: &str) -> u16 {
         let request = self
             .http
@@ -159,6 +186,8 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     let detail = document["detail"].as_str().unwrap();
     assert!(detail.contains("storage.min_free_bytes"), "{detail}");
     assert_eq!(client.upload(&service, &kept).await.0, 507);
+    let refused = client.declare(&service, "more").await;
+    assert_eq!(refused, (507, "storage_full".to_owned()));
     assert_eq!(client.delete(&service, &large).await, 204);
     assert!(!data.join("reserve").exists());
     assert!(service.is_running());

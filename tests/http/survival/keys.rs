@@ -197,3 +197,28 @@ async fn a_deleted_key_leaves_the_table_of_an_external_database() {
     assert_eq!(bytes, 0, "the table was not rewritten");
     service.stop();
 }
+
+/// As when a dump is about to be restored: the keys of its datasets are there, and their rows are not yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keys_beside_a_new_database_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    let service = ServiceProcess::start(&old, &[]).await;
+    let token = service.token("hospital", "holder");
+    dataset(&service, &token, "patients").await;
+    service.stop();
+    let keys = |data: &Path| {
+        let files = std::fs::read_dir(data.join("dataset-keys")).unwrap();
+        let mut names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = keys(&old);
+    assert!(!before.is_empty());
+    std::fs::create_dir(&new).unwrap();
+    for name in ["key-encryption.key", "dataset-keys"] {
+        std::fs::rename(old.join(name), new.join(name)).unwrap();
+    }
+    ServiceProcess::start(&new, &[]).await.stop();
+    assert_eq!(keys(&new), before);
+}

@@ -3,6 +3,7 @@
 
 mod archives;
 mod connections;
+mod database_server;
 mod erasure;
 mod fairness;
 mod full_disk;

@@ -31,7 +31,7 @@ fn prepared(patients: &[&str], job: Value) -> PreparedTable {
     let schema = schema(columns());
     let table = load(&schema, file(patients).as_bytes());
     let job = job_of(job).unwrap();
-    PreparedTable::new(schema, job, table).unwrap()
+    PreparedTable::new(schema, job, table, &Unobserved::default()).unwrap()
 }
 
 fn column(name: &str, form: Form, texts: &[&str], codes: Vec<u32>) -> ReleasedColumn {
@@ -61,13 +61,8 @@ fn decided(input: &PreparedTable, tables: Vec<ReleasedTable>, claim: Claim) -> F
         cut: None,
         claim,
     };
-    admit(
-        input,
-        candidate,
-        Redrawn::as_searched(input),
-        &Unobserved::default(),
-    )
-    .map(|accepted| accepted.persons)
+    let redrawn = Redrawn::as_searched(input);
+    admit(input, candidate, redrawn, None, &Unobserved::default()).map(|accepted| accepted.persons)
 }
 
 /// One group of all patients, whose jobs are hidden.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::schema::Schema;
 use pais_core::table::EncodedTable;
 use pais_core::taxonomy::Interval;
@@ -32,7 +33,8 @@ fn published(
     rows: &[u32],
 ) -> (Vec<String>, Vec<String>) {
     let (cuts, mut published) = publish(schema, table, vec![cut], rows);
-    let released = released_table::assemble(schema, table, &cuts, Vec::new(), rows);
+    let stop = Cancellation::new();
+    let released = released_table::assemble(schema, table, &cuts, Vec::new(), rows, &stop);
     let column = &released.columns[0].column;
     let cells = (0..rows.len()).map(|row| column.text(row).unwrap().to_owned());
     (published.remove("q").unwrap(), cells.collect())

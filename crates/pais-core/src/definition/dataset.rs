@@ -271,8 +271,8 @@ impl<'de> Deserialize<'de> for TaxonomyReference {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TaxonomyNode {
-    /// Unique in its tree.
-    #[cfg_attr(feature = "openapi", schema(min_length = 1))]
+    /// Unique in its tree; at most 1,024 bytes.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 1024))]
     pub label: String,
     /// More specific labels.
     #[serde(

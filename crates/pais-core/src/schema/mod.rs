@@ -6,6 +6,7 @@ mod dates;
 mod made;
 mod privacy;
 mod roles;
+mod subject_id;
 mod value;
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::definition::{
     TaxonomyReference,
 };
 use crate::rejection::{Fault, Place, Rejection};
-use crate::taxonomy::{Interval, Multiples, Tree, TreeLimits};
+use crate::taxonomy::{Interval, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
 pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
@@ -447,11 +448,14 @@ impl SchemaColumn {
     }
 }
 
-/// The fault of a word for missing that cannot be read back from every format.
+/// The fault of a word for missing that is too long, or cannot be read back from every format.
 fn unwritable(words: &[String], pointer: &str) -> Option<Fault> {
-    let is_unwritable = |word: &String| word.ends_with('\r') || word.contains('\0');
+    let is_unwritable = |word: &String| {
+        word.len() > MOST_LABEL_BYTES || word.ends_with('\r') || word.contains('\0')
+    };
     let word = words.iter().position(is_unwritable)?;
-    let detail = "a word for missing must not end in a carriage return or contain NUL";
+    let detail = "a word for missing has at most 1,024 bytes, does not end in a carriage return \
+                  and has no NUL";
     Some(Fault::at(format!("{pointer}/{word}"), detail))
 }
 

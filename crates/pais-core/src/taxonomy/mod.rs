@@ -12,4 +12,6 @@ pub use multiples::Multiples;
 pub use pre_generalization::{MinimumLevels, PreGeneralizationError};
 pub use round_range::round_range;
 pub use scale::Scale;
-pub use tree::{MISSING_LABEL, Node, NodeId, SUPPRESSED_LABEL, Tree, TreeError, TreeLimits};
+pub use tree::{
+    MISSING_LABEL, MOST_LABEL_BYTES, Node, NodeId, SUPPRESSED_LABEL, Tree, TreeError, TreeLimits,
+};

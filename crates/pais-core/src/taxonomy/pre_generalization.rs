@@ -9,7 +9,7 @@ use crate::definition::PreGeneralization;
 use crate::definition::TaxonomyNode;
 use crate::definition::json::escape;
 
-use super::{NodeId, Tree};
+use super::{MOST_LABEL_BYTES, NodeId, Tree};
 
 /// A pre-generalization that does not fit its tree. Messages do not contain labels, because the
 /// labels of a column without a taxonomy are raw values.
@@ -37,6 +37,14 @@ pub enum PreGeneralizationError {
         /// Index of the value in the key's list.
         index: usize,
     },
+    /// A value that is too long.
+    #[error("a listed value has at most 1,024 bytes")]
+    LongValue {
+        /// The key of `values`.
+        key: String,
+        /// Index of the value in the key's list.
+        index: usize,
+    },
     /// A value that is listed under two levels, or twice under one level.
     #[error("this value is listed twice; list it under one level only")]
     ListedTwice {
@@ -55,7 +63,9 @@ impl PreGeneralizationError {
                 format!("/values/{}", escape(key))
             }
             Self::BeyondHeight { key: None, .. } => "/level".to_owned(),
-            Self::UnknownValue { key, index } | Self::ListedTwice { key, index } => {
+            Self::UnknownValue { key, index }
+            | Self::LongValue { key, index }
+            | Self::ListedTwice { key, index } => {
                 format!("/values/{}/{index}", escape(key))
             }
         }
@@ -184,11 +194,11 @@ impl MinimumLevels {
     }
 }
 
-/// Checks the levels of a description for a tree whose root has the level `height`. This is all
-/// that can be checked before the leaves are known.
+/// Checks the levels of a description for a tree whose root has the level `height`, and the lengths
+/// of its values. This is all that can be checked before the leaves are known.
 ///
 /// # Errors
-/// For a key that is not a level, and for a level above the root's.
+/// For a key that is not a level, for a level above the root's, and for a value that is too long.
 pub fn check_levels(
     height: u32,
     description: &PreGeneralization,
@@ -196,10 +206,14 @@ pub fn check_levels(
     if description.level > height {
         return Err(PreGeneralizationError::BeyondHeight { key: None, height });
     }
-    for key in description.values.keys() {
+    for (key, values) in &description.values {
         if level(key)? > height {
             let key = Some(key.clone());
             return Err(PreGeneralizationError::BeyondHeight { key, height });
+        }
+        if let Some(index) = values.iter().position(|it| it.len() > MOST_LABEL_BYTES) {
+            let key = key.clone();
+            return Err(PreGeneralizationError::LongValue { key, index });
         }
     }
     Ok(())

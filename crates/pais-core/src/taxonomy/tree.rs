@@ -15,6 +15,10 @@ pub const MISSING_LABEL: &str = "?";
 /// The label that other tools write for a suppressed cell, whatever the root of its tree is.
 pub const SUPPRESSED_LABEL: &str = "*";
 
+/// Most bytes of a label of a tree that a user sends, and of any other value that a document lists.
+/// A label is written in every row that has it, so its length is a factor of the size of a release.
+pub const MOST_LABEL_BYTES: usize = 1_024;
+
 /// Index of a node in its tree. The root is 0; parents come before their children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
@@ -71,6 +75,12 @@ pub enum TreeError {
         /// Where.
         path: Vec<usize>,
     },
+    /// A label must be short.
+    #[error("a label has more than 1,024 bytes; give the node a shorter one")]
+    LongLabel {
+        /// Where.
+        path: Vec<usize>,
+    },
     /// Only a leaf directly below the root can be the missing leaf.
     #[error("`?` means missing and can only be a leaf right below the root; rename this node")]
     ReservedLabel {
@@ -100,6 +110,7 @@ impl TreeError {
         match self {
             Self::RepeatedLabel { path, .. }
             | Self::EmptyLabel { path }
+            | Self::LongLabel { path }
             | Self::ReservedLabel { path } => path
                 .iter()
                 .map(|index| format!("/children/{index}"))
@@ -144,7 +155,7 @@ impl Tree {
     /// space around them and in Unicode NFC.
     ///
     /// # Errors
-    /// The first fault in preorder.
+    /// The first fault in preorder; [`TreeError::LongLabel`] only where there is no other.
     pub fn new(root: &TaxonomyNode, limits: TreeLimits) -> Result<Self, TreeError> {
         if root.children.is_empty() {
             return Err(TreeError::NoChildren);
@@ -161,7 +172,26 @@ impl Tree {
     ) -> Result<Self, TreeError> {
         let mut tree = Self::default();
         tree.add(root, None, &mut Vec::new(), limits, levels)?;
-        Ok(tree)
+        let is_long = |node: &Node| node.label.len() > MOST_LABEL_BYTES;
+        match tree.nodes.iter().position(is_long) {
+            Some(index) => Err(TreeError::LongLabel {
+                path: tree.path(NodeId(index as u32)),
+            }),
+            None => Ok(tree),
+        }
+    }
+
+    /// The child indices from the root to a node.
+    fn path(&self, id: NodeId) -> Vec<usize> {
+        let parent = |&id: &NodeId| self.node(id).parent;
+        let below_root = std::iter::successors(Some(id), parent);
+        let index = |id: NodeId| {
+            let siblings = &self.node(self.node(id).parent?).children;
+            siblings.iter().position(|&sibling| sibling == id)
+        };
+        let mut path: Vec<usize> = below_root.filter_map(index).collect();
+        path.reverse();
+        path
     }
 
     /// Builds a part of another tree. `ncp` gives the NCP of a label in that other tree. A root

@@ -243,11 +243,20 @@ struct Rows {
 }
 
 impl Rows {
-    /// Columns with their types and the separators of their lists.
+    /// Columns with their types and the separators of their lists. They are counted first: each takes
+    /// about a kilobyte, and a header of a megabyte can have half a million.
     fn new(
-        columns: impl Iterator<Item = (String, Option<ColumnType>, Option<char>)>,
+        columns: impl ExactSizeIterator<Item = (String, Option<ColumnType>, Option<char>)>,
         options: DraftOptions<'_>,
     ) -> Result<Self, DraftFailure> {
+        if columns.len() > options.columns {
+            let detail = format!(
+                "the file has {} columns; a dataset has at most {}",
+                columns.len(),
+                options.columns
+            );
+            return Err(refused(ReadErrorKind::Header, detail));
+        }
         let columns: Vec<FileColumn> = columns
             .map(|(name, declared, list_separator)| FileColumn {
                 name,
@@ -255,7 +264,7 @@ impl Rows {
                 list_separator,
             })
             .collect();
-        check_names(&columns, options.columns)?;
+        check_names(&columns)?;
         Ok(Self {
             schema: text_schema(&columns)?,
             columns,
@@ -341,14 +350,7 @@ impl Rows {
 }
 
 /// Checks that the names can be those of a dataset. The messages do not contain them.
-fn check_names(columns: &[FileColumn], most: usize) -> Result<(), DraftFailure> {
-    if columns.len() > most {
-        let detail = format!(
-            "the file has {} columns; a dataset has at most {most}",
-            columns.len()
-        );
-        return Err(refused(ReadErrorKind::Header, detail));
-    }
+fn check_names(columns: &[FileColumn]) -> Result<(), DraftFailure> {
     let mut names = HashSet::with_capacity(columns.len());
     for (index, column) in columns.iter().enumerate() {
         let name = column.name.as_str();

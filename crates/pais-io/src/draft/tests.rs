@@ -279,3 +279,24 @@ fn a_key_of_persons_is_the_subject_even_if_its_values_look_like_codes_of_disease
         "subject"
     );
 }
+
+/// Each column takes about a kilobyte, and a header of a megabyte can have half a million of them.
+#[test]
+fn columns_are_counted_before_they_are_made() {
+    use super::Rows;
+    let options = DraftOptions {
+        columns: 1_024,
+        ..DraftOptions::default()
+    };
+    let made = (0..1_025).map(|_| -> (String, _, _) { panic!("a column was made") });
+    let Err(DraftFailure::Refused(error)) = Rows::new(made, options) else {
+        panic!("too many columns are accepted");
+    };
+    assert_eq!(error.kind, ReadErrorKind::Header);
+    assert!(error.detail.contains("1025 columns"), "{}", error.detail);
+    let header = ",".repeat(524_288);
+    match csv(header.as_bytes(), TextParameters::default(), options) {
+        Err(DraftFailure::Refused(error)) => assert_eq!(error.kind, ReadErrorKind::Header),
+        other => panic!("{other:?}"),
+    }
+}

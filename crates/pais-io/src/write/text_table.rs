@@ -11,6 +11,9 @@ use crate::write::ordered_parallel::{ahead, ordered_parallel};
 /// consumer (a digest, a compressor) reads it from there.
 const BLOCK_BYTES: usize = 512 << 10;
 
+/// Maximum size of a block if each of its cells were the longest of its column.
+const MOST_BLOCK_BYTES: usize = 16 << 20;
+
 /// Maximum number of rows of a block.
 const BLOCK_ROWS: usize = 16 << 10;
 
@@ -60,6 +63,12 @@ impl<'a> RenderedColumn<'a> {
         buffer.truncate(filled);
     }
 
+    /// Size of the longest distinct value in bytes.
+    fn longest(&self) -> usize {
+        let lengths = self.ends.windows(2).map(|ends| ends[1] - ends[0]);
+        lengths.max().unwrap_or(0)
+    }
+
     /// Mean size of a distinct value in bytes.
     fn width(&self) -> usize {
         (self.bytes.len() - SHORT) / (self.ends.len() - 1)
@@ -84,7 +93,10 @@ impl TextTable<'_> {
     /// # Errors
     /// The first error of `out`, after which nothing more is written.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let block = (BLOCK_BYTES / self.width()).clamp(1, BLOCK_ROWS);
+        // Rows can have a long value more often than the mean tells.
+        let longest: usize = self.columns.iter().map(RenderedColumn::longest).sum();
+        let most = (MOST_BLOCK_BYTES / longest.max(1)).clamp(1, BLOCK_ROWS);
+        let block = (BLOCK_BYTES / self.width()).clamp(1, most);
         self.write_in_blocks(block, out)
     }
 
@@ -131,5 +143,53 @@ impl TextTable<'_> {
             }
             buffer.extend_from_slice(self.end);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+
+    use pais_core::table::Column;
+
+    use super::{MOST_BLOCK_BYTES, RenderedColumn, TextTable};
+
+    /// The size of the largest block.
+    #[derive(Default)]
+    struct Largest(usize);
+
+    impl Write for Largest {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.max(bytes.len());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The mean of the distinct values is short, but nearly every row has the long one.
+    #[test]
+    fn a_long_value_in_many_rows_makes_no_large_block() {
+        let short = (0..20_000).map(|number| number.to_string().into());
+        let column = Column {
+            dictionary: std::iter::once("x".repeat(1 << 16).into())
+                .chain(short)
+                .collect(),
+            codes: vec![0; 2_000],
+        };
+        let text = RenderedColumn::new(&column, |out, text| {
+            out.extend_from_slice(text.unwrap_or_default().as_bytes());
+        });
+        let table = TextTable {
+            head: Vec::new(),
+            columns: vec![text],
+            end: b"\n",
+            rows: 2_000,
+        };
+        let mut largest = Largest::default();
+        table.write(&mut largest).unwrap();
+        assert!(largest.0 <= MOST_BLOCK_BYTES + (1 << 12), "{}", largest.0);
     }
 }

@@ -11,13 +11,10 @@ use rayon::prelude::*;
 use super::examples::{Attribute, Examples};
 use super::features::{Encoding, Feature};
 use super::holdout::two_thirds;
+use crate::sample::SAMPLED_ROWS;
 
 /// Seed of the first division. It is public, as that of the queries.
 const SEED: u64 = 2009;
-
-/// Most rows that classifiers learn from and are tested on. Of a larger table it is a sample, so
-/// that they take about two seconds of a processor.
-pub(super) const MOST_CLASSIFIED_ROWS: u64 = 120_000;
 
 /// Bytes for each row that classifiers are measured with: two hashes, the row's place in their
 /// order, and its number twice.
@@ -35,7 +32,7 @@ pub fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
         return 0;
     }
     let codes = 4 * schema.stored().count() as u64;
-    let learnt = rows.min(MOST_CLASSIFIED_ROWS);
+    let learnt = rows.min(SAMPLED_ROWS as u64);
     let examples = learnt.saturating_mul(2 * codes * CLASSIFIED_COPIES);
     rows.saturating_mul(CLASSIFIED_ROW_BYTES)
         .saturating_add(examples)
@@ -55,13 +52,14 @@ impl ClassifiedRows<'_> {
         self.class_cells.len()
     }
 
-    /// A number for each row that equal rows have in common.
-    pub(super) fn hashes(&self) -> Vec<u64> {
-        let mut hashes: Vec<u64> = vec![0; self.len()];
+    /// A number for each of these rows that equal rows have in common.
+    pub(super) fn hashes(&self, rows: &[u32]) -> Vec<u64> {
+        let mut hashes: Vec<u64> = vec![0; rows.len()];
         let mut mix = |cells: &[u32], encoding: &Encoding| {
-            let rows = hashes.par_iter_mut().zip(cells).with_min_len(1 << 14);
-            rows.for_each(|(hash, &cell)| {
-                let mixed = (*hash ^ u64::from(encoding.code(cell))).wrapping_add(1);
+            let hashed = hashes.par_iter_mut().zip(rows).with_min_len(1 << 14);
+            hashed.for_each(|(hash, &row)| {
+                let code = encoding.code(cells[row as usize]);
+                let mixed = (*hash ^ u64::from(code)).wrapping_add(1);
                 let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 *hash = mixed ^ (mixed >> 29);
             });
@@ -95,21 +93,23 @@ impl ClassifiedRows<'_> {
     }
 }
 
-/// Rows in the order of their hashes, at most `most` of them at equal distances. `ties` orders rows
-/// with equal hashes.
-pub(super) fn drawn(
-    rows: &[u32],
-    hash: impl Fn(u32) -> u64 + Sync,
-    ties: impl Fn(u32) -> u64 + Sync,
-    most: usize,
-) -> Vec<u32> {
-    let key = |&row: &u32| (hash(row), ties(row), row);
-    let mut keys: Vec<(u64, u64, u32)> = rows.par_iter().map(key).collect();
+/// The place of a row in the order in which rows are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RowKey {
+    /// What equal rows have in common.
+    pub(super) hash: u64,
+    /// Orders rows with equal hashes.
+    pub(super) tie: u64,
+    pub(super) row: u32,
+}
+
+/// The rows in the order of their keys, at most `most` of them at equal distances.
+pub(super) fn drawn(mut keys: Vec<RowKey>, most: usize) -> Vec<u32> {
     keys.par_sort_unstable();
     let count = keys.len();
     let drawn = most.min(count);
     let places = (0..drawn).map(|at| at * count / drawn);
-    places.map(|place| keys[place].2).collect()
+    places.map(|place| keys[place].row).collect()
 }
 
 /// The places to learn from and to test on of a division: two thirds and the rest of the first

@@ -9,8 +9,9 @@ use super::error::{ClassificationError, DivisionErrors};
 use super::examples::Examples;
 use super::features::{Feature, classes};
 use super::holdout::held_out_error;
-use super::rows::{ClassifiedRows, Division, MOST_CLASSIFIED_ROWS, drawn};
+use super::rows::{ClassifiedRows, Division, RowKey, drawn};
 use crate::release::MeasuredRelease;
+use crate::sample::first_rows;
 
 /// Most classes. A column with more is not one that rows are classified by.
 const MOST_CLASSES: u32 = 256;
@@ -177,18 +178,18 @@ struct Sample {
 impl Sample {
     /// `rows` are the raw rows of the release.
     fn new(released: &ClassifiedRows<'_>, raw: Option<&ClassifiedRows<'_>>, rows: &[u32]) -> Self {
-        let hashes = released.hashes();
-        let raw_hashes = raw.map(ClassifiedRows::hashes);
-        let raw_hash = |row: u32| raw_hashes.as_ref().map_or(0, |it| it[row as usize]);
-        let all: Vec<u32> = (0..rows.len() as u32).collect();
-        let sampled = drawn(
-            &all,
-            |row| hashes[row as usize],
-            |row| raw_hash(rows[row as usize]),
-            MOST_CLASSIFIED_ROWS as usize,
-        );
+        let first = first_rows(rows);
+        let places: Vec<u32> = (0..first.len() as u32).collect();
+        let hashes = released.hashes(&places);
+        let ties = match raw {
+            Some(raw) => raw.hashes(first),
+            None => vec![0; first.len()],
+        };
+        let keys = places.iter().zip(hashes).zip(ties);
+        let keys = keys.map(|((&row, hash), tie)| RowKey { hash, tie, row });
+        let sampled = drawn(keys.collect(), first.len());
         let mut of_raw: Vec<u32> = sampled.iter().map(|&row| rows[row as usize]).collect();
-        if let Some(raw) = raw {
+        if let Some(raw) = raw.filter(|raw| raw.len() > rows.len()) {
             let mut is_released = vec![false; raw.len()];
             rows.iter()
                 .for_each(|&row| is_released[row as usize] = true);
@@ -199,7 +200,9 @@ impl Sample {
                 0 => 0,
                 all => suppressed.len() * sampled.len() / all,
             };
-            of_raw.extend(drawn(&suppressed, raw_hash, |_| 0, most));
+            let keys = suppressed.iter().zip(raw.hashes(&suppressed));
+            let keys = keys.map(|(&row, hash)| RowKey { hash, tie: 0, row });
+            of_raw.extend(drawn(keys.collect(), most));
         }
         Self {
             released: sampled,

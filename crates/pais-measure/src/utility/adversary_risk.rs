@@ -11,7 +11,7 @@ use pais_verify::{
 use serde::{Deserialize, Serialize};
 
 use super::holder_only::rounded;
-use super::report::Report;
+use super::risk::Risk;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
 
 /// How many values beyond *L* the report goes.
@@ -39,10 +39,10 @@ pub struct LengthRisk {
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
 pub(crate) fn add_adversaries(
-    report: &mut Report,
+    risk: &mut Risk,
     release: &MeasuredRelease,
 ) -> Result<(), VerifyError> {
-    report.risk.insensitive_singled_out = singled_out(release);
+    risk.insensitive_singled_out = singled_out(release);
     if release.recoding == ReleaseRecoding::Anatomized || !release.raw.sets.is_empty() {
         return Ok(());
     }
@@ -60,15 +60,13 @@ pub(crate) fn add_adversaries(
     let by_length = found.by_length.iter().map(|found| LengthRisk {
         length: found.length,
         smallest: found.smallest,
-        share_below_k: match report.subjects {
+        share_below_k: match release.persons {
             Some(_) => rounded(found.share_below_k),
             None => found.share_below_k,
         },
         greatest_confidence: found.greatest_confidence,
     });
-    let by_length = by_length.collect();
-    let risk = &mut report.risk;
-    risk.by_length = by_length;
+    risk.by_length = by_length.collect();
     risk.by_length_exact = (!risk.by_length.is_empty()).then_some(is_exact);
     risk.lengths_left_out = found.lengths_left_out;
     risk.qid_sizes = found.qid_sizes;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::SchemaColumn;
@@ -14,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use pais_verify::VerifyError;
 
 use crate::release::{MeasuredRelease, ReleaseRecoding};
+use crate::sample::first_rows;
 
 use super::holder_only::rounded;
 use super::label_cover::{Bins, covered};
-use super::report::Report;
 
 /// A raw column beside its released labels.
 pub(super) struct DistortedColumn<'a> {
@@ -33,23 +34,31 @@ pub(super) struct DistortedColumn<'a> {
     pub(super) label_counts: Vec<u64>,
 }
 
-/// Adds the measures of distortion. A set is measured by its items elsewhere.
+/// The measures of distortion, those that a release has.
+#[derive(Default)]
+pub(crate) struct Distortion {
+    /// See [`super::Utility`].
+    pub(crate) entropy_loss_by_column: Option<BTreeMap<String, f64>>,
+    /// See [`super::Utility`].
+    pub(crate) frequency_survival_by_column: Option<BTreeMap<String, f64>>,
+    /// See [`super::Utility`].
+    pub(crate) association_survival: Option<f64>,
+    /// See [`super::Report`].
+    pub(crate) distributions: Option<Vec<ColumnDistribution>>,
+}
+
+/// Measures the distortion. A set is measured by its items elsewhere.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
-pub(crate) fn add_distortion(
-    report: &mut Report,
-    release: &MeasuredRelease,
-) -> Result<(), VerifyError> {
+pub(crate) fn distortion(release: &MeasuredRelease) -> Result<Distortion, VerifyError> {
     if release.recoding == ReleaseRecoding::Anatomized {
-        exact(report, release);
-        return Ok(());
+        return Ok(exact(release));
     }
-    let Some(columns) = distorted_columns(release) else {
-        return Ok(());
-    };
+    let columns = distorted_columns(release).unwrap_or_default();
+    release.stop_if_asked()?;
     if columns.is_empty() {
-        return Ok(());
+        return Ok(Distortion::default());
     }
     let measured: Vec<_> = columns
         .par_iter()
@@ -57,7 +66,10 @@ pub(crate) fn add_distortion(
             let figures = if release.cancellation.is_cancelled() {
                 (0.0, 0.0)
             } else {
-                (column.entropy_loss(), column.frequency_survival())
+                (
+                    column.entropy_loss(),
+                    column.frequency_survival(release.cancellation),
+                )
             };
             (column.spec.name().to_owned(), figures)
         })
@@ -68,39 +80,44 @@ pub(crate) fn add_distortion(
         let figures = figures.map(|(name, found)| (name.clone(), rounded(figure(*found))));
         Some(figures.collect::<BTreeMap<_, _>>())
     };
-    let utility = &mut report.utility;
-    utility.entropy_loss_by_column = by_column(&|(entropy, _)| entropy);
-    utility.frequency_survival_by_column = by_column(&|(_, frequency)| frequency);
     let survival = survival(release, &columns);
     release.stop_if_asked()?;
-    utility.association_survival = survival.map(rounded);
     let k = match release.model {
         PrivacyModel::Lkc(model) => model.k,
         PrivacyModel::KmAnonymity(model) => model.k,
         PrivacyModel::Groups(model) => model.k,
     };
-    let shown = columns
-        .iter()
-        .map(|column| ColumnDistribution::new(column, k.get()));
-    report.distributions = Some(shown.collect());
-    Ok(())
+    let shown = columns.par_iter();
+    let shown = shown.map(|column| ColumnDistribution::new(column, k.get()));
+    Ok(Distortion {
+        entropy_loss_by_column: by_column(&|(entropy, _)| entropy),
+        frequency_survival_by_column: by_column(&|(_, frequency)| frequency),
+        association_survival: survival.map(rounded),
+        distributions: Some(shown.collect()),
+    })
 }
 
 /// The measures of an anatomized release, whose quasi-identifiers are exact.
-fn exact(report: &mut Report, release: &MeasuredRelease) {
+fn exact(release: &MeasuredRelease) -> Distortion {
     let columns = release.quasi_identifiers;
     let by_column = |figure: f64| {
         let names = columns.iter().map(|column| column.name.to_string());
         Some(names.map(|name| (name, figure)).collect())
     };
-    report.utility.entropy_loss_by_column = by_column(0.0);
-    report.utility.frequency_survival_by_column = by_column(1.0);
+    Distortion {
+        entropy_loss_by_column: by_column(0.0),
+        frequency_survival_by_column: by_column(1.0),
+        ..Distortion::default()
+    }
 }
 
-/// The relational quasi-identifiers; `None` where the table lacks one.
+/// The relational quasi-identifiers; `None` where the table lacks one, and when stopped.
 fn distorted_columns<'a>(release: &MeasuredRelease<'a>) -> Option<Vec<DistortedColumn<'a>>> {
     let stored: Vec<_> = release.schema.stored().collect();
     let columns = release.quasi_identifiers.iter().map(|raw| {
+        if release.cancellation.is_cancelled() {
+            return None;
+        }
         let mut released = release.table.columns.iter();
         let released = released.find(|released| released.name == raw.name)?;
         let spec = *stored.get(raw.position)?;
@@ -167,25 +184,28 @@ impl<'a> DistortedColumn<'a> {
             }
         }
         // What the released rows still have; suppressed rows lost all of theirs.
-        let pairs = self.rows.iter().zip(&self.released.column.codes);
+        let sample = first_rows(self.rows);
+        let pairs = sample.iter().zip(&self.released.column.codes);
         let kept = pairs.map(|(&row, &label)| {
             let label = of_label.get(label as usize).copied().unwrap_or(all);
             let code = of_code[self.raw.codes[row as usize] as usize];
             all - label.max(code)
         });
-        let kept: f64 = kept.sum();
+        let each = self.rows.len() as f64 / sample.len().max(1) as f64;
+        let kept = kept.sum::<f64>() * each;
         (1.0 - kept / whole).clamp(0.0, 1.0)
     }
 
     /// 1 - total variation distance between the raw shares and those that labels give if their
     /// values are equally likely: of the leaves of a taxonomy, or of bins of a numeric column.
-    pub(super) fn frequency_survival(&self) -> f64 {
+    /// Not meaningful when stopped.
+    pub(super) fn frequency_survival(&self, cancellation: &Cancellation) -> f64 {
         if self.rows.is_empty() {
             return 0.0;
         }
         let (raw, estimated) = match self.bins() {
             Some(bins) => (self.raw_bins(&bins), self.released_bins(&bins)),
-            None => (shares(&self.raw_counts), self.leaf_shares()),
+            None => (shares(&self.raw_counts), self.leaf_shares(cancellation)),
         };
         let differences = raw
             .iter()
@@ -243,10 +263,12 @@ impl<'a> DistortedColumn<'a> {
         found
     }
 
-    /// The share of each leaf as the labels give it.
-    fn leaf_shares(&self) -> Vec<f64> {
+    /// The share of each leaf as the labels give it. Labels of groups overlap, so there can be many
+    /// above each leaf.
+    fn leaf_shares(&self, cancellation: &Cancellation) -> Vec<f64> {
         let mut found = vec![0.0; self.raw_counts.len()];
-        for (_, label, rows) in self.labels() {
+        let labels = self.labels();
+        for (_, label, rows) in labels.take_while(|_| !cancellation.is_cancelled()) {
             if let Some((first, end, _)) = covered(&self.raw.domain, label) {
                 let share = rows as f64 / self.rows.len() as f64 / (end - first).max(1) as f64;
                 found[first..end].iter_mut().for_each(|leaf| *leaf += share);
@@ -279,12 +301,6 @@ const PAIRS: usize = 100;
 /// Most values of a column that are kept apart, the most frequent ones; all others are one.
 const VALUES: usize = 50;
 
-/// Rows of a sample, about; smaller tables are read as a whole.
-const SAMPLE: u64 = 50_000;
-
-/// Where the sample begins, fixed so that equal releases have equal figures.
-const SEED: u64 = 2009;
-
 /// A column on both sides, with a value for each row of the sample.
 struct PairedColumn {
     raw: Vec<u8>,
@@ -296,9 +312,8 @@ struct PairedColumn {
 /// quasi-identifiers, and of a quasi-identifier with a sensitive or class column. `None` without a
 /// pair or a released row, and when stopped.
 fn survival(release: &MeasuredRelease, columns: &[DistortedColumn]) -> Option<f64> {
-    let rows = columns.first()?.rows;
-    let sample = sample(rows);
-    let paired = paired_columns(release, columns, &sample);
+    let sample = first_rows(columns.first()?.rows);
+    let paired = paired_columns(release, columns, sample);
     let (mut pairs, mut sum) = (0, 0.0);
     for (index, one) in paired.iter().enumerate() {
         for other in &paired[index + 1..] {
@@ -316,44 +331,24 @@ fn survival(release: &MeasuredRelease, columns: &[DistortedColumn]) -> Option<f6
     (pairs > 0 && !sample.is_empty()).then(|| 1.0 - sum / pairs as f64)
 }
 
-/// Released rows, each with its raw row. Which are drawn depends on the raw row alone, because the
-/// order of released rows is random.
-fn sample(rows: &[u32]) -> Vec<(usize, usize)> {
-    let all = rows.iter().enumerate();
-    let all = all.map(|(at, &row)| (at, row as usize));
-    let total = rows.len() as u64;
-    let drawn = all.filter(|(_, row)| total <= SAMPLE || mixed(*row as u64) % total < SAMPLE);
-    drawn.collect()
-}
-
-/// The finalizer of SplitMix64: close numbers become unrelated.
-fn mixed(number: u64) -> u64 {
-    let mut mixed = number
-        .wrapping_add(SEED)
-        .wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    mixed ^ (mixed >> 31)
-}
-
 /// Quasi-identifiers first. Raw numbers are in bins of equal width.
 fn paired_columns(
     release: &MeasuredRelease,
     columns: &[DistortedColumn],
-    sample: &[(usize, usize)],
+    sample: &[u32],
 ) -> Vec<PairedColumn> {
     let mut paired: Vec<PairedColumn> = columns
         .iter()
         .map(|column| {
             let bins = column.bins();
-            let raw = |row: usize| {
-                let code = column.raw.codes[row] as usize;
+            let raw = |row: u32| {
+                let code = column.raw.codes[row as usize] as usize;
                 bins.as_ref().map_or(code, |bins| column.bin(bins, code))
             };
             let codes = &column.released.column.codes;
             PairedColumn {
-                raw: frequent(sample.iter().map(|(_, row)| raw(*row))),
-                released: frequent(sample.iter().map(|(at, _)| codes[*at] as usize)),
+                raw: frequent(sample.iter().map(|&row| raw(row))),
+                released: frequent(codes.iter().take(sample.len()).map(|&code| code as usize)),
                 is_quasi_identifier: true,
             }
         })
@@ -365,11 +360,11 @@ fn paired_columns(
             continue;
         }
         let null = column.dictionary.len();
-        let code = |row: usize| match column.codes[row] {
+        let code = |row: u32| match column.codes[row as usize] {
             NULL_CODE => null,
             code => code as usize,
         };
-        let values = frequent(sample.iter().map(|(_, row)| code(*row)));
+        let values = frequent(sample.iter().map(|&row| code(row)));
         paired.push(PairedColumn {
             raw: values.clone(),
             released: values,
@@ -540,7 +535,7 @@ fn rounded_shares(shares: impl Iterator<Item = (String, f64)>) -> Vec<LabelShare
 
 #[cfg(test)]
 mod tests {
-    use super::{SAMPLE, cramers_v, frequent, pooled, sample};
+    use super::{cramers_v, frequent, pooled};
 
     #[test]
     fn cramers_v_is_1_for_a_function_and_0_for_independence() {
@@ -557,19 +552,6 @@ mod tests {
         let values = (0..60usize).flat_map(|value| std::iter::repeat_n(value, 60 - value));
         let numbers = frequent(values);
         assert_eq!((numbers[0], numbers.last()), (0, Some(&50)));
-    }
-
-    #[test]
-    fn a_sample_is_the_same_in_any_order_of_rows() {
-        let rows: Vec<u32> = (0..200_000).collect();
-        let mut one: Vec<usize> = sample(&rows).into_iter().map(|it| it.1).collect();
-        let reversed: Vec<u32> = rows.iter().rev().copied().collect();
-        let mut other: Vec<usize> = sample(&reversed).into_iter().map(|it| it.1).collect();
-        one.sort_unstable();
-        other.sort_unstable();
-        assert_eq!(one, other);
-        let share = one.len() as f64 / SAMPLE as f64;
-        assert!((0.97..1.03).contains(&share), "{share}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Distortion of single columns: figures by hand.
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn};
 use pais_io::read::csv;
 use serde_json::{Value, json};
@@ -25,7 +26,10 @@ fn measured(column: Value, cells: &[&str], labels: &[&str]) -> (f64, f64) {
     // The last rows are suppressed.
     let rows: Vec<u32> = (0..labels.len() as u32).collect();
     let column = DistortedColumn::new(spec, &table.quasi_identifiers[0], &released, &rows);
-    (column.entropy_loss(), column.frequency_survival())
+    (
+        column.entropy_loss(),
+        column.frequency_survival(&Cancellation::new()),
+    )
 }
 
 fn letters() -> Value {

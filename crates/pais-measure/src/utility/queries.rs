@@ -29,6 +29,9 @@ pub struct QueryError {
     pub queries: u64,
     /// Over all of them.
     pub all: f64,
+    /// Standard error of `all`: how far the mean over other queries drawn alike is from it.
+    #[serde(default)]
+    pub standard_error: f64,
     /// Over those that count fewer than 1 % of the rows; 0 where there are none.
     pub below_one_percent: f64,
     /// Over those that count 1 % of the rows or more; 0 where there are none.
@@ -43,6 +46,7 @@ impl QueryError {
         Self {
             queries: rounded_count(self.queries),
             all: rounded(self.all),
+            standard_error: rounded(self.standard_error),
             below_one_percent: rounded(self.below_one_percent),
             from_one_percent: rounded(self.from_one_percent),
             queries_from_one_percent: rounded_count(self.queries_from_one_percent),
@@ -51,8 +55,7 @@ impl QueryError {
 }
 
 impl QueryTable {
-    /// The errors of random queries, [`QueryTable::queries`] of them. Returns `None` if no row has a sensitive value,
-    /// and when stopped.
+    /// The errors of random queries. Returns `None` if no row has a sensitive value, and when stopped.
     pub(super) fn error(&self, stopped: &(dyn Fn() -> bool + Sync)) -> Option<QueryError> {
         let drawn: Vec<Query> = self.draw();
         let rows = self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
@@ -60,11 +63,14 @@ impl QueryTable {
         if answers.is_empty() {
             return None;
         }
+        let relative = |(exact, estimate): &(u64, f64)| {
+            let exact = *exact as f64;
+            (estimate - exact).abs() / exact
+        };
         let mean = |keeps: &dyn Fn(u64) -> bool| {
             let kept = answers.iter().filter(|(exact, _)| keeps(*exact));
-            let (count, sum) = kept.fold((0u64, 0.0), |(count, sum), &(exact, estimate)| {
-                let exact = exact as f64;
-                (count + 1, sum + (estimate - exact).abs() / exact)
+            let (count, sum) = kept.fold((0u64, 0.0), |(count, sum), answer| {
+                (count + 1, sum + relative(answer))
             });
             (count, if count == 0 { 0.0 } else { sum / count as f64 })
         };
@@ -72,9 +78,15 @@ impl QueryTable {
         let (queries, all) = mean(&|_| true);
         let (large, from_one_percent) = mean(&is_large);
         let (_, below_one_percent) = mean(&|exact| !is_large(exact));
+        let squares = answers
+            .iter()
+            .map(|answer| (relative(answer) - all).powi(2));
+        let count = queries as f64;
+        let standard_error = (squares.sum::<f64>() / (count - 1.0).max(1.0) / count).sqrt();
         Some(QueryError {
             queries,
             all,
+            standard_error,
             below_one_percent,
             from_one_percent,
             queries_from_one_percent: large,

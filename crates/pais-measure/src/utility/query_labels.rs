@@ -2,8 +2,11 @@
 
 use std::collections::hash_map::Entry;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::table::{Form, NULL_CODE};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use rustc_hash::FxHashMap;
 
 use super::QueryError;
@@ -11,9 +14,14 @@ use super::label_cover::covered;
 use super::query_table::{QueryDimension, QuerySensitive, QueryTable};
 use super::value_ranks::ValueRanks;
 use crate::release::{MeasuredRelease, MethodGroups};
+use crate::sample::{SAMPLED_ROWS, first_rows};
+
+/// Number of rows between two checks whether to stop.
+const STRIDE: usize = 1 << 16;
 
 /// The error of counting queries, rounded. Groups are those of the method, or the rows with equal
-/// labels. Queries are about raw values, also where pre-generalization replaces them.
+/// labels. Queries are about raw values, also where pre-generalization replaces them. `None` when
+/// stopped.
 pub(crate) fn query_error(
     release: &MeasuredRelease,
     groups: Option<&MethodGroups>,
@@ -22,29 +30,51 @@ pub(crate) fn query_error(
         Some(groups) => of_groups(release, groups),
         None => of_labels(release)?,
     };
+    if release.cancellation.is_cancelled() {
+        return None;
+    }
     let error = queries.error(&|| release.cancellation.is_cancelled())?;
     Some(error.rounded())
 }
 
-/// The rows of each group that a method formed.
+/// Seed of the sample of groups.
+const SEED: u64 = 2010;
+
+/// The rows of each group that a method formed; of many rows, those of a sample of whole groups.
 fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
+    let is_sample = groups.rows.len() > SAMPLED_ROWS;
+    let mut random = StdRng::seed_from_u64(SEED);
+    let mut rows: Vec<u32> = Vec::new();
+    let mut drawn: Vec<usize> = Vec::new();
+    let mut start = 0;
+    for (group, &size) in groups.sizes.iter().enumerate() {
+        let end = start + size as usize;
+        if !is_sample || random.random_range(0..groups.rows.len()) < SAMPLED_ROWS {
+            rows.extend(&groups.rows[start..end]);
+            drawn.push(group);
+        }
+        start = end;
+    }
     let columns = release.quasi_identifiers.iter().enumerate();
     let dimensions = columns.map(|(index, column)| {
         let code = |&row: &u32| column.codes[row as usize];
+        let labels = groups.labels.as_ref().map(|labels| &labels[index]);
         let dimension = QueryDimension {
-            codes: groups.rows.iter().map(code).collect(),
-            labels: groups.labels.as_ref().map(|labels| labels[index].clone()),
+            codes: rows.iter().map(code).collect(),
+            labels: labels.map(|labels| drawn.iter().map(|&group| labels[group]).collect()),
         };
         (dimension, column.domain.code_count() as u32)
     });
-    let sensitive = sensitive_of_rows(release, groups.rows);
-    QueryTable::new(groups.sizes.to_vec(), dimensions.collect(), sensitive)
+    let sensitive = sensitive_of_rows(release, &rows);
+    let sizes = drawn.iter().map(|&group| groups.sizes[group]).collect();
+    let table = QueryTable::new(sizes, dimensions.collect(), sensitive);
+    if is_sample { table.sampled() } else { table }
 }
 
-/// The rows of a released table by their labels. `None` where no quasi-identifier has one value in
+/// The rows of a released table, or of a sample, by their labels. `None` where no quasi-identifier has one value in
 /// a cell, or a cell has no label of its domain.
 fn of_labels(release: &MeasuredRelease) -> Option<QueryTable> {
-    let (table, rows) = (release.table, release.rows);
+    let (table, rows) = (release.table, first_rows(release.rows));
     let mut released = Vec::with_capacity(release.quasi_identifiers.len());
     for &column in release.quasi_identifiers {
         let mut columns = table.columns.iter();
@@ -57,12 +87,14 @@ fn of_labels(release: &MeasuredRelease) -> Option<QueryTable> {
     if released.is_empty() {
         return None;
     }
-    let groups = LabelGroups::new(
-        table.rows,
-        released.iter().map(|(_, labels)| &*labels.codes),
-    );
+    let codes = released.iter();
+    let codes = codes.map(|(_, labels)| &labels.codes[..rows.len()]);
+    let groups = LabelGroups::new(rows.len(), codes, release.cancellation)?;
     let in_order: Vec<u32> = groups.order.iter().map(|&row| rows[row as usize]).collect();
     let dimensions = released.iter().map(|(raw, labels)| {
+        if release.cancellation.is_cancelled() {
+            return None;
+        }
         let domain = &raw.domain;
         let ends = |text: &str| {
             let (first, end, covers_missing) = covered(domain, text)?;
@@ -89,7 +121,9 @@ fn of_labels(release: &MeasuredRelease) -> Option<QueryTable> {
     });
     let dimensions = dimensions.collect::<Option<_>>()?;
     let sensitive = sensitive_of_rows(release, &in_order);
-    Some(QueryTable::new(groups.sizes, dimensions, sensitive))
+    let table = QueryTable::new(groups.sizes, dimensions, sensitive);
+    let is_sample = rows.len() < release.rows.len();
+    Some(if is_sample { table.sampled() } else { table })
 }
 
 /// The sensitive columns of raw rows, in their order.
@@ -125,12 +159,20 @@ struct LabelGroups {
 }
 
 impl LabelGroups {
-    fn new<'a>(rows: usize, columns: impl Iterator<Item = &'a [u32]>) -> Self {
+    /// `None` when stopped.
+    fn new<'a>(
+        rows: usize,
+        columns: impl Iterator<Item = &'a [u32]>,
+        cancellation: &Cancellation,
+    ) -> Option<Self> {
         let mut group_of = vec![0u32; rows];
         let mut count = 1;
         for codes in columns {
             let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-            for (group, &code) in group_of.iter_mut().zip(codes) {
+            for (row, (group, &code)) in group_of.iter_mut().zip(codes).enumerate() {
+                if row % STRIDE == 0 && cancellation.is_cancelled() {
+                    return None;
+                }
                 let fresh = numbers.len() as u32;
                 *group = match numbers.entry((*group, code)) {
                     Entry::Occupied(known) => *known.get(),
@@ -160,10 +202,10 @@ impl LabelGroups {
             *place += 1;
         }
         let first_rows = starts.iter().map(|&start| order[start as usize]);
-        Self {
+        Some(Self {
             first_rows: first_rows.collect(),
             sizes,
             order,
-        }
+        })
     }
 }

@@ -3,14 +3,11 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Number of random queries, as in the paper, where the release does not have too many groups.
+/// Number of random queries, as in the paper, on a table that is read as a whole.
 pub(super) const QUERIES: u64 = 8_800;
 
-/// Most groups times queries. A query costs up to some nanoseconds for each group that can meet it.
-const GROUPS_TIMES_QUERIES: u64 = 1_000_000_000;
-
-/// Fewest queries: the mean error of so many is still known to a few percent of itself.
-const FEWEST_QUERIES: u64 = 500;
+/// Number of queries on a sample.
+const QUERIES_ON_SAMPLE: u64 = 1_000;
 
 /// Most conditions of a query; those on quasi-identifiers are one fewer where one is on a sensitive
 /// column.
@@ -60,6 +57,8 @@ pub(super) struct QueryTable {
     pub(super) sensitive: Vec<QuerySensitive>,
     /// Whether they are of the release.
     has_sensitive: bool,
+    /// Number of queries.
+    queries: u64,
 }
 
 /// A condition: the codes from the first to the second, both included.
@@ -96,6 +95,15 @@ impl QueryTable {
             dimensions,
             sensitive,
             has_sensitive,
+            queries: QUERIES,
+        }
+    }
+
+    /// The same table, a sample of a larger one: it is asked fewer queries.
+    pub(super) fn sampled(self) -> Self {
+        Self {
+            queries: QUERIES_ON_SAMPLE,
+            ..self
         }
     }
 
@@ -103,12 +111,6 @@ impl QueryTable {
     pub(super) fn has_exact_codes(&self) -> bool {
         let mut dimensions = self.dimensions.iter();
         dimensions.all(|(dimension, _)| dimension.labels.is_none())
-    }
-
-    /// Number of queries: fewer than [`QUERIES`] from 113,637 groups on.
-    pub(super) fn queries(&self) -> u64 {
-        let affordable = GROUPS_TIMES_QUERIES / (self.sizes.len() as u64).max(1);
-        affordable.clamp(FEWEST_QUERIES, QUERIES)
     }
 
     /// Draws queries around random records that have a sensitive value, or around any records where
@@ -120,7 +122,7 @@ impl QueryTable {
         let has_values = |column: &usize| !rows_with_value[*column].is_empty();
         let columns: Vec<usize> = (0..self.sensitive.len()).filter(has_values).collect();
         let mut drawn = Vec::new();
-        while !columns.is_empty() && (drawn.len() as u64) < self.queries() {
+        while !columns.is_empty() && (drawn.len() as u64) < self.queries {
             let sensitive = columns[random.random_range(0..columns.len())];
             let column = &self.sensitive[sensitive];
             let rows = &rows_with_value[sensitive];

@@ -216,17 +216,11 @@ proptest! {
 }
 
 #[test]
-fn a_release_of_many_groups_has_fewer_queries() {
-    let queries = |groups: usize| {
-        let column = QueryDimension {
-            codes: vec![0; groups],
-            labels: None,
-        };
-        QueryTable::new(vec![1; groups], vec![(column, 1)], Vec::new()).queries()
-    };
-    assert_eq!(queries(1), QUERIES);
-    assert_eq!(queries(113_636), QUERIES);
-    assert_eq!(queries(113_637), QUERIES - 1);
-    assert_eq!(queries(500_000), 2_000);
-    assert_eq!(queries(3_000_000), 500);
+fn a_sample_is_asked_fewer_queries() {
+    let error = figure_3(None).sampled().error(&|| false).unwrap();
+    assert_eq!(error.queries, 1_000);
+    // The error of a mean falls with the root of the number of queries.
+    let whole = figure_3(None).error(&|| false).unwrap();
+    let ratio = error.standard_error / whole.standard_error;
+    assert!((2.5..3.5).contains(&ratio), "{ratio}");
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, PreGeneralization};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects};
@@ -13,6 +14,7 @@ use pais_verify::{CountedTable, VerifyError, group_sizes};
 use super::{ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
 use crate::classification::ClassificationError;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
+use crate::sample::SAMPLED_ROWS;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -72,6 +74,10 @@ pub struct Utility {
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
     /// verified.
     pub greatest_confidence: f64,
+    /// Number of released rows that `classification_error`, `query_error`, `entropy_loss_by_column`
+    /// and `association_survival` were measured on, where the release has more: a random sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_rows: Option<u64>,
     /// How far random counting queries are off, where there is a quasi-identifier that is not a set.
     /// For the holder alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +122,8 @@ impl Report {
     /// The sizes of the groups, the loss of each quasi-identifier and the risk; nothing else yet.
     ///
     /// # Errors
-    /// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed.
+    /// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed, and
+    /// [`VerifyError::Stopped`].
     pub(crate) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
         let (table, schema) = (release.table, release.schema);
         let suppressed_rows = release.suppressed_rows();
@@ -124,13 +131,13 @@ impl Report {
             // Exact values lose nothing.
             let exact = quasi_identifiers(schema).map(|spec| (spec.name().to_owned(), 0.0));
             (
-                group_sizes(table, &[Box::from(GROUP_COLUMN)])?,
+                group_sizes(table, &[Box::from(GROUP_COLUMN)], release.cancellation)?,
                 exact.collect(),
             )
         } else {
             let names = schema.names(ColumnRole::QuasiIdentifier);
-            let means = ncp_by_column(table, schema, suppressed_rows)?;
-            (group_sizes(table, &names)?, means)
+            let means = ncp_by_column(table, schema, suppressed_rows, release.cancellation)?;
+            (group_sizes(table, &names, release.cancellation)?, means)
         };
         let mut groups = GroupMetrics::from_sizes(&sizes);
         let mut risk = Risk::from_sizes(&sizes);
@@ -151,6 +158,7 @@ impl Report {
                 ncp_by_column,
                 item_loss_by_column: None,
                 greatest_confidence: release.finding.greatest_confidence(),
+                sampled_rows: (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64),
                 query_error: None,
                 entropy_loss_by_column: None,
                 frequency_survival_by_column: None,
@@ -172,8 +180,12 @@ fn ncp_by_column(
     table: &ReleasedTable,
     schema: &Schema,
     suppressed_rows: u64,
+    cancellation: &Cancellation,
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
     let mean = |spec: &&SchemaColumn| {
+        if cancellation.is_cancelled() {
+            return Err(VerifyError::Stopped);
+        }
         let mut columns = table.columns.iter();
         let column = columns.find(|column| *column.name == *spec.name());
         let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
@@ -195,25 +207,29 @@ fn mean(by_column: &BTreeMap<String, f64>) -> f64 {
 /// `subjects`, the smallest group is that of the fewest persons.
 ///
 /// # Errors
-/// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed.
+/// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed, and
+/// [`VerifyError::Stopped`].
 pub fn group_figures(
     table: &ReleasedTable,
     subjects: Option<&Subjects>,
     schema: &Schema,
+    cancellation: &Cancellation,
 ) -> Result<TableFigures, VerifyError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
-    let groups = GroupMetrics::from_sizes(&group_sizes(table, &names)?);
+    let groups = GroupMetrics::from_sizes(&group_sizes(table, &names, cancellation)?);
     let counted = CountedTable {
         table,
         subjects: subjects.map(Subjects::of_row),
     };
-    let smallest = group_sizes(counted, &names)?.into_iter().min();
+    let smallest = group_sizes(counted, &names, cancellation)?
+        .into_iter()
+        .min();
     Ok(TableFigures {
         steps: None,
         groups: groups.groups,
         smallest_group: smallest.map_or(0, u64::from),
         dr: groups.dr,
-        ncp: mean(&ncp_by_column(table, schema, 0)?),
+        ncp: mean(&ncp_by_column(table, schema, 0, cancellation)?),
         suppressed_rows: 0,
     })
 }

@@ -23,12 +23,16 @@ pub struct RawSets<'a> {
     pub rows: &'a [u32],
 }
 
-/// The loss of the raw items of each set-valued column, rounded; `None` without such a column.
+/// The loss of the raw items of each set-valued column, rounded; `None` without such a column. Of
+/// some columns only when stopped.
 pub(crate) fn item_losses(
     release: &MeasuredRelease,
     labels: &BTreeMap<&str, &MinimumLevels>,
 ) -> Option<BTreeMap<String, f64>> {
     let loss = |&column: &&SetColumn| {
+        if release.cancellation.is_cancelled() {
+            return None;
+        }
         let mut columns = release.table.columns.iter();
         let released = columns.find(|released| released.name == column.name)?;
         let raw = RawSets {

@@ -1,6 +1,7 @@
 //! The equivalence classes of a table as the enumeration of qids needs them: their values, records,
 //! sensitive values and persons.
 
+use pais_core::cancellation::Cancellation;
 use rayon::prelude::*;
 
 use crate::classes::{Classes, Values};
@@ -36,11 +37,12 @@ impl TableClasses {
         counted: CountedTable,
         quasi_identifiers: &[Box<str>],
         requirement: &LkcRequirement,
+        cancellation: &Cancellation,
     ) -> Result<Self, VerifyError> {
         let table = counted.table;
         let columns = Values::new_all(table, quasi_identifiers)?;
         let varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
-        let classes = Classes::new(table.rows, &columns)?;
+        let classes = Classes::new(table.rows, &columns, cancellation)?;
         let grid = Grid::new(&varied, &classes.row);
         let mut order: Vec<u32> = (0..classes.sizes.len() as u32).collect();
         order.par_sort_unstable_by_key(|&class| grid.values(class));

@@ -22,9 +22,12 @@ pub use buckets::{QidConfidences, QidSizes};
 use classes_of_table::TableClasses;
 use enumeration::{Assumed, enumerate};
 
-/// Most visits of a class, a sensitive value of a class, or a person of a class. Lengths whose
-/// combinations of columns could need more are left out.
+/// Most visits of a class, a sensitive value of a class, or a person of a class, for the lengths
+/// that the model assumes. Lengths whose combinations of columns could need more are left out.
 const BUDGET: u64 = 1_000_000_000;
+
+/// As [`BUDGET`], with the lengths beyond those that the model assumes.
+const BUDGET_BEYOND: u64 = 100_000_000;
 
 /// What adversaries find, by how many values of a person they know.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,9 +85,13 @@ pub fn measure_adversaries<'t>(
     if counted.table.rows == 0 || wanted == 0 {
         return Ok(AdversaryFigures::default());
     }
-    let classes = TableClasses::new(counted, quasi_identifiers, requirement)?;
+    let classes = TableClasses::new(counted, quasi_identifiers, requirement, cancellation)?;
     let varied = classes.grid.attributes();
-    let longest = affordable(varied, wanted as usize, classes.cells());
+    let lengths = AdversaryLengths {
+        longest: wanted,
+        ..lengths
+    };
+    let longest = affordable(varied, lengths, classes.cells());
     let assumed = Assumed {
         k: requirement.k,
         length: lengths.assumed as usize,
@@ -116,14 +123,19 @@ pub fn measure_adversaries<'t>(
     })
 }
 
-/// The greatest length up to `wanted` whose combinations of attributes, with all shorter ones, fit
-/// the budget; at least 1 where there is an attribute.
-fn affordable(attributes: usize, wanted: usize, cells: u64) -> usize {
-    let wanted = wanted.min(attributes);
+/// The greatest of some lengths whose combinations of attributes, with all shorter ones, fit the
+/// budget; at least 1 where there is an attribute.
+fn affordable(attributes: usize, lengths: AdversaryLengths, cells: u64) -> usize {
+    let wanted = attributes.min(lengths.longest as usize);
     let mut work = 0u64;
     for length in 1..=wanted {
         work = work.saturating_add(choose(attributes, length).saturating_mul(cells));
-        if work > BUDGET && length > 1 {
+        let budget = if length <= lengths.assumed as usize {
+            BUDGET
+        } else {
+            BUDGET_BEYOND
+        };
+        if work > budget && length > 1 {
             return length - 1;
         }
     }

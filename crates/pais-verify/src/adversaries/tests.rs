@@ -78,10 +78,21 @@ fn columns_of_one_value_add_nothing() {
 
 #[test]
 fn lengths_beyond_the_budget_are_left_out() {
-    assert_eq!(affordable(13, 6, 100_000), 6);
-    assert_eq!(affordable(13, 6, 1_000_000), 3);
-    assert_eq!(affordable(13, 6, u64::MAX), 1);
-    assert_eq!(affordable(0, 6, 10), 0);
+    let most = |attributes, assumed, cells| {
+        let lengths = AdversaryLengths {
+            assumed,
+            longest: 6,
+        };
+        affordable(attributes, lengths, cells)
+    };
+    assert_eq!(most(13, 6, 100_000), 6);
+    assert_eq!(most(13, 6, 1_000_000), 3);
+    assert_eq!(most(13, 6, u64::MAX), 1);
+    assert_eq!(most(0, 6, 10), 0);
+    // Lengths that the model does not assume may take a tenth of the work.
+    assert_eq!(most(13, 4, 20_000), 6);
+    assert_eq!(most(13, 4, 100_000), 4);
+    assert_eq!(most(13, 2, 455_851), 2);
 }
 
 #[test]

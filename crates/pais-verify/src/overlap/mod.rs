@@ -84,7 +84,7 @@ pub fn verify_overlapping_lkc(
             column: name.clone(),
         })?);
     }
-    let classes = Classes::new(table.rows, &columns)?;
+    let classes = Classes::new(table.rows, &columns, cancellation)?;
     let bounded = BoundedValues::new(table, &classes, &requirement)?;
     let groups: Vec<(Vec<LabelRange>, GroupTally)> = (0..)
         .zip(&classes.row)

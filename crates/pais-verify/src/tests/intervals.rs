@@ -6,6 +6,7 @@ use crate::assignment::{Assignment, assign};
 use crate::{
     CutError, Original, OriginalQuasiIdentifier, TruthError, check_single_cut, check_truthful,
 };
+use pais_core::cancellation::Cancellation;
 use pais_core::table::{Domain, ReleasedTable};
 use proptest::prelude::*;
 
@@ -64,7 +65,13 @@ fn compared(
     let suppressed = (raw.rows - source_rows.len()) as u64;
     let cut = check_single_cut(&released.columns[0], &raw.quasi_identifiers[0], source_rows);
     (
-        check_truthful(&released, raw, source_rows, suppressed),
+        check_truthful(
+            &released,
+            raw,
+            source_rows,
+            suppressed,
+            &Cancellation::new(),
+        ),
         cut,
         counts(&assign(&released, raw).unwrap()),
     )
@@ -131,7 +138,13 @@ fn an_interval_that_another_one_exceeds_covers_no_missing_cell() {
     let mut released = ages(&["[10,90]"; 3]);
     released.columns[0].column.dictionary.push("[0,100]".into());
     assert_eq!(
-        check_truthful(&released, &raw.original(false), &[0, 1, 2], 0),
+        check_truthful(
+            &released,
+            &raw.original(false),
+            &[0, 1, 2],
+            0,
+            &Cancellation::new()
+        ),
         Ok(())
     );
     assert_eq!(

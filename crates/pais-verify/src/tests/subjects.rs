@@ -34,6 +34,7 @@ fn groups(counted: CountedTable, known: &[&str], (k, l): (u64, u32)) -> GroupVer
         diversity: Diversity::Distinct {
             l: l.try_into().unwrap(),
         },
+        min_range: Default::default(),
     };
     let (known, sensitive) = (names(known), names(&["s0"]));
     verify_groups(counted, &known, &sensitive, &model, &Cancellation::new()).unwrap()
@@ -79,7 +80,7 @@ fn two_rows_of_one_person_are_one_person() {
         subjects: Some(&subjects),
     };
     assert_eq!(lkc(counted, &["Job"], (1, 2)).smallest_group, 2);
-    let mut sizes = group_sizes(counted, &["Job"]).unwrap();
+    let mut sizes = group_sizes(counted, &["Job"], &Cancellation::new()).unwrap();
     sizes.sort_unstable();
     assert_eq!(sizes, [2, 4, 4]);
 }
@@ -131,7 +132,7 @@ fn confidence_per_subject_is_a_share_of_persons() {
         table: &hidden,
         subjects: Some(&subjects),
     };
-    let found = subject_groups(counted, &["q0"], &names(&["s0"])).unwrap();
+    let found = subject_groups(counted, &["q0"], &names(&["s0"]), &Cancellation::new()).unwrap();
     assert_eq!((found.subjects, &found.sizes[..]), (2, &[2][..]));
     assert_eq!(found.greatest_confidence(), 0.5);
     // A person with several values counts for each; one without a value does not count.
@@ -141,10 +142,10 @@ fn confidence_per_subject_is_a_share_of_persons() {
         table: &several,
         subjects: Some(&[0, 0, 1, 2, 3]),
     };
-    let found = subject_groups(counted, &["q0"], &names(&["s0"])).unwrap();
+    let found = subject_groups(counted, &["q0"], &names(&["s0"]), &Cancellation::new()).unwrap();
     assert_eq!(found.greatest_confidence(), 2.0 / 3.0);
     // Each row is a person where none are given.
-    let found = subject_groups(&several, &["q0"], &names(&["s0"])).unwrap();
+    let found = subject_groups(&several, &["q0"], &names(&["s0"]), &Cancellation::new()).unwrap();
     assert_eq!((found.subjects, found.greatest_confidence()), (5, 0.5));
 }
 
@@ -160,7 +161,10 @@ fn as_many_subjects_as_rows_are_required() {
             found: subjects.len(),
             rows: 2,
         };
-        assert_eq!(group_sizes(counted, &["q0"]), Err(uneven));
+        assert_eq!(
+            group_sizes(counted, &["q0"], &Cancellation::new()),
+            Err(uneven)
+        );
     }
 }
 
@@ -243,7 +247,7 @@ proptest! {
             prop_assert_eq!(worst.size, smallest);
         }
         let mut measured: Vec<u64> =
-            group_sizes(counted, &known).unwrap().into_iter().map(u64::from).collect();
+            group_sizes(counted, &known, &Cancellation::new()).unwrap().into_iter().map(u64::from).collect();
         measured.sort_unstable();
         sizes.sort_unstable();
         prop_assert_eq!(measured, sizes);
@@ -280,7 +284,7 @@ proptest! {
                 }
             }
         }
-        let found = subject_groups(counted, &known, &names(&["s0", "s1"])).unwrap();
+        let found = subject_groups(counted, &known, &names(&["s0", "s1"]), &Cancellation::new()).unwrap();
         prop_assert_eq!(found.greatest_confidence(), greatest);
         prop_assert_eq!(found.confidences.len(), sizes.len());
         let distinct: BTreeSet<u32> = of_row.iter().copied().collect();

@@ -6,6 +6,7 @@ use super::{names, table, table_2};
 use crate::{
     CutError, Original, OriginalQuasiIdentifier, TruthError, check_single_cut, check_truthful,
 };
+use pais_core::cancellation::Cancellation;
 use pais_core::table::{Column, Domain, Form, NULL_CODE, ReleasedTable};
 use pais_core::taxonomy::{Tree, TreeLimits};
 
@@ -90,6 +91,7 @@ impl Raw {
             &self.original(),
             source_rows,
             4 - source_rows.len() as u64,
+            &Cancellation::new(),
         )
     }
 }
@@ -179,7 +181,7 @@ fn lost_repeated_and_made_up_rows_are_found() {
     let (table, rows) = released();
     let raw = Raw::new();
     assert_eq!(
-        check_truthful(&table, &raw.original(), &rows, 0),
+        check_truthful(&table, &raw.original(), &rows, 0, &Cancellation::new()),
         Err(TruthError::RowsLost {
             raw: 4,
             suppressed: 0,
@@ -192,7 +194,7 @@ fn lost_repeated_and_made_up_rows_are_found() {
             Err(TruthError::RepeatedRow { row: 2 })
         );
     }
-    let found = check_truthful(&table, &raw.original(), &rows[..2], 2);
+    let found = check_truthful(&table, &raw.original(), &rows[..2], 2, &Cancellation::new());
     assert!(matches!(
         found,
         Err(TruthError::Uneven {

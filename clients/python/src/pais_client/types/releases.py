@@ -116,6 +116,7 @@ class QueryError(TypedDict, total=False):
     from_one_percent: float
     queries: int
     queries_from_one_percent: int
+    standard_error: float
 
 
 class _ClassificationError(TypedDict):
@@ -157,6 +158,7 @@ class UtilityReport(_Utility, total=False):
     group_sizes: list[SizeBucket]
     classification_error: ClassificationError | None
     query_error: QueryError | None
+    sampled_rows: int | None
 
 
 class _Risk(TypedDict):

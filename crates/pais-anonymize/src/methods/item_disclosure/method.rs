@@ -131,7 +131,14 @@ impl Method for ItemDisclosure {
         let cuts = disclosed.cuts.clone();
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
         let sets = released_sets(table, &disclosed.sets, &rows);
-        let released = released_table::assemble(&input.schema, table, &cuts, sets, &rows);
+        let released = released_table::assemble(
+            &input.schema,
+            table,
+            &cuts,
+            sets,
+            &rows,
+            &input.cancellation,
+        );
         Ok(Candidate {
             tables: vec![released],
             rows,

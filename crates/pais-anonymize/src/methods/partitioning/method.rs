@@ -1,6 +1,8 @@
 //! The k-d split as a method: k-anonymity, LKC-privacy and models of groups by local recoding,
 //! generalized or anatomized.
 
+use std::collections::BTreeMap;
+
 use pais_core::definition::{ColumnRole, Job, JobError, Objective, Output, Recoding};
 use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::schema::Schema;
@@ -37,6 +39,7 @@ pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
             PrivacyModel::Groups(GroupModel {
                 k: model.k,
                 diversity: Diversity::None,
+                min_range: BTreeMap::new(),
             })
         }
         PrivacyModel::Lkc(model) if is_local => PrivacyModel::Lkc(model.clone()),
@@ -144,11 +147,10 @@ impl Method for Partitioning {
         partition: &GroupPartition,
         step: u32,
     ) -> Result<Candidate, RunError> {
-        let table = &input.table;
         let rows = input.released_rows(step, |_| true)?;
         let (tables, recoding) = match self.output {
             Output::Generalized => {
-                let made = tables::generalized(&input.schema, table, partition, &rows);
+                let made = tables::generalized(input, partition, &rows);
                 (vec![made], ReleaseRecoding::Local)
             }
             Output::Anatomized => {

@@ -1,10 +1,10 @@
 //! Builds the released tables from groups: generalized or anatomized.
 
 use hashbrown::HashMap;
-use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::schema::SchemaColumn;
 use pais_core::table::{
-    COUNT_COLUMN, Column, Domain, EncodedTable, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier,
-    ReleasedColumn, ReleasedTable,
+    COUNT_COLUMN, Column, Domain, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier, ReleasedColumn,
+    ReleasedTable,
 };
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 use pais_measure::ValueRanks;
@@ -18,17 +18,19 @@ use crate::released_table::{compact_dictionary, finish, untouched};
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.
 pub(super) fn generalized(
-    schema: &Schema,
-    table: &EncodedTable,
+    input: &PreparedTable,
     partition: &GroupPartition,
     rows: &[u32],
 ) -> ReleasedTable {
+    let (table, cancellation) = (&input.table, &input.cancellation);
     let mut columns: Vec<(usize, ReleasedColumn)> = table
         .quasi_identifiers
         .iter()
+        .take_while(|_| !cancellation.is_cancelled())
         .map(|column| (column.position, generalized_column(column, partition, rows)))
         .collect();
-    columns.extend(untouched(schema, &table.untouched, rows));
+    let others = untouched(&input.schema, &table.untouched, rows, cancellation);
+    columns.extend(others);
     finish("data", rows.len(), columns)
 }
 
@@ -159,8 +161,10 @@ pub(super) fn anatomized(
         }
     }
     let sensitive = |position: usize| table.sensitive.iter().any(|it| it.position == position);
-    let mut columns = untouched(schema, &input.exact, rows);
-    let others = untouched(schema, &table.untouched, rows).into_iter();
+    let cancellation = &input.cancellation;
+    let mut columns = untouched(schema, &input.exact, rows, cancellation);
+    let others = untouched(schema, &table.untouched, rows, cancellation);
+    let others = others.into_iter();
     columns.extend(others.filter(|(position, _)| !sensitive(*position)));
     let groups = integers(
         GROUP_COLUMN,
@@ -170,7 +174,8 @@ pub(super) fn anatomized(
     let mut tables = vec![finish("qit", rows.len(), columns)];
     let counts = table.untouched.par_iter().filter_map(|(position, column)| {
         let spec = schema.stored().nth(*position)?;
-        sensitive(*position).then(|| sensitive_table(spec, column, &group_of))
+        let is_made = sensitive(*position) && !cancellation.is_cancelled();
+        is_made.then(|| sensitive_table(spec, column, &group_of))
     });
     tables.par_extend(counts);
     tables
@@ -252,7 +257,8 @@ fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
     }
 }
 
-/// For each quasi-identifier the first and the last raw code that the label of each group covers.
+/// For each quasi-identifier the first and the last raw code that the label of each group covers;
+/// of some groups only after a request to stop.
 pub(super) fn covered_by_groups(
     input: &PreparedTable,
     partition: &GroupPartition,
@@ -271,7 +277,9 @@ pub(super) fn covered_by_groups(
                 _ => covered_codes(&column.domain, codes),
             }
         };
-        partition.groups().map(of_group).collect()
+        let groups = partition.groups();
+        let groups = groups.take_while(|_| !input.cancellation.is_cancelled());
+        groups.map(of_group).collect()
     });
     columns.collect()
 }

@@ -71,13 +71,18 @@ pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
 }
 
 impl Specialization {
+    /// *L*, at most the number of quasi-identifiers.
+    fn known_values(&self) -> usize {
+        let width = self.quasi_identifiers.len();
+        self.model.l.map_or(width, |l| width.min(l.get() as usize))
+    }
+
     /// What the index of the groups takes where rows may be suppressed.
     fn index_bytes(&self, rows: u64) -> u64 {
         if self.settings.suppression_limit.floor_of(rows) == 0 {
             return 0;
         }
-        let width = self.quasi_identifiers.len();
-        let l = self.model.l.map_or(width, |l| width.min(l.get() as usize));
+        let (width, l) = (self.quasi_identifiers.len(), self.known_values());
         let subsets = u64::try_from(validity::subsets(width, l)).unwrap_or(u64::MAX);
         let most = (group_index::MAX_ENTRIES as u64).max(rows);
         let entries = subsets.saturating_mul(rows).min(most);
@@ -93,8 +98,7 @@ impl Specialization {
 
     /// Whether a run over this many rows can be expected to end.
     fn check_work(&self, rows: u64) -> Result<(), JobError> {
-        let width = self.quasi_identifiers.len();
-        let l = self.model.l.map_or(width, |l| l.get() as usize);
+        let (width, l) = (self.quasi_identifiers.len(), self.known_values());
         let subsets = |l: usize| validity::subsets(width, l);
         let fits = |l: usize| subsets(l).saturating_mul(rows.into()) <= MOST_WORK;
         if fits(l) {
@@ -202,7 +206,14 @@ impl Method for Specialization {
         }
         let rows = input.released_rows(step, |row| kept[row as usize])?;
         let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
-        let released = released_table::assemble(&input.schema, table, &cuts, Vec::new(), &rows);
+        let released = released_table::assemble(
+            &input.schema,
+            table,
+            &cuts,
+            Vec::new(),
+            &rows,
+            &input.cancellation,
+        );
         Ok(Candidate {
             tables: vec![released],
             rows,

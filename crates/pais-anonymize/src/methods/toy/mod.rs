@@ -60,7 +60,8 @@ impl Method for Topmost {
         let cuts = table.quasi_identifiers.iter().map(topmost_cut).collect();
         let rows = input.released_rows(step, |_| true)?;
         let (cuts, published) = published_cut::publish(schema, table, cuts, &rows);
-        let released = released_table::assemble(schema, table, &cuts, Vec::new(), &rows);
+        let stop = &input.cancellation;
+        let released = released_table::assemble(schema, table, &cuts, Vec::new(), &rows, stop);
         Ok(Candidate {
             tables: vec![released],
             rows,

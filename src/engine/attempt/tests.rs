@@ -1,0 +1,190 @@
+//! Attempts that are stopped in each of their phases.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use pais_anonymize::{Observer, Phase};
+use pais_core::cancellation::Cancellation;
+use pais_core::codebook::CodebookOrganization;
+use pais_core::definition::{DatasetDefinition, DatasetId};
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use pais_io::read::csv;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::{RunResults, prepare};
+use crate::db::audit::Actor;
+use crate::db::datasets::StoredDataset;
+use crate::db::key_ring::KeyRing;
+use crate::engine::WorkError;
+use crate::engine::release_packing::ReleaseOrigin;
+use crate::ids::{JobId, OrganizationId};
+use crate::problem::Code;
+
+/// Number of rows. A report of progress is at most a small part of the work on them.
+const ROWS: usize = 3_000;
+
+/// Asks to stop at a report of progress, and counts the reports.
+#[derive(Default)]
+struct StopAt {
+    report: usize,
+    reports: AtomicUsize,
+    phase: OnceLock<Phase>,
+    asked: OnceLock<Instant>,
+    cancellation: Cancellation,
+}
+
+impl Observer for StopAt {
+    fn progress(&self, phase: Phase, _: f64) {
+        if self.reports.fetch_add(1, Ordering::SeqCst) == self.report {
+            let _ = self.phase.set(phase);
+            let _ = self.asked.set(Instant::now());
+            self.cancellation.cancel();
+        }
+    }
+
+    fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
+    }
+}
+
+/// A dataset of persons with a sensitive column, a class and a note.
+struct Hospital {
+    dataset: StoredDataset,
+    keys: KeyRing,
+    table: Table,
+}
+
+impl Hospital {
+    fn new(codes: bool) -> Self {
+        let mut columns = json!([
+            { "name": "patient", "role": "subject" },
+            { "name": "age", "role": "quasi_identifier", "kind": "numeric" },
+            { "name": "zip", "role": "quasi_identifier", "taxonomy": { "generate": "mask_right" } },
+            { "name": "disease", "role": "sensitive" },
+            { "name": "outcome", "role": "class" },
+            { "name": "note", "role": "insensitive" },
+        ]);
+        if codes {
+            columns.as_array_mut().unwrap().push(json!({
+                "name": "codes", "role": "quasi_identifier", "kind": "set",
+            }));
+        }
+        let mut file = "patient,age,zip,disease,outcome,note,codes\n".to_owned();
+        for row in 0..ROWS {
+            file += &format!(
+                "{},{},{},d{},o{},n{row},{}\n",
+                row / 2,
+                20 + row * 7 % 60,
+                1000 + row * 13 % 100,
+                row % 7,
+                row % 3,
+                ["a|b", "a", "b|c", "c"][row % 4],
+            );
+        }
+        if !codes {
+            file = file
+                .lines()
+                .map(|line| line.rsplit_once(',').unwrap().0.to_owned() + "\n")
+                .collect();
+        }
+        let definition = json!({ "name": "patients", "columns": columns });
+        let definition: DatasetDefinition = serde_json::from_value(definition).unwrap();
+        let schema = Arc::new(Schema::inline(&definition).unwrap());
+        let keys = KeyRing::new(&[7; 32]);
+        let id = DatasetId(Uuid::nil());
+        Self {
+            table: csv::read_table(&schema, file.as_bytes()).unwrap(),
+            dataset: StoredDataset {
+                id,
+                definition,
+                schema,
+                wrapped_key: keys.new_data_key(id).unwrap(),
+            },
+            keys,
+        }
+    }
+
+    fn attempt(&self, job: &Value, observer: &StopAt) -> Result<RunResults, WorkError> {
+        let key = self.keys.open(self.dataset.id, &self.dataset.wrapped_key);
+        let origin = ReleaseOrigin {
+            organization: OrganizationId(Uuid::nil()),
+            holder: CodebookOrganization {
+                name: "hospital".to_owned(),
+                display_name: None,
+            },
+            job: JobId(Uuid::nil()),
+            dataset: self.dataset.id,
+            definition: self.dataset.definition.clone(),
+            name: None,
+            by: Actor::SERVICE,
+            created_at: OffsetDateTime::UNIX_EPOCH,
+        };
+        let prepared = prepare(job, &self.dataset, self.table.clone(), [3; 32], observer)?;
+        prepared.run(&key.unwrap(), origin, u64::MAX, observer)
+    }
+}
+
+/// Whether an attempt ended because it was stopped.
+fn is_stopped(ended: &Result<RunResults, WorkError>) -> bool {
+    matches!(ended, Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled)
+}
+
+#[test]
+fn an_attempt_ends_wherever_it_is_stopped() {
+    let lkc = json!({ "privacy": { "model": "lkc", "l": 2, "k": 5, "c": 0.9 }, "release": true, "seed": 7 });
+    let local = json!({ "privacy": { "model": "lkc", "l": 2, "k": 5, "c": 0.9 }, "recoding": "local", "release": true });
+    let anatomized = json!({ "privacy": { "model": "l_diversity", "k": 2, "l": 2 }, "output": "anatomized", "release": true });
+    let sweep = json!({ "privacy": { "model": "k_anonymity", "k": [2, 5, 9] } });
+    let (plain, with_sets) = (Hospital::new(false), Hospital::new(true));
+    for (hospital, job) in [
+        (&plain, &lkc),
+        (&plain, &local),
+        (&plain, &anatomized),
+        (&plain, &sweep),
+        (&with_sets, &lkc),
+    ] {
+        let whole = StopAt {
+            report: usize::MAX,
+            ..StopAt::default()
+        };
+        hospital.attempt(job, &whole).unwrap();
+        let reports = whole.reports.into_inner();
+        let mut phases = Vec::new();
+        // All reports of a short run, some hundred of a long one, and the last ones.
+        let step = (reports / 100).max(1);
+        let stops = (0..reports).step_by(step);
+        for report in stops.chain(reports.saturating_sub(10)..reports) {
+            let observer = StopAt {
+                report,
+                ..StopAt::default()
+            };
+            let ended = hospital.attempt(job, &observer);
+            // A search of another length, since threads share it.
+            let Some(asked) = observer.asked.get() else {
+                continue;
+            };
+            let after = observer.reports.load(Ordering::SeqCst) - report - 1;
+            // The last report of an attempt is that its results are there.
+            let is_last = ended.is_ok() && after == 0;
+            assert!(
+                is_stopped(&ended) || is_last,
+                "{job}: {report} of {reports}"
+            );
+            // The reports of threads that were about to make them.
+            assert!(
+                after <= 4,
+                "{job}: {after} reports after {report} of {reports}"
+            );
+            assert!(asked.elapsed() < Duration::from_secs(1), "{job}: {report}");
+            phases.extend(observer.phase.get().copied());
+        }
+        phases.sort();
+        phases.dedup();
+        let expected = if job.get("release").is_some() { 4 } else { 2 };
+        assert!(phases.len() >= expected, "{job}: {phases:?}");
+    }
+}
