@@ -185,12 +185,17 @@ impl SchemaColumn {
             return;
         };
         if labels.contains(SUPPRESSED_LABEL) && tree.find(SUPPRESSED_LABEL).is_none() {
+            let mut former = tree.definition();
+            if tree.missing_leaf().is_none() {
+                former.children.push(missing());
+            }
             let root = TaxonomyNode {
                 label: SUPPRESSED_LABEL.to_owned(),
-                children: vec![tree.definition()],
+                children: vec![former],
             };
-            // The leaves, and their ranges, are the same.
-            if let Ok(tree) = Tree::new(&root, TreeLimits::default()) {
+            let limits = TreeLimits::default();
+            if let Ok(tree) = Tree::with_missing_below(&root, limits, limits.depth) {
+                // `?` is the last leaf, without a range.
                 self.tree = Some(tree.into());
             }
         }
@@ -368,14 +373,21 @@ fn drawn_otherwise(
                 (value.clone(), rows.saturating_sub(lost))
             });
             let counts: Values = counts.collect();
-            // The label of rare values is another one only where a released row has it as a value.
-            let mut plain = counts.clone();
-            let is_lost = plain.remove("(rare)").is_some() && values["(rare)"] <= lost;
-            if is_lost {
-                vec![plain, counts]
-            } else {
-                vec![counts]
-            }
+            // A label of rare values is not that of a value that released rows have.
+            let is_of_rare = |label: &str| label.trim_matches(['(', ')']) == "rare";
+            let is_lost = |label: &str| values.get(label).is_some_and(|&rows| rows <= lost);
+            let others = labels
+                .iter()
+                .filter(|label| is_of_rare(label) && is_lost(label));
+            let mut drawn: Vec<Values> = others
+                .map(|label| {
+                    let mut counts = counts.clone();
+                    counts.remove(*label);
+                    counts
+                })
+                .collect();
+            drawn.push(counts);
+            drawn
         }
         GeneratedHierarchy::Ranges { widths, .. } => {
             let widest = widths.as_deref().and_then(<[f64]>::last).copied();
@@ -410,6 +422,14 @@ fn with_ends(values: &Values, labels: &BTreeSet<&str>, widest: f64) -> Values {
     values
 }
 
+/// The leaf of missing cells, which the outermost label of a release covers too.
+fn missing() -> TaxonomyNode {
+    TaxonomyNode {
+        label: MISSING_LABEL.to_owned(),
+        children: Vec::new(),
+    }
+}
+
 /// Joins the parts of the root that one of the labels covers under that label.
 fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
     let ends = |node: &TaxonomyNode| Interval::parse(&node.label);
@@ -429,7 +449,8 @@ fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
         let hi = ends(&root.children[end - 1]).map(|part| part.hi);
         // One part alone has the label itself.
         if end - first > 1 && lo.zip(hi) == Some((range.lo, range.hi)) {
-            let joined = root.children.splice(first..end, []).collect();
+            let mut joined: Vec<_> = root.children.splice(first..end, []).collect();
+            joined.push(missing());
             let joined = TaxonomyNode {
                 label: (*label).to_owned(),
                 children: joined,
