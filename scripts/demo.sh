@@ -128,7 +128,7 @@ stranger=$(field 'it["token"]')
 
 say "The privacy officer's policy: what no job, release or grant of the hospital may be below; and a second person approves each release"
 call 200 "$officer" PUT /v1/policy --header 'Content-Type: application/json' --data-binary \
-    '{"k_min": 10, "l_min": 2, "c_max": 0.5, "recipients": ["bts"], "require_approval": true}'
+    '{"k_min": 10, "l_min": 2, "c_max": 0.5, "sensitive_values": {"marital-status": ["Divorced", "Separated"]}, "recipients": ["bts"], "require_approval": true}'
 
 say "The hospital's taxonomies: how categorical values may be generalized"
 : >"$work/taxonomies"

@@ -1,10 +1,16 @@
 //! The policy of an organization: the floor below which its jobs, releases and grants are refused.
 
+mod bounded_values;
+
+use std::collections::BTreeMap;
+
 use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
 use pais_core::rejection::Fault;
 use pais_core::schema::Schema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+pub use self::bounded_values::BoundedValues;
 
 use crate::problem::{Code, Problem};
 
@@ -31,7 +37,8 @@ pub struct Policy {
     #[schema(minimum = 1)]
     pub l_min: Option<i64>,
     /// Greatest confidence: C, or alpha. A model that bounds no confidence is refused then, unless
-    /// `models` names it.
+    /// `models` names it. Which values have to be bounded says `sensitive_values`; without it, all
+    /// values of all sensitive columns, so that a job lists none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0, maximum = 1)]
     pub c_max: Option<f64>,
@@ -43,6 +50,10 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 1000)]
     pub quasi_identifiers: Option<Vec<String>>,
+    /// By column, the values whose confidence or diversity a job has to bound wherever a table has
+    /// the column, unless it is not released: `"all"`, or a list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive_values: Option<BTreeMap<String, BoundedValues>>,
     /// Names of the organizations that may get grants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 1000)]
@@ -90,6 +101,7 @@ impl Policy {
             let expected = "is a list of at most 1000 names of 1 to 200 characters";
             require(names.as_ref().is_none_or(fit), line, expected);
         }
+        faults.extend(self.faults_of_values());
         refuse(Code::InvalidValue, faults)
     }
 
@@ -107,6 +119,8 @@ pub struct ReleasedTable<'a> {
     pub suppressed: f64,
     /// The names of its columns that are no quasi-identifiers.
     pub other_columns: &'a [String],
+    /// The roles of its columns.
+    pub roles: &'a BTreeMap<String, ColumnRole>,
 }
 
 impl Policy {
@@ -134,6 +148,7 @@ impl Policy {
             };
             faults.push(Fault::at(pointer, must_be_quasi_identifier(name)));
         }
+        faults.extend(self.unbounded_in_job(job, schema));
         refuse(Code::BelowPolicy, faults)
     }
 
@@ -149,6 +164,7 @@ impl Policy {
         let named = self.quasi_identifiers.iter().flatten();
         let others = named.filter(|name| release.other_columns.contains(name));
         details.extend(others.map(|name| must_be_quasi_identifier(name)));
+        details.extend(self.unbounded_in_release(release));
         let faults = details.into_iter();
         refuse(
             Code::BelowPolicy,

@@ -198,9 +198,11 @@ async fn add_tradeoff(
     let definition = attempt::stored_job(&job.definition)?;
     if Sweep::new(&definition)?.is_sweep {
         let rows = runs::sweep(store, release.job, 0, MOST_STEPS).await?;
-        let ncp = page.report["utility"]["ncp"].as_f64();
-        let facts = rows.iter().map(|row| combination(&row.item, release, ncp));
+        let facts = rows.iter().map(|row| combination(&row.item, release));
         page.sweep = facts.collect();
+        if let Some(ncp) = page.report["utility"]["ncp"].as_f64() {
+            keep_nearest(&mut page.sweep, ncp);
+        }
         return Ok(());
     }
     let Some(key) = key_of_release(app, release).await? else {
@@ -219,8 +221,20 @@ async fn add_tradeoff(
     Ok(())
 }
 
-/// A combination in words, and whether the release, with its mean loss `ncp`, is of it.
-fn combination(item: &SweepItem, release: &StoredRelease, ncp: Option<f64>) -> SweepFact {
+/// Of several combinations that a release can be of, such as recodings and objectives under the same
+/// parameters, the one whose loss is nearest. The search measures some columns in the raw range, and a
+/// release in that of its rows.
+fn keep_nearest(combinations: &mut [SweepFact], ncp: f64) {
+    let distance = |fact: &SweepFact| fact.ncp.map_or(f64::INFINITY, |it| (it - ncp).abs());
+    let released = combinations.iter().filter(|fact| fact.is_released);
+    let nearest = released.map(distance).fold(f64::INFINITY, f64::min);
+    for fact in combinations {
+        fact.is_released &= distance(fact) <= nearest;
+    }
+}
+
+/// A combination in words, and whether the release can be of it.
+fn combination(item: &SweepItem, release: &StoredRelease) -> SweepFact {
     let mut parts = Vec::new();
     let mut same = true;
     let privacy = &release.privacy;
@@ -242,8 +256,6 @@ fn combination(item: &SweepItem, release: &StoredRelease, ncp: Option<f64>) -> S
     for word in [json!(item.recoding), json!(item.objective)] {
         parts.extend(word.as_str().map(str::to_owned));
     }
-    // The measured loss distinguishes recodings and objectives under the same parameters.
-    same &= item.ncp.zip(ncp).is_none_or(|(a, b)| (a - b).abs() < 1e-9);
     SweepFact {
         name: parts.join(", "),
         ncp: item.ncp,

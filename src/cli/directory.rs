@@ -1,11 +1,12 @@
 //! An anatomized release in a directory: `qit.csv`, and `st_<column>.csv` for each sensitive
 //! column. The file names are percent-encoded.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use pais_core::definition::ColumnRole;
 use pais_core::reimport::anatomized;
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::ReleasedTable;
 use pais_verify::ReleaseTables;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -44,6 +45,25 @@ impl Directory {
         TableFile::of(&self.path.join(file_name(table)))
     }
 
+    /// Checks that the directory has files of these tables only.
+    ///
+    /// # Errors
+    /// If it has another file, or cannot be read.
+    fn check_files(&self, tables: impl Iterator<Item = String>) -> Result<(), Failure> {
+        let known: Vec<OsString> = tables.map(|table| file_name(&table).into()).collect();
+        let unread = |error| Failure::file(&self.path, error);
+        for entry in std::fs::read_dir(&self.path).map_err(unread)? {
+            let entry = entry.map_err(unread)?;
+            if !known.contains(&entry.file_name()) {
+                let detail = "this file is no table of the release, so it was not verified; an \
+                              anatomized release has `qit.csv` and an `st_….csv` for each sensitive \
+                              column, and nothing else";
+                return Err(Failure::file(&entry.path(), detail));
+            }
+        }
+        Ok(())
+    }
+
     /// Writes tables. Creates the directory if it does not exist.
     ///
     /// # Errors
@@ -72,18 +92,22 @@ fn file_name(table: &str) -> String {
 /// Reads the tables of an anatomized release.
 ///
 /// # Errors
-/// For tables that are missing, or do not fit the schema.
+/// For tables that are missing, or do not fit the schema, and for other files: a release that is
+/// passed on has nothing that was not verified.
 pub(crate) fn read_anatomized(
     schema: &Schema,
     directory: &Directory,
 ) -> Result<ReleaseTables, Failure> {
+    let sensitive = schema.stored();
+    let sensitive = sensitive.filter(|column| column.role() == ColumnRole::Sensitive);
+    let sensitive: Vec<&SchemaColumn> = sensitive.collect();
+    let names = sensitive.iter();
+    let names = names.map(|column| format!("st_{}", column.name()));
+    directory.check_files(std::iter::once("qit".to_owned()).chain(names))?;
     let file = directory.file("qit")?;
     let read_by = anatomized::quasi_identifier_columns(schema, &file.names()?);
     let qit = anatomized::released("qit", &read_by, file.read(&read_by)?);
-    let sensitive = schema
-        .stored()
-        .filter(|column| column.role() == ColumnRole::Sensitive);
-    let counts = sensitive.map(|column| {
+    let counts = sensitive.iter().map(|column| {
         let name = format!("st_{}", column.name());
         let read_by = anatomized::sensitive_columns(column);
         let table = directory.file(&name)?.read(&read_by)?;

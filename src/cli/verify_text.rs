@@ -165,6 +165,10 @@ impl Printout {
         if let Some(diversity) = found.diversity {
             self.line("least diversity", diversity);
         }
+        for (column, range) in &found.smallest_range {
+            let range = range.map_or("none".to_owned(), |range| range.to_string());
+            self.line("smallest range", format_args!("{range} ({column})"));
+        }
         self.confidence(found.greatest_confidence, found.missing_sensitive);
         let rows = found.worst.iter().map(|group| {
             let diversity = group.diversity.map_or("-".to_owned(), |it| it.to_string());
@@ -261,7 +265,11 @@ fn known_words(model: &PrivacyModel, quasi_identifiers: usize) -> String {
 
 fn group_model_words(model: &GroupModel) -> String {
     let k = model.k;
-    match &model.diversity {
+    let ranges = model.min_range.iter();
+    let ranges: String = ranges
+        .map(|(column, least)| format!(", {column} spans at least {least}"))
+        .collect();
+    let words = match &model.diversity {
         Diversity::None => format!("k-anonymity, K = {k}"),
         Diversity::Distinct { l } => format!("distinct l-diversity, K = {k}, l = {l}"),
         Diversity::Entropy { l } => format!("entropy l-diversity, K = {k}, l = {l}"),
@@ -279,7 +287,8 @@ fn group_model_words(model: &GroupModel) -> String {
                 .collect();
             format!("l-diversity over all sensitive columns, K = {k}, L = {l}{limits}")
         }
-    }
+    };
+    words + &ranges
 }
 
 fn value(value: &ColumnValue) -> String {

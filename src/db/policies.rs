@@ -1,5 +1,6 @@
 //! The policies of organizations, and the approvals of releases that they may require.
 
+use pais_core::codebook::Codebook;
 use pais_core::definition::PrivacyDefinition;
 use serde::Serialize;
 use serde_json::json;
@@ -49,6 +50,7 @@ struct CheckedRelease {
     privacy: Json<PrivacyDefinition>,
     suppressed: f64,
     other_columns: Vec<String>,
+    codebook: Json<Codebook>,
 }
 
 /// Checks a release in a transaction, as [`check`]; `pointer` is its place in the body that was sent.
@@ -62,7 +64,7 @@ pub(super) async fn check_release(
     pointer: &str,
 ) -> Result<Policy, StoreError> {
     let found: CheckedRelease = sqlx::query_as(
-        "SELECT privacy,
+        "SELECT privacy, codebook,
                 suppressed_rows::float8 / greatest(rows + suppressed_rows, 1) AS suppressed,
                 ARRAY(SELECT DISTINCT c ->> 'name'
                       FROM release_tables t, jsonb_array_elements(t.columns) c
@@ -74,10 +76,14 @@ pub(super) async fn check_release(
     .bind(release)
     .fetch_one(&mut *connection)
     .await?;
+    let Json(codebook) = found.codebook;
+    let columns = codebook.columns.into_iter();
+    let roles = columns.map(|column| (column.name, column.role)).collect();
     let table = ReleasedTable {
         privacy: &found.privacy,
         suppressed: found.suppressed,
         other_columns: &found.other_columns,
+        roles: &roles,
     };
     let decided = check(connection, organization, |policy| {
         policy.check_release(&table, pointer)

@@ -291,3 +291,192 @@ fn groups_are_at_least_as_general_as_requested() {
     let problem: Value = serde_json::from_slice(&refused.stderr).unwrap();
     assert_eq!(problem["errors"][0]["pointer"], "/pre_generalization");
 }
+
+/// A directory with patients of two jobs and a sensitive column, and a job of 2-diversity.
+fn diverse(sensitive: Value) -> CliDir {
+    let dir = CliDir::new();
+    let mut sensitive = sensitive;
+    sensitive["name"] = json!("ill");
+    sensitive["role"] = json!("sensitive");
+    let schema = json!({"name": "t", "columns": [
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]}, sensitive,
+    ]});
+    dir.write("s.json", &schema.to_string());
+    let privacy = json!({"model": "distinct_l_diversity", "k": 2, "l": 2});
+    let job = json!({"privacy": privacy, "recoding": "local"});
+    dir.write("j.json", &job.to_string());
+    dir
+}
+
+#[test]
+fn an_anatomized_directory_has_nothing_beside_its_tables() {
+    let dir = diverse(json!({}));
+    let mut job = dir.json("j.json");
+    job["output"] = json!("anatomized");
+    dir.write("j.json", &job.to_string());
+    dir.write("raw.csv", "age,ill\n20,flu\n30,cold\n40,flu\n50,cold\n");
+    dir.anonymize("raw.csv", "out");
+    let (status, text) = dir.verify("out", true);
+    assert_eq!(status, Some(0), "{text}");
+    for extra in ["data.csv", "st_raw.csv", ".notes"] {
+        let path = dir.path().join("out").join(extra);
+        std::fs::copy(dir.path().join("raw.csv"), &path).unwrap();
+        let (status, text) = dir.verify("out", true);
+        assert_eq!(status, Some(2), "{extra}: {text}");
+        std::fs::remove_file(path).unwrap();
+    }
+    assert_eq!(dir.verify("out", true).0, Some(0));
+}
+
+#[test]
+fn texts_that_look_alike_are_one_sensitive_value() {
+    let alike = [
+        "H\u{200b}IV",
+        "HIV\u{feff}",
+        "H\u{ad}IV",
+        "\u{ff28}IV",
+        " HIV",
+    ];
+    for other in alike {
+        let dir = diverse(json!({}));
+        let table = |second: &str| format!("age,ill\n\"[0,99]\",HIV\n\"[0,99]\",{second}\n");
+        dir.write("r.csv", &table(other));
+        let (status, text) = dir.verify("r.csv", false);
+        assert_eq!(status, Some(1), "{other:?}: {text}");
+        dir.write("r.csv", &table("flu"));
+        assert_eq!(dir.verify("r.csv", false).0, Some(0));
+
+        // A listed value is bounded however it is written.
+        let listed = json!({"ill": ["HIV"]});
+        let bound = json!({"model": "lkc", "l": 1, "k": 2, "c": 0.5, "sensitive_values": listed});
+        dir.write("j.json", &json!({ "privacy": bound }).to_string());
+        let three = format!("{}\"[0,99]\",flu\n", table(other));
+        dir.write("r.csv", &three);
+        assert_eq!(dir.verify("r.csv", false).0, Some(1), "{other:?}");
+    }
+}
+
+#[test]
+fn groups_are_not_made_diverse_by_texts_that_look_alike() {
+    let dir = diverse(json!({}));
+    let raw = "age,ill\n20,HIV\n30,H\u{200b}IV\n70,flu\n80,cold\n";
+    dir.write("raw.csv", raw);
+    dir.anonymize("raw.csv", "o.csv");
+    let released = std::fs::read_to_string(dir.path().join("o.csv")).unwrap();
+    assert!(released.contains("H\u{200b}IV"), "{released}");
+    let labels: Vec<&str> = released.lines().skip(1).map(|row| &row[..8]).collect();
+    assert_eq!(labels, [labels[0]; 4], "{released}");
+    assert_eq!(dir.verify("o.csv", true).0, Some(0));
+}
+
+#[test]
+fn cells_of_sensitive_numbers_and_dates_are_values_or_refused() {
+    let table = |one: &str, other: &str| format!("age,ill\n\"[0,99]\",{one}\n\"[0,99]\",{other}\n");
+    let cases = [
+        ("numeric", "1", "NaN", 2),
+        ("numeric", "1", "1e400", 2),
+        ("numeric", "1", "\u{661}", 2),
+        ("numeric", "1", "\u{ff11}", 2),
+        ("numeric", "1", "1.0", 1),
+        ("numeric", "0", "-0e5", 1),
+        ("numeric", "1", "2", 0),
+        ("date", "2020-01-01", "20200101", 2),
+        ("date", "2020-01-01", "2020-01-01 ", 1),
+        ("date", "2020-01-01", "2020-01-1", 2),
+        ("date", "2020-01-01", "2020-01-02", 0),
+        ("datetime", "2020-01-01T00:00:00", "2020-01-01T00:00Z", 1),
+    ];
+    for (kind, one, other, expected) in cases {
+        let dir = diverse(json!({ "kind": kind }));
+        dir.write("r.csv", &table(one, other));
+        let (status, text) = dir.verify("r.csv", false);
+        assert_eq!(status, Some(expected), "{one} {other}: {text}");
+    }
+}
+
+#[test]
+fn numbers_of_a_group_span_the_range_that_is_asked_for() {
+    let dir = diverse(json!({"kind": "numeric", "missing": ["NA"]}));
+    let with = |min_range: Value| {
+        let mut job = dir.json("j.json");
+        job["privacy"]["min_range"] = min_range;
+        dir.write("j.json", &job.to_string());
+    };
+    let groups = "age,ill\n\"[20,30]\",51000\n\"[20,30]\",51020\n\"[40,50]\",0.3\n\"[40,50]\",0.1\n\
+                  \"[40,50]\",NA\n";
+    dir.write("r.csv", groups);
+    for (least, status) in [(0.2, 0), (0.3, 1), (20.0, 1)] {
+        with(json!({ "ill": least }));
+        let (found, text) = dir.verify("r.csv", false);
+        assert_eq!(found, Some(status), "{least}: {text}");
+        assert!(text.contains("ill spans at least"), "{text}");
+    }
+    // A group without numbers spans nothing, under any diversity.
+    dir.write("r.csv", "age,ill\n20,NA\n20,NA\n");
+    with(json!({"ill": 0.1}));
+    assert_eq!(dir.verify("r.csv", false).0, Some(1));
+
+    dir.write(
+        "raw.csv",
+        "age,ill\n20,10\n21,12\n30,11\n31,40\n50,41\n51,11\n60,12\n61,13\n",
+    );
+    let groups_at = |least: Option<f64>| {
+        with(least.map_or(Value::Null, |least| json!({ "ill": least })));
+        dir.anonymize("raw.csv", "o.csv");
+        assert_eq!(dir.verify("o.csv", true).0, Some(0));
+        let released = std::fs::read_to_string(dir.path().join("o.csv")).unwrap();
+        let mut groups: std::collections::BTreeMap<String, Vec<f64>> = Default::default();
+        for row in released.lines().skip(1) {
+            let (label, number) = row.rsplit_once(',').unwrap();
+            groups
+                .entry(label.to_owned())
+                .or_default()
+                .push(number.parse().unwrap());
+        }
+        groups
+    };
+    let range = |numbers: &Vec<f64>| {
+        let (least, greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+        numbers.iter().copied().fold(greatest, f64::max)
+            - numbers.iter().copied().fold(least, f64::min)
+    };
+    assert!(
+        groups_at(None)
+            .values()
+            .any(|numbers| range(numbers) < 20.0)
+    );
+    let wide = groups_at(Some(20.0));
+    assert!(
+        wide.len() > 1 && wide.values().all(|numbers| range(numbers) >= 20.0),
+        "{wide:?}"
+    );
+
+    with(json!({"ill": 32}));
+    let arguments = [
+        "anonymize",
+        "--schema",
+        "s.json",
+        "--job",
+        "j.json",
+        "raw.csv",
+        "-o",
+        "x.csv",
+    ];
+    let refused = dir.run(&arguments);
+    assert_eq!(refused.status.code(), Some(1));
+    let problem: Value = serde_json::from_slice(&refused.stderr).unwrap();
+    assert_eq!(problem["errors"][0]["pointer"], "/privacy/min_range/ill");
+    for (least, column) in [
+        (json!(0), "ill"),
+        (json!(-1), "ill"),
+        (json!(1), "age"),
+        (json!(1), "x"),
+    ] {
+        with(json!({ column: least }));
+        let refused = dir.run(&arguments);
+        assert_eq!(refused.status.code(), Some(1), "{column}");
+        let problem: Value = serde_json::from_slice(&refused.stderr).unwrap();
+        let pointer = format!("/privacy/min_range/{column}");
+        assert_eq!(problem["errors"][0]["pointer"], pointer);
+    }
+}

@@ -20,7 +20,8 @@ async fn a_policy_is_stored_as_it_was_sent_for_one_organization() {
     assert_eq!(hospital.get("/v1/policy").await.json(200), json!({}));
     let policy = json!({
         "models": ["lkc", "l_diversity"], "k_min": 5, "l_min": 2, "c_max": 0.5,
-        "suppression_max": 0.05, "quasi_identifiers": ["Job"], "recipients": ["bts"],
+        "suppression_max": 0.05, "quasi_identifiers": ["Job"],
+        "sensitive_values": { "Surgery": ["Transgender"], "HIV": "all" }, "recipients": ["bts"],
         "require_approval": true,
     });
     assert_eq!(set(&hospital, &policy).await.json(200), policy);
@@ -40,16 +41,27 @@ async fn a_policy_is_stored_as_it_was_sent_for_one_organization() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_policy_is_refused_with_all_its_faults() {
     let hospital = Hospital::new().await;
-    let policy = json!({ "k_min": 0, "c_max": 0, "models": [], "recipients": [""] });
+    let policy = json!({ "k_min": 0, "c_max": 0, "models": [], "recipients": [""],
+                         "sensitive_values": { "Surgery": [] } });
     let refused = set(&hospital, &policy).await;
     let refused = refused.problem(422, "invalid_value");
     let pointers = refused["errors"].as_array().unwrap();
     let pointers: Vec<&Value> = pointers.iter().map(|fault| &fault["pointer"]).collect();
-    assert_eq!(pointers, ["/k_min", "/c_max", "/models", "/recipients"]);
+    assert_eq!(
+        pointers,
+        [
+            "/k_min",
+            "/c_max",
+            "/models",
+            "/recipients",
+            "/sensitive_values/Surgery"
+        ]
+    );
     for shape in [
         json!({ "k_max": 3 }),
         json!({ "models": ["x"] }),
         json!({ "k_min": "3" }),
+        json!({ "sensitive_values": { "Surgery": "some" } }),
     ] {
         set(&hospital, &shape).await.problem(400, "invalid_shape");
     }
@@ -125,7 +137,8 @@ async fn a_job_below_the_policy_is_refused_with_the_pointer_of_the_line() {
     }
 
     let allowed = [
-        json!({ "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0, "models": ["lkc"] }),
+        json!({ "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0, "models": ["lkc"],
+                "sensitive_values": { "Surgery": ["Transgender"] } }),
         json!({ "quasi_identifiers": ["Job", "ID", "Blood group"] }),
     ];
     for policy in allowed {
@@ -140,6 +153,100 @@ async fn a_job_below_the_policy_is_refused_with_the_pointer_of_the_line() {
     .await
     .json(200);
     hospital.post("/v1/jobs", &job(groups)).await.json(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_values_meets_the_policy_only_with_those_that_it_names() {
+    let hospital = Hospital::new().await;
+    let dataset = hospital.filled_dataset().await;
+    let with = |privacy: Value| {
+        let mut body = job_on(&dataset);
+        body["privacy"] = privacy;
+        body
+    };
+    let lkc = |c: f64, values: Value| {
+        let mut privacy = json!({ "model": "lkc", "l": 2, "k": 2, "c": c });
+        if !values.is_null() {
+            privacy["sensitive_values"] = values;
+        }
+        with(privacy)
+    };
+    let listed = |values: Value| lkc(0.5, json!({ "Surgery": values }));
+    let all = lkc(0.5, Value::Null);
+    let of_all = json!({ "c_max": 0.5 });
+    let of_some =
+        json!({ "c_max": 0.5, "sensitive_values": { "Surgery": ["Transgender", "Urology"] } });
+    let of_column = json!({ "sensitive_values": { "Surgery": "all" } });
+    let place = "/privacy/sensitive_values/Surgery";
+    let mut as_is = listed(json!(["Transgender"]));
+    as_is["roles"] = json!({ "Surgery": "insensitive" });
+    as_is["privacy"] = json!({ "model": "k_anonymity", "k": 2 });
+    let k_anonymity = with(json!({ "model": "k_anonymity", "k": 2 }));
+    let refused = [
+        // A value that no row has, and one harmless value.
+        (
+            &of_all,
+            listed(json!(["Nonsense"])),
+            "/privacy/sensitive_values",
+        ),
+        (
+            &of_all,
+            listed(json!(["Plastic"])),
+            "/privacy/sensitive_values",
+        ),
+        (&of_some, listed(json!(["Nonsense"])), place),
+        (&of_some, listed(json!(["Plastic", "Transgender"])), place),
+        (&of_column, listed(json!(["Transgender", "Urology"])), place),
+        (&of_column, lkc(1.0, Value::Null), "/privacy/c"),
+        (&of_column, k_anonymity, "/privacy/model"),
+        (&of_column, as_is, "/roles/Surgery"),
+    ];
+    for (policy, body, pointer) in refused {
+        set(&hospital, policy).await.json(200);
+        let answer = hospital.post("/v1/jobs", &body).await;
+        let refused = answer.problem(422, "below_policy");
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{policy} {body}");
+    }
+    let diverse = with(json!({ "model": "l_diversity", "k": 2, "l": 2 }));
+    let absent = json!({ "c_max": 0.5, "sensitive_values": { "HIV": "all" } });
+    let allowed = [
+        (&of_all, all.clone()),
+        (&of_some, all.clone()),
+        (
+            &of_some,
+            listed(json!([" Urology", "Transgender", "Plastic"])),
+        ),
+        (&of_column, all),
+        (&of_column, diverse),
+        // The table has no such column.
+        (&absent, listed(json!(["Plastic"]))),
+    ];
+    for (policy, body) in allowed {
+        set(&hospital, policy).await.json(200);
+        hospital.post("/v1/jobs", &body).await.json(202);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_that_bounds_other_values_than_the_policy_names_is_not_granted() {
+    let hospital = Hospital::new().await;
+    let release = hospital.release().await;
+    let grants = format!("{release}/grants");
+    hospital.app.token("bts", Role::Recipient).await;
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    for policy in [
+        json!({ "c_max": 0.5 }),
+        json!({ "sensitive_values": { "Surgery": "all" } }),
+        json!({ "sensitive_values": { "Surgery": ["Transgender", "Urology"] } }),
+        json!({ "sensitive_values": { "Job": "all" } }),
+    ] {
+        set(&hospital, &policy).await.json(200);
+        let refused = hospital.post(&grants, &grant).await;
+        refused.problem(422, "below_policy");
+    }
+    let named = json!({ "c_max": 0.5, "sensitive_values": { "Surgery": ["Transgender"] } });
+    set(&hospital, &named).await.json(200);
+    hospital.post(&grants, &grant).await.json(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -116,6 +116,50 @@ async fn the_profile_counts_persons_and_names_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_person_whose_id_is_a_number_is_one_person_however_it_is_written() {
+    let hospital = Hospital::new().await;
+    let dataset = dataset(&hospital, "stays").await;
+    let csv = "patient,age,illness\n1,34,flu\n2.0,41,flu\n1.0,35,cold\n";
+    hospital.submit(&dataset, csv).await.json(201);
+    let ndjson = "{\"patient\":1.0,\"age\":60,\"illness\":\"flu\"}\n\
+                  {\"patient\":\"1\",\"age\":61,\"illness\":\"flu\"}\n";
+    let headers = [("content-type", NDJSON)];
+    let sent = hospital.submit_with(&dataset, &headers, ndjson).await;
+    sent.json(201);
+    let profile = profile(&hospital, &dataset).await;
+    assert_eq!(profile["subjects"], 2);
+    assert_eq!(profile["rows_per_subject_max"], 4);
+    assert_eq!(profile["warnings"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_profile_warns_of_persons_that_differ_only_in_case_or_leading_zeros() {
+    let hospital = Hospital::new().await;
+    for [one, other] in [["zz-anna", "ZZ-Anna"], ["7", "007"]] {
+        let dataset = dataset(&hospital, one).await;
+        let rows = |ids: [&str; 2]| {
+            format!(
+                "patient,age,illness\n{},34,flu\n{},41,flu\n",
+                ids[0], ids[1]
+            )
+        };
+        hospital.submit(&dataset, rows([one, "x"])).await.json(201);
+        let before = profile(&hospital, &dataset).await;
+        assert_eq!(before["warnings"], json!([]));
+        hospital
+            .submit(&dataset, rows([one, other]))
+            .await
+            .json(201);
+        let profile = profile(&hospital, &dataset).await;
+        assert_eq!(profile["subjects"], 3);
+        assert_eq!(profile["warnings"][0]["code"], "similar_subjects");
+        let detail = text(&profile["warnings"][0]["detail"]);
+        assert!(detail.contains("`patient`"), "{detail}");
+        assert!(!detail.contains(one) && !detail.contains(other), "{detail}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_row_without_a_subject_is_refused_and_no_person_is_named() {
     let hospital = Hospital::new().await;
     let dataset = dataset(&hospital, "stays").await;

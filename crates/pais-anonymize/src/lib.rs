@@ -44,8 +44,6 @@ mod pre_generalization;
 mod prepared;
 mod progress;
 mod published_cut;
-#[cfg(test)]
-mod recipient_tests;
 mod redrawn;
 mod released_table;
 #[cfg(test)]

@@ -161,6 +161,12 @@ pub(crate) fn redraw(
         column.enter(input, &with_labels, &mut redrawn);
     }
     rename(candidate, &redrawn.renamed);
+    for (name, labels) in candidate.cut.iter_mut().flatten() {
+        let spec = redrawn.schema.stored().find(|spec| *spec.name() == **name);
+        if let Some(spec) = spec.filter(|spec| spec.has_made_tree()) {
+            spec.sort_labels(labels);
+        }
+    }
     Ok(redrawn)
 }
 

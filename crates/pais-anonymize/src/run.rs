@@ -182,13 +182,6 @@ impl AnonymizationRun {
         self
     }
 
-    /// The same run with released rows in the order of the raw ones, so that releases compare.
-    #[cfg(test)]
-    pub(crate) fn in_the_order_of_the_rows(mut self) -> Self {
-        self.input.order = OrderSource::AsRead;
-        self
-    }
-
     /// What the holder should know about the job and its rows.
     pub fn warnings(&self) -> Vec<Warning> {
         self.input.warnings()

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use pais_core::definition::ColumnKind;
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable};
 use pais_core::taxonomy::NodeId;
@@ -60,6 +61,10 @@ fn is_released_at_top(table: &EncodedTable, schema: &Schema, released: &Released
                     let mut stored = schema.stored();
                     let spec = stored.find(|spec| *spec.name() == *released.name);
                     let made = spec.filter(|spec| spec.has_made_tree());
+                    if made.is_some_and(|spec| spec.kind() == ColumnKind::Numeric) {
+                        // How wide the others would be is not in the release.
+                        return label.is_some_and(|label| label.starts_with('['));
+                    }
                     let tree = made.and_then(|spec| spec.tree()).unwrap_or(tree);
                     let root = tree.node(NodeId::ROOT);
                     !root.children.is_empty() && label == Some(&*root.label)

@@ -8,6 +8,7 @@
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`reimport`]: released tables that are read from files, of any tool
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
+//! - [`look_alike`]: texts that a reader cannot tell apart
 //! - [`risk`]: how far the rows of a table single out persons, before any run
 //! - [`rejection`]: why an input is refused, and where
 //! - [`warning`]: what a holder should know about an input that is not refused
@@ -22,6 +23,7 @@ pub mod cancellation;
 mod canonical_text;
 pub mod codebook;
 pub mod definition;
+pub mod look_alike;
 pub mod model;
 pub mod reimport;
 pub mod rejection;

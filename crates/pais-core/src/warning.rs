@@ -23,6 +23,8 @@ pub enum WarningCode {
     ColumnAtTop,
     /// The values of an identifier occur in several rows, so that a person may have several.
     RepeatedIdentifier,
+    /// Subjects differ only in case, leading zeros or characters that are not shown.
+    SimilarSubjects,
     /// Rows were suppressed to reach the bound on confidence, which shows that what is missing
     /// was sensitive.
     SuppressedForConfidence,

@@ -14,6 +14,7 @@ pub(crate) fn asked(page: &ReportPage) -> Markup {
             h2 { "What was asked" }
             p { (model_in_words(page)) }
             (sensitive_values(&page.privacy["sensitive_values"]))
+            (ranges(&page.privacy["min_range"]))
             @if let Some(columns) = page.report["pre_generalization"].as_object() {
                 p { "Generalized before anything else, as the job asked:" }
                 ul { @for (column, levels) in columns { li { strong { (column) } ": " (levels_in_words(levels)) } } }
@@ -100,6 +101,15 @@ fn sensitive_values(listed: &Value) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+fn ranges(least: &Value) -> Markup {
+    html! {
+        @if let Some(columns) = least.as_object() {
+            p { "Numbers of each group, from the smallest to the greatest, differ by at least:" }
+            ul { @for (column, least) in columns { li { strong { (column) } ": " (plain(least)) } } }
         }
     }
 }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use pais_core::cancellation::Cancellation;
+use pais_core::look_alike::visible_text;
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 use super::lists::Lists;
@@ -40,6 +41,26 @@ impl<'a> Values<'a> {
     /// # Errors
     /// [`VerifyError`] for a column that is missing, repeated or malformed.
     pub(super) fn new(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
+        Self::numbered(table, name, key)
+    }
+
+    /// Numbers the values that occur in the column `name`. Texts that look alike
+    /// ([`visible_text`]) have the same number: two of them are no two values of a person.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(super) fn visible(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
+        Self::numbered(table, name, |column, text| match key(column, text) {
+            Cow::Borrowed(text) => visible_text(text),
+            Cow::Owned(text) => Cow::Owned(visible_text(&text).into_owned()),
+        })
+    }
+
+    fn numbered(
+        table: &'a ReleasedTable,
+        name: &str,
+        key: impl Fn(&ReleasedColumn, &'a str) -> Cow<'a, str>,
+    ) -> Result<Self, VerifyError> {
         let mut named = table.columns.iter().filter(|column| &*column.name == name);
         let column = named.next().ok_or_else(|| VerifyError::NoSuchColumn {
             column: name.into(),
@@ -122,9 +143,11 @@ impl<'a> Values<'a> {
         self.number[(code as usize).min(self.number.len() - 1)]
     }
 
-    /// For each value by its number, whether it means that the cell is missing.
+    /// For each value by its number, whether it means that the cell is missing, or looks so.
     pub(super) fn missing(&self) -> Vec<bool> {
-        let is_missing = |text: &str| self.column.missing.iter().any(|word| **word == *text);
+        let words = self.column.missing.iter();
+        let words: Vec<Cow<'_, str>> = words.map(|word| visible_text(word)).collect();
+        let is_missing = |text: &str| words.contains(&visible_text(text));
         (0..self.count() as u32)
             .map(|value| self.text(value).is_none_or(is_missing))
             .collect()

@@ -1,12 +1,15 @@
 //! Verification of group models: each group of a table is checked by itself, exactly.
 
+use std::collections::BTreeMap;
+
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::{Diversity, GroupModel, MissingSensitive};
+use pais_core::model::{Diversity, GroupModel, MissingSensitive, spans};
 
 use super::classes::{Classes, Values};
+use super::lists::Lists;
 use super::minimum_cover::{MISSING, MinimumCover};
 use super::persons::CountedTable;
 use super::persons::Persons;
@@ -46,6 +49,10 @@ pub struct GroupVerification {
     /// distance, of the group where it is greatest. Null under `k_anonymity`, for an empty
     /// table, and for a ratio to nothing.
     pub diversity: Option<f64>,
+    /// Under `min_range`, by column the smallest range of the numbers of a group; null where a group
+    /// has none. Absent under a model without it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub smallest_range: BTreeMap<String, Option<f64>>,
     /// The greatest confidence in a value of any sensitive column, from 0 to 1: the share of the
     /// value among the records of a group that have a value in its column. It is measured whether
     /// the model bounds it or not; 0 if no record has a sensitive value.
@@ -79,7 +86,7 @@ struct GroupResult {
     /// Records, or persons where rows are not persons.
     size: u32,
     diversity: Option<f64>,
-    /// Whether its diversity meets the model.
+    /// Whether its diversity and its ranges meet the model.
     diverse: bool,
     /// The greatest confidence in one sensitive value, from 0 to 1.
     confidence: f64,
@@ -115,7 +122,7 @@ pub fn verify_groups<'t>(
             found: sensitive.len(),
         });
     }
-    let check = GroupModelCheck::new(model, &sensitive, persons.as_ref(), cancellation);
+    let check = GroupModelCheck::new(model, &sensitive, persons.as_ref(), cancellation)?;
     let found: Vec<GroupResult> = (0..classes.sizes.len() as u32)
         .into_par_iter()
         .map(|group| check.decide(group, members.of(group)))
@@ -151,6 +158,7 @@ pub fn verify_groups<'t>(
         smallest_group: smallest,
         smallest_equivalence_class: smallest,
         diversity: least.and_then(|found| found.diversity),
+        smallest_range: check.smallest_ranges(&members),
         greatest_confidence: found
             .iter()
             .map(|found| found.confidence)
@@ -176,7 +184,32 @@ struct GroupModelCheck<'a> {
     /// For t-closeness: rows of the table with each value of the one sensitive column, and last
     /// the rows in which it is missing. Empty for other models.
     table_counts: Vec<u64>,
+    ranges: Vec<NumberRange<'a>>,
     cancellation: &'a Cancellation,
+}
+
+/// A numeric sensitive column whose numbers have to span a range in each group.
+struct NumberRange<'a> {
+    column: &'a SensitiveColumn<'a>,
+    /// The number of each value; `None` for text that is no number.
+    numbers: Vec<Option<f64>>,
+    least: f64,
+}
+
+impl NumberRange<'_> {
+    /// The difference of the greatest and the smallest number of these rows; `None` without any.
+    fn of(&self, rows: &[u32]) -> Option<f64> {
+        let number = |row: &u32| self.numbers[self.column.present(*row as usize)? as usize];
+        let mut numbers: Vec<f64> = rows.iter().filter_map(number).collect();
+        numbers.sort_unstable_by(f64::total_cmp);
+        Some(numbers.last()? - numbers.first()?)
+    }
+
+    /// Whether these rows span the range.
+    fn is_met(&self, rows: &[u32]) -> bool {
+        self.of(rows)
+            .is_some_and(|range| spans(0.0, range, self.least))
+    }
 }
 
 impl<'a> GroupModelCheck<'a> {
@@ -185,7 +218,7 @@ impl<'a> GroupModelCheck<'a> {
         sensitive: &'a [SensitiveColumn<'a>],
         persons: Option<&'a Persons>,
         cancellation: &'a Cancellation,
-    ) -> Self {
+    ) -> Result<Self, VerifyError> {
         let limits = match &model.diversity {
             Diversity::MinimumCover { l, column_limits } => sensitive
                 .iter()
@@ -205,14 +238,40 @@ impl<'a> GroupModelCheck<'a> {
             }
             _ => Vec::new(),
         };
-        Self {
+        let ranges = model.min_range.iter().map(|(name, &least)| {
+            let column = sensitive.iter().find(|column| column.column_name() == name);
+            let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
+                column: name.as_str().into(),
+            })?;
+            Ok(NumberRange {
+                numbers: column.numbers(),
+                column,
+                least,
+            })
+        });
+        Ok(Self {
+            ranges: ranges.collect::<Result<_, VerifyError>>()?,
             model,
             sensitive,
             persons,
             limits,
             table_counts,
             cancellation,
-        }
+        })
+    }
+
+    /// By column, the smallest range of a group.
+    fn smallest_ranges(&self, groups: &Lists<u32>) -> BTreeMap<String, Option<f64>> {
+        let smallest = self.ranges.iter().map(|range| {
+            // A group without numbers is the narrowest.
+            let found = groups.iter().map(|rows| range.of(rows));
+            let found = found.min_by(|one, other| {
+                let width = |range: &Option<f64>| range.unwrap_or(-1.0);
+                width(one).total_cmp(&width(other))
+            });
+            (range.column.column_name().to_owned(), found.flatten())
+        });
+        smallest.collect()
     }
 
     /// The number of a sensitive cell's value, or [`MISSING`].
@@ -226,6 +285,7 @@ impl<'a> GroupModelCheck<'a> {
             return Err(VerifyError::Stopped);
         }
         let (diversity, diverse) = self.diversity(rows)?;
+        let diverse = diverse && self.ranges.iter().all(|range| range.is_met(rows));
         let confidence = (0..self.sensitive.len())
             .map(|column| self.frequencies(column, rows).greatest_share())
             .fold(0.0, f64::max);

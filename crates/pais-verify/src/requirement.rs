@@ -1,5 +1,6 @@
 //! The requirement on a table: LKC-privacy with its parameters.
 
+use pais_core::look_alike::visible_text;
 use pais_core::model::{Confidence, Lkc, MissingSensitive};
 
 /// LKC-privacy (KDD'09, Definition 3.1). Its special cases (Section 3.1) differ only in the
@@ -35,7 +36,7 @@ pub struct SensitiveRequirement {
 pub enum SensitiveSet {
     /// All values.
     Every,
-    /// Only these values.
+    /// Only these values, as they are visible ([`visible_text`]).
     Listed(Vec<Box<str>>),
 }
 
@@ -66,7 +67,10 @@ impl LkcRequirement {
                 .map(|(column, values)| SensitiveRequirement {
                     column: column.as_str().into(),
                     values: SensitiveSet::Listed(
-                        values.iter().map(|value| value.as_str().into()).collect(),
+                        values
+                            .iter()
+                            .map(|value| visible_text(value).into())
+                            .collect(),
                     ),
                 })
                 .collect(),
@@ -98,7 +102,10 @@ impl SensitiveSet {
     pub(super) fn lists(&self, value: &str) -> bool {
         match self {
             Self::Every => true,
-            Self::Listed(values) => values.iter().any(|listed| &**listed == value),
+            Self::Listed(values) => {
+                let value = visible_text(value);
+                values.iter().any(|listed| **listed == *value)
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use pais_core::model::MissingSensitive;
 use pais_core::table::ReleasedTable;
+use pais_core::taxonomy::interval::number;
 
 use super::classes::{Classes, Values};
 use super::lists::Lists;
@@ -23,7 +24,7 @@ impl<'a> SensitiveColumn<'a> {
         table: &'a ReleasedTable,
         requirement: &SensitiveRequirement,
     ) -> Result<Self, VerifyError> {
-        let values = Values::new(table, &requirement.column)?;
+        let values = Values::visible(table, &requirement.column)?;
         let missing = values.missing();
         let is_sensitive = |(value, missing): (usize, &bool)| {
             let text = values.text(value as u32);
@@ -84,6 +85,14 @@ impl<'a> SensitiveColumn<'a> {
     /// The column's name.
     pub(super) fn column_name(&self) -> &str {
         &self.values.column.name
+    }
+
+    /// The number of each value; `None` for text that is none.
+    pub(super) fn numbers(&self) -> Vec<Option<f64>> {
+        let values = 0..self.value_count() as u32;
+        values
+            .map(|value| number(self.values.text(value)?))
+            .collect()
     }
 
     /// Number of rows.

@@ -175,9 +175,9 @@ pub enum VerifyError {
         /// The most that can be.
         most: usize,
     },
-    /// More pairs of rows of one person in two releases than can be joined.
-    #[error("the releases have more than {most} pairs of rows of the same persons")]
-    TooManyPairs {
+    /// More combinations of rows of one person in several releases than can be joined.
+    #[error("the releases have more than {most} combinations of rows of the same persons")]
+    TooManyCombinations {
         /// The most that can be.
         most: usize,
     },

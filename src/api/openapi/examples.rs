@@ -76,7 +76,7 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
         }
         ("/v1/policy", _) => json!({
             "models": ["lkc"], "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0.05,
-            "recipients": ["bts"],
+            "sensitive_values": { "Surgery": ["Transgender"] }, "recipients": ["bts"],
         }),
         ("/v1/datasets/{id}/legal-hold", _) => {
             json!({ "reason": "The court asked for the records of March" })

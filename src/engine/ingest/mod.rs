@@ -6,4 +6,5 @@ pub(crate) mod pipeline;
 mod reader;
 mod row_digest;
 mod sealing;
+mod similar_subjects;
 pub(crate) mod spool_file;

@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Table, ValueCounters};
 use pais_core::warning::{Warning, WarningCode};
 use pais_io::FileFormat;
@@ -135,6 +135,7 @@ fn read_and_seal(
         Ok(number) => {
             let mut warnings = warnings(&sealed.values);
             warnings.extend(repeats.iter().flat_map(|repeats| repeated(repeats, number)));
+            warnings.extend(sealed.similar_subjects().map(similar));
             let counts = |repeats: IdentifierRepeats| {
                 let counts = repeats.counts().map(|(name, rows)| (name.to_owned(), rows));
                 counts.collect()
@@ -181,6 +182,20 @@ fn repeated(repeats: &IdentifierRepeats, rows: u64) -> impl Iterator<Item = Colu
             warning: Warning::new(WarningCode::RepeatedIdentifier, detail),
         }
     })
+}
+
+/// The warning about a subject column with ids that may be one person.
+fn similar(subject: &SchemaColumn) -> ColumnWarning {
+    let column = subject.name();
+    let detail = format!(
+        "ids in `{column}` differ only in upper and lower case, in leading zeros or in characters \
+         that are not shown, and count as different persons; where they are one person, write them \
+         alike"
+    );
+    ColumnWarning {
+        column: column.to_owned(),
+        warning: Warning::new(WarningCode::SimilarSubjects, detail),
+    }
 }
 
 /// Inserts the chunks of a submission, while the disk has space. `None` if there are none.

@@ -1,7 +1,7 @@
 //! Seals the chunks of a submission: the second stage of an upload, on a thread of its own.
 
 use pais_core::definition::SubmissionId;
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Table, ValueCounters};
 use pais_io::chunk;
 use tokio::sync::mpsc;
@@ -13,6 +13,7 @@ use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
 
 use super::row_digest::RowDigest;
+use super::similar_subjects::SimilarSubjects;
 
 /// Seals chunks in the order of the file, and counts what is known of their rows.
 pub(super) struct Sealing<'a> {
@@ -28,6 +29,7 @@ pub(super) struct Sealing<'a> {
     pub(super) values: ValueCounters,
     /// The length of all cells as text, in bytes.
     pub(super) text_bytes: u64,
+    similar_subjects: SimilarSubjects,
     index: u32,
 }
 
@@ -50,6 +52,7 @@ impl<'a> Sealing<'a> {
             digest: RowDigest::new(&key.cells_key(), schema),
             values: ValueCounters::default(),
             text_bytes: 0,
+            similar_subjects: SimilarSubjects::default(),
             index: 0,
         }
     }
@@ -62,6 +65,7 @@ impl<'a> Sealing<'a> {
         let subject = self.schema.subject();
         if let Some(subjects) = subject.and_then(|it| table.columns.get_mut(it)) {
             for id in &mut subjects.dictionary {
+                self.similar_subjects.push(id);
                 *id = self.key.subject(id).into();
             }
         }
@@ -82,6 +86,13 @@ impl<'a> Sealing<'a> {
         self.index += 1;
         // The receiver is dropped only after an error of the database, which is the one reported.
         self.out.blocking_send(chunk).map_err(|_| not_stored())
+    }
+
+    /// The subject column, if the file may write one of its persons in two ways.
+    pub(super) fn similar_subjects(&self) -> Option<&SchemaColumn> {
+        let subject = self.schema.subject()?;
+        let column = self.schema.stored().nth(subject);
+        column.filter(|_| self.similar_subjects.is_found())
     }
 
     /// A digest of the rows in any order; `None` where they have no digest.

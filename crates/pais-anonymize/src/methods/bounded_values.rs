@@ -1,7 +1,9 @@
 //! The sensitive values that *C* of LKC-privacy bounds.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
+use pais_core::look_alike::visible_text;
 use pais_core::model::Lkc;
 use pais_core::rejection::Fault;
 use pais_core::table::{EncodedTable, SensitiveColumn};
@@ -28,9 +30,11 @@ pub(super) fn bounded_values<'a>(
             return Some((column, vec![bounded; column.values.len()]));
         };
         let listed = listed.get(&*column.name)?.iter().enumerate();
-        let places: HashMap<&str, usize> = listed.map(|(place, it)| (it.as_str(), place)).collect();
+        let places: HashMap<Cow<'_, str>, usize> = listed
+            .map(|(place, it)| (visible_text(it), place))
+            .collect();
         let values = column.values.iter().map(|value| {
-            let place = places.get(&**value).copied();
+            let place = places.get(&visible_text(value)).copied();
             place.map(|_| BoundedValue { place })
         });
         Some((column, values.collect()))

@@ -39,8 +39,8 @@ const MOMENTS: [&str; 8] = [
     "1931-12-24T23:59",
 ];
 
-/// Spellings of a few words: with spaces around, and in two Unicode forms.
-const WORDS: [&str; 14] = [
+/// Spellings of a few words: with spaces around, in two Unicode forms, and some that look alike.
+const WORDS: [&str; 17] = [
     "a",
     " a",
     "a ",
@@ -55,6 +55,9 @@ const WORDS: [&str; 14] = [
     "d",
     "e",
     "f\r",
+    "a\u{200b}",
+    "\u{ff41}",
+    "b\u{ad}",
 ];
 
 /// Leaves of the taxonomy, some with spaces around.
@@ -104,6 +107,11 @@ impl Content {
             Self::Words2Sets => &SETS,
             Self::Leaves2Sets => &LEAF_SETS,
         }
+    }
+
+    fn is_numeric(self) -> bool {
+        let numeric = [Self::Numbers, Self::NumbersInDomain, Self::NumbersInRanges];
+        numeric.contains(&self)
     }
 
     fn is_set(self) -> bool {
@@ -315,6 +323,13 @@ fn job(dice: &mut Dice, columns: &[(&str, Content)]) -> Value {
         10 => json!({"model": "entropy_l_diversity", "k": k, "l": 1.5}),
         _ => json!({"model": "t_closeness", "k": k, "t": 0.4}),
     };
+    let numeric = sensitive.iter().find(|(_, content)| content.is_numeric());
+    if let Some((name, _)) = numeric
+        && privacy["model"].as_str().unwrap().ends_with("l_diversity")
+        && dice.chance(1, 3)
+    {
+        privacy["min_range"] = json!({ name.as_str(): dice.pick(&[0.5, 2.0, 6.0]) });
+    }
     let bounds = ["lkc", "alpha_k", "confidence_bounding"];
     let is_bounded = bounds.contains(&privacy["model"].as_str().unwrap());
     if is_bounded && dice.chance(1, 2) {

@@ -124,6 +124,12 @@ fn of_parameter(model: ModelKind, parameter: &str) -> Schema {
         ),
         "alpha" => described(share(), "Greatest confidence, in (0, 1]"),
         "sensitive_values" => return sensitive_values(),
+        "min_range" => {
+            return or_null(
+                number().exclusive_minimum(Some(0)).build(),
+                "Numeric sensitive column to the least range of its numbers in a group",
+            );
+        }
         _ => return column_limits(whole(0).maximum(Some(u32::MAX)).build()),
     };
     if is_swept && parameter != "alpha" {

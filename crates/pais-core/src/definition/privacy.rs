@@ -62,10 +62,10 @@ impl ModelKind {
             Self::KAnonymity => &["k"],
             Self::ConfidenceBounding => &["c", "sensitive_values"],
             Self::AlphaK => &["alpha", "k", "sensitive_values"],
-            Self::LDiversity => &["k", "l", "column_limits"],
+            Self::LDiversity => &["k", "l", "column_limits", "min_range"],
             Self::KMAnonymity => &["k", "m"],
-            Self::DistinctLDiversity | Self::EntropyLDiversity => &["k", "l"],
-            Self::RecursiveClDiversity => &["k", "c", "l"],
+            Self::DistinctLDiversity | Self::EntropyLDiversity => &["k", "l", "min_range"],
+            Self::RecursiveClDiversity => &["k", "c", "l", "min_range"],
             Self::TCloseness => &["k", "t"],
         }
     }
@@ -88,7 +88,8 @@ impl ModelKind {
 }
 
 /// The parameters that a model takes without needing them.
-pub(super) const OPTIONAL_PARAMETERS: [&str; 2] = ["sensitive_values", "column_limits"];
+pub(super) const OPTIONAL_PARAMETERS: [&str; 3] =
+    ["sensitive_values", "column_limits", "min_range"];
 
 /// `privacy` of a job, as it is asked for. Which parameters a model takes is checked by
 /// [`PrivacyDefinition::parse`].
@@ -116,6 +117,9 @@ pub struct PrivacyDefinition {
     /// Column to its own L (Definition 7 of the multiple-sensitive-attribute paper).
     #[serde(default, deserialize_with = "super::whole::by_name")]
     pub column_limits: Option<BTreeMap<String, i64>>,
+    /// Numeric sensitive column to the least difference of the greatest and the smallest of its
+    /// numbers in a group.
+    pub min_range: Option<BTreeMap<String, f64>>,
 }
 
 impl PrivacyDefinition {
@@ -136,6 +140,7 @@ impl PrivacyDefinition {
             ("alpha", self.alpha.is_some()),
             ("sensitive_values", self.sensitive_values.is_some()),
             ("column_limits", self.column_limits.is_some()),
+            ("min_range", self.min_range.is_some()),
         ];
         let word = self.model.as_str();
         for (parameter, given) in given {
@@ -172,20 +177,21 @@ impl PrivacyDefinition {
             ModelKind::KAnonymity => Lkc::k_anonymity(k()?)?.into(),
             ModelKind::ConfidenceBounding => bounding(Lkc::confidence_bounding(c()?)?),
             ModelKind::AlphaK => bounding(Lkc::alpha_k(self.alpha.unwrap_or(0.0), k()?)?),
-            ModelKind::LDiversity => self.l_diversity(k()?)?.into(),
+            ModelKind::LDiversity => self.with_min_range(self.l_diversity(k()?)?)?,
             ModelKind::KMAnonymity => {
                 let m = self.m.and_then(|m| u32::try_from(m).ok());
                 KmAnonymity::new(k()?, m.unwrap_or(0))?.into()
             }
             ModelKind::DistinctLDiversity => {
-                GroupModel::distinct_l_diversity(k()?, self.whole_l()?)?.into()
+                self.with_min_range(GroupModel::distinct_l_diversity(k()?, self.whole_l()?)?)?
             }
             ModelKind::EntropyLDiversity => {
                 let l = one("l", &self.l)?.and_then(Number::as_f64);
-                GroupModel::entropy_l_diversity(k()?, l.unwrap_or(0.0))?.into()
+                self.with_min_range(GroupModel::entropy_l_diversity(k()?, l.unwrap_or(0.0))?)?
             }
             ModelKind::RecursiveClDiversity => {
-                GroupModel::recursive_cl_diversity(k()?, c()?, self.whole_l()?)?.into()
+                let model = GroupModel::recursive_cl_diversity(k()?, c()?, self.whole_l()?)?;
+                self.with_min_range(model)?
             }
             ModelKind::TCloseness => GroupModel::t_closeness(k()?, self.t.unwrap_or(-1.0))?.into(),
         })
@@ -200,6 +206,16 @@ impl PrivacyDefinition {
         }
         let l = l.and_then(Number::as_i64);
         Ok(l.and_then(|l| u32::try_from(l).ok()).unwrap_or(0))
+    }
+
+    fn with_min_range(&self, mut model: GroupModel) -> Result<PrivacyModel, JobError> {
+        for (column, &least) in self.min_range.iter().flatten() {
+            model = model.min_range(column, least).map_err(|error| {
+                let pointer = format!("/privacy/min_range/{}", json::escape(column));
+                JobError::at(JobErrorKind::OutOfRange, pointer, error.detail)
+            })?;
+        }
+        Ok(model.into())
     }
 
     fn l_diversity(&self, k: u64) -> Result<GroupModel, JobError> {

@@ -25,6 +25,10 @@ pub struct GroupModel {
     pub k: MinimumAnonymity,
     /// What the sensitive values of a group have to meet.
     pub diversity: Diversity,
+    /// By numeric sensitive column, the least difference of the greatest and the smallest number of
+    /// a group: diversity counts distinct numbers, however near they are.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub min_range: BTreeMap<String, f64>,
 }
 
 /// What the sensitive values of a group have to meet.
@@ -102,6 +106,27 @@ impl GroupModel {
         }
     }
 
+    /// The model with the least range of a numeric sensitive column in each group.
+    ///
+    /// # Errors
+    /// [`ParameterError`] for a range that is not above 0, and a model without an *l*.
+    pub fn min_range(
+        mut self,
+        column: impl Into<String>,
+        least: f64,
+    ) -> Result<Self, ParameterError> {
+        let has_l = !matches!(
+            self.diversity,
+            Diversity::None | Diversity::Closeness { .. }
+        );
+        if !has_l || !least.is_finite() || least <= 0.0 {
+            let detail = "the least range of a column is a number above 0, beside `l`";
+            return Err(ParameterError::new("min_range", detail));
+        }
+        self.min_range.insert(column.into(), least);
+        Ok(self)
+    }
+
     /// Why a column cannot have a limit.
     pub(crate) fn limit_out_of_range(&self) -> ParameterError {
         let detail = match &self.diversity {
@@ -157,8 +182,19 @@ impl GroupModel {
 
     fn new(k: u64, diversity: Diversity) -> Result<Self, ParameterError> {
         let k = minimum_anonymity(k)?;
-        Ok(Self { k, diversity })
+        let min_range = BTreeMap::new();
+        Ok(Self {
+            k,
+            diversity,
+            min_range,
+        })
     }
+}
+
+/// Whether numbers from `least` to `greatest` span at least `range`. A shortfall of up to 1e-12 of it
+/// is rounding.
+pub fn spans(least: f64, greatest: f64, range: f64) -> bool {
+    (greatest - least) * (1.0 + 1e-12) >= range
 }
 
 impl Diversity {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 pub use decimal::{Confidence, Decimal};
-pub use group_model::{Diversity, GroupModel};
+pub use group_model::{Diversity, GroupModel, spans};
 pub use lkc::{
     KmAnonymity, Lkc, MinimumAnonymity, MissingSensitive, PriorKnowledge, SensitiveValues,
 };

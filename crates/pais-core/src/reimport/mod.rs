@@ -93,7 +93,7 @@ pub fn released(
                 columns.push(ReleasedColumn {
                     name: spec.name.clone(),
                     form: Form::untouched(spec),
-                    column: rewritten(spec, column),
+                    column: exact_values(spec, column, first_line, &mut faults),
                     missing: spec.missing.clone(),
                 });
             }
@@ -153,14 +153,49 @@ pub(crate) fn labelled(
     fault_at: impl Fn(u64) -> Fault,
     faults: &mut Vec<Fault>,
 ) -> Column {
+    let is_label = |text: &str| label(text).is_some();
+    add_faults(&column, is_label, first_line, fault_at, faults);
+    column.replace_texts(|text| Some(label(text).map_or(Cow::Borrowed(text), Cow::Owned)));
+    column
+}
+
+/// Adds a fault for each text that is not valid, at the line of its first row.
+fn add_faults(
+    column: &Column,
+    is_valid: impl Fn(&str) -> bool,
+    first_line: u64,
+    fault_at: impl Fn(u64) -> Fault,
+    faults: &mut Vec<Fault>,
+) {
     let texts = (0..).zip(&column.dictionary);
-    let unknown = texts.filter(|(_, text)| label(text).is_none());
-    for (code, _) in unknown.take(MAX_FAULTS) {
+    let invalid = texts.filter(|(_, text)| !is_valid(text));
+    for (code, _) in invalid.take(MAX_FAULTS) {
         let row = column.codes.iter().position(|&other: &u32| other == code);
         faults.push(fault_at(first_line + row.unwrap_or(0) as u64));
     }
-    column.replace_texts(|text| Some(label(text).map_or(Cow::Borrowed(text), Cow::Owned)));
-    column
+}
+
+/// The column of exact values in canonical form. A text that is no number or date of a column of
+/// numbers or dates is a fault: two such texts could be one value.
+fn exact_values(
+    spec: &SchemaColumn,
+    column: Column,
+    first_line: u64,
+    faults: &mut Vec<Fault>,
+) -> Column {
+    let expected = match spec.kind {
+        ColumnKind::Numeric => "a number",
+        ColumnKind::Date | ColumnKind::Datetime => "a date",
+        ColumnKind::Categorical | ColumnKind::Set => return rewritten(spec, column),
+    };
+    let is_value = |text: &str| {
+        exact_text(spec, text)
+            .is_none_or(|value| spec.is_missing(&value) || spec.scale().value(&value).is_some())
+    };
+    let detail = format!("the cell is not valid; expected {expected} or a word for missing");
+    let at = |line| Fault::cell(line, &*spec.name, &*detail);
+    add_faults(&column, is_value, first_line, at, faults);
+    rewritten(spec, column)
 }
 
 /// The canonical form of a label of the column; `None` if the text is not such a label.

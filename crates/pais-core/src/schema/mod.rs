@@ -6,6 +6,7 @@ mod dates;
 mod made;
 mod privacy;
 mod roles;
+mod subject_id;
 mod value;
 
 use std::sync::Arc;
@@ -424,7 +425,6 @@ impl SchemaColumn {
     /// The leaf number of a cell that is not missing: by label, or by range in a numeric column
     /// with a tree. `None` if the column has no tree, or the tree has no leaf for the cell.
     pub(crate) fn leaf(&self, cell: &str) -> Option<u32> {
-        let tree = self.tree.as_ref()?;
         let Some(ranges) = &self.ranges else {
             return self.leaf_of_label(cell);
         };

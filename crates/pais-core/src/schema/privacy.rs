@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use super::{Schema, SchemaColumn};
 use crate::definition::json::escape;
-use crate::definition::{ColumnRole, Job, JobError, JobErrorKind, Output};
+use crate::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Output};
 use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, PrivacyModel};
 use crate::taxonomy::MOST_LABEL_BYTES;
 use crate::warning::{Warning, WarningCode};
@@ -212,6 +212,15 @@ impl Schema {
                 ));
             }
         }
+        for column in model.min_range.keys() {
+            let is_numeric = |spec: &SchemaColumn| spec.kind == ColumnKind::Numeric;
+            if !self.sensitive(column).is_some_and(is_numeric) {
+                let pointer = format!("/privacy/min_range/{}", escape(column));
+                let detail =
+                    "the dataset has no numeric column of this name and the role `sensitive`";
+                return Err(unfit(pointer, detail));
+            }
+        }
         if model.k == MinimumAnonymity::MIN && !binds {
             return Err(asks_nothing(
                 "every table meets the model with these parameters; raise `k`, or ask for more \
@@ -227,7 +236,7 @@ const NO_SENSITIVE_COLUMN: &str = "the dataset has no column of this name and th
 impl SchemaColumn {
     /// Why a text in canonical form is no value of the column; `None` for a value.
     fn why_no_value(&self, value: &str) -> Option<&'static str> {
-        if self.kind == crate::definition::ColumnKind::Numeric {
+        if self.kind == ColumnKind::Numeric {
             let is_number = crate::taxonomy::interval::number(value).is_some();
             return (!is_number).then_some("this value is not a number, and the column is numeric");
         }

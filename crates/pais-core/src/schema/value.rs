@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::SchemaColumn;
+use super::subject_id::canonical_subject;
 use crate::canonical_text::canonical_text;
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::taxonomy::interval::{canonical_number, is_plain_number};
@@ -33,6 +34,8 @@ impl SchemaColumn {
     /// - Dates: ISO 8601 without an offset ([`crate::calendar`]).
     /// - Text of quasi-identifiers, sensitive and class columns, and of columns with a taxonomy,
     ///   and the items of their sets: without white space around it and in Unicode NFC.
+    /// - Ids of persons (`subject`): as such text, but plain decimal numbers by their exact value,
+    ///   unless they have leading zeros.
     /// - Other text: as it is, except for carriage returns at its end, which not every program
     ///   that reads CSV keeps apart from the end of a line.
     ///
@@ -48,6 +51,7 @@ impl SchemaColumn {
             ColumnKind::Categorical | ColumnKind::Set if !self.is_compared() => {
                 Cow::Borrowed(text.trim_end_matches('\r'))
             }
+            ColumnKind::Categorical if self.role == ColumnRole::Subject => canonical_subject(text),
             ColumnKind::Categorical => canonical_text(text),
             ColumnKind::Date | ColumnKind::Datetime => self.canonical_date(text),
             ColumnKind::Set => self.canonical_set(text),

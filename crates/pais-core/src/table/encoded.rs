@@ -1,8 +1,12 @@
 //! Tables encoded for an engine: quasi-identifiers as codes in the order of their domains.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::look_alike::visible_text;
 use crate::taxonomy::{MISSING_LABEL, Multiples, Scale, Tree};
 
 use crate::schema::{Schema, SchemaColumn};
@@ -85,9 +89,10 @@ pub struct SensitiveColumn {
     pub name: Box<str>,
     /// Position among the stored columns of the schema.
     pub position: usize,
-    /// Distinct values, indexed by code.
+    /// Distinct texts, indexed by code.
     pub values: Vec<Box<str>>,
-    /// One code per row; [`crate::table::NULL_CODE`] for missing.
+    /// One code per row; [`crate::table::NULL_CODE`] for missing. Texts that look alike
+    /// ([`crate::look_alike::visible_text`]) are one value, and have the code of the first of them.
     pub codes: Vec<u32>,
 }
 
@@ -283,22 +288,27 @@ fn categorical(
 }
 
 fn sensitive(spec: &SchemaColumn, position: usize, column: &Column) -> SensitiveColumn {
-    let missing: Vec<bool> = column
-        .dictionary
-        .iter()
-        .map(|text| spec.is_missing(text))
-        .collect();
-    let codes = column
-        .codes
-        .iter()
-        .map(|&code| {
-            if missing.get(code as usize) == Some(&false) {
-                code
-            } else {
-                NULL_CODE
-            }
-        })
-        .collect();
+    let mut first_of: HashMap<Cow<'_, str>, u32> = HashMap::new();
+    let mut values: Vec<u32> = Vec::with_capacity(column.dictionary.len());
+    // In canonical form, different ASCII texts look different.
+    let is_ascii = column.dictionary.iter().all(|text| text.is_ascii());
+    for (code, text) in (0..).zip(&column.dictionary) {
+        let visible = if is_ascii {
+            Cow::Borrowed(&**text)
+        } else {
+            visible_text(text)
+        };
+        values.push(if spec.is_missing(text) || spec.is_missing(&visible) {
+            NULL_CODE
+        } else if is_ascii {
+            code
+        } else {
+            *first_of.entry(visible).or_insert(code)
+        });
+    }
+    let codes = column.codes.iter();
+    let codes = codes.map(|&code| values.get(code as usize).copied().unwrap_or(NULL_CODE));
+    let codes = codes.collect();
     SensitiveColumn {
         name: spec.name.clone(),
         position,

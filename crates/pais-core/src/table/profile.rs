@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::look_alike::visible_text;
 use crate::taxonomy::Scale;
 
 use crate::schema::{Schema, SchemaColumn};
@@ -41,6 +42,11 @@ pub struct ColumnProfile {
     /// lower case; of a set the items.
     #[serde(default)]
     pub case_variants: u64,
+    /// Number of distinct values that look like another value of the column: they differ only in
+    /// characters that are not shown, such as zero-width spaces, or in the shape of letters; of a
+    /// set the items. Models count them as one sensitive value.
+    #[serde(default)]
+    pub look_alikes: u64,
     /// Number of rows whose value is in no other row, rows without a value left out. Two sets are
     /// the same value if they have the same items.
     #[serde(default)]
@@ -96,6 +102,7 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
         earliest: None,
         latest: None,
         case_variants: 0,
+        look_alikes: 0,
         single_rows: 0,
         set_sizes: None,
     };
@@ -116,7 +123,7 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
     profile.distinct = present.len() as u64;
     profile.single_rows = present.values().filter(|rows| **rows == 1).count() as u64;
     match spec.kind.scale() {
-        None => profile.case_variants = case_variants(present.keys().map(AsRef::as_ref)),
+        None => profile.count_variants(present.keys().map(AsRef::as_ref)),
         Some(scale) => {
             let values = || present.keys().filter_map(|text| scale.value(text));
             let (least, greatest) = (values().reduce(f64::min), values().reduce(f64::max));
@@ -141,7 +148,7 @@ fn add_sets(profile: &mut ColumnProfile, separator: char, present: &HashMap<Cow<
     }
     let items: HashSet<&str> = sets.keys().flatten().copied().collect();
     profile.distinct = items.len() as u64;
-    profile.case_variants = case_variants(items.into_iter());
+    profile.count_variants(items.iter().copied());
     profile.single_rows = sets.values().filter(|rows| **rows == 1).count() as u64;
     let size = |set: &Vec<&str>| set.len() as u64;
     let cells: u64 = sets.values().sum();
@@ -154,11 +161,19 @@ fn add_sets(profile: &mut ColumnProfile, separator: char, present: &HashMap<Cow<
     });
 }
 
-/// The number of values that are equal to another one in lower case.
-fn case_variants<'t>(values: impl Iterator<Item = &'t str>) -> u64 {
-    let mut counts: HashMap<String, u64> = HashMap::new();
-    for value in values {
-        *counts.entry(value.to_lowercase()).or_default() += 1;
+impl ColumnProfile {
+    /// Counts the values that are nearly another one.
+    fn count_variants<'t>(&mut self, values: impl Iterator<Item = &'t str> + Clone) {
+        self.look_alikes = variants(values.clone().map(visible_text));
+        self.case_variants = variants(values.map(|value| Cow::Owned(value.to_lowercase())));
+    }
+}
+
+/// The number of values whose form is that of another one.
+fn variants<'t>(forms: impl Iterator<Item = Cow<'t, str>>) -> u64 {
+    let mut counts: HashMap<Cow<'t, str>, u64> = HashMap::new();
+    for form in forms {
+        *counts.entry(form).or_default() += 1;
     }
     counts.values().filter(|count| **count > 1).sum()
 }

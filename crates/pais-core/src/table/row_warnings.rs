@@ -1,11 +1,13 @@
 //! What a holder should know about the rows of a table under a privacy model.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use crate::definition::ColumnRole;
 use crate::definition::json::escape;
+use crate::look_alike::visible_text;
 use crate::model::{Lkc, PrivacyModel};
 use crate::schema::SchemaColumn;
 use crate::table::{Column, Persons, ValueCodes, pairs_that_single_out};
@@ -132,13 +134,13 @@ fn absent_values(model: &Lkc, spec: &SchemaColumn, column: &Column, rows: &[u64]
         return Vec::new();
     };
     let values = column.dictionary.iter().zip(rows);
-    let present: HashSet<&str> = values
+    let present: HashSet<Cow<'_, str>> = values
         .filter(|(_, rows)| **rows > 0)
-        .map(|(text, _)| &**text)
+        .map(|(text, _)| visible_text(text))
         .collect();
     let absent = listed.iter().enumerate();
     absent
-        .filter(|(_, value)| !present.contains(value.as_str()))
+        .filter(|(_, value)| !present.contains(&visible_text(value)))
         .map(|(index, _)| {
             let pointer = format!("/privacy/sensitive_values/{}/{index}", escape(&spec.name));
             let detail = format!(

@@ -160,8 +160,18 @@ impl Tree {
         if root.children.is_empty() {
             return Err(TreeError::NoChildren);
         }
+        Self::with_missing_below(root, limits, 1)
+    }
+
+    /// Builds a tree as [`Self::new`], in which the leaf `?` may be up to this many levels below the
+    /// root: a made tree can have a root above that of its release.
+    pub(crate) fn with_missing_below(
+        root: &TaxonomyNode,
+        limits: TreeLimits,
+        levels: usize,
+    ) -> Result<Self, TreeError> {
         let mut tree = Self::default();
-        tree.add(root, None, &mut Vec::new(), limits)?;
+        tree.add(root, None, &mut Vec::new(), limits, levels)?;
         let is_long = |node: &Node| node.label.len() > MOST_LABEL_BYTES;
         match tree.nodes.iter().position(is_long) {
             Some(index) => Err(TreeError::LongLabel {
@@ -192,7 +202,7 @@ impl Tree {
             depth: usize::MAX,
         };
         let mut tree = Self::default();
-        tree.add(root, None, &mut Vec::new(), limits).ok()?;
+        tree.add(root, None, &mut Vec::new(), limits, 1).ok()?;
         tree.ncp = tree.nodes.iter().map(|node| ncp(&node.label)).collect();
         Some(tree)
     }
@@ -226,6 +236,7 @@ impl Tree {
         parent: Option<NodeId>,
         path: &mut Vec<usize>,
         limits: TreeLimits,
+        missing_levels: usize,
     ) -> Result<NodeId, TreeError> {
         if path.len() >= limits.depth {
             return Err(TreeError::TooDeep {
@@ -236,7 +247,8 @@ impl Tree {
         if label.is_empty() {
             return Err(TreeError::EmptyLabel { path: path.clone() });
         }
-        if label == MISSING_LABEL && (path.len() != 1 || !node.children.is_empty()) {
+        let may_be_missing = (1..=missing_levels).contains(&path.len()) && node.children.is_empty();
+        if label == MISSING_LABEL && !may_be_missing {
             return Err(TreeError::ReservedLabel { path: path.clone() });
         }
         let id = NodeId(self.nodes.len() as u32);
@@ -266,7 +278,7 @@ impl Tree {
         }
         for (index, child) in node.children.iter().enumerate() {
             path.push(index);
-            let child = self.add(child, Some(id), path, limits)?;
+            let child = self.add(child, Some(id), path, limits, missing_levels)?;
             path.pop();
             let below = self.nodes[child.index()].level;
             let node = &mut self.nodes[id.index()];
@@ -307,7 +319,7 @@ impl Tree {
     /// Number of the leaf `?`; `None` if the tree has no such leaf.
     pub fn missing_leaf(&self) -> Option<u32> {
         let node = self.node(self.find(MISSING_LABEL)?);
-        (node.children.is_empty() && node.parent == Some(NodeId::ROOT)).then_some(node.first_leaf)
+        node.children.is_empty().then_some(node.first_leaf)
     }
 
     /// All nodes, in preorder.

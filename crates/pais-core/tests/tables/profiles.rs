@@ -77,3 +77,17 @@ fn values_that_differ_only_in_case_are_counted() {
     // The sets a|b and b|a are one value.
     assert_eq!((found[1].case_variants, found[1].single_rows), (2, 2));
 }
+
+#[test]
+fn values_that_look_like_another_one_are_counted() {
+    let definition = serde_json::json!({"name": "t", "columns": [
+        {"name": "disease", "role": "sensitive"},
+        {"name": "codes", "role": "quasi_identifier", "kind": "set"},
+    ]});
+    let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+    let file =
+        "disease,codes\nHIV,a|b\nH\u{200b}IV,\u{ff41}\n\u{ff28}IV,c\nhiv,d\n10\u{b2},e\n102,f\n";
+    let found = profile(&schema, file);
+    assert_eq!((found[0].distinct, found[0].look_alikes), (6, 3));
+    assert_eq!((found[1].distinct, found[1].look_alikes), (7, 2));
+}

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use pais_core::definition::ColumnKind;
+use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::rejection::{Fault, Place};
 use pais_core::schema::{SchemaColumn, no_number};
 use pais_core::table::{Column, NULL_CODE};
@@ -79,7 +79,9 @@ impl<'a> ColumnBuilder<'a> {
     /// The same column of a file whose text is written in this format.
     pub(super) fn written_as(mut self, format: TextFormat) -> Self {
         let numbers = NumberText::of(&format);
-        let is_converted = self.spec.kind() == ColumnKind::Numeric && !numbers.is_plain();
+        let has_numbers =
+            self.spec.kind() == ColumnKind::Numeric || self.spec.role() == ColumnRole::Subject;
+        let is_converted = has_numbers && !numbers.is_plain();
         self.numbers = is_converted.then_some(numbers);
         self.format = Some(format);
         self
@@ -170,6 +172,8 @@ impl<'a> ColumnBuilder<'a> {
         };
         match numbers.plain(cell) {
             Some(plain) => Ok(plain),
+            // An id can be any text.
+            None if self.spec.role() == ColumnRole::Subject => Ok(Cow::Borrowed(cell)),
             None if self.spec.missing().iter().any(|word| **word == *cell) => {
                 Ok(Cow::Borrowed(cell))
             }

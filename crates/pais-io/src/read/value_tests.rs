@@ -298,6 +298,50 @@ fn line_ends_are_found_in_every_block_of_a_file() {
     }
 }
 
+/// A program writes an id as a floating-point number where another row has none.
+#[test]
+fn one_person_is_one_person_in_every_format() {
+    let subject = json!({"role": "subject"});
+    assert_read_as(
+        subject.clone(),
+        &[
+            "1",
+            "1.0",
+            "1e0",
+            " 1 ",
+            "007",
+            "7",
+            "7.0",
+            "Bo\u{308}se",
+            "B\u{f6}se ",
+        ],
+        &[
+            "1",
+            "1",
+            "1",
+            "1",
+            "007",
+            "7",
+            "7",
+            "B\u{f6}se",
+            "B\u{f6}se",
+        ],
+    );
+    let schema = one(subject);
+    let typed = b"{\"x\":1}\n{\"x\":1.0}\n{\"x\":1E0}\n{\"x\":\"1\"}\n{\"x\":\"1.0\"}\n";
+    let whole: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let fraction: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["1.0"]));
+    let mut tables = vec![from_ndjson(&schema, typed).unwrap()];
+    for array in [whole, fraction, text] {
+        let file = file(&[("x", array)], Default::default());
+        tables.push(from_parquet(&schema, &file, u64::MAX).unwrap());
+    }
+    for table in tables {
+        assert_eq!(table.columns[0].dictionary, ["1".into()]);
+    }
+}
+
 /// A row that is about nobody would be a person of its own.
 #[test]
 fn a_row_without_a_subject_is_refused_in_every_format() {

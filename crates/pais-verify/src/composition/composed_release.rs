@@ -81,13 +81,6 @@ pub(super) fn place<'a>(
     })
 }
 
-/// Which of at most 64 releases have a raw row, as bits.
-pub(super) fn presence(releases: &[&PlacedRelease], raw: usize) -> u64 {
-    let bits = releases.iter().enumerate();
-    let bits = bits.map(|(number, release)| u64::from(release.has(raw)) << number);
-    bits.fold(0, |all, bit| all | bit)
-}
-
 impl<'a> PlacedRelease<'a> {
     /// Whether it has a raw row.
     pub(super) fn has(&self, raw: usize) -> bool {

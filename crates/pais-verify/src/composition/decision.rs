@@ -4,28 +4,27 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
-use hashbrown::HashMap;
-
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
-use pais_core::table::{Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
+use pais_core::table::{Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
-use super::composed_release::{Meet, PlacedRelease, Published, Recoded, presence};
+use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
+use super::person_rows::{PersonRows, bits};
+use super::presence::{Place, Presence};
+use super::reading::{Reading, gathered};
 use super::{Composition, RawRows};
 use crate::models::{known_in_full, verify_model};
+use crate::source_rows::NOWHERE;
 use crate::verification::VerifyError;
 use crate::{CountedTable, PrivacyFinding};
-
-/// Most pairs of rows that are joined.
-const MOST_PAIRS: usize = 1 << 25;
 
 /// Rows to be decided together.
 struct Join<'p, 'a> {
     parts: Vec<JoinedPart<'p, 'a>>,
-    /// The raw rows whose sensitive values are inferred, in one or more readings.
-    sensitive_rows: Vec<Vec<u32>>,
-    /// The person of each joined row.
-    subjects: Option<Vec<u32>>,
+    /// The raw row of each, whose sensitive values are inferred.
+    rows: Vec<u32>,
+    /// Whether they are combinations, in which a raw row can occur several times.
+    is_combined: bool,
 }
 
 /// A release with its released row for each joined row, or `NOWHERE`.
@@ -42,65 +41,115 @@ impl<'p, 'a> JoinedPart<'p, 'a> {
             released: released.collect(),
         }
     }
+
+    /// The rows that stand for another release, in `placed` where it has them, else `own`, which
+    /// stand for it. `None` where that says nothing beyond `own`.
+    fn of_others(placed: &'p PlacedRelease<'a>, others: &[u32], own: &[u32]) -> Option<Self> {
+        let mut is_news = false;
+        let released = others.iter().zip(own).map(|(&other, &own)| {
+            let found = placed.row_of[other as usize];
+            is_news |= other != own && found != NOWHERE;
+            if found == NOWHERE {
+                placed.row_of[own as usize]
+            } else {
+                found
+            }
+        });
+        let released = released.collect();
+        is_news.then_some(Self { placed, released })
+    }
 }
 
 impl Composition {
-    /// Decides releases that have rows in common.
+    /// Decides releases that have persons in common: the rows of each place, and the rows of each
+    /// person in several releases combined.
     ///
     /// # Errors
-    /// [`VerifyError`] of a malformed table, and [`VerifyError::Stopped`].
-    pub(super) fn decide_rows(
+    /// [`VerifyError`] of a malformed table, [`VerifyError::TooManyCombinations`] and
+    /// [`VerifyError::Stopped`].
+    pub(super) fn decide_members(
         &mut self,
         members: &[&PlacedRelease],
         raw: RawRows,
         cancellation: &Cancellation,
     ) -> Result<(), VerifyError> {
-        let is_in = |row: &u32| members.iter().any(|member| member.has(*row as usize));
-        let rows: Vec<u32> = (0..raw.rows as u32).filter(is_in).collect();
-        let parts = if members.iter().all(|member| is_exact(member)) {
-            parts_of_equal_presence(members, rows)
-        } else {
-            // A row that a release lacks has a label of its own there.
-            vec![rows]
-        };
-        for rows in parts {
-            let parts = members.iter().map(|member| JoinedPart::new(member, &rows));
-            let join = Join {
-                parts: parts.collect(),
-                subjects: subjects_of(raw, &rows),
-                sensitive_rows: vec![rows],
+        let places = Presence::new(members, raw).rows_by_place(raw.rows);
+        let places: Vec<(Place, &Vec<u32>)> =
+            places.iter().map(|(place, rows)| (*place, rows)).collect();
+        let by_labels = members.iter().all(|member| is_exact(member));
+        for of_person in places.chunk_by(|(one, _), (other, _)| one.person == other.person) {
+            if by_labels {
+                for (_, rows) in of_person {
+                    self.decide_rows(members, rows.to_vec(), raw, cancellation)?;
+                }
+            } else {
+                // A row that a release lacks has a label of its own there.
+                let mut rows: Vec<u32> = of_person
+                    .iter()
+                    .flat_map(|(_, rows)| rows.iter().copied())
+                    .collect();
+                rows.sort_unstable();
+                self.decide_rows(members, rows, raw, cancellation)?;
+            }
+            let Some(subjects) = raw.subjects else {
+                continue;
             };
-            self.decide(&join, raw, cancellation)?;
+            let person = of_person.first().map_or(0, |(place, _)| place.person);
+            for read in bits(person) {
+                if let Some(combined) = PersonRows::new(person, read, of_person, subjects)? {
+                    self.exact = false;
+                    self.decide_combinations(members, combined, raw, cancellation)?;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Decides the rows of one person in two releases, in pairs: a row that only `one` has with one
-    /// that only `other` has.
-    ///
-    /// # Errors
-    /// As [`Self::decide_rows`], and [`VerifyError::TooManyPairs`].
-    pub(super) fn decide_pairs(
+    fn decide_rows(
         &mut self,
-        [one, other]: [&PlacedRelease; 2],
+        members: &[&PlacedRelease],
+        rows: Vec<u32>,
         raw: RawRows,
-        subjects: &[u32],
         cancellation: &Cancellation,
     ) -> Result<(), VerifyError> {
-        let (firsts, seconds): (Vec<u32>, Vec<u32>) =
-            pairs_of_subjects(one, other, subjects)?.into_iter().unzip();
-        if firsts.is_empty() {
-            return Ok(());
+        let parts = members.iter().map(|member| JoinedPart::new(member, &rows));
+        let join = Join {
+            parts: parts.collect(),
+            rows,
+            is_combined: false,
+        };
+        self.decide(&join, raw, cancellation)
+    }
+
+    fn decide_combinations(
+        &mut self,
+        members: &[&PlacedRelease],
+        combined: PersonRows,
+        raw: RawRows,
+        cancellation: &Cancellation,
+    ) -> Result<(), VerifyError> {
+        let parts =
+            (0..)
+                .zip(members)
+                .map(|(number, member)| match combined.of_release.get(&number) {
+                    Some(rows) => JoinedPart::new(member, rows),
+                    None => JoinedPart {
+                        placed: *member,
+                        released: vec![NOWHERE; combined.read.len()],
+                    },
+                });
+        let mut parts: Vec<JoinedPart> = parts.collect();
+        // The labels of a row in all releases that have it, also where it stands for another one.
+        for (number, rows) in &combined.of_release {
+            for (other, theirs) in combined.of_release.iter().filter(|(it, _)| *it != number) {
+                parts.extend(JoinedPart::of_others(members[*other], rows, theirs));
+            }
         }
         let join = Join {
-            parts: vec![
-                JoinedPart::new(one, &firsts),
-                JoinedPart::new(other, &seconds),
-            ],
-            subjects: subjects_of(raw, &firsts),
-            sensitive_rows: vec![firsts, seconds],
+            parts,
+            rows: combined.read,
+            is_combined: true,
         };
-        self.exact = false;
         self.decide(&join, raw, cancellation)
     }
 
@@ -116,6 +165,8 @@ impl Composition {
             .extend(members.iter().map(|member| member.position));
         let by_labels = members.iter().all(|member| is_exact(member));
         let meet = join.columns()?;
+        let reading = join.reading(&meet);
+        let subjects = subjects_of(raw, &reading.rows);
         for model in models_to_decide(&members) {
             let known = meet.iter().filter(|column| is_known(model, &column.name));
             let names: Vec<Box<str>> = known.clone().map(|column| column.name.clone()).collect();
@@ -129,21 +180,22 @@ impl Composition {
             let sensitive = raw.sensitive.iter();
             let sensitive =
                 sensitive.filter(|column| model.release.sensitive.contains(&column.name));
-            for rows in &join.sensitive_rows {
-                let sensitive = sensitive.clone().map(|column| gathered(column, rows));
-                let table = ReleasedTable {
-                    name: "meet".into(),
-                    rows: rows.len(),
-                    columns: known.clone().cloned().chain(sensitive).collect(),
-                };
-                let counted = CountedTable {
-                    table: &table,
-                    subjects: join.subjects.as_deref(),
-                };
-                let sensitive = model.release.sensitive;
-                let found = verify_model(counted, &names, sensitive, &decided, cancellation)?;
-                self.add(&found, model.position);
-            }
+            let sensitive = sensitive.map(|column| gathered(column, &reading.rows));
+            let table = ReleasedTable {
+                name: "meet".into(),
+                rows: reading.rows.len(),
+                columns: known
+                    .map(|column| reading.column(column))
+                    .chain(sensitive)
+                    .collect(),
+            };
+            let counted = CountedTable {
+                table: &table,
+                subjects: subjects.as_deref(),
+            };
+            let sensitive = model.release.sensitive;
+            let found = verify_model(counted, &names, sensitive, &decided, cancellation)?;
+            self.add(&found, model.position);
         }
         Ok(())
     }
@@ -188,55 +240,6 @@ fn subjects_of(raw: RawRows, rows: &[u32]) -> Option<Vec<u32>> {
     Some(rows.iter().map(|&row| subjects[row as usize]).collect())
 }
 
-/// The rows, apart by the releases that have them.
-fn parts_of_equal_presence(members: &[&PlacedRelease], rows: Vec<u32>) -> Vec<Vec<u32>> {
-    let mut parts: Vec<Vec<u32>> = Vec::new();
-    let mut numbers: HashMap<u64, usize> = HashMap::new();
-    for row in rows {
-        let pattern = presence(members, row as usize);
-        let number = *numbers.entry(pattern).or_insert_with(|| {
-            parts.push(Vec::new());
-            parts.len() - 1
-        });
-        parts[number].push(row);
-    }
-    parts
-}
-
-/// The pairs of raw rows of one person of which `one` has only the first and `other` only the
-/// second. A row that both have is joined with itself instead.
-///
-/// # Errors
-/// [`VerifyError::TooManyPairs`].
-fn pairs_of_subjects(
-    one: &PlacedRelease,
-    other: &PlacedRelease,
-    subjects: &[u32],
-) -> Result<Vec<(u32, u32)>, VerifyError> {
-    let only = |has: &PlacedRelease, lacks: &PlacedRelease| {
-        let rows = (0..subjects.len()).filter(|&raw| has.has(raw) && !lacks.has(raw));
-        let mut rows: Vec<u32> = rows.map(|raw| raw as u32).collect();
-        rows.sort_unstable_by_key(|&raw| subjects[raw as usize]);
-        rows
-    };
-    let (firsts, seconds) = (only(one, other), only(other, one));
-    let subject_of = |raw: &u32| subjects[*raw as usize];
-    let mut pairs = Vec::new();
-    let mut rest = seconds.as_slice();
-    for rows in firsts.chunk_by(|a, b| subject_of(a) == subject_of(b)) {
-        let subject = subject_of(&rows[0]);
-        rest = &rest[rest.partition_point(|raw| subject_of(raw) < subject)..];
-        let theirs = &rest[..rest.partition_point(|raw| subject_of(raw) <= subject)];
-        if pairs.len() + rows.len() * theirs.len() > MOST_PAIRS {
-            return Err(VerifyError::TooManyPairs { most: MOST_PAIRS });
-        }
-        for &first in rows {
-            pairs.extend(theirs.iter().map(|&second| (first, second)));
-        }
-    }
-    Ok(pairs)
-}
-
 /// The releases whose models have to hold: of each that a model of another one implies, not that
 /// one but the weaker. A recipient who has the release with the weaker model can know as much from
 /// that one alone.
@@ -274,7 +277,15 @@ fn implies(stronger: &PlacedRelease, weaker: &PlacedRelease) -> bool {
             strong.k >= weak.k && strong.m >= weak.m
         }
         (PrivacyModel::Groups(strong), PrivacyModel::Groups(weak)) => {
-            strong.k >= weak.k && strong.diversity == weak.diversity
+            let spans = |(column, weak): (&String, &f64)| {
+                strong
+                    .min_range
+                    .get(column)
+                    .is_some_and(|strong| strong >= weak)
+            };
+            strong.k >= weak.k
+                && strong.diversity == weak.diversity
+                && weak.min_range.iter().all(spans)
         }
         _ => false,
     }
@@ -315,6 +326,18 @@ fn is_known(model: &PlacedRelease, name: &str) -> bool {
 const GROUP_PREFIX: &str = "\n";
 
 impl Join<'_, '_> {
+    /// The raw rows, each once: with how many rows of other releases it is combined does not count.
+    fn reading(&self, meet: &[ReleasedColumn]) -> Reading {
+        if !self.is_combined {
+            return Reading::of_rows(&self.rows);
+        }
+        let mut all = Meet::unknown(self.rows.len());
+        for column in meet {
+            all.and(column, 0..column.column.codes.len() as u32);
+        }
+        Reading::of_combinations(&self.rows, all.codes())
+    }
+
     /// The meets of all columns that an adversary may know, and the groups of anatomized releases.
     fn columns(&self) -> Result<Vec<ReleasedColumn>, VerifyError> {
         let names: BTreeSet<&str> = self
@@ -323,7 +346,7 @@ impl Join<'_, '_> {
             .flat_map(|part| part.placed.release.quasi_identifiers)
             .map(|name| &**name)
             .collect();
-        let rows = self.sensitive_rows.first().map_or(0, Vec::len);
+        let rows = self.rows.len();
         let mut columns = Vec::with_capacity(names.len());
         // The exact values of an anatomized release are no news to this adversary: what it
         // discloses is the group.
@@ -342,28 +365,14 @@ impl Join<'_, '_> {
             }
             columns.push(meet.into_column(name));
         }
-        for JoinedPart { placed, released } in &anatomized {
+        for (number, JoinedPart { placed, released }) in anatomized.iter().enumerate() {
             let mut meet = Meet::unknown(rows);
             for column in placed.labelled()? {
                 meet.and(column, released.iter().copied());
             }
-            let name = format!("{GROUP_PREFIX}{GROUP_COLUMN}{}", placed.position);
+            let name = format!("{GROUP_PREFIX}{GROUP_COLUMN}{number}");
             columns.push(meet.into_column(&name));
         }
         Ok(columns)
-    }
-}
-
-/// The cells of some raw rows.
-fn gathered(column: &ReleasedColumn, rows: &[u32]) -> ReleasedColumn {
-    let codes = &column.column.codes;
-    ReleasedColumn {
-        name: column.name.clone(),
-        form: column.form,
-        column: Column {
-            dictionary: column.column.dictionary.clone(),
-            codes: rows.iter().map(|&row| codes[row as usize]).collect(),
-        },
-        missing: column.missing.clone(),
     }
 }

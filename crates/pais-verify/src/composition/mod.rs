@@ -1,11 +1,12 @@
 //! What several releases of one dataset say together.
 //!
 //! The adversary has all of the releases and can tell which of their rows come from the same raw
-//! row, knows in which of them the victim is, and knows the values of the victim that the model
-//! allows. This adversary sees of a raw row the labels of every release that has it: its **meet**.
-//! Rows that one release has and another lacks, such as those that a later step suppressed, are a
-//! part of their own. A real adversary can match rows only as far as labels, sensitive values and
-//! their numbers allow, and so finds no fewer rows.
+//! row and which are of one person, knows in which of them the victim is and in which not, and knows
+//! the values of the victim that the model allows. This adversary sees of a raw row the labels of
+//! every release that has it: its **meet**. Rows that one release has and another lacks, such as
+//! those that a later step suppressed, are a part of their own, and so are the rows of persons who
+//! are in some of the releases only. A real adversary can match rows only as far as labels, sensitive
+//! values and their numbers allow, and so finds no fewer rows.
 //!
 //! A release that says nothing beyond another one is left out first: one with the same rows, each
 //! label of which follows from the labels of the other, such as an earlier step of the same run. If
@@ -17,8 +18,9 @@
 //! sets, or a release is anatomized, every group of equal meets has to satisfy the model: that is
 //! sufficient for every *L*, and refuses tables that an enumeration might accept.
 //!
-//! Where rows are not persons, rows of one person in different releases are combined in pairs as
-//! well: one of each release, with K asked of persons. Larger combinations are not decided.
+//! Where rows are not persons, the rows of one person in different releases are combined as well: one
+//! of each release that has the person, with K asked of persons. The adversary then knows values that
+//! are those of the person in all rows.
 //!
 //! Sources: Ganta, Kasiviswanathan, Smith, *Composition attacks and auxiliary information in data
 //! privacy* (KDD 2008); Fung, Wang, Fu, Pei, *Anonymity for continuous data publishing* (EDBT
@@ -27,14 +29,18 @@
 mod composed_release;
 mod decision;
 mod dominance;
+mod person_rows;
+mod presence;
+mod reading;
 #[cfg(test)]
 mod tests;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedColumn;
 
-use self::composed_release::{PlacedRelease, place, presence};
+use self::composed_release::{PlacedRelease, place};
 use self::dominance::without_dominated;
+use self::presence::Presence;
 use super::verification::VerifyError;
 
 pub use self::composed_release::{ComposedRelease, Recoded};
@@ -91,11 +97,11 @@ impl Composition {
 /// Decides what several releases of one dataset say together.
 ///
 /// One pass over the rows of each release, a meet of the columns, and one verification for each
-/// model and each set of releases that have rows in common. Memory is 4 bytes for each raw row and
-/// release, and 4 for each raw row and column of the meet.
+/// model and each set of releases that have persons in common. Memory is 4 bytes for each raw row, or
+/// combination of rows of a person, and release, and 4 for each of them and column of the meet.
 ///
 /// # Errors
-/// [`VerifyError::TooManyReleases`] and [`VerifyError::TooManyPairs`] where it cannot be decided;
+/// [`VerifyError::TooManyReleases`] and [`VerifyError::TooManyCombinations`] where it cannot be decided;
 /// [`VerifyError::UnknownSource`] for a row without a raw row; [`VerifyError`] of a malformed table;
 /// and [`VerifyError::Stopped`].
 pub fn compose(
@@ -119,46 +125,13 @@ pub fn compose(
             most: MOST_RELEASES,
         });
     }
-    for component in components(&placed, raw.rows) {
+    for component in Presence::new(&placed, raw).components(raw.rows) {
         let members = placed.iter().enumerate();
         let members = members.filter(|(number, _)| component & (1 << number) != 0);
         let members: Vec<&PlacedRelease> = members.map(|(_, release)| *release).collect();
-        found.decide_rows(&members, raw, cancellation)?;
-    }
-    if let Some(subjects) = raw.subjects {
-        for (number, one) in placed.iter().enumerate() {
-            for other in &placed[number + 1..] {
-                found.decide_pairs([one, other], raw, subjects, cancellation)?;
-            }
-        }
+        found.decide_members(&members, raw, cancellation)?;
     }
     found.joined.sort_unstable();
     found.joined.dedup();
     Ok(found)
-}
-
-/// The sets of releases, as bits, that are connected by rows in common; those of a single release
-/// are left out.
-fn components(placed: &[&PlacedRelease], rows: usize) -> Vec<u64> {
-    let mut components: Vec<u64> = Vec::new();
-    let mut last = 0;
-    for row in 0..rows {
-        let pattern = presence(placed, row);
-        // Neighbouring rows are mostly in the same releases.
-        if pattern == last || pattern.count_ones() < 2 {
-            continue;
-        }
-        last = pattern;
-        let (mut merged, mut others) = (pattern, Vec::with_capacity(components.len()));
-        for component in components {
-            if component & merged == 0 {
-                others.push(component);
-            } else {
-                merged |= component;
-            }
-        }
-        others.push(merged);
-        components = others;
-    }
-    components
 }

@@ -17,6 +17,7 @@ fn k_anonymity(k: u64) -> GroupModel {
     GroupModel {
         k: NonZeroU64::new(k).unwrap(),
         diversity: Diversity::None,
+        min_range: Default::default(),
     }
 }
 

@@ -34,6 +34,7 @@ fn groups(counted: CountedTable, known: &[&str], (k, l): (u64, u32)) -> GroupVer
         diversity: Diversity::Distinct {
             l: l.try_into().unwrap(),
         },
+        min_range: Default::default(),
     };
     let (known, sensitive) = (names(known), names(&["s0"]));
     verify_groups(counted, &known, &sensitive, &model, &Cancellation::new()).unwrap()

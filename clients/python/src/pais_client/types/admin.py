@@ -53,6 +53,7 @@ class Policy(TypedDict, total=False):
     c_max: float
     suppression_max: float
     quasi_identifiers: list[str]
+    sensitive_values: dict[str, Literal["all"] | list[str]]
     recipients: list[str]
     require_approval: bool
 

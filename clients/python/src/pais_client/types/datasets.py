@@ -154,6 +154,7 @@ class ColumnProfile(_ColumnProfile, total=False):
     latest: str | None
     set_sizes: SetSizes | None
     case_variants: int
+    look_alikes: int
     single_rows: int
 
 

@@ -35,6 +35,7 @@ class Privacy(_Privacy, total=False):
     t: float
     sensitive_values: dict[str, list[str]]
     column_limits: dict[str, int]
+    min_range: dict[str, float]
 
 
 class UtilityDefinition(TypedDict, total=False):

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
-use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
+use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel, spans};
 use pais_core::table::{EncodedTable, SensitiveColumn, SubjectCounter, Subjects};
+use pais_core::taxonomy::interval::number;
 
 use super::confidence::{ConfidenceCheck, Tally};
 use super::frequency::{CodeCounts, FrequencyCheck};
@@ -20,6 +21,37 @@ pub(super) struct Condition {
     /// The person of each row, where *K* counts persons and some person has several rows.
     pub(super) subjects: Option<Arc<Subjects>>,
     pub(super) diversity: DiversityCheck,
+    /// The least ranges of numeric sensitive columns.
+    pub(super) ranges: Vec<RangeCheck>,
+}
+
+/// The least range of the numbers of a group in a sensitive column.
+pub(super) struct RangeCheck {
+    pub(super) column: Box<str>,
+    pub(super) least: f64,
+    /// By row; `None` where it is missing.
+    numbers: Vec<Option<f64>>,
+}
+
+impl RangeCheck {
+    fn new(column: &SensitiveColumn, least: f64) -> Self {
+        let numbers: Vec<Option<f64>> = column.values.iter().map(|text| number(text)).collect();
+        let of_code = |code: &u32| numbers.get(*code as usize).copied().flatten();
+        Self {
+            column: column.name.clone(),
+            least,
+            numbers: column.codes.iter().map(of_code).collect(),
+        }
+    }
+
+    /// Whether these rows span it. Missing cells span nothing.
+    pub(super) fn accepts(&self, rows: &[u32]) -> bool {
+        let numbers = rows.iter().filter_map(|&row| self.numbers[row as usize]);
+        let (least, greatest) = numbers.fold((f64::MAX, f64::MIN), |(least, greatest), number| {
+            (number.min(least), number.max(greatest))
+        });
+        least <= greatest && spans(least, greatest, self.least)
+    }
 }
 
 /// The requirement on the sensitive values of a group.
@@ -63,6 +95,7 @@ impl Condition {
             k: usize::try_from(k).unwrap_or(usize::MAX),
             subjects: None,
             diversity,
+            ranges: Vec::new(),
         }
     }
 
@@ -102,7 +135,14 @@ impl Condition {
                 .and_then(|column| FrequencyCheck::new(model, column))
                 .map_or(DiversityCheck::None, DiversityCheck::Frequency),
         };
-        Self::with(model.k.get(), diversity)
+        let ranges = sensitive.iter().filter_map(|column| {
+            let least = model.min_range.get(&*column.name)?;
+            Some(RangeCheck::new(column, *least))
+        });
+        Self {
+            ranges: ranges.collect(),
+            ..Self::with(model.k.get(), diversity)
+        }
     }
 }
 
@@ -141,7 +181,9 @@ impl<'a> GroupChecker<'a> {
 
     /// Whether the condition depends on more than the number of rows.
     pub(super) fn depends_on_rows(&self) -> bool {
-        self.persons.is_some() || !matches!(self.condition.diversity, DiversityCheck::None)
+        self.persons.is_some()
+            || !matches!(self.condition.diversity, DiversityCheck::None)
+            || !self.condition.ranges.is_empty()
     }
 
     /// Whether these rows belong to at least *K* persons.
@@ -159,7 +201,8 @@ impl<'a> GroupChecker<'a> {
 
     /// Whether these rows, as one group, are proven to meet the condition.
     pub(super) fn accepts(&mut self, rows: &[u32]) -> bool {
-        if !self.has_enough_persons(rows) {
+        let ranges = &self.condition.ranges;
+        if !self.has_enough_persons(rows) || !ranges.iter().all(|check| check.accepts(rows)) {
             return false;
         }
         match &self.condition.diversity {
@@ -187,6 +230,7 @@ pub(super) mod tests {
             k: 1,
             subjects: None,
             diversity: DiversityCheck::MinimumCover(sensitive_codes(records, l, limits)),
+            ranges: Vec::new(),
         };
         let rows: Vec<u32> = (0..records.len() as u32).collect();
         GroupChecker::new(&condition).accepts(&rows)
@@ -222,6 +266,7 @@ pub(super) mod tests {
         let model = GroupModel {
             k: MinimumAnonymity::MIN,
             diversity: model,
+            min_range: BTreeMap::new(),
         };
         let rows = column.codes.len();
         let condition = Condition::new(&model, &[column], rows);

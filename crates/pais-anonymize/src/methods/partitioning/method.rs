@@ -1,6 +1,8 @@
 //! The k-d split as a method: k-anonymity, LKC-privacy and models of groups by local recoding,
 //! generalized or anatomized.
 
+use std::collections::BTreeMap;
+
 use pais_core::definition::{ColumnRole, Job, JobError, Objective, Output, Recoding};
 use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::schema::Schema;
@@ -37,6 +39,7 @@ pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
             PrivacyModel::Groups(GroupModel {
                 k: model.k,
                 diversity: Diversity::None,
+                min_range: BTreeMap::new(),
             })
         }
         PrivacyModel::Lkc(model) if is_local => PrivacyModel::Lkc(model.clone()),

@@ -3,11 +3,12 @@
 use crate::error::RunError;
 use crate::observer::Observer;
 use pais_core::definition::ColumnKind;
+use pais_core::definition::json::escape;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, QuasiIdentifier, Subjects};
 
-use super::condition::{Condition, DiversityCheck, GroupChecker};
+use super::condition::{Condition, DiversityCheck, GroupChecker, RangeCheck};
 use super::confidence::ExceedingValue;
 use super::frequency::Remedy;
 use super::loss::Loss;
@@ -78,6 +79,11 @@ fn kind(schema: &Schema, column: &QuasiIdentifier) -> ColumnKind {
 /// Checks the whole table as one group: no group is more diverse than all rows together. The error
 /// says what it would meet.
 fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), RunError> {
+    if let Some(check) = condition.ranges.iter().find(|check| !check.accepts(rows))
+        && !rows.is_empty()
+    {
+        return Err(narrower(check));
+    }
     let mut checker = GroupChecker::new(condition);
     match &condition.diversity {
         DiversityCheck::MinimumCover(sensitive) if !rows.is_empty() && !checker.accepts(rows) => {
@@ -105,6 +111,18 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), RunError> {
             Ok(())
         }
     }
+}
+
+/// The error of a table whose numbers span too little; by how much is not said, because the ends are
+/// cells.
+fn narrower(RangeCheck { column, least, .. }: &RangeCheck) -> RunError {
+    let pointer = format!("/privacy/min_range/{}", escape(column));
+    let condition = format!("the numbers of `{column}` in the whole table span less than {least}");
+    RunError::unmet(
+        pointer,
+        &condition,
+        "lower the range, or leave it out".to_owned(),
+    )
 }
 
 fn less_diverse(found: &GreatestL) -> RunError {

@@ -128,7 +128,11 @@ impl SchemaColumn {
     }
 
     fn set_tree(&mut self, root: &TaxonomyNode) -> Result<(), String> {
-        let tree = Tree::new(root, TreeLimits::default());
+        let limits = TreeLimits::default();
+        if root.children.is_empty() {
+            return Err("has nothing below its root".to_owned());
+        }
+        let tree = Tree::with_missing_below(root, limits, limits.depth);
         let tree = tree.map_err(|error| format!("cannot be made: {error}"))?;
         if self.kind == ColumnKind::Numeric {
             self.ranges = Some(tree.ranges()?.into());

@@ -152,7 +152,9 @@ impl SchemaColumn {
             labels.iter().all(|label| is_known(label))
         };
         let mut found = self.clone();
-        if !has_labels(tree) {
+        // Suppression decides which values are rare, whatever the labels are.
+        let is_of_rare = matches!(made, GeneratedHierarchy::Rare { .. });
+        if !has_labels(tree) || (is_of_rare && lost > 0) {
             let values = self.leaf_values(rows);
             for drawn in drawn_otherwise(made, &values, labels, lost) {
                 let Some(mut root) = self.draw(made, &drawn)? else {
@@ -183,12 +185,17 @@ impl SchemaColumn {
             return;
         };
         if labels.contains(SUPPRESSED_LABEL) && tree.find(SUPPRESSED_LABEL).is_none() {
+            let mut former = tree.definition();
+            if tree.missing_leaf().is_none() {
+                former.children.push(missing());
+            }
             let root = TaxonomyNode {
                 label: SUPPRESSED_LABEL.to_owned(),
-                children: vec![tree.definition()],
+                children: vec![former],
             };
-            // The leaves, and their ranges, are the same.
-            if let Ok(tree) = Tree::new(&root, TreeLimits::default()) {
+            let limits = TreeLimits::default();
+            if let Ok(tree) = Tree::with_missing_below(&root, limits, limits.depth) {
+                // `?` is the last leaf, without a range.
                 self.tree = Some(tree.into());
             }
         }
@@ -212,8 +219,27 @@ impl SchemaColumn {
                 }
                 root.children.extend(below);
             }
+            root.children
+                .sort_by(|one, other| one.label.cmp(&other.label));
         }
         Some(root)
+    }
+
+    /// Puts labels of the column's made tree from left to right, those of rare and other values by
+    /// their text: the tree would tell which are rare. Labels that it does not have are last.
+    pub fn sort_labels(&self, labels: &mut [String]) {
+        let is_rare = matches!(self.made, Some(GeneratedHierarchy::Rare { .. }));
+        if is_rare {
+            labels.sort_unstable();
+        }
+        if let Some(tree) = self.tree.as_deref() {
+            let place = |label: &str| match tree.find(label) {
+                Some(_) if is_rare => NodeId::ROOT,
+                Some(node) => node,
+                None => NodeId(u32::MAX),
+            };
+            labels.sort_by_key(|label| place(label));
+        }
     }
 }
 
@@ -347,9 +373,21 @@ fn drawn_otherwise(
                 (value.clone(), rows.saturating_sub(lost))
             });
             let counts: Values = counts.collect();
-            let mut plain = counts.clone();
-            plain.retain(|value, _| !["*", "(rare)"].contains(&value.as_str()));
-            vec![counts, plain]
+            // A label of rare values is not that of a value that released rows have.
+            let is_of_rare = |label: &str| label.trim_matches(['(', ')']) == "rare";
+            let is_lost = |label: &str| values.get(label).is_some_and(|&rows| rows <= lost);
+            let others = labels
+                .iter()
+                .filter(|label| is_of_rare(label) && is_lost(label));
+            let mut drawn: Vec<Values> = others
+                .map(|label| {
+                    let mut counts = counts.clone();
+                    counts.remove(*label);
+                    counts
+                })
+                .collect();
+            drawn.push(counts);
+            drawn
         }
         GeneratedHierarchy::Ranges { widths, .. } => {
             let widest = widths.as_deref().and_then(<[f64]>::last).copied();
@@ -384,6 +422,14 @@ fn with_ends(values: &Values, labels: &BTreeSet<&str>, widest: f64) -> Values {
     values
 }
 
+/// The leaf of missing cells, which the outermost label of a release covers too.
+fn missing() -> TaxonomyNode {
+    TaxonomyNode {
+        label: MISSING_LABEL.to_owned(),
+        children: Vec::new(),
+    }
+}
+
 /// Joins the parts of the root that one of the labels covers under that label.
 fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
     let ends = |node: &TaxonomyNode| Interval::parse(&node.label);
@@ -403,7 +449,8 @@ fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
         let hi = ends(&root.children[end - 1]).map(|part| part.hi);
         // One part alone has the label itself.
         if end - first > 1 && lo.zip(hi) == Some((range.lo, range.hi)) {
-            let joined = root.children.splice(first..end, []).collect();
+            let mut joined: Vec<_> = root.children.splice(first..end, []).collect();
+            joined.push(missing());
             let joined = TaxonomyNode {
                 label: (*label).to_owned(),
                 children: joined,

@@ -1,0 +1,283 @@
+//! Which sensitive values a policy has bounded: a floor of confidence is none where the model bounds
+//! other values than those that harm.
+
+use std::borrow::Cow;
+
+use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
+use pais_core::look_alike::visible_text;
+use pais_core::rejection::Fault;
+use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::taxonomy::interval::canonical_number;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{MOST_NAMES, NAME_LENGTH, Policy, ReleasedTable, escaped};
+
+/// Most values that a policy names of a column.
+const MOST_VALUES: usize = 10_000;
+
+/// Most bytes of a value that a policy names.
+const VALUE_BYTES: usize = 1_024;
+
+/// Values of a column that have to be bounded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum BoundedValues {
+    /// The word `all`.
+    All(AllValues),
+    /// These.
+    Listed(Vec<String>),
+}
+
+/// The word for every value of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AllValues {
+    /// Every value.
+    All,
+}
+
+/// What a model bounds of a column.
+enum Bound<'p> {
+    /// The confidence in every value, or the diversity of the column.
+    Every,
+    /// The confidence in these values.
+    Listed(&'p [String]),
+    /// Nothing; the place of the cause below `/privacy`.
+    Nothing(&'static str),
+}
+
+impl Policy {
+    /// What is wrong with the line `sensitive_values`.
+    pub(super) fn faults_of_values(&self) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let Some(columns) = &self.sensitive_values else {
+            return faults;
+        };
+        let is_name = |name: &String| (1..=NAME_LENGTH).contains(&name.chars().count());
+        if columns.len() > MOST_NAMES || !columns.keys().all(is_name) {
+            let detail =
+                "`sensitive_values` has at most 1000 columns, with names of 1 to 200 characters";
+            faults.push(Fault::at("/sensitive_values", detail));
+        }
+        for (column, values) in columns {
+            let BoundedValues::Listed(values) = values else {
+                continue;
+            };
+            let fits = (1..=MOST_VALUES).contains(&values.len())
+                && values.iter().all(|value| value.len() <= VALUE_BYTES);
+            if !fits {
+                let detail = "name 1 to 10000 values of at most 1024 bytes, or write \"all\"";
+                faults.push(Fault::at(
+                    format!("/sensitive_values/{}", escaped(column)),
+                    detail,
+                ));
+            }
+        }
+        faults
+    }
+
+    /// What a job leaves unbounded that the policy has bounded, with pointers into the job.
+    pub(super) fn unbounded_in_job(&self, job: &JobDefinition, schema: &Schema) -> Vec<Fault> {
+        let privacy = &job.privacy;
+        let given = |name: &str| {
+            job.roles
+                .as_ref()
+                .and_then(|roles| roles.get(name))
+                .copied()
+        };
+        let Some(columns) = &self.sensitive_values else {
+            let released_otherwise = schema.stored().filter(|spec| {
+                let given = given(spec.name());
+                self.c_max.is_some()
+                    && spec.role() == ColumnRole::Sensitive
+                    && matches!(given, Some(ColumnRole::Insensitive | ColumnRole::Class))
+            });
+            let roles = released_otherwise.map(|spec| {
+                let name = spec.name();
+                let detail = format!(
+                    "the policy's `c_max` bounds every sensitive column, and `{name}` would be \
+                     released as it is; leave its role, or have the policy's `sensitive_values` name \
+                     what has to be bounded"
+                );
+                Fault::at(format!("/roles/{}", escaped(name)), detail)
+            });
+            return self.lists_some(privacy).into_iter().chain(roles).collect();
+        };
+        let mut faults = Vec::new();
+        for (name, required) in columns {
+            let Some(spec) = schema.stored().find(|spec| *spec.name() == **name) else {
+                continue;
+            };
+            let given = given(name);
+            match given.unwrap_or(spec.role()) {
+                ColumnRole::Identifier | ColumnRole::Subject => continue,
+                ColumnRole::Sensitive => {}
+                _ => {
+                    let pointer = match given {
+                        Some(_) => format!("/roles/{}", escaped(name)),
+                        None => "/dataset_id".to_owned(),
+                    };
+                    faults.push(Fault::at(pointer, must_be_sensitive(name)));
+                    continue;
+                }
+            }
+            if let Some(fault) = unbounded(privacy, name, required, Some(spec)) {
+                faults.push(fault);
+            }
+        }
+        faults
+    }
+
+    /// What a finished release leaves unbounded that the policy has bounded.
+    pub(super) fn unbounded_in_release(&self, release: &ReleasedTable<'_>) -> Vec<String> {
+        let privacy = release.privacy;
+        let Some(columns) = &self.sensitive_values else {
+            return self
+                .lists_some(privacy)
+                .into_iter()
+                .map(|it| it.detail)
+                .collect();
+        };
+        let found =
+            columns
+                .iter()
+                .filter_map(|(name, required)| match release.roles.get(name)? {
+                    ColumnRole::Identifier | ColumnRole::Subject => None,
+                    ColumnRole::Sensitive => {
+                        unbounded(privacy, name, required, None).map(|fault| fault.detail)
+                    }
+                    _ => Some(must_be_sensitive(name)),
+                });
+        found.collect()
+    }
+
+    /// The fault of a model that bounds listed values only, where the policy bounds the confidence
+    /// in all.
+    fn lists_some(&self, privacy: &PrivacyDefinition) -> Option<Fault> {
+        self.c_max?;
+        privacy.sensitive_values.as_ref()?;
+        let detail = "the policy's `c_max` bounds the confidence in every sensitive value; leave \
+                      `sensitive_values` out, or have the policy's `sensitive_values` name what has \
+                      to be bounded";
+        Some(Fault::at("/privacy/sensitive_values", detail))
+    }
+}
+
+/// Why a model does not bound the values of a sensitive column that a policy names. `spec` is the
+/// column as it is declared, where that is known.
+fn unbounded(
+    privacy: &PrivacyDefinition,
+    column: &str,
+    required: &BoundedValues,
+    spec: Option<&SchemaColumn>,
+) -> Option<Fault> {
+    let line = "the policy's `sensitive_values`";
+    let (place, detail) = match (bound(privacy, column), required) {
+        (Bound::Every, _) => return None,
+        (Bound::Nothing(place), _) => (
+            place.to_owned(),
+            format!("{line} names `{column}`, of which this model bounds nothing"),
+        ),
+        (Bound::Listed(listed), BoundedValues::Listed(values)) => {
+            let form = |value: &String| form(spec, value).into_owned();
+            let listed: Vec<String> = listed.iter().map(form).collect();
+            let is_missing = |value: &&String| !listed.contains(&form(value));
+            let missing = values.iter().filter(is_missing).count();
+            if missing == 0 {
+                return None;
+            }
+            let detail = format!(
+                "{line} names {} of `{column}`, of which {missing} are not listed; list them, or \
+                 leave `sensitive_values` out",
+                values.len()
+            );
+            (place_of_values(privacy, column), detail)
+        }
+        (Bound::Listed(_), BoundedValues::All(_)) => {
+            let detail = format!(
+                "{line} has every value of `{column}` bounded; leave `sensitive_values` out"
+            );
+            (place_of_values(privacy, column), detail)
+        }
+    };
+    Some(Fault::at(format!("/privacy/{place}"), detail))
+}
+
+/// The place of a column's list, or of all lists where it has none.
+fn place_of_values(privacy: &PrivacyDefinition, column: &str) -> String {
+    match &privacy.sensitive_values {
+        Some(listed) if listed.contains_key(column) => {
+            format!("sensitive_values/{}", escaped(column))
+        }
+        _ => "sensitive_values".to_owned(),
+    }
+}
+
+/// What a model bounds of a sensitive column.
+fn bound<'p>(privacy: &'p PrivacyDefinition, column: &str) -> Bound<'p> {
+    let l_exceeds_one = || {
+        let mut all = privacy.l.iter().flat_map(OneOrMany::all);
+        all.all(|l| l.as_f64().is_some_and(|l| l > 1.0))
+    };
+    let listed = || match &privacy.sensitive_values {
+        None => Bound::Every,
+        Some(listed) => Bound::Listed(listed.get(column).map_or(&[], |values| values)),
+    };
+    let every = |binds: bool, place| {
+        if binds {
+            Bound::Every
+        } else {
+            Bound::Nothing(place)
+        }
+    };
+    match privacy.model {
+        ModelKind::Lkc | ModelKind::ConfidenceBounding => {
+            let mut c = privacy.c.iter().flat_map(OneOrMany::all);
+            if c.any(|c| *c >= 1.0) {
+                Bound::Nothing("c")
+            } else {
+                listed()
+            }
+        }
+        ModelKind::AlphaK if privacy.alpha.is_none_or(|alpha| alpha >= 1.0) => {
+            Bound::Nothing("alpha")
+        }
+        ModelKind::AlphaK => listed(),
+        ModelKind::KAnonymity | ModelKind::KMAnonymity => Bound::Nothing("model"),
+        ModelKind::LDiversity => {
+            let limit = privacy
+                .column_limits
+                .as_ref()
+                .and_then(|limits| limits.get(column));
+            if limit == Some(&0) {
+                Bound::Nothing("column_limits")
+            } else {
+                every(l_exceeds_one(), "l")
+            }
+        }
+        ModelKind::DistinctLDiversity
+        | ModelKind::EntropyLDiversity
+        | ModelKind::RecursiveClDiversity => every(l_exceeds_one(), "l"),
+        ModelKind::TCloseness => every(privacy.t.is_some_and(|t| t < 1.0), "t"),
+    }
+}
+
+/// The form in which two spellings of a value are equal.
+fn form<'v>(spec: Option<&SchemaColumn>, value: &'v str) -> Cow<'v, str> {
+    let value = match spec {
+        Some(spec) => spec.canonical(value),
+        None => canonical_number(value.trim()).map_or(Cow::Borrowed(value), Cow::Owned),
+    };
+    match value {
+        Cow::Borrowed(value) => visible_text(value),
+        Cow::Owned(value) => Cow::Owned(visible_text(&value).into_owned()),
+    }
+}
+
+fn must_be_sensitive(name: &str) -> String {
+    format!(
+        "the policy's `sensitive_values` names `{name}`, which is released here in another role; give \
+         it the role `sensitive`"
+    )
+}
