@@ -132,7 +132,6 @@ pub(crate) fn redraw(
     let schema = input.schema.redrawn(&released);
     redrawn.schema = Arc::new(schema.map_err(RunError::limit_exceeded)?);
     let stored: Vec<&SchemaColumn> = redrawn.schema.stored().collect();
-    let lost = (input.table.rows - rows.len()) as u64;
     let (mut columns, mut renamed) = (Vec::new(), BTreeMap::new());
     for column in &made {
         if input.cancellation.is_cancelled() {
@@ -150,8 +149,7 @@ pub(crate) fn redraw(
             .iter()
             .map(|&label| new.get(label).map_or(label, |new| &**new))
             .collect();
-        let raw_rows = column.raw_rows();
-        let with_labels = column.spec.with_labels(&raw_rows, &labels, lost);
+        let with_labels = column.spec.with_labels(&column.raw_rows(), rows, &labels);
         let with_labels = with_labels.map_err(RunError::limit_exceeded)?;
         columns.push((column, with_labels));
         renamed.insert(name.into(), new);

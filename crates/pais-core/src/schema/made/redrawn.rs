@@ -62,7 +62,9 @@ impl Schema {
                     rows[leaf as usize] += of_value;
                 }
             }
-            let drawn = spec.with_labels(&rows, &shown.shown_labels(), lost);
+            let least = rows.iter().map(|rows: &u64| rows.saturating_sub(lost));
+            let least: Vec<u64> = least.collect();
+            let drawn = spec.with_labels(&rows, &least, &shown.shown_labels());
             *spec = drawn.map_err(|detail| spec.unmade(&detail))?;
         }
         Ok(schema)
@@ -129,8 +131,8 @@ impl SchemaColumn {
     }
 
     /// The column with a tree over all raw values in which each of these labels of a release is found,
-    /// as far as there is one. The leaves of the column's made tree have `rows` raw rows, of which
-    /// `lost` are not released.
+    /// as far as there is one. The leaves of the column's made tree have `rows` raw rows, of which at
+    /// least `least` are released.
     ///
     /// Values that no released row can have, because the labels would be others, are one leaf.
     ///
@@ -139,8 +141,8 @@ impl SchemaColumn {
     pub fn with_labels(
         &self,
         rows: &[u64],
+        least: &[u64],
         labels: &BTreeSet<&str>,
-        lost: u64,
     ) -> Result<Self, String> {
         let (Some(made), Some(tree)) = (&self.made, self.tree.as_deref()) else {
             return Ok(self.clone());
@@ -151,12 +153,22 @@ impl SchemaColumn {
             };
             labels.iter().all(|label| is_known(label))
         };
-        let mut found = self.clone();
+        let is_lost = |leaf: u32| least.get(leaf as usize) == Some(&0);
+        // A label that is equal to a lost value may be that of others.
+        let is_doubtful = |label: &&str| tree.leaf_number(label).is_some_and(is_lost);
+        let is_doubtful = labels.iter().any(|label| is_doubtful(label));
         // Suppression decides which values are rare, whatever the labels are.
-        let is_of_rare = matches!(made, GeneratedHierarchy::Rare { .. });
-        if !has_labels(tree) || (is_of_rare && lost > 0) {
+        let is_of_rare = matches!(made, GeneratedHierarchy::Rare { .. }) && rows != least;
+        let mut found = self.clone();
+        if !has_labels(tree) || is_doubtful || is_of_rare {
             let values = self.leaf_values(rows);
-            for drawn in drawn_otherwise(made, &values, labels, lost) {
+            let least = |value: &str| {
+                let leaf = tree.leaf_number(value);
+                leaf.and_then(|leaf| least.get(leaf as usize))
+                    .copied()
+                    .unwrap_or(0)
+            };
+            for drawn in drawn_otherwise(made, &values, labels, least) {
                 let Some(mut root) = self.draw(made, &drawn)? else {
                     continue;
                 };
@@ -339,7 +351,7 @@ fn drawn_otherwise(
     made: &GeneratedHierarchy,
     values: &Values,
     labels: &BTreeSet<&str>,
-    lost: u64,
+    least: impl Fn(&str) -> u64,
 ) -> Vec<Values> {
     let only = |is_possible: &dyn Fn(&str) -> bool| -> Values {
         let possible = values.iter().filter(|(value, _)| is_possible(value));
@@ -369,13 +381,13 @@ fn drawn_otherwise(
             // A value that is not shown may have lost rows, and be rare among those released.
             let counts = values.iter().map(|(value, &rows)| {
                 let is_shown = labels.contains(value.as_str());
-                let lost = if is_shown { 0 } else { lost };
-                (value.clone(), rows.saturating_sub(lost))
+                let rows = if is_shown { rows } else { least(value) };
+                (value.clone(), rows)
             });
             let counts: Values = counts.collect();
             // A label of rare values is not that of a value that released rows have.
             let is_of_rare = |label: &str| label.trim_matches(['(', ')']) == "rare";
-            let is_lost = |label: &str| values.get(label).is_some_and(|&rows| rows <= lost);
+            let is_lost = |label: &str| values.contains_key(label) && least(label) == 0;
             let others = labels
                 .iter()
                 .filter(|label| is_of_rare(label) && is_lost(label));
