@@ -154,11 +154,13 @@ async fn any_step_of_a_job_can_be_released() {
     let unknown = json!({ "job_id": uuid::Uuid::new_v4() });
     release(unknown).await.problem(404, "not_found");
     let listed = hospital.get("/v1/releases").await.json(200);
-    let without_codebook = |mut release: Value| {
-        release.as_object_mut().unwrap().remove("codebook").unwrap();
+    let as_listed = |mut release: Value| {
+        for field in ["codebook", "cut", "verification"] {
+            release.as_object_mut().unwrap().remove(field).unwrap();
+        }
         release
     };
-    let expected = json!([without_codebook(top), without_codebook(last)]);
+    let expected = json!([as_listed(top), as_listed(last)]);
     assert_eq!(listed["items"], expected);
 
     let dataset = hospital.get(&job).await.json(200);
@@ -583,7 +585,10 @@ async fn a_recipient_fetches_what_was_granted_in_every_format() {
             let mut seen = seen.json(200);
             let purpose = seen.as_object_mut().unwrap().remove("purpose");
             assert_eq!(purpose, Some(json!("blood usage")));
-            assert_eq!(seen, own.json(200));
+            // How many steps a search takes is for the holder.
+            let mut own = own.json(200);
+            own.as_object_mut().unwrap().remove("step");
+            assert_eq!(seen, own);
             continue;
         }
         if below == "/report" {
