@@ -135,7 +135,7 @@ async fn recipients_of_equal_releases_receive_equal_documents() {
     let hospital = Hospital::new().await;
     let first = received(&hospital, "50,15,1970-01-01,flu").await;
     assert!(
-        first["data.csv"].contains("\"[0,720)\""),
+        first["data.csv"].contains("\"[80,720)\""),
         "{}",
         first["data.csv"]
     );

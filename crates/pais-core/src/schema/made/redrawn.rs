@@ -159,8 +159,12 @@ impl SchemaColumn {
         let is_doubtful = labels.iter().any(|label| is_doubtful(label));
         // Suppression decides which values are rare, whatever the labels are.
         let is_of_rare = matches!(made, GeneratedHierarchy::Rare { .. }) && rows != least;
+        // The one range of all rows is the outermost one of the release, whatever it is in this tree.
+        let is_of_ranges = matches!(made, GeneratedHierarchy::Ranges { .. });
+        let only = labels.first().filter(|_| is_of_ranges && labels.len() == 1);
+        let outermost = only.filter(|label| *tree.node(NodeId::ROOT).label != ***label);
         let mut found = self.clone();
-        if !has_labels(tree) || is_doubtful || is_of_rare {
+        if !has_labels(tree) || is_doubtful || is_of_rare || outermost.is_some() {
             let values = self.leaf_values(rows);
             let least = |value: &str| {
                 let leaf = tree.leaf_number(value);
@@ -179,6 +183,7 @@ impl SchemaColumn {
                 }
                 if let GeneratedHierarchy::Ranges { .. } = made {
                     join_ranges(&mut root, labels);
+                    cover_missing(&mut root, outermost.copied());
                 }
                 let mut other = self.clone();
                 if other.set_tree(&root).is_ok() && other.tree.as_deref().is_some_and(has_labels) {
@@ -442,6 +447,17 @@ fn missing() -> TaxonomyNode {
     }
 }
 
+/// Puts missing cells below the node with the outermost label of a release.
+fn cover_missing(node: &mut TaxonomyNode, outermost: Option<&str>) {
+    if outermost == Some(node.label.as_str()) && !node.children.is_empty() {
+        node.children.push(missing());
+        return;
+    }
+    for child in &mut node.children {
+        cover_missing(child, outermost);
+    }
+}
+
 /// Joins the parts of the root that one of the labels covers under that label.
 fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
     let ends = |node: &TaxonomyNode| Interval::parse(&node.label);
@@ -461,8 +477,7 @@ fn join_ranges(root: &mut TaxonomyNode, labels: &BTreeSet<&str>) {
         let hi = ends(&root.children[end - 1]).map(|part| part.hi);
         // One part alone has the label itself.
         if end - first > 1 && lo.zip(hi) == Some((range.lo, range.hi)) {
-            let mut joined: Vec<_> = root.children.splice(first..end, []).collect();
-            joined.push(missing());
+            let joined = root.children.splice(first..end, []).collect();
             let joined = TaxonomyNode {
                 label: (*label).to_owned(),
                 children: joined,
