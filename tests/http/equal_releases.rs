@@ -81,8 +81,10 @@ fn without(text: &str, ids: &[&str]) -> String {
     parts.collect::<Vec<_>>().join(" UTC")
 }
 
-/// Everything that a recipient receives of the release of a table with this suppressed row.
-async fn received(hospital: &Hospital, suppressed: &str) -> BTreeMap<String, String> {
+/// Everything that a recipient receives of the release of a table with this suppressed row, from a
+/// hospital of its own.
+async fn received(suppressed: &str) -> BTreeMap<String, String> {
+    let hospital = Hospital::new().await;
     let definition = json!({"name": "staff", "columns": columns()});
     let dataset = hospital.post("/v1/datasets", &definition).await.json(201);
     let dataset = format!("/v1/datasets/{}", text(&dataset["id"]));
@@ -132,8 +134,7 @@ async fn received(hospital: &Hospital, suppressed: &str) -> BTreeMap<String, Str
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recipients_of_equal_releases_receive_equal_documents() {
-    let hospital = Hospital::new().await;
-    let first = received(&hospital, "50,15,1970-01-01,flu").await;
+    let first = received("50,15,1970-01-01,flu").await;
     assert!(
         first["data.csv"].contains("\"[80,720)\""),
         "{}",
@@ -149,7 +150,7 @@ async fn recipients_of_equal_releases_receive_equal_documents() {
         "99500,1*#,2031-01-01,HIV",
         "-80,*,1970-01-01,flu",
     ] {
-        let other = received(&hospital, suppressed).await;
+        let other = received(suppressed).await;
         for (name, document) in &first {
             assert_eq!(*document, other[name], "{name}: {suppressed}");
         }

@@ -278,8 +278,8 @@ async fn a_server_that_is_killed_is_started_again_three_times() {
         }
     };
     let (why, ()) = tokio::join!(server.ended(), killing);
+    // It was killed at work, or before it accepted connections.
     let why = why.to_string();
-    assert!(why.contains("ended unexpectedly"), "{why}");
     assert!(why.contains("started again 3 times"), "{why}");
     assert!(why.contains("supervisor"), "{why}");
     server.stop().await.unwrap();
