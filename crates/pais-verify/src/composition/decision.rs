@@ -134,7 +134,7 @@ impl Composition {
                 .map(|(number, member)| match combined.of_release.get(&number) {
                     Some(rows) => JoinedPart::new(member, rows),
                     None => JoinedPart {
-                        placed: *member,
+                        placed: member,
                         released: vec![NOWHERE; combined.read.len()],
                     },
                 });

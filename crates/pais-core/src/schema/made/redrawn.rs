@@ -121,7 +121,7 @@ impl SchemaColumn {
             tree,
             drawn: drawn.tree.as_deref(),
             rows,
-            has_inner: labels.iter().any(|label| is_inner(label)),
+            has_inner: labels.iter().any(is_inner),
         };
         let pairs = labels.iter().filter_map(|label| {
             let new = relabelling.of(tree.find(label)?)?;
@@ -151,12 +151,12 @@ impl SchemaColumn {
             let is_known = |label: &&str| {
                 [MISSING_LABEL, SUPPRESSED_LABEL].contains(label) || tree.find(label).is_some()
             };
-            labels.iter().all(|label| is_known(label))
+            labels.iter().all(is_known)
         };
         let is_lost = |leaf: u32| least.get(leaf as usize) == Some(&0);
         // A label that is equal to a lost value may be that of others.
         let is_doubtful = |label: &&str| tree.leaf_number(label).is_some_and(is_lost);
-        let is_doubtful = labels.iter().any(|label| is_doubtful(label));
+        let is_doubtful = labels.iter().any(is_doubtful);
         // Suppression decides which values are rare, whatever the labels are.
         let is_of_rare = matches!(made, GeneratedHierarchy::Rare { .. }) && rows != least;
         // The one range of all rows is the outermost one of the release, whatever it is in this tree.
