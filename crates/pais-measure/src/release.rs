@@ -10,7 +10,7 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
 
 use crate::classification::classification_error;
-use crate::utility::{Report, add_adversaries, distortion, item_losses, query_error};
+use crate::utility::{Report, add_adversaries, item_losses, measured_distortion, query_error};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub fn measure(
         || {
             rayon::join(
                 || query_error(release, facts?.groups.as_ref()),
-                || facts.map(|_| distortion(release)).transpose(),
+                || facts.map(|_| measured_distortion(release)).transpose(),
             )
         },
     );

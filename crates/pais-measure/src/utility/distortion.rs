@@ -51,7 +51,7 @@ pub(crate) struct Distortion {
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
-pub(crate) fn distortion(release: &MeasuredRelease) -> Result<Distortion, VerifyError> {
+pub(crate) fn measured_distortion(release: &MeasuredRelease) -> Result<Distortion, VerifyError> {
     if release.recoding == ReleaseRecoding::Anatomized {
         return Ok(exact(release));
     }

@@ -38,7 +38,7 @@ pub use sets::{RawSets, item_loss};
 pub use value_ranks::ValueRanks;
 
 pub(crate) use adversary_risk::add_adversaries;
-pub(crate) use distortion::distortion;
+pub(crate) use distortion::measured_distortion;
 pub(crate) use holder_only::rounded;
 pub(crate) use query_labels::query_error;
 pub(crate) use sets::item_losses;
