@@ -221,12 +221,21 @@ impl SchemaColumn {
     /// The tree that recipients of a release with these labels see: the labels, and those above them.
     /// `None` where the labels need none, or there is no tree.
     ///
-    /// Which of the shown values are rare is left out: only raw rows say it.
+    /// Which of the shown values are rare is left out: only raw rows say it. So are prefixes and masks
+    /// above values where none is shown.
     pub fn shown_tree(&self, labels: &BTreeSet<&str>) -> Option<TaxonomyNode> {
         if matches!(self.made, Some(GeneratedHierarchy::Ranges { .. })) {
             return None;
         }
-        let mut root = above(self.tree.as_deref()?, labels, NodeId::ROOT)?;
+        let tree = self.tree.as_deref()?;
+        let mut root = above(tree, labels, NodeId::ROOT)?;
+        let is_inner = |label: &&str| {
+            let node = tree.find(label).filter(|node| *node != NodeId::ROOT);
+            node.is_some_and(|node| !tree.node(node).children.is_empty())
+        };
+        if self.is_spelled() && !labels.iter().any(is_inner) {
+            root.children = leaves(root.children);
+        }
         if let Some(GeneratedHierarchy::Rare { .. }) = self.made {
             let children = std::mem::take(&mut root.children);
             for mut child in children {
@@ -240,6 +249,19 @@ impl SchemaColumn {
                 .sort_by(|one, other| one.label.cmp(&other.label));
         }
         Some(root)
+    }
+
+    /// Whether labels are parts of values, with a mark in place of the rest: where none is shown, their
+    /// length and mark would tell of hidden values.
+    fn is_spelled(&self) -> bool {
+        matches!(
+            self.made,
+            Some(
+                GeneratedHierarchy::Prefix { .. }
+                    | GeneratedHierarchy::MaskLeft
+                    | GeneratedHierarchy::MaskRight
+            )
+        )
     }
 
     /// Puts labels of the column's made tree from left to right, those of rare and other values by
@@ -258,6 +280,18 @@ impl SchemaColumn {
             labels.sort_by_key(|label| place(label));
         }
     }
+}
+
+/// The nodes without children in these subtrees, from left to right.
+fn leaves(nodes: Vec<TaxonomyNode>) -> Vec<TaxonomyNode> {
+    let of_node = |node: TaxonomyNode| {
+        if node.children.is_empty() {
+            vec![node]
+        } else {
+            leaves(node.children)
+        }
+    };
+    nodes.into_iter().flat_map(of_node).collect()
 }
 
 /// The part of a subtree that is one of the labels or above one; `None` if there is none.
