@@ -198,8 +198,15 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     // Killed while the disk is full: the reserve, which is made again when there is space, lets it
     // start and delete.
     let reserve = poll_async(Duration::from_secs(120), async || {
-        let unused = client.dataset(&service, "unused").await;
-        assert_eq!(client.delete(&service, &unused).await, 204);
+        // Refused while the disk is tight. Each deletion makes space.
+        let columns = json!([{ "name": "age", "role": "quasi_identifier" }]);
+        let body = json!({ "name": "unused", "columns": columns });
+        let request = client.http.post(format!("{}/v1/datasets", service.base));
+        let made = request.bearer_auth(&client.token).json(&body).send().await;
+        let made: Value = made.unwrap().json().await.unwrap();
+        if let Some(unused) = made["id"].as_str() {
+            assert_eq!(client.delete(&service, unused).await, 204);
+        }
         data.join("reserve").exists().then_some(())
     });
     reserve.await.expect("the reserve was not made again");
