@@ -96,9 +96,13 @@ impl Client {
             "{}/v1/datasets/{dataset}/submissions?allow_duplicate=true",
             service.base
         );
-        let request = self.http.post(path).header("content-type", "text/csv");
-        let request = request.bearer_auth(&self.token).body(self.body.clone());
-        let answer = request.send().await.unwrap();
+        // A refusal can close the connection while the body is still being sent.
+        let sent = poll_async(Duration::from_secs(30), async || {
+            let request = self.http.post(&path).header("content-type", "text/csv");
+            let request = request.bearer_auth(&self.token).body(self.body.clone());
+            request.send().await.ok()
+        });
+        let answer = sent.await.expect("no answer to an upload");
         let status = answer.status().as_u16();
         let body: Value = answer.json().await.unwrap();
         let code = body["code"].as_str().unwrap_or_default();
