@@ -29,11 +29,19 @@ pub struct Policy {
     #[schema(min_items = 1)]
     pub models: Option<Vec<ModelKind>>,
     /// Least K.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "pais_core::definition::whole::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schema(minimum = 1)]
     pub k_min: Option<i64>,
     /// Least L, of the models that have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "pais_core::definition::whole::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schema(minimum = 1)]
     pub l_min: Option<i64>,
     /// Greatest confidence: C, or alpha. A model that bounds no confidence is refused then, unless
