@@ -87,7 +87,7 @@ pub(super) async fn create(
 /// List releases, oldest first: a holder's own, or those granted to a recipient
 ///
 /// Without their cuts and what the verifier found. A page has fewer than `limit` releases where their
-/// documents are large; `next_cursor` tells whether there are more.
+/// documents are large; `next_cursor` is set if there are more.
 #[utoipa::path(
     get, path = "/v1/releases", tag = "releases", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<StoredRelease>)),

@@ -118,9 +118,7 @@ impl Listeners {
             },
         })
     }
-}
 
-impl Listeners {
     /// The URL of the main one.
     fn url(&self) -> anyhow::Result<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };

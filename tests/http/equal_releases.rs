@@ -1,4 +1,4 @@
-//! Recipients of releases that are equal receive equal documents, whoever was suppressed.
+//! Recipients of equal releases receive equal documents, whichever rows are suppressed.
 
 use std::collections::BTreeMap;
 

@@ -104,7 +104,7 @@ fn queries(utility: &Value) -> Markup {
                     ", and by " (large) " for counts of at least one in a hundred records"
                 }
                 @if let Some(rows) = utility["sampled_rows"].as_u64() {
-                    ", among a random sample of " (count(rows)) " records; on the whole table they are less off"
+                    ", counted in a random sample of " (count(rows)) " records"
                 }
                 ". For the holder alone, rounded."
             }

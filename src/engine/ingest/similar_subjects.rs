@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use pais_core::look_alike::id_without_case_and_zeros;
 
-/// Most ids that are remembered. A hash table of so many takes 17 MiB.
+/// Maximum number of ids that are remembered. A hash table of this size takes 17 MiB.
 const MOST_IDS: usize = 900_000;
 
 /// Compares the ids of a file with one another.

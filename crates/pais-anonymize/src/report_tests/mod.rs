@@ -3,3 +3,4 @@
 mod classification;
 mod disclosure;
 mod distortion;
+mod sampling;

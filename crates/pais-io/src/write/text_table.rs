@@ -93,7 +93,7 @@ impl TextTable<'_> {
     /// # Errors
     /// The first error of `out`, after which nothing more is written.
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        // Rows can have a long value more often than the mean tells.
+        // A long value can occur in more rows than the mean length suggests.
         let longest: usize = self.columns.iter().map(RenderedColumn::longest).sum();
         let most = (MOST_BLOCK_BYTES / longest.max(1)).clamp(1, BLOCK_ROWS);
         let block = (BLOCK_BYTES / self.width()).clamp(1, most);

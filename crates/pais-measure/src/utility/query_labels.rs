@@ -5,8 +5,9 @@ use std::collections::hash_map::Entry;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::table::{Form, NULL_CODE};
+use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::seq::SliceRandom;
 use rustc_hash::FxHashMap;
 
 use super::QueryError;
@@ -43,18 +44,21 @@ const SEED: u64 = 2010;
 /// The rows of each group that a method formed; of many rows, those of a sample of whole groups.
 fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
     let is_sample = groups.rows.len() > SAMPLED_ROWS;
-    let mut random = StdRng::seed_from_u64(SEED);
-    let mut rows: Vec<u32> = Vec::new();
-    let mut drawn: Vec<usize> = Vec::new();
-    let mut start = 0;
-    for (group, &size) in groups.sizes.iter().enumerate() {
-        let end = start + size as usize;
-        if !is_sample || random.random_range(0..groups.rows.len()) < SAMPLED_ROWS {
-            rows.extend(&groups.rows[start..end]);
-            drawn.push(group);
-        }
-        start = end;
-    }
+    let drawn = if is_sample {
+        drawn_groups(groups.sizes)
+    } else {
+        (0..groups.sizes.len()).collect()
+    };
+    let ends = groups.sizes.iter().scan(0, |end, &size| {
+        *end += size as usize;
+        Some(*end)
+    });
+    let ends: Vec<usize> = ends.collect();
+    let of_group = |&group: &usize| {
+        let end = ends[group];
+        &groups.rows[end - groups.sizes[group] as usize..end]
+    };
+    let rows: Vec<u32> = drawn.iter().flat_map(of_group).copied().collect();
     let columns = release.quasi_identifiers.iter().enumerate();
     let dimensions = columns.map(|(index, column)| {
         let code = |&row: &u32| column.codes[row as usize];
@@ -69,6 +73,21 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
     let sizes = drawn.iter().map(|&group| groups.sizes[group]).collect();
     let table = QueryTable::new(sizes, dimensions.collect(), sensitive);
     if is_sample { table.sampled() } else { table }
+}
+
+/// Random groups with [`SAMPLED_ROWS`] rows or, by the last one drawn, more; in ascending order.
+fn drawn_groups(sizes: &[u32]) -> Vec<usize> {
+    let mut groups: Vec<usize> = (0..sizes.len()).collect();
+    groups.shuffle(&mut StdRng::seed_from_u64(SEED));
+    let mut rows = 0;
+    let is_wanted = |group: &usize| {
+        let is_wanted = rows < SAMPLED_ROWS;
+        rows += sizes[*group] as usize;
+        is_wanted
+    };
+    let mut drawn: Vec<usize> = groups.into_iter().take_while(is_wanted).collect();
+    drawn.sort_unstable();
+    drawn
 }
 
 /// The rows of a released table, or of a sample, by their labels. `None` where no quasi-identifier has one value in

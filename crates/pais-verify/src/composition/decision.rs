@@ -42,8 +42,8 @@ impl<'p, 'a> JoinedPart<'p, 'a> {
         }
     }
 
-    /// The rows that stand for another release, in `placed` where it has them, else `own`, which
-    /// stand for it. `None` where that says nothing beyond `own`.
+    /// For each combination, the released row of `others` in `placed`, or of `own` if `placed` does
+    /// not contain it. `None` if this adds nothing to the rows of `own`.
     fn of_others(placed: &'p PlacedRelease<'a>, others: &[u32], own: &[u32]) -> Option<Self> {
         let mut is_news = false;
         let released = others.iter().zip(own).map(|(&other, &own)| {
