@@ -270,7 +270,7 @@ together=$(field 'it["smallest_group"]')
 post 409 "$holder" "/v1/releases/$second/grants" \
     '{"recipient": "bts", "purpose": "Comparing two cuts"}'
 
-say "The hospital withdraws the first release: it is served to nobody from then on"
+say "The hospital withdraws the first release; nobody can download it any more"
 post 201 "$holder" "/v1/releases/$release/withdrawal" '{"reason": "Shown in a demonstration"}'
 call 410 "$recipient" GET "/v1/releases/$release/data"
 
