@@ -6,7 +6,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, row_warnings};
+use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, refuse_keys, row_warnings};
 use pais_core::warning::{Warning, WarningCode};
 
 use crate::error::RunError;
@@ -44,7 +44,7 @@ impl PreparedTable {
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
         // A table that a program made can have several spellings of a value.
-        let table = table.canonical(&schema);
+        let table = table.as_released(&schema);
         let model = schema.privacy_model(&job)?;
         let exact = match job.output() {
             Output::Anatomized => {
@@ -59,6 +59,7 @@ impl PreparedTable {
         stop_if_asked(observer)?;
         let mut table = EncodedTable::new(&schema, table);
         stop_if_asked(observer)?;
+        refuse_keys(&schema, &table, &job)?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,

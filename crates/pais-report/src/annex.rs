@@ -7,7 +7,7 @@ use crate::input::ReportPage;
 use crate::words::{items, plain};
 
 /// Fields that have a section of their own.
-const SHOWN_ABOVE: [&str; 15] = [
+const SHOWN_ABOVE: [&str; 17] = [
     "ncp_by_column",
     "information_remain_by_column",
     "group_sizes",
@@ -23,6 +23,8 @@ const SHOWN_ABOVE: [&str; 15] = [
     "qid_sizes",
     "qid_confidences",
     "distributions",
+    "unchanged",
+    "attribute",
 ];
 
 /// The annex.

@@ -34,6 +34,7 @@ mod page;
 mod risk;
 mod summary;
 mod tradeoff;
+mod unchanged;
 mod words;
 
 pub use input::{GrantFact, Reader, ReportPage, StepFact, SweepFact};

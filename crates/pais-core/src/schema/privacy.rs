@@ -172,7 +172,7 @@ impl Schema {
                 continue;
             };
             for value in values {
-                *value = spec.canonical(value).into_owned();
+                *value = spec.rounded(&spec.canonical(value)).into_owned();
             }
         }
     }

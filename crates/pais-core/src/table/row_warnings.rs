@@ -13,11 +13,11 @@ use crate::schema::SchemaColumn;
 use crate::table::{Column, Persons, ValueCodes, pairs_that_single_out};
 use crate::warning::{Warning, WarningCode};
 
-/// The share of distinct values among a column's cells from which on it nearly identifies its rows.
-const NEARLY_UNIQUE: f64 = 0.9;
-
 /// Tables with fewer rows have too few values to say that a column identifies them.
 const LEAST_ROWS: usize = 10;
+
+/// Columns with fewer rows that have a value are never a key.
+const LEAST_ROWS_OF_A_KEY: u64 = 20;
 
 /// The warnings about the rows of a table, given by its columns as they were declared: listed
 /// sensitive values that are in no row, sensitive and insensitive columns whose values single rows
@@ -41,12 +41,7 @@ pub fn row_warnings<'a>(
         {
             warnings.extend(absent_values(model, spec, column, &rows));
         }
-        let present = rows.iter().filter(|&&rows| rows > 0);
-        let counts = ValueCounts {
-            rows: rows.iter().sum(),
-            distinct: present.clone().count() as u64,
-            single: present.filter(|&&rows| rows == 1).count() as u64,
-        };
+        let counts = ValueCounts::of_rows(&rows);
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
             together.push((spec, column));
@@ -93,13 +88,39 @@ pub struct ValueCounts {
 }
 
 impl ValueCounts {
+    /// Of the values of a column, in memory as a whole; missing cells are none of them.
+    pub(super) fn of(spec: &SchemaColumn, column: &Column) -> Self {
+        Self::of_rows(&rows_of_values(spec, column))
+    }
+
+    /// Of values that have these numbers of rows.
+    fn of_rows(rows: &[u64]) -> Self {
+        let present = rows.iter().filter(|&&rows| rows > 0);
+        Self {
+            rows: rows.iter().sum(),
+            distinct: present.clone().count() as u64,
+            single: present.filter(|&&rows| rows == 1).count() as u64,
+        }
+    }
+
+    /// Whether there are distinct values for at least 90 % of the rows.
+    fn is_nearly_unique(self) -> bool {
+        u128::from(self.distinct) * 10 >= u128::from(self.rows) * 9
+    }
+
+    /// Whether the column is a key of its rows, or nearly so: it has distinct values in at least 90 %
+    /// of the rows that have one, of 20 such rows or more.
+    pub fn is_key(self) -> bool {
+        self.rows >= LEAST_ROWS_OF_A_KEY && self.is_nearly_unique()
+    }
+
     /// The warning about a column with these counts.
     pub(crate) fn warning(self, column: &str, role: ColumnRole) -> Option<Warning> {
         if (self.rows as usize) < LEAST_ROWS || self.single == 0 {
             return None;
         }
         let role = role.as_str();
-        if self.distinct as f64 >= NEARLY_UNIQUE * self.rows as f64 {
+        if self.is_nearly_unique() {
             let detail = format!(
                 "the {role} column `{column}` has {} distinct values in {} rows and is released \
                  unchanged, so it nearly identifies each row; leave it out (role `identifier`), or \

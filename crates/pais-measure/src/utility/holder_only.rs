@@ -5,9 +5,9 @@
 
 use serde_json::Value;
 
-/// The fields of a report that are computed from raw rows, as JSON pointers. All others follow
-/// from the release and from declared domains.
-const HOLDER_ONLY: [&str; 11] = [
+/// The fields of a report that are computed from raw rows, and the holder's reasons, as JSON
+/// pointers. All others follow from the release and from declared domains.
+const HOLDER_ONLY: [&str; 12] = [
     "/utility/classification_error/be",
     "/utility/classification_error/ue",
     "/utility/classification_error/ce_minus_be",
@@ -18,6 +18,8 @@ const HOLDER_ONLY: [&str; 11] = [
     "/utility/frequency_survival_by_column",
     "/utility/association_survival",
     "/distributions",
+    // Words of the holder, which may name persons.
+    "/acknowledged_unchanged",
     "/risk/greatest_confidence_per_subject",
 ];
 

@@ -4,6 +4,7 @@
 //! computed from the release and from declared domains alone.
 
 mod adversary_risk;
+mod attribute_risk;
 mod distortion;
 mod group_metrics;
 mod holder_only;
@@ -27,6 +28,7 @@ mod distortion_tests;
 mod query_tests;
 
 pub use adversary_risk::LengthRisk;
+pub use attribute_risk::AttributeRisk;
 pub use distortion::{ColumnDistribution, LabelShare};
 pub use group_metrics::{GroupMetrics, SizeBucket};
 pub use holder_only::for_recipient;
@@ -38,6 +40,7 @@ pub use sets::{RawSets, item_loss};
 pub use value_ranks::ValueRanks;
 
 pub(crate) use adversary_risk::add_adversaries;
+pub(crate) use attribute_risk::attribute_risk;
 pub(crate) use distortion::measured_distortion;
 pub(crate) use holder_only::rounded;
 pub(crate) use query_labels::query_error;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, PreGeneralization};
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects};
-use pais_verify::{CountedTable, VerifyError, group_sizes};
+use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects, Verdict};
+use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 
 use super::{ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
 use crate::classification::ClassificationError;
@@ -23,6 +23,9 @@ use crate::sample::SAMPLED_ROWS;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Report {
+    /// The release at a glance.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// What the table is still worth.
     pub utility: Utility,
     /// What risk remains.
@@ -39,6 +42,10 @@ pub struct Report {
     /// label covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// Column to the reason why it was released unchanged although it is nearly a key of the rows.
+    /// For the holder alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_unchanged: Option<BTreeMap<String, String>>,
     /// The values of each generalized column, raw beside released. For the holder alone, with two
     /// significant digits; rare values are pooled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,9 +153,13 @@ impl Report {
             groups.smallest_group = smallest.map_or(0, u64::from);
             risk = Risk::of_subjects(persons);
         }
+        if release.recoding == ReleaseRecoding::Anatomized {
+            risk = exact_risk(release)?;
+        }
         let ncp = mean(&ncp_by_column);
         let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
         Ok(Self {
+            verdict: Verdict::default(),
             utility: Utility {
                 groups,
                 smallest_known_group: release.finding.smallest_group(),
@@ -170,9 +181,28 @@ impl Report {
             subjects: release.persons.map(|persons| persons.subjects),
             suppressed_rows,
             pre_generalization: None,
+            acknowledged_unchanged: None,
             distributions: None,
         })
     }
+}
+
+/// The risk of the rows of an anatomized release by their exact quasi-identifiers.
+fn exact_risk(release: &MeasuredRelease) -> Result<Risk, VerifyError> {
+    let names = release.schema.names(ColumnRole::QuasiIdentifier);
+    let subjects = release.subjects();
+    let counted = CountedTable {
+        table: release.table,
+        subjects: subjects.as_deref(),
+    };
+    let sizes = group_sizes(counted, &names, release.cancellation)?;
+    Ok(match release.persons {
+        Some(persons) => Risk::of_subjects(&SubjectGroups {
+            sizes,
+            ..persons.clone()
+        }),
+        None => Risk::from_sizes(&sizes),
+    })
 }
 
 /// Mean NCP of each quasi-identifier.
@@ -246,7 +276,7 @@ mod tests {
     use super::{MeasuredRelease, ReleaseRecoding, Report};
     use crate::classification::ClassificationError;
     use crate::test_data::schema;
-    use crate::utility::{QueryError, for_recipient};
+    use crate::utility::{AttributeRisk, QueryError, for_recipient};
     use pais_core::cancellation::Cancellation;
     use pais_core::model::{Confidence, Lkc};
     use pais_core::schema::Schema;
@@ -460,6 +490,7 @@ mod tests {
         let (table, columns) = table_2();
         let mut report = Report {
             pre_generalization: Some([].into()),
+            acknowledged_unchanged: Some([].into()),
             distributions: Some(Vec::new()),
             ..report_of_persons(&table, &columns, 0, Some(&persons()))
         };
@@ -478,6 +509,7 @@ mod tests {
         let (from, to) = (0.9, 1.0);
         risk.qid_confidences = vec![QidConfidences { from, to, qids }];
         risk.insensitive_singled_out = vec!["x".to_owned()];
+        risk.attribute = Some(AttributeRisk::default());
         let documentation = include_str!("../../../../docs/methods/report.md");
         let (_, section) = documentation
             .split_once("## What a report is computed from")

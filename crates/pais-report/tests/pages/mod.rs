@@ -53,7 +53,8 @@ fn losses() -> Value {
 
 fn report() -> Value {
     json!({
-        "rows": 45222, "suppressed_rows": 0,
+        "rows": 45222, "suppressed_rows": 0, "verdict": "holds_but_singles_out",
+        "acknowledged_unchanged": {"fnlwgt": "The weight is needed for estimates of the population"},
         "utility": {
             "ncp": 0.451252, "dr": 0.000424, "discernibility": 867834, "groups": 11453,
             "smallest_group": 1, "smallest_known_group": 21, "average_group": 3.948485,
@@ -79,6 +80,14 @@ fn report() -> Value {
                 {"length": 4, "smallest": 1, "share_below_k": 0.31, "greatest_confidence": 1.0},
             ],
             "insensitive_singled_out": ["fnlwgt"],
+            "unchanged": {
+                "columns": ["fnlwgt", "hours-per-week", "marital-status", "class"],
+                "singled_out_share": 0.951, "by_column": {"fnlwgt": 0.38, "hours-per-week": 0.0,
+                "marital-status": 0.0, "class": 0.0},
+                "most_telling": {"columns": ["fnlwgt", "hours-per-week", "marital-status"],
+                                 "singled_out_share": 0.902},
+            },
+            "attribute": {"highest": 0.2, "column": "marital-status"},
         },
         "distributions": [
             {"column": "sex", "raw": [{"label": "Male", "share": 0.67}, {"label": "Female", "share": 0.33}],

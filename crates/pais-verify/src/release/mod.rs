@@ -198,6 +198,7 @@ pub fn verify_release(
         });
     let made = made.transpose().map_err(ReleaseError::Malformed)?;
     let schema = made.as_ref().unwrap_or(schema);
+    let raw = raw.map(|raw| raw.as_released(schema));
     match release {
         ReleaseTables::Generalized(table) => {
             let model = schema.privacy_model(job)?;
