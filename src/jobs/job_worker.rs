@@ -19,6 +19,7 @@ use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use pais_anonymize::{Observer, Phase};
+use pais_core::warning::by_code;
 use pais_core::definition::Sweep;
 
 use super::WorkerPoolSettings;
@@ -166,7 +167,7 @@ impl Worker {
         let mut warnings = recorded?;
         if !results.warnings.is_empty() {
             warnings.extend_from_slice(&results.warnings);
-            queue::record_warnings(&self.store, claim, &warnings).await?;
+            queue::record_warnings(&self.store, claim, &by_code(warnings)).await?;
         }
         Ok(results)
     }

@@ -73,7 +73,7 @@ impl Schema {
                  the role `insensitive`"
             );
             let code = WarningCode::UnboundedSensitiveColumn;
-            Warning::at(code, format!("/privacy/{field}"), detail)
+            Warning::at(code, format!("/privacy/{field}"), detail).of_columns([name])
         };
         let sensitive = self.names(ColumnRole::Sensitive);
         let names = sensitive.iter().map(AsRef::as_ref);

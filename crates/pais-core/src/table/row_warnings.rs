@@ -73,7 +73,7 @@ fn pair_warning(columns: &[(&SchemaColumn, &Column)]) -> Option<Warning> {
     if pairs.len() > 1 {
         detail += &format!("; {} pairs of columns single out rows", pairs.len());
     }
-    Some(Warning::new(WarningCode::SingledOutRows, detail))
+    Some(Warning::new(WarningCode::SingledOutRows, detail).of_columns([&**one, &**other]))
 }
 
 /// How often the values of a column are in its rows.
@@ -127,14 +127,15 @@ impl ValueCounts {
                  make it a quasi-identifier",
                 self.distinct, self.rows
             );
-            return Some(Warning::new(WarningCode::NearlyUniqueColumn, detail));
+            let code = WarningCode::NearlyUniqueColumn;
+            return Some(Warning::new(code, detail).of_columns([column]));
         }
         let detail = format!(
             "the {role} column `{column}` is released unchanged, and in {} of {} rows its value is \
              in no other row; a reader who knows it finds the row",
             self.single, self.rows
         );
-        Some(Warning::new(WarningCode::SingledOutRows, detail))
+        Some(Warning::new(WarningCode::SingledOutRows, detail).of_columns([column]))
     }
 }
 
@@ -149,27 +150,43 @@ fn rows_of_values(spec: &SchemaColumn, column: &Column) -> Vec<u64> {
     rows
 }
 
-fn absent_values(model: &Lkc, spec: &SchemaColumn, column: &Column, rows: &[u64]) -> Vec<Warning> {
-    let listed = model.sensitive_values.as_ref();
-    let Some(listed) = listed.and_then(|listed| listed.get(&*spec.name)) else {
-        return Vec::new();
-    };
+fn absent_values(
+    model: &Lkc,
+    spec: &SchemaColumn,
+    column: &Column,
+    rows: &[u64],
+) -> Option<Warning> {
+    let listed = model.sensitive_values.as_ref()?.get(&*spec.name)?;
     let values = column.dictionary.iter().zip(rows);
     let present: HashSet<Cow<'_, str>> = values
         .filter(|(_, rows)| **rows > 0)
         .map(|(text, _)| visible_text(text))
         .collect();
-    let absent = listed.iter().enumerate();
-    absent
-        .filter(|(_, value)| !present.contains(&visible_text(value)))
-        .map(|(index, _)| {
-            let pointer = format!("/privacy/sensitive_values/{}/{index}", escape(&spec.name));
-            let detail = format!(
+    let is_absent = |value: &String| !present.contains(&visible_text(value));
+    let places = (0..listed.len()).filter(|&place| is_absent(&listed[place]));
+    let places: Vec<usize> = places.collect();
+    let pointer = format!("/privacy/sensitive_values/{}", escape(&spec.name));
+    let (pointer, detail) = match places.as_slice() {
+        [] => return None,
+        [place] => (
+            format!("{pointer}/{place}"),
+            format!(
                 "this value of `{}` is in no row, so its bound has no effect; check its spelling, \
                  also upper and lower case",
                 spec.name
-            );
-            Warning::at(WarningCode::ListedValueAbsent, pointer, detail)
-        })
-        .collect()
+            ),
+        ),
+        several => (
+            pointer,
+            format!(
+                "{} of the {} values listed for `{}` are in no row, so their bounds have no effect; \
+                 check their spelling, also upper and lower case",
+                several.len(),
+                listed.len(),
+                spec.name
+            ),
+        ),
+    };
+    let code = WarningCode::ListedValueAbsent;
+    Some(Warning::at(code, pointer, detail).of_columns([spec.name()]))
 }
