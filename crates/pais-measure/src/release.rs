@@ -110,7 +110,12 @@ pub fn measure(
     let mut report = Report::new(release)?;
     release.stop_if_asked()?;
     progress(0.2);
-    let Report { utility, risk, .. } = &mut report;
+    let Report {
+        utility,
+        risk,
+        verdict,
+        ..
+    } = &mut report;
     let ((adversaries, classification), (queries, distortion)) = rayon::join(
         || {
             rayon::join(
@@ -131,7 +136,7 @@ pub fn measure(
     release.stop_if_asked()?;
     adversaries?;
     utility.classification_error = classification;
-    report.verdict = Verdict::of(release.finding.holds(), &risk.unchanged);
+    *verdict = Verdict::of(release.finding.holds(), &risk.unchanged);
     match facts {
         Some(facts) => {
             let distortion = distortion?.unwrap_or_default();

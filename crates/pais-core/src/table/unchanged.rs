@@ -254,11 +254,11 @@ mod tests {
             prop_assert_eq!(telling.len(), 3);
             prop_assert_eq!(found.most_telling.singled_out_share, share(&telling));
             // The first is the best alone, and no other is better as the last.
-            prop_assert!((0..4).all(|other| share(&[telling[0]]) >= share(&[other])));
-            let last = (0..4).filter(|other| !telling[..2].contains(other));
-            prop_assert!(last.into_iter().all(|other| {
-                share(&telling) >= share(&[telling[0], telling[1], other])
-            }));
+            let is_first = (0..4).all(|other| share(&[telling[0]]) >= share(&[other]));
+            let mut others = (0..4).filter(|other| !telling[..2].contains(other));
+            let is_last = others
+                .all(|other| share(&telling) >= share(&[telling[0], telling[1], other]));
+            prop_assert!(is_first && is_last);
         }
     }
 

@@ -114,9 +114,12 @@ pub struct TableFigures {
     pub steps: Option<u32>,
     /// Equivalence classes.
     pub groups: u64,
-    /// Records of the smallest group that an adversary of the model can know, or persons where the
-    /// dataset has a subject column.
+    /// Records of the smallest group of equal quasi-identifiers, or persons where the dataset has a
+    /// subject column.
     pub smallest_group: u64,
+    /// The same of the smallest group that an adversary of the model can know, which *K* bounds;
+    /// `None` where it is not known.
+    pub smallest_known_group: Option<u64>,
     /// Discernibility ratio, from 0 to 1.
     pub dr: f64,
     /// Mean NCP, from 0 to 1.
@@ -254,10 +257,13 @@ pub fn group_figures(
     let smallest = group_sizes(counted, &names, cancellation)?
         .into_iter()
         .min();
+    let smallest = smallest.map_or(0, u64::from);
     Ok(TableFigures {
         steps: None,
         groups: groups.groups,
-        smallest_group: smallest.map_or(0, u64::from),
+        smallest_group: smallest,
+        // Labels of groups overlap: however little is known, whole groups match.
+        smallest_known_group: Some(smallest),
         dr: groups.dr,
         ncp: mean(&ncp_by_column(table, schema, 0, cancellation)?),
         suppressed_rows: 0,
