@@ -238,7 +238,10 @@ async fn refuse_keys(
     }
     let ids = request.definition.submissions.as_deref();
     // A few chunks and hashes never need more than the whole run.
-    let bytes = counter.bytes_needed().saturating_add(CHUNK_BYTES).min(job_bytes);
+    let bytes = counter
+        .bytes_needed()
+        .saturating_add(CHUNK_BYTES)
+        .min(job_bytes);
     let organization = app.caller.organization;
     let guard = app.tables.begin(TableKind::Counted, organization, bytes);
     let guard = guard.await?;

@@ -157,11 +157,7 @@ pub(crate) async fn holder(
     })
 }
 
-fn assemble(
-    mut chunks: Chunks,
-    rows: u64,
-    observer: &dyn Observer,
-) -> Result<Table, WorkError> {
+fn assemble(mut chunks: Chunks, rows: u64, observer: &dyn Observer) -> Result<Table, WorkError> {
     let mut table = Assembler::default();
     let mut read = 0u64;
     while let Some(chunk) = chunks.next(observer)? {

@@ -19,8 +19,8 @@ use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use pais_anonymize::{Observer, Phase};
-use pais_core::warning::by_code;
 use pais_core::definition::Sweep;
+use pais_core::warning::by_code;
 
 use super::WorkerPoolSettings;
 use super::heartbeats::Heartbeats;

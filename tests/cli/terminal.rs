@@ -91,7 +91,10 @@ fn a_finished_run_is_summed_up_in_json_for_a_program() {
     assert_eq!(summary["smallest_known_group"], 2);
     assert_eq!(summary["verdict"], "holds_but_singles_out");
     assert_eq!(summary["unchanged"]["columns"], json!(["ill", "ward"]));
-    assert_eq!(summary["unchanged"]["by_column"], json!({"ill": 0.0, "ward": 0.0}));
+    assert_eq!(
+        summary["unchanged"]["by_column"],
+        json!({"ill": 0.0, "ward": 0.0})
+    );
     assert_eq!(summary["dr"], 0.5);
     assert_eq!(summary["warnings"][0]["code"], "unbounded_sensitive_column");
 

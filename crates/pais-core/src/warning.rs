@@ -207,7 +207,11 @@ mod tests {
         let found = by_code([range(0, "a"), seeded.clone(), range(1, "b"), range(2, "c")]);
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].columns.len(), &found[0].pointer), (3, &None));
-        assert!(found[0].detail.starts_with("3 columns (`a`, `b`, `c`): the outermost"));
+        assert!(
+            found[0]
+                .detail
+                .starts_with("3 columns (`a`, `b`, `c`): the outermost")
+        );
         assert_eq!(by_code(found.clone()), found);
     }
 
@@ -219,6 +223,10 @@ mod tests {
         });
         let found = by_code(at_top);
         assert_eq!((found.len(), found[0].columns.len()), (1, 99));
-        assert!(found[0].detail.contains("`9` and 89 more): "), "{}", found[0].detail);
+        assert!(
+            found[0].detail.contains("`9` and 89 more): "),
+            "{}",
+            found[0].detail
+        );
     }
 }

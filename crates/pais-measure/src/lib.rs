@@ -17,7 +17,7 @@ mod utility;
 pub use classification::{ClassificationError, classification_bytes};
 pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
 pub use utility::{
-    AttributeRisk, ColumnDistribution, GroupMetrics, LabelShare, LengthRisk, QueryError, RawSets, Report, Risk,
-    ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks, for_recipient, group_figures,
-    item_loss, node_ncp,
+    AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
+    QueryError, RawSets, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,
+    for_recipient, group_figures, item_loss, node_ncp,
 };

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{
-    Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, Verdict,
-};
+use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, Verdict};
 use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
 
 use crate::classification::classification_error;
-use crate::utility::{Report, add_adversaries, attribute_risk, item_losses, measured_distortion, query_error};
+use crate::utility::{
+    Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
+    measured_distortion, query_error,
+};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +142,8 @@ pub fn measure(
         Some(facts) => {
             let distortion = distortion?.unwrap_or_default();
             utility.item_loss_by_column = item_losses(release, &facts.item_labels);
+            utility.items_by_column = item_counts(release);
+            utility.item_query_error = item_query_error(release);
             utility.query_error = queries;
             utility.entropy_loss_by_column = distortion.entropy_loss_by_column;
             utility.frequency_survival_by_column = distortion.frequency_survival_by_column;

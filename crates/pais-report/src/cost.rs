@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::chart::{Bar, bars};
 use crate::columns;
 use crate::input::ReportPage;
+use crate::sets;
 use crate::words::{count, counted, percent, plain, share};
 
 /// The section on utility.
@@ -45,6 +46,7 @@ pub(crate) fn cost(page: &ReportPage) -> Markup {
             }
             (classification(&utility["classification_error"]))
             (queries(utility))
+            (sets::items(page))
             (survival(page))
         }
     }

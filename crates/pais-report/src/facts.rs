@@ -47,7 +47,10 @@ impl ReportPage {
     /// The greatest share of one sensitive value that an adversary of the model finds, and its column.
     pub(crate) fn attribute(&self) -> Option<(f64, &str)> {
         let attribute = &self.risk()["attribute"];
-        Some((attribute["highest"].as_f64()?, attribute["column"].as_str()?))
+        Some((
+            attribute["highest"].as_f64()?,
+            attribute["column"].as_str()?,
+        ))
     }
 
     /// The figures of utility.
@@ -96,6 +99,17 @@ impl ReportPage {
         match self.model() {
             "lkc" => self.privacy["l"].as_u64(),
             _ => None,
+        }
+    }
+
+    /// What an adversary combines: attributes; with sets among the quasi-identifiers also items.
+    pub(crate) fn known_word(&self) -> &'static str {
+        let is_set =
+            |column: &&Value| column["kind"] == "set" && column["role"] == "quasi_identifier";
+        match (self.model(), self.columns().iter().find(is_set)) {
+            ("k_m_anonymity", _) => "items",
+            ("lkc", Some(_)) => "attributes and items",
+            _ => "attributes",
         }
     }
 

@@ -32,6 +32,7 @@ mod hierarchies;
 mod input;
 mod page;
 mod risk;
+mod sets;
 mod summary;
 mod tradeoff;
 mod unchanged;

@@ -25,7 +25,8 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
     let telling = texts(&unchanged["most_telling"]["columns"]);
     let by_telling = unchanged["most_telling"]["singled_out_share"].as_f64();
     let suffice = by_telling.filter(|_| telling.len() < columns.len());
-    let suffice = suffice.map(|share| format!("; {} suffice for {}", list(&telling), percent(share)));
+    let suffice =
+        suffice.map(|share| format!("; {} suffice for {}", list(&telling), percent(share)));
     Some(format!(
         "The privacy model assumes that nobody knows the {which} of a patient, which {verb} released \
          unchanged. Who does finds {found} of the records: no other record has the same values in \
@@ -104,7 +105,10 @@ mod tests {
              released unchanged. Who does finds 0 % of the records: no other record has the same \
              values in it."
         );
-        for none in [json!(null), json!({"columns": [], "singled_out_share": 0.0})] {
+        for none in [
+            json!(null),
+            json!({"columns": [], "singled_out_share": 0.0}),
+        ] {
             assert_eq!(sentence(&page(none)), None);
         }
     }

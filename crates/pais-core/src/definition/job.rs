@@ -472,12 +472,16 @@ mod tests {
             );
             let job: JobDefinition = json::parse(body.as_bytes()).unwrap();
             let acknowledged = job.parse().map(|job| job.acknowledged["a/b"].clone());
-            acknowledged.map_err(|error| (error.kind, error.faults[0].pointer().unwrap().to_owned()))
+            acknowledged
+                .map_err(|error| (error.kind, error.faults[0].pointer().unwrap().to_owned()))
         };
         assert_eq!(reason(" approved "), Ok("approved".to_owned()));
         let pointer = "/acknowledge_unchanged/a~1b".to_owned();
         for text in ["", "  ", &"x".repeat(2_001)] {
-            assert_eq!(reason(text), Err((JobErrorKind::InvalidValue, pointer.clone())));
+            assert_eq!(
+                reason(text),
+                Err((JobErrorKind::InvalidValue, pointer.clone()))
+            );
         }
     }
 

@@ -147,24 +147,24 @@ impl Schema {
                 && column.round.is_none()
         });
         let warnings = exact.map(|(index, column)| {
-                let detail = format!(
-                    "the outermost interval of `{}` in a release has its exact smallest and \
+            let detail = format!(
+                "the outermost interval of `{}` in a release has its exact smallest and \
                      greatest {} as ends; declare {}",
-                    column.name,
-                    if column.kind.is_of_dates() {
-                        "date"
-                    } else {
-                        "number"
-                    },
-                    if column.kind.is_of_dates() {
-                        "a `domain`, or set `round_range` to true"
-                    } else {
-                        "a `domain` or `round`, or set `round_range` to true"
-                    }
-                );
-                let pointer = format!("/columns/{index}/domain");
-                Warning::at(WarningCode::ExactRange, pointer, detail).of_columns([column.name()])
-            });
+                column.name,
+                if column.kind.is_of_dates() {
+                    "date"
+                } else {
+                    "number"
+                },
+                if column.kind.is_of_dates() {
+                    "a `domain`, or set `round_range` to true"
+                } else {
+                    "a `domain` or `round`, or set `round_range` to true"
+                }
+            );
+            let pointer = format!("/columns/{index}/domain");
+            Warning::at(WarningCode::ExactRange, pointer, detail).of_columns([column.name()])
+        });
         by_code(warnings)
     }
 }

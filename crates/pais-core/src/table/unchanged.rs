@@ -142,7 +142,12 @@ fn singled_out(
             return None;
         }
         let people = (Persons::Rows(rows), &mut alone);
-        divider.divide(&classes, (&columns[index], None), people, Some(&mut divided));
+        divider.divide(
+            &classes,
+            (&columns[index], None),
+            people,
+            Some(&mut divided),
+        );
         std::mem::swap(&mut classes, &mut divided);
     }
     Some(alone.len())
@@ -197,7 +202,13 @@ mod tests {
     const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
     fn schema() -> Schema {
-        let columns = ["insensitive", "sensitive", "class", "insensitive", "quasi_identifier"];
+        let columns = [
+            "insensitive",
+            "sensitive",
+            "class",
+            "insensitive",
+            "quasi_identifier",
+        ];
         let columns = NAMES.iter().zip(columns);
         let columns: Vec<_> = columns
             .map(|(name, role)| json!({"name": name, "role": role, "missing": ["", "NA"]}))
@@ -223,7 +234,8 @@ mod tests {
             columns.iter().map(value).collect()
         };
         let mut count: HashMap<Vec<u32>, usize> = HashMap::new();
-        rows.iter().for_each(|row| *count.entry(values(row)).or_default() += 1);
+        rows.iter()
+            .for_each(|row| *count.entry(values(row)).or_default() += 1);
         rows.iter().filter(|row| count[&values(row)] == 1).count()
     }
 

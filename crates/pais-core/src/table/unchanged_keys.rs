@@ -51,9 +51,8 @@ impl<'s> KeyCounter<'s> {
     /// reason for are not counted.
     pub fn new(schema: &'s Schema, job: &Job, rows: u64) -> Self {
         let stored = schema.stored().enumerate();
-        let candidates = stored.filter(|(_, spec)| {
-            spec.is_unchanged() && !job.acknowledged.contains_key(spec.name())
-        });
+        let candidates = stored
+            .filter(|(_, spec)| spec.is_unchanged() && !job.acknowledged.contains_key(spec.name()));
         let columns = candidates.map(|(position, spec)| Candidate {
             spec,
             position,
@@ -159,7 +158,9 @@ mod tests {
     }
 
     fn job(acknowledged: &[&str]) -> Job {
-        let reasons = acknowledged.iter().map(|name| ((*name).to_owned(), "known".to_owned()));
+        let reasons = acknowledged
+            .iter()
+            .map(|name| ((*name).to_owned(), "known".to_owned()));
         Job {
             acknowledged: BTreeMap::from_iter(reasons),
             ..Job::new(Lkc::k_anonymity(2).unwrap())
@@ -206,8 +207,16 @@ mod tests {
         let Err(error) = found else { return Vec::new() };
         assert_eq!(error.kind, JobErrorKind::UnchangedKey);
         let faults = error.faults.iter().map(|fault| {
-            let column = fault.pointer().unwrap().strip_prefix("/acknowledge_unchanged/").unwrap();
-            assert!(fault.detail.contains(&format!("`{column}`")), "{}", fault.detail);
+            let column = fault
+                .pointer()
+                .unwrap()
+                .strip_prefix("/acknowledge_unchanged/")
+                .unwrap();
+            assert!(
+                fault.detail.contains(&format!("`{column}`")),
+                "{}",
+                fault.detail
+            );
             column.to_owned()
         });
         faults.collect()
@@ -221,7 +230,13 @@ mod tests {
 
     #[test]
     fn keys_of_all_unchanged_roles_are_refused_and_of_no_other() {
-        let roles = ["subject", "quasi_identifier", "insensitive", "sensitive", "class"];
+        let roles = [
+            "subject",
+            "quasi_identifier",
+            "insensitive",
+            "sensitive",
+            "class",
+        ];
         let columns = roles.map(|role| json!({"name": role, "role": role}));
         let schema = schema(json!(columns));
         let all = ["insensitive", "sensitive", "class"];
@@ -243,10 +258,15 @@ mod tests {
     #[test]
     fn a_rounded_column_counts_as_it_is_released() {
         let cost = |round: Value| {
-            schema(json!([{"name": "cost", "role": "insensitive", "kind": "numeric", "round": round}]))
+            schema(
+                json!([{"name": "cost", "role": "insensitive", "kind": "numeric", "round": round}]),
+            )
         };
         let key = cells(100, 100, 0);
-        assert_eq!(refused(&cost(json!(null)), &job(&[]), &key, 30), [["cost"]; 2]);
+        assert_eq!(
+            refused(&cost(json!(null)), &job(&[]), &key, 30),
+            [["cost"]; 2]
+        );
         let nothing: [Vec<String>; 2] = Default::default();
         assert_eq!(refused(&cost(json!(5)), &job(&[]), &key, 30), nothing);
     }

@@ -6,8 +6,8 @@ use pais_core::definition::ColumnRole;
 use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable};
 use pais_verify::{
-    CountedTable, RawSensitive, VerifyError, join_sensitive, verify_groups, verify_km, verify_lkc_model,
-    verify_local_lkc,
+    CountedTable, RawSensitive, VerifyError, join_sensitive, verify_groups, verify_km,
+    verify_lkc_model, verify_local_lkc,
 };
 use serde::{Deserialize, Serialize};
 

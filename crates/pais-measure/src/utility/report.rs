@@ -11,7 +11,7 @@ use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects, Verdict};
 use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 
-use super::{ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
+use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk, ncp};
 use crate::classification::ClassificationError;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
 use crate::sample::SAMPLED_ROWS;
@@ -78,6 +78,14 @@ pub struct Utility {
     /// significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_loss_by_column: Option<BTreeMap<String, f64>>,
+    /// Number of items of each set-valued quasi-identifier, raw and released, and of cells without
+    /// any. For the holder alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items_by_column: Option<BTreeMap<String, ItemCounts>>,
+    /// How far random counting queries over the items of set-valued quasi-identifiers are off. For the
+    /// holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_query_error: Option<QueryError>,
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
     /// verified.
     pub greatest_confidence: f64,
@@ -171,6 +179,8 @@ impl Report {
                 information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
                 ncp_by_column,
                 item_loss_by_column: None,
+                items_by_column: None,
+                item_query_error: None,
                 greatest_confidence: release.finding.greatest_confidence(),
                 sampled_rows: (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64),
                 query_error: None,
@@ -503,6 +513,8 @@ mod tests {
         let utility = &mut report.utility;
         utility.query_error = Some(QueryError::default());
         utility.item_loss_by_column = Some([("x".to_owned(), 0.0)].into());
+        utility.items_by_column = Some([].into());
+        utility.item_query_error = Some(QueryError::default());
         utility.classification_error = Some(ClassificationError::default());
         utility.entropy_loss_by_column = Some([].into());
         utility.frequency_survival_by_column = Some([].into());

@@ -218,6 +218,9 @@ fn local() -> ReportPage {
 fn sets() -> ReportPage {
     let mut page = local();
     page.report["utility"]["item_loss_by_column"] = json!({"diseases": 0.22, "drugs": 0.48});
+    page.report["utility"]["items_by_column"] = json!({"diseases": {"raw": 10407, "released": 1425,
+        "raw_cells_without_items": 12, "released_cells_without_items": 1800}});
+    page.report["utility"]["item_query_error"] = json!({"queries": 1000, "all": 0.62});
     page.codebook["columns"].as_array_mut().unwrap().push(
         json!({"name": "diseases", "role": "quasi_identifier", "kind": "set", "taxonomy": education()}));
     ReportPage {

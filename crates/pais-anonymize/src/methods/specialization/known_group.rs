@@ -114,7 +114,9 @@ impl Search<'_> {
     /// Rows of a group, or its distinct persons.
     fn size(&self, group: &[u32]) -> u64 {
         let Some(persons) = self.classes.persons else {
-            let sizes = group.iter().map(|&class| self.classes.sizes[class as usize]);
+            let sizes = group
+                .iter()
+                .map(|&class| self.classes.sizes[class as usize]);
             return sizes.map(u64::from).sum();
         };
         let persons = group.iter().flat_map(|&class| &persons[class as usize]);

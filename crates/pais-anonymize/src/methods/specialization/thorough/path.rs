@@ -314,7 +314,8 @@ impl Recorder {
         let kept: Vec<usize> = (0..classes.size.len())
             .filter(|&class| classes.is_kept[class])
             .collect();
-        let value = |attribute: usize, class: usize| classes.places[class * space.width() + attribute];
+        let value =
+            |attribute: usize, class: usize| classes.places[class * space.width() + attribute];
         let values = (0..space.width())
             .map(|attribute| kept.iter().map(|&class| value(attribute, class)).collect());
         let values: Vec<Vec<u32>> = values.collect();
