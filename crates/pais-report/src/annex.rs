@@ -108,15 +108,15 @@ fn meaning(name: &str) -> &'static str {
             "discernibility ratio: sum of the squared sizes of the groups, divided by the squared number of records"
         }
         "discernibility" => "sum of the squared sizes of the groups",
-        "ncp" => "normalized certainty penalty, mean over the identifying columns",
+        "ncp" => "normalized certainty penalty, mean over the quasi-identifiers",
         "information_remain" => "1 - ncp",
-        "groups" => "groups of records that are equal in all identifying attributes",
+        "groups" => "groups of records that are equal in all quasi-identifiers",
         "smallest_group" => "records of the smallest group",
         "smallest_known_group" => {
             "fewest records that share what an adversary of the model may know"
         }
         "smallest_equivalence_class" => {
-            "fewest records that are equal in all identifying attributes"
+            "fewest records that are equal in all quasi-identifiers"
         }
         "average_group" => "records divided by groups",
         "average_group_per_record" => "average size of the group of a record",
@@ -135,7 +135,7 @@ fn meaning(name: &str) -> &'static str {
             "greatest share of one sensitive value among the patients of a group"
         }
         "holds" => "whether the table meets the model",
-        "subsets" => "sets of identifying attributes that were checked",
+        "subsets" => "sets of quasi-identifiers that were checked",
         "violations" => "combinations of values, or groups, that break the model",
         "diversity" => "diversity of the least diverse group, in the measure of the model",
         "missing_sensitive" => {
