@@ -115,9 +115,7 @@ fn meaning(name: &str) -> &'static str {
         "smallest_known_group" => {
             "fewest records that share what an adversary of the model may know"
         }
-        "smallest_equivalence_class" => {
-            "fewest records that are equal in all quasi-identifiers"
-        }
+        "smallest_equivalence_class" => "fewest records that are equal in all quasi-identifiers",
         "average_group" => "records divided by groups",
         "average_group_per_record" => "average size of the group of a record",
         "greatest_confidence" => {

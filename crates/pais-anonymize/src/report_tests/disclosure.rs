@@ -124,7 +124,9 @@ fn ncp_of_sets_does_not_count_hidden_items() {
         "raw_cells_without_items": 0, "released_cells_without_items": 0});
     assert_eq!(holder["utility"]["items_by_column"]["drugs"], items);
     // A query over the item that is kept is exact, every other one counts nothing.
-    let error = holder["utility"]["item_query_error"]["all"].as_f64().unwrap();
+    let error = holder["utility"]["item_query_error"]["all"]
+        .as_f64()
+        .unwrap();
     assert!((0.5..1.0).contains(&error), "{error}");
 }
 
@@ -140,11 +142,23 @@ fn the_attribute_risk_names_the_column_that_is_inferred_best() {
     let rows = "age,drug,illness\n10,a,x\n10,b,x\n10,c,y\n10,d,x\n\
                 60,a,y\n60,b,y\n60,c,x\n60,d,y\n";
     for (job, highest) in [
-        (json!({"privacy": {"model": "lkc", "l": 1, "k": 4, "c": 0.8}}), 0.75),
-        (json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local"}), 0.75),
+        (
+            json!({"privacy": {"model": "lkc", "l": 1, "k": 4, "c": 0.8}}),
+            0.75,
+        ),
+        (
+            json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local"}),
+            0.75,
+        ),
         (json!({"privacy": {"model": "k_anonymity", "k": 8}}), 0.5),
-        (json!({"privacy": {"model": "l_diversity", "k": 4, "l": 2}}), 0.75),
-        (json!({"privacy": {"model": "l_diversity", "k": 4, "l": 2}, "output": "generalized"}), 0.75),
+        (
+            json!({"privacy": {"model": "l_diversity", "k": 4, "l": 2}}),
+            0.75,
+        ),
+        (
+            json!({"privacy": {"model": "l_diversity", "k": 4, "l": 2}, "output": "generalized"}),
+            0.75,
+        ),
     ] {
         let report = json!(run(&columns, rows, &job).report());
         let expected = json!({"highest": highest, "column": "illness"});

@@ -143,7 +143,10 @@ fn table_1_becomes_table_2() {
                "raw_cells_without_items": 0, "released_cells_without_items": 0})
     };
     // M stands for one item or two of a row.
-    assert_eq!(items, &json!({"diseases": counts(10, 8), "drugs": counts(11, 8)}));
+    assert_eq!(
+        items,
+        &json!({"diseases": counts(10, 8), "drugs": counts(11, 8)})
+    );
     assert_eq!(
         json!(release.report())["pre_generalization"]["diseases"]["level"],
         1
