@@ -145,7 +145,7 @@ async fn back_up(settings: &Settings, out: &Path, with_key: bool) -> anyhow::Res
     File::open(parent)?.sync_all()?;
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     print_line(format_args!(
-        "{}: {} files, {:.1} MiB, as of {}",
+        "{}: files {}, {:.1} MiB, as of {}",
         out.display(),
         manifest.files.len(),
         bytes as f64 / f64::from(1 << 20),
@@ -171,7 +171,8 @@ async fn write(
     directory: &Path,
     with_key: bool,
 ) -> anyhow::Result<BackupManifest> {
-    let created_at = OffsetDateTime::now_utc().format(&Rfc3339)?;
+    let created_at = OffsetDateTime::now_utc().truncate_to_second();
+    let created_at = created_at.format(&Rfc3339)?;
     let snapshot = snapshot_with_keys(database, &directory.join(KEYS)).await?;
     let mut files = Vec::new();
     let dump = dump(settings, database, &snapshot, &directory.join(DUMP)).await;
@@ -370,7 +371,7 @@ fn verify(backup: &Path) -> ExitCode {
     match faults(backup) {
         Ok((manifest, faults)) if faults.is_empty() => {
             let done = print_line(format_args!(
-                "{}: all {} files are as they were written at {}{}",
+                "{}: files {}, all as they were written at {}{}",
                 backup.display(),
                 manifest.files.len(),
                 manifest.created_at,

@@ -417,7 +417,7 @@ async fn open_keys(settings: &Settings, store: &Store, findings: &mut Findings) 
         Ok(None) => findings.good("key", "the database has none yet; the first start sets it"),
         Ok(Some(checked)) if checked.bad.is_empty() => findings.good(
             "key",
-            format_args!("the keys of {} datasets open", checked.good),
+            format_args!("the keys of all datasets open: {}", checked.good),
         ),
         Ok(Some(checked)) => findings.bad(
             "key",

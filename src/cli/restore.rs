@@ -73,7 +73,7 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<()> {
     }
     let datasets = restored?;
     Ok(print_line(format_args!(
-        "{}: the backup of {}, with {datasets} datasets whose keys open; start it: \
+        "{}: the backup of {}, datasets {datasets}, whose keys open; start it: \
          pais serve --data-dir {}",
         data_dir.display(),
         manifest.created_at,

@@ -33,7 +33,10 @@ async fn the_doctor_says_what_keeps_the_service_from_running() {
     let (status, found) = doctor(&data, &own).await;
     assert_eq!(status, Some(0), "{found}");
     assert!(found.contains("in use while the service runs"), "{found}");
-    assert!(found.contains("the keys of 1 datasets open"), "{found}");
+    assert!(
+        found.contains("the keys of all datasets open: 1"),
+        "{found}"
+    );
     service.stop();
 
     // Without a service: a foreign listener, settings that are wrong, a key that is gone.
