@@ -10,6 +10,7 @@
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`look_alike`]: texts that a reader cannot tell apart
 //! - [`risk`]: how far the rows of a table single out persons, before any run
+//! - [`safe_harbor`]: categories of identifiers of HIPAA Safe Harbor
 //! - [`rejection`]: why an input is refused, and where
 //! - [`warning`]: what a holder should know about an input that is not refused
 //! - [`cancellation`]: a request to stop, shared between threads
@@ -28,6 +29,7 @@ pub mod model;
 pub mod reimport;
 pub mod rejection;
 pub mod risk;
+pub mod safe_harbor;
 pub mod schema;
 pub mod table;
 pub mod taxonomy;

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod classification;
+mod guidelines;
 mod release;
 mod sample;
 #[cfg(test)]
@@ -15,6 +16,10 @@ mod test_data;
 mod utility;
 
 pub use classification::{ClassificationError, classification_bytes};
+pub use guidelines::{
+    Answer, CategoryColumn, CategoryFinding, Guidelines, Inference, Linkability, Opinion, Outcome, Requirement,
+    RiskThreshold, SafeHarbor, SafeHarborCategoryFinding, SinglingOut, SmallCells,
+};
 pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
 pub use utility::{
     ColumnDistribution, GroupMetrics, LabelShare, LengthRisk, QueryError, RawSets, Report, Risk,

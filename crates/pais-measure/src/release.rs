@@ -10,6 +10,7 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
 
 use crate::classification::classification_error;
+use crate::guidelines::guidelines;
 use crate::utility::{Report, add_adversaries, item_losses, measured_distortion, query_error};
 
 /// How the quasi-identifiers of a release are recoded.
@@ -119,6 +120,7 @@ pub fn measure(
     );
     release.stop_if_asked()?;
     adversaries?;
+    report.guidelines = Some(guidelines(release, risk)?);
     utility.classification_error = classification;
     match facts {
         Some(facts) => {

@@ -13,6 +13,7 @@ use pais_verify::{CountedTable, VerifyError, group_sizes};
 
 use super::{ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
 use crate::classification::ClassificationError;
+use crate::guidelines::Guidelines;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
 use crate::sample::SAMPLED_ROWS;
 
@@ -39,6 +40,9 @@ pub struct Report {
     /// label covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// What the release says to the questions of guidelines. Absent in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidelines: Option<Guidelines>,
     /// The values of each generalized column, raw beside released. For the holder alone, with two
     /// significant digits; rare values are pooled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,6 +174,7 @@ impl Report {
             subjects: release.persons.map(|persons| persons.subjects),
             suppressed_rows,
             pre_generalization: None,
+            guidelines: None,
             distributions: None,
         })
     }
