@@ -7,10 +7,11 @@
 //! - [`schema`]: declared columns, checked against one another
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`reimport`]: released tables that are read from files, of any tool
+//! - [`column_name`]: the words of the name of a column
+//! - [`safe_harbor`]: the categories of identifiers of HIPAA, and which one a column probably is
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`look_alike`]: texts that a reader cannot tell apart
 //! - [`risk`]: how far the rows of a table single out persons, before any run
-//! - [`safe_harbor`]: categories of identifiers of HIPAA Safe Harbor
 //! - [`rejection`]: why an input is refused, and where
 //! - [`warning`]: what a holder should know about an input that is not refused
 //! - [`cancellation`]: a request to stop, shared between threads
@@ -23,6 +24,7 @@ pub mod calendar;
 pub mod cancellation;
 mod canonical_text;
 pub mod codebook;
+pub mod column_name;
 pub mod definition;
 pub mod look_alike;
 pub mod model;

@@ -23,7 +23,7 @@ pub(crate) fn hierarchies(page: &ReportPage) -> Markup {
             section #labels {
                 h2 { "How far each attribute was generalized" }
                 p { "Bold labels are in the released table. What is below them was not released." }
-                @for one in drawn { (one) }
+                div.columns { @for one in drawn { (one) } }
             }
         }
     }
@@ -56,15 +56,16 @@ fn column(page: &ReportPage, name: &str) -> Option<Markup> {
         let released: Option<Vec<&str>> =
             labels.map(|it| it.iter().filter_map(Value::as_str).collect());
         let mut left = MOST_LABELS;
-        html! { ul.tree { (node(tree, released.as_deref(), 0, &mut left)) } @if left == 0 { p.note { "The hierarchy is larger; the first labels are shown." } } }
-    } else {
-        let labels = labels?;
         html! {
-            p.labels {
-                @for label in labels.iter().take(MOST_LABELS) { strong.label { (plain(label)) } " " }
-                @if labels.len() > MOST_LABELS { "and " (counted((labels.len() - MOST_LABELS) as u64, "more label", "more labels")) }
+            div.screen[labels.is_some()] {
+                ul.tree { (node(tree, released.as_deref(), 0, &mut left)) }
+                @if left == 0 { p.note { "The hierarchy is larger; the first labels are shown." } }
             }
+            // A tree takes many lines of paper.
+            @if let Some(labels) = labels { div.paper aria-hidden="true" { (listed(labels)) } }
         }
+    } else {
+        listed(labels?)
     };
     let number = labels.map(|labels| counted(labels.len() as u64, "label", "labels"));
     Some(html! {
@@ -73,6 +74,15 @@ fn column(page: &ReportPage, name: &str) -> Option<Markup> {
             (content)
         }
     })
+}
+
+fn listed(labels: &[Value]) -> Markup {
+    html! {
+        p.labels {
+            @for label in labels.iter().take(MOST_LABELS) { strong.label { (plain(label)) } " " }
+            @if labels.len() > MOST_LABELS { "and " (counted((labels.len() - MOST_LABELS) as u64, "more label", "more labels")) }
+        }
+    }
 }
 
 fn node(tree: &Value, released: Option<&[&str]>, depth: usize, left: &mut usize) -> Markup {

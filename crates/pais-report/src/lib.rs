@@ -12,7 +12,7 @@
 //!     privacy: json!({"model": "k_anonymity", "k": 5}),
 //!     report: json!({"rows": 100, "suppressed_rows": 0,
 //!                    "utility": {"smallest_known_group": 6}, "risk": {}}),
-//!     reader: Reader::Recipient { purpose: Some("Planning".to_owned()) },
+//!     reader: Reader::Recipient { recipient: None, purpose: Some("Planning".to_owned()) },
 //!     ..ReportPage::default()
 //! };
 //! let html = page.render();
@@ -28,12 +28,15 @@ mod cost;
 mod distributions;
 mod facts;
 mod guarantee;
+mod guidelines;
 mod hierarchies;
 mod input;
 mod page;
 mod risk;
 mod summary;
+mod table;
 mod tradeoff;
 mod words;
 
 pub use input::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
+pub use words::percent;

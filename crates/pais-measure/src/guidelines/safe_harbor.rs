@@ -28,7 +28,7 @@ const FEWEST_ROWS: usize = 20;
 
 /// The 18 categories of identifiers of HIPAA Safe Harbor.
 ///
-/// A column is recognized by its name, its kind and its role. What is in a column that is not
+/// A column is recognized by its name and how it is declared. What is in a column that is not
 /// recognized, such as a name in a text, is not seen. Safe Harbor also requires that the holder has
 /// no actual knowledge that a person could be identified (164.514(b)(2)(ii)), which is not decided
 /// here.
@@ -49,6 +49,8 @@ pub struct SafeHarborCategoryFinding {
     pub letter: char,
     /// The category.
     pub category: SafeHarborCategory,
+    /// What the rule lists, in few words.
+    pub title: String,
     /// What was found.
     pub finding: CategoryFinding,
     /// Its columns.
@@ -155,10 +157,11 @@ impl SafeHarbor {
             }
         }
         let categories = SafeHarborCategory::ALL.into_iter().zip(of);
-        let categories = categories.zip('A'..).map(|((category, columns), letter)| {
+        let categories = categories.map(|(category, columns)| {
             SafeHarborCategoryFinding {
-                letter,
+                letter: category.letter(),
                 category,
+                title: category.title().to_owned(),
                 finding: finding(&columns),
                 columns,
             }
@@ -181,12 +184,12 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// The category. What is dropped as an identifier is one, and so is an unchanged column with nearly
-    /// as many values as rows.
+    /// The category that its declaration says. An unchanged column with nearly as many values as rows is a
+    /// code of its own.
     fn category(self) -> Option<SafeHarborCategory> {
-        let by_name = SafeHarborCategory::of_column(self.spec.name(), self.spec.kind());
-        let is_code = || self.is_dropped() || (self.is_exact && self.released.is_some_and(is_distinct));
-        by_name.or_else(|| is_code().then_some(SafeHarborCategory::OtherUnique))
+        let is_code = || self.is_exact && self.released.is_some_and(is_distinct);
+        let declared = self.spec.safe_harbor();
+        declared.or_else(|| is_code().then_some(SafeHarborCategory::OtherIdentifiers))
     }
 
     fn is_dropped(self) -> bool {
@@ -206,8 +209,8 @@ impl Column<'_> {
         };
         let missing = match (outcome, category) {
             (Outcome::Dropped | Outcome::OneLabel, _) => Vec::new(),
-            (_, SafeHarborCategory::Geography) => self.missing_of_places(&labels),
-            (_, SafeHarborCategory::Date) => self.missing_of_dates(&labels),
+            (_, SafeHarborCategory::GeographicSubdivisions) => self.missing_of_places(&labels),
+            (_, SafeHarborCategory::Dates) => self.missing_of_dates(&labels),
             _ => vec![Requirement::RemoveColumn],
         };
         CategoryColumn {
@@ -366,7 +369,7 @@ mod tests {
             (&free, &["?", "17"], true),
         ] {
             let declared = quasi_identifier("age", extra.clone());
-            let (outcome, found) = missing(declared, SafeHarborCategory::Date, labels);
+            let (outcome, found) = missing(declared, SafeHarborCategory::Dates, labels);
             assert_eq!(outcome, Outcome::Generalized);
             let expected = if fits { vec![] } else { vec![Requirement::AgesOver89] };
             assert_eq!(found, expected, "{labels:?} {extra}");
@@ -384,12 +387,12 @@ mod tests {
             (&["[1987-02-03,1990-01-01)"], vec![Requirement::YearOnly, Requirement::YearsOfAgesOver89]),
             (&["[85,90)", "[90,95)"], vec![Requirement::AgesOver89]),
         ] {
-            assert_eq!(missing(date(), SafeHarborCategory::Date, labels).1, expected, "{labels:?}");
+            assert_eq!(missing(date(), SafeHarborCategory::Dates, labels).1, expected, "{labels:?}");
         }
         let exact = json!({"name": "admitted", "role": "insensitive", "kind": "date"});
-        let (outcome, found) = missing(exact, SafeHarborCategory::Date, &["1987-09-03"]);
+        let (outcome, found) = missing(exact, SafeHarborCategory::Dates, &["1987-09-03"]);
         assert_eq!((outcome, found[0]), (Outcome::Unchanged, Requirement::YearOnly));
-        let words = missing(quasi_identifier("age", json!({})), SafeHarborCategory::Date, &["old"]);
+        let words = missing(quasi_identifier("age", json!({})), SafeHarborCategory::Dates, &["old"]);
         assert_eq!(words.1, [Requirement::MeaningOfLabels]);
     }
 
@@ -397,21 +400,21 @@ mod tests {
     #[test]
     fn of_a_zip_code_three_digits_may_stay() {
         let zip = || quasi_identifier("zip", json!({}));
-        let found = |labels: &[&str]| missing(zip(), SafeHarborCategory::Geography, labels);
+        let found = |labels: &[&str]| missing(zip(), SafeHarborCategory::GeographicSubdivisions, labels);
         assert_eq!(found(&["021**", "100**"]).1, [Requirement::Population]);
         assert_eq!(found(&["021", "?"]).1, [Requirement::Population]);
         assert_eq!(found(&["0213*"]).1, [Requirement::ThreeDigits, Requirement::Population]);
         assert_eq!(found(&["*"]), (Outcome::OneLabel, vec![]));
         assert_eq!(found(&["Boston"]).1, [Requirement::MeaningOfLabels]);
         let city = json!({"name": "city", "role": "insensitive"});
-        let city = missing(city, SafeHarborCategory::Geography, &["Boston"]);
+        let city = missing(city, SafeHarborCategory::GeographicSubdivisions, &["Boston"]);
         assert_eq!(city.1, [Requirement::StateOrLarger]);
     }
 
     #[test]
     fn other_identifiers_must_not_be_released() {
         let phone = || quasi_identifier("phone", json!({}));
-        let of = |declared, labels| missing(declared, SafeHarborCategory::Telephone, labels);
+        let of = |declared, labels| missing(declared, SafeHarborCategory::TelephoneNumbers, labels);
         assert_eq!(of(phone(), &["0617*"]).1, [Requirement::RemoveColumn]);
         assert_eq!(of(phone(), &["*"]), (Outcome::OneLabel, vec![]));
         let dropped = json!({"name": "phone", "role": "identifier"});
