@@ -58,7 +58,7 @@ pub struct SinglingOut {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Linkability {
-    /// Always `possible`: models of groups do not exclude it (WP216, section 5.1, table 6). Records are
+    /// Always `possible`: models of groups do not exclude it (WP216, section 5, table 6). Records are
     /// linked to groups, and what other releases and databases contain is not known here.
     pub answer: Answer,
     /// Fewest records, or persons, that a record of another table with the same quasi-identifiers is
