@@ -103,7 +103,12 @@ pub fn measure(
     let mut report = Report::new(release)?;
     release.stop_if_asked()?;
     progress(0.2);
-    let Report { utility, risk, .. } = &mut report;
+    let Report {
+        utility,
+        risk,
+        guidelines: answers,
+        ..
+    } = &mut report;
     let ((adversaries, classification), (queries, distortion)) = rayon::join(
         || {
             rayon::join(
@@ -120,7 +125,7 @@ pub fn measure(
     );
     release.stop_if_asked()?;
     adversaries?;
-    report.guidelines = Some(guidelines(release, risk)?);
+    *answers = Some(guidelines(release, risk)?);
     utility.classification_error = classification;
     match facts {
         Some(facts) => {
