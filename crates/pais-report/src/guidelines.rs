@@ -110,7 +110,8 @@ fn thresholds(page: &ReportPage, answers: &Value) -> Markup {
         Some(false) => beyond,
         None => "not known",
     };
-    let threshold = share_of(&risk["threshold"]);
+    // On one line.
+    let threshold = share_of(&risk["threshold"]).replace(' ', "\u{a0}");
     let of_risk = |name: &'static str, what: &str, value: &Value, is_within: &Value| {
         Row::new(
             name,

@@ -29,7 +29,7 @@ const WORDS: [&str; 20] = [
     "opinion 05/2014 (WP216)",
     "EMA Policy 0070 (EMA/90915/2016, chapter 3)",
     "A group of 11 has a risk of 9.1 %, a group of 12 one of 8.3 %",
-    "at most 9 %",
+    "at most 9\u{a0}%",
     "11 or more",
     "no cell of 1 to 10",
     "The 18 identifiers of HIPAA Safe Harbor",

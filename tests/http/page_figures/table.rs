@@ -108,7 +108,7 @@ pub(super) fn ends(label: &str) -> (f64, f64) {
 
 /// The range of sizes that a size is shown in: 1, 2 to 4, 5 to 9, 10 to 19, 20 to 49, ...
 pub(super) fn bucket(size: usize) -> (usize, usize) {
-    let mut from = 1;
+    let mut from = 1usize;
     for factor in [2, 5, 10].into_iter().cycle() {
         let power = 10usize.pow(from.ilog10());
         let next = factor * power;
