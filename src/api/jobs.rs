@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use pais_anonymize::JobPlan;
 use pais_core::definition::{JobDefinition, Sweep, first_list, json};
+use pais_core::table::KeyCounter;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
@@ -13,9 +14,11 @@ use crate::db::audit::Action;
 use crate::db::datasets::StoredDataset;
 use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
+use crate::db::submissions::SubmissionsSize;
 use crate::db::{policies, submissions};
 use crate::engine::load_rows;
 use crate::engine::table_memory::{self, TableLimits};
+use crate::engine::table_work::TableKind;
 use crate::ids::JobId;
 use crate::problem::{Code, Problem};
 
@@ -30,9 +33,15 @@ use super::idempotency::{
 use super::page::{Page, PageQuery};
 use super::state::CallerApp;
 
+/// Memory for the sealed, opened and decoded chunks that are on their way, in bytes.
+const CHUNK_BYTES: u64 = 128 << 20;
+
 /// Create a job
 ///
-/// The job reads the submissions that the dataset has now; later ones do not change it.
+/// The job reads the submissions that the dataset has now; later ones do not change it. A column that
+/// is released unchanged (insensitive, sensitive, class) and has distinct values in at least 90 % of
+/// the rows that have one, of 20 or more, refuses the job, unless `acknowledge_unchanged` says why.
+/// About a tenth of the rows is read to decide that, all of them where a column is such a key.
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
@@ -43,7 +52,7 @@ use super::state::CallerApp;
          headers(("Location" = String, description = "The job"))),
         (status = 404, description = "`not_found`: no such dataset or submission"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
-        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
+        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`; `unchanged_key`: a column that is nearly a key would be released unchanged; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
     ),
 )]
 pub(super) async fn create(
@@ -198,8 +207,53 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
     let submissions = job.submissions.as_deref();
     let size = submissions::size(&app.db, id, submissions).await?;
     let limits = TableLimits::new(app.limits.job_bytes, &app.memory);
-    limits.needed(&dataset.schema, &plans, size)?;
+    let needed = limits.needed(&dataset.schema, &plans, size)?;
+    refuse_keys(app, &dataset, request, (&plans, size), needed).await?;
     Ok(dataset)
+}
+
+/// Refuses a job that would release a key of its rows unchanged.
+///
+/// Reads rows only until every column that is released unchanged has too many repeated values for a
+/// key: about a tenth of them, and all of them where one is a key or nearly so.
+///
+/// # Errors
+/// `unchanged_key`; `busy`; `dataset_deleted` where rows are deleted meanwhile.
+async fn refuse_keys(
+    app: &CallerApp,
+    dataset: &StoredDataset,
+    request: &JobRequest,
+    (plans, size): (&[JobPlan], SubmissionsSize),
+    job_bytes: u64,
+) -> Result<(), ApiError> {
+    let combination = request.sweep.combinations.first();
+    let (Some(plan), Some(combination)) = (plans.first(), combination) else {
+        return Ok(());
+    };
+    let job = combination.apply(&request.definition).parse()?;
+    let schema = plan.schema(&dataset.schema);
+    let counter = KeyCounter::new(schema, &job, size.rows);
+    if counter.is_decided() || size.rows == 0 {
+        return Ok(());
+    }
+    let ids = request.definition.submissions.as_deref();
+    // A few chunks and hashes never need more than the whole run.
+    let bytes = counter
+        .bytes_needed()
+        .saturating_add(CHUNK_BYTES)
+        .min(job_bytes);
+    let organization = app.caller.organization;
+    let guard = app.tables.begin(TableKind::Counted, organization, bytes);
+    let guard = guard.await?;
+    let counted = load_rows::refuse_keys(
+        &app.db,
+        &app.keys,
+        dataset,
+        (ids, size.rows),
+        (schema.clone(), job),
+        guard.share(),
+    );
+    Ok(counted.await?)
 }
 
 async fn insert_job(

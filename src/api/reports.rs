@@ -216,7 +216,7 @@ async fn add_tradeoff(
         column: item.attribute,
         ncp: item.ncp,
         dr: item.dr,
-        smallest: item.smallest_group,
+        smallest: item.smallest_known_group.unwrap_or(item.smallest_group),
     });
     page.steps = facts.collect();
     Ok(())

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use pais::engine::records::SweepItem;
 use pais_anonymize::{SweepOutcome, VerifiedRelease};
-use pais_core::warning::Warning;
+use pais_core::table::{UnchangedRisk, Verdict};
+use pais_core::warning::{Warning, by_code};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::output::{self, Failure, Style, write_json};
+use super::verify_text::percent;
 
 /// The result of a run in short.
 #[derive(Debug, Serialize)]
@@ -26,38 +28,42 @@ pub(crate) struct Summary {
     subjects: Option<u64>,
     /// Groups of equal quasi-identifiers; records of sensitive tables share a group.
     groups: u64,
-    /// The fewest rows, or persons, that an adversary of the model is left with.
+    /// The fewest rows, or persons, of a group, which are equal in all quasi-identifiers.
     smallest_group: u64,
+    /// The fewest rows, or persons, that an adversary of the model is left with: what K bounds.
+    smallest_known_group: u64,
     /// Mean normalized certainty penalty, from 0 to 1.
     ncp: f64,
     /// Discernibility ratio, from 0 to 1.
     dr: f64,
+    /// The release at a glance.
+    verdict: Verdict,
+    /// What the columns that are released unchanged say of the rows.
+    unchanged: UnchangedRisk,
     /// What the holder should know.
     warnings: Vec<Warning>,
 }
 
 impl Summary {
-    /// Of a release, with the warnings about its job. A warning is listed once.
+    /// Of a release, with the warnings about its job, one for each code.
     pub(crate) fn new(
         release: &VerifiedRelease,
         of_job: impl IntoIterator<Item = Warning>,
     ) -> Self {
         let of_release = release.warnings.iter().cloned();
-        let mut warnings: Vec<Warning> = Vec::new();
-        for warning in of_job.into_iter().chain(of_release) {
-            if !warnings.contains(&warning) {
-                warnings.push(warning);
-            }
-        }
+        let warnings = by_code(of_job.into_iter().chain(of_release));
         let report = release.report();
         Self {
             rows: release.rows,
             suppressed_rows: release.suppressed_rows,
             subjects: report.subjects,
             groups: report.utility.groups.groups,
-            smallest_group: release.verification().smallest_group(),
+            smallest_group: report.utility.groups.smallest_group,
+            smallest_known_group: report.utility.smallest_known_group,
             ncp: report.utility.ncp,
             dr: report.utility.groups.dr,
+            verdict: report.verdict,
+            unchanged: report.risk.unchanged.clone(),
             warnings,
         }
     }
@@ -74,7 +80,7 @@ impl Summary {
         let mut text = String::new();
         // Writing to a string does not fail.
         let mut line = |name: &str, value: &dyn std::fmt::Display| {
-            let _ = writeln!(text, "{name:<15} {value}");
+            let _ = writeln!(text, "{name:<20} {value}");
         };
         let rows = match self.suppressed_rows {
             0 => self.rows.to_string(),
@@ -86,13 +92,41 @@ impl Summary {
         }
         line("groups", &self.groups);
         line("smallest group", &self.smallest_group);
+        line("smallest known group", &self.smallest_known_group);
         for (name, share) in [("NCP", self.ncp), ("DR", self.dr)] {
             line(name, &format_args!("{share:.4}"));
         }
+        line("verdict", &self.verdict_words());
         for warning in &self.warnings {
             line("warning", &warning.detail);
         }
         text
+    }
+}
+
+impl Summary {
+    /// The verdict, with what is released unchanged.
+    fn verdict_words(&self) -> String {
+        let unchanged = &self.unchanged;
+        let holds = match self.verdict {
+            Verdict::Holds => "holds",
+            Verdict::HoldsButSinglesOut => "holds, but what is released unchanged singles out rows",
+            Verdict::DoesNotHold => "does not hold",
+        };
+        if unchanged.columns.is_empty() {
+            return holds.to_owned();
+        }
+        let all = percent(unchanged.singled_out_share);
+        let telling = &unchanged.most_telling;
+        let mut words = format!(
+            "{holds}: {all} of the rows by {} unchanged columns",
+            unchanged.columns.len()
+        );
+        if telling.columns.len() < unchanged.columns.len() {
+            let by_telling = percent(telling.singled_out_share);
+            words += &format!(", {by_telling} by {}", telling.columns.join(", "));
+        }
+        words
     }
 }
 
@@ -169,6 +203,7 @@ fn write_csv(items: &[SweepItem], out: impl Write) -> io::Result<()> {
         "steps",
         "groups",
         "smallest_group",
+        "smallest_known_group",
         "dr",
         "ncp",
         "suppressed_rows",
@@ -187,6 +222,7 @@ fn write_csv(items: &[SweepItem], out: impl Write) -> io::Result<()> {
             text(item.steps),
             text(item.groups),
             text(item.smallest_group),
+            text(item.smallest_known_group),
             text(item.dr),
             text(item.ncp),
             text(item.suppressed_rows),

@@ -8,6 +8,7 @@ use pais::problem::{Code, Problem};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, PrivacyDefinition, Recoding};
 use pais_core::schema::Schema;
+use pais_core::table::UnchangedRisk;
 use pais_core::warning::Warning;
 use pais_verify::{
     FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
@@ -160,6 +161,8 @@ struct FindingDocument<'a> {
     verification: Option<&'a PrivacyFinding>,
     /// The comparison with the raw table; null without it.
     raw: Option<RawDocument>,
+    /// What the columns that are released unchanged say of the rows.
+    unchanged: &'a UnchangedRisk,
     /// What is worth knowing.
     warnings: &'a [Warning],
 }
@@ -191,6 +194,7 @@ fn print_json(found: &ReleaseVerification, job: &JobDefinition) -> Result<(), Fa
         subjects: found.subjects,
         verification: found.privacy.as_ref(),
         raw: found.raw.as_ref().map(RawDocument::from),
+        unchanged: &found.unchanged,
         warnings: &found.warnings,
     };
     output::print_json(&document)

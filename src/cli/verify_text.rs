@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use pais_core::definition::ModelKind;
 use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, MissingSensitive, PrivacyModel};
+use pais_core::table::Verdict;
 use pais_verify::{
     ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
     Undecided, Verification, WorstGroup,
@@ -38,6 +39,7 @@ pub(crate) fn print(
     if let Some(raw) = &found.raw {
         printout.raw(raw);
     }
+    printout.unchanged(found);
     output::print(|out| out.write_all(printout.text.as_bytes()))?;
     for warning in &found.warnings {
         output::note(format_args!("warning: {}", warning.detail));
@@ -195,6 +197,21 @@ impl Printout {
         self.text.push('\n');
     }
 
+    /// What the columns that are released unchanged single out, of which the model says nothing.
+    fn unchanged(&mut self, found: &ReleaseVerification) {
+        let unchanged = &found.unchanged;
+        if unchanged.columns.is_empty() {
+            return;
+        }
+        let share = percent(unchanged.singled_out_share);
+        let columns = counted(unchanged.columns.len() as u64, "column");
+        let detail = format_args!("{share} of the rows are singled out by {columns}");
+        self.line("unchanged", detail);
+        if Verdict::of(!found.fails(), unchanged) == Verdict::HoldsButSinglesOut {
+            self.note("The model holds, but assumes that nobody knows these columns.");
+        }
+    }
+
     fn raw(&mut self, found: &RawFinding) {
         if let FoundRecoding::Anatomized { counts_match } = found.recoding
             && (counts_match || found.made_up == 0)
@@ -319,7 +336,7 @@ fn counted(number: u64, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     let hundredths = (share * 10_000.0).round() / 100.0;
     format!("{hundredths} %")
 }

@@ -19,7 +19,7 @@ use pais_core::definition::{
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
-use pais_core::warning::Warning;
+use pais_core::warning::{Warning, by_code};
 
 use super::audit::{self, Action, NewEvent};
 use super::key_ring::KeyRing;
@@ -584,7 +584,7 @@ impl SubmissionRow {
     }
 }
 
-/// The warnings about the rows of a dataset. Of several with one code about one column only that of
+/// The warnings about the rows of a dataset, one for each code. Of several with one code about one column only that of
 /// the newest submission is returned.
 pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
     let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
@@ -600,5 +600,10 @@ pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warni
     .bind(dataset)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    Ok(rows.into_iter().map(|Json(about)| about.warning).collect())
+    let warnings = rows.into_iter().map(|Json(about)| match about.warning {
+        // Of an earlier version.
+        warning if warning.columns.is_empty() => warning.of_columns([&*about.column]),
+        warning => warning,
+    });
+    Ok(by_code(warnings))
 }

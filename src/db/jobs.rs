@@ -260,7 +260,11 @@ pub async fn create(
     .fetch_one(&mut *transaction)
     .await?;
     let made = row.open(store, &mut *transaction, keys).await?;
-    let detail = json!({ "dataset_id": made.dataset_id });
+    let mut detail = json!({ "dataset_id": made.dataset_id });
+    let reasons = job.definition.get("acknowledge_unchanged");
+    if let Some(reasons) = reasons.filter(|reasons| !reasons.is_null()) {
+        detail["acknowledge_unchanged"] = reasons.clone();
+    }
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     let answer = answer(&made)?;

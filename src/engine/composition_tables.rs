@@ -163,7 +163,7 @@ fn canonical(mut model: PrivacyModel, schema: &Schema) -> PrivacyModel {
             let spec = schema.stored().find(|spec| *spec.name() == **name);
             for (value, spec) in values.iter_mut().zip(std::iter::repeat(spec)) {
                 if let Some(spec) = spec {
-                    *value = spec.canonical(value).into_owned();
+                    *value = spec.rounded(&spec.canonical(value)).into_owned();
                 }
             }
         }
@@ -184,11 +184,15 @@ fn sensitive_columns(
     let stored = schema.stored().zip(columns);
     stored
         .filter(|(spec, _)| is_sensitive(spec.name()))
-        .map(|(spec, column)| ReleasedColumn {
-            name: spec.name().into(),
-            form: Form::untouched(spec),
-            column,
-            missing: spec.missing().to_vec(),
+        .map(|(spec, mut column)| {
+            // What a release shows, and so what an adversary infers.
+            column.round(spec);
+            ReleasedColumn {
+                name: spec.name().into(),
+                form: Form::untouched(spec),
+                column,
+                missing: spec.missing().to_vec(),
+            }
         })
         .collect()
 }

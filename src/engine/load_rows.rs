@@ -15,8 +15,9 @@ use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase};
 use pais_core::codebook::CodebookOrganization;
-use pais_core::definition::SubmissionId;
-use pais_core::table::Table;
+use pais_core::definition::{Job, SubmissionId};
+use pais_core::schema::Schema;
+use pais_core::table::{KeyCounter, Table};
 use pais_io::chunk::{self, Assembler};
 
 use super::{WorkError, on_thread};
@@ -36,24 +37,94 @@ pub async fn load(
     ids: Option<&[SubmissionId]>,
     observer: Arc<dyn Observer>,
 ) -> Result<Table, WorkError> {
-    let key = open_key(keys, dataset)?;
     let size = submissions::size(store, dataset.id, ids).await?;
     if ids.is_some_and(|ids| size.submissions != ids.len() as u64) {
         return Err(deleted().into());
     }
     let rows = size.rows;
-    let keys = submissions::keys(store, &key, dataset.id, ids).await?;
-    let (send, receive) = mpsc::channel(CHUNKS_AHEAD);
-    let table = on_thread(move || assemble(receive, &keys, rows, &*observer));
-    let loading = submissions::load_chunks(store, dataset.id, ids, send);
-    // Wait for both, so that a panic of the thread is reported.
-    let (loaded, table) = tokio::join!(loading, table);
-    loaded?;
-    let table = table?;
+    let table = on_chunks(store, keys, dataset, ids, move |chunks| {
+        assemble(chunks, rows, &*observer)
+    });
+    let table = table.await?;
     if table.rows as u64 != rows {
         return Err(deleted().into());
     }
     Ok(table)
+}
+
+/// Counts the values of the rows of a dataset's submissions (all if `None`) until no column that a
+/// job releases unchanged can be a key of them. `schema` is under the roles of the job.
+///
+/// # Errors
+/// `unchanged_key`; `cancelled`; `dataset_deleted` if rows were deleted meanwhile; when the database
+/// fails.
+pub(crate) async fn refuse_keys(
+    store: &Store,
+    keys: &KeyRing,
+    dataset: &StoredDataset,
+    (ids, rows): (Option<&[SubmissionId]>, u64),
+    (schema, job): (Schema, Job),
+    observer: Arc<dyn Observer>,
+) -> Result<(), WorkError> {
+    let count = move |mut chunks: Chunks| {
+        let mut counter = KeyCounter::new(&schema, &job, rows);
+        while !counter.is_decided() {
+            let Some(chunk) = chunks.next(&*observer)? else {
+                break;
+            };
+            counter.push(&chunk);
+        }
+        Ok(counter.finish().map_err(Problem::from)?)
+    };
+    on_chunks(store, keys, dataset, ids, count).await
+}
+
+/// Works on the chunks of submissions on a thread of its own, while they are loaded.
+async fn on_chunks<T: Send + 'static>(
+    store: &Store,
+    keys: &KeyRing,
+    dataset: &StoredDataset,
+    ids: Option<&[SubmissionId]>,
+    work: impl FnOnce(Chunks) -> Result<T, WorkError> + Send + 'static,
+) -> Result<T, WorkError> {
+    let key = open_key(keys, dataset)?;
+    let keys = submissions::keys(store, &key, dataset.id, ids).await?;
+    let (send, sealed) = mpsc::channel(CHUNKS_AHEAD);
+    let done = on_thread(move || work(Chunks { sealed, keys }));
+    let loading = submissions::load_chunks(store, dataset.id, ids, send);
+    // Wait for both, so that a panic of the thread is reported.
+    let (loaded, done) = tokio::join!(loading, done);
+    loaded?;
+    done
+}
+
+/// The chunks of submissions, in the order of their rows.
+struct Chunks {
+    sealed: mpsc::Receiver<SealedChunk>,
+    keys: BTreeMap<SubmissionId, SubmissionKey>,
+}
+
+impl Chunks {
+    /// The next chunk, opened and decoded; `None` after the last one.
+    fn next(&mut self, observer: &dyn Observer) -> Result<Option<Table>, WorkError> {
+        let Some(chunk) = self.sealed.blocking_recv() else {
+            return Ok(None);
+        };
+        if observer.must_stop() {
+            return Err(Problem::new(Code::Cancelled, "the run was stopped").into());
+        }
+        let SealedChunk {
+            submission, index, ..
+        } = chunk;
+        // Its key was destroyed since its rows were read.
+        let key = self.keys.get(&submission).ok_or_else(deleted)?;
+        let opened = key.open(SealedItem::Chunk { submission, index }, &chunk.sealed)?;
+        Ok(Some(chunk::decode(&opened).map_err(|_| damaged())?))
+    }
+}
+
+fn damaged() -> StoreError {
+    StoreError::Damaged("a submission's chunk")
 }
 
 fn deleted() -> Problem {
@@ -86,28 +157,12 @@ pub(crate) async fn holder(
     })
 }
 
-fn assemble(
-    mut chunks: mpsc::Receiver<SealedChunk>,
-    keys: &BTreeMap<SubmissionId, SubmissionKey>,
-    rows: u64,
-    observer: &dyn Observer,
-) -> Result<Table, WorkError> {
-    let damaged = || StoreError::Damaged("a submission's chunk");
+fn assemble(mut chunks: Chunks, rows: u64, observer: &dyn Observer) -> Result<Table, WorkError> {
     let mut table = Assembler::default();
     let mut read = 0u64;
-    while let Some(chunk) = chunks.blocking_recv() {
-        if observer.must_stop() {
-            return Err(Problem::new(Code::Cancelled, "the run was stopped").into());
-        }
-        let SealedChunk {
-            submission, index, ..
-        } = chunk;
-        // Its key was destroyed since its rows were read.
-        let key = keys.get(&submission).ok_or_else(deleted)?;
-        let opened = key.open(SealedItem::Chunk { submission, index }, &chunk.sealed)?;
-        let decoded = chunk::decode(&opened).map_err(|_| damaged())?;
-        table.push(decoded).map_err(|_| damaged())?;
-        read += u64::from(chunk.rows);
+    while let Some(chunk) = chunks.next(observer)? {
+        read += chunk.rows as u64;
+        table.push(chunk).map_err(|_| damaged())?;
         // The second half of the phase is the encoding by the engine.
         observer.counted(Count::RowsRead(read));
         observer.progress(Phase::Reading, read as f64 / rows.max(1) as f64 / 2.0);

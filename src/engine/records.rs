@@ -42,8 +42,12 @@ pub struct SweepItem {
     pub steps: Option<u32>,
     /// Equivalence classes.
     pub groups: Option<u64>,
-    /// Rows of the smallest class.
+    /// Rows, or persons, of the smallest class: records that are equal in all quasi-identifiers.
     pub smallest_group: Option<u64>,
+    /// Rows, or persons, of the smallest group that an adversary of the model can know, which *K*
+    /// bounds; absent where it would take too long to find.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_known_group: Option<u64>,
     /// Discernibility ratio.
     pub dr: Option<f64>,
     /// Mean NCP.
@@ -74,6 +78,7 @@ impl From<&SweepOutcome> for SweepItem {
             steps: last.and_then(|item| item.steps),
             groups: last.map(|item| item.groups),
             smallest_group: last.map(|item| item.smallest_group),
+            smallest_known_group: last.and_then(|item| item.smallest_known_group),
             dr: last.map(|item| item.dr),
             ncp: last.map(|item| item.ncp),
             suppressed_rows: last.map(|item| item.suppressed_rows),

@@ -30,6 +30,8 @@ pub(crate) enum TableKind {
     Raw,
     /// A released table to be rendered. It does not wait for raw ones.
     Released,
+    /// The values of raw rows to be counted, for a job that is created. It waits for neither.
+    Counted,
 }
 
 /// The slots of this process, and the request to stop all work. Clones share them.
@@ -37,6 +39,7 @@ pub(crate) enum TableKind {
 pub(crate) struct TableSlots {
     raw: FairSlots,
     released: FairSlots,
+    counted: FairSlots,
     memory: MemoryBudget,
     interrupt: CancellationToken,
 }
@@ -85,6 +88,7 @@ impl TableSlots {
         Self {
             raw: FairSlots::new(WORKING, WORKING_PER_ORGANIZATION),
             released: FairSlots::new(WORKING, WORKING_PER_ORGANIZATION),
+            counted: FairSlots::new(WORKING, WORKING_PER_ORGANIZATION),
             memory,
             interrupt: CancellationToken::new(),
         }
@@ -104,6 +108,7 @@ impl TableSlots {
         let slots = match kind {
             TableKind::Raw => &self.raw,
             TableKind::Released => &self.released,
+            TableKind::Counted => &self.counted,
         };
         let wait = self.memory.wait();
         let slot = slots.acquire(organization, wait).await;

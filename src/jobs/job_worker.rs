@@ -20,6 +20,7 @@ use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use pais_anonymize::{Observer, Phase};
 use pais_core::definition::Sweep;
+use pais_core::warning::by_code;
 
 use super::WorkerPoolSettings;
 use super::heartbeats::Heartbeats;
@@ -166,7 +167,7 @@ impl Worker {
         let mut warnings = recorded?;
         if !results.warnings.is_empty() {
             warnings.extend_from_slice(&results.warnings);
-            queue::record_warnings(&self.store, claim, &warnings).await?;
+            queue::record_warnings(&self.store, claim, &by_code(warnings)).await?;
         }
         Ok(results)
     }

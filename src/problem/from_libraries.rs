@@ -37,6 +37,7 @@ impl From<JobErrorKind> for Code {
             JobErrorKind::InvalidValue => Self::InvalidValue,
             JobErrorKind::Unfit => Self::InvalidJob,
             JobErrorKind::LimitExceeded => Self::LimitExceeded,
+            JobErrorKind::UnchangedKey => Self::UnchangedKey,
         }
     }
 }

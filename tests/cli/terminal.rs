@@ -58,12 +58,15 @@ fn a_finished_run_is_summed_up_in_lines_at_a_terminal() {
     let (status, text) = at_terminal(&dir, &format!("{RUN} -o out.csv"));
     assert_eq!(status, Some(0), "{text}");
     for line in [
-        "rows            4\n",
-        "groups          2\n",
-        "smallest group  2\n",
-        "NCP             0.5",
-        "DR              0.5000\n",
-        "warning         the model bounds no value of the sensitive column `ward`",
+        "rows                 4\n",
+        "groups               2\n",
+        "smallest group       2\n",
+        "smallest known group 2\n",
+        "NCP                  0.5",
+        "DR                   0.5000\n",
+        // Two columns with two values each single out every one of the four rows.
+        "verdict              holds, but what is released unchanged singles out rows: 100 % of the rows by 2 unchanged columns\n",
+        "warning              the model bounds no value of the sensitive column `ward`",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
@@ -84,6 +87,13 @@ fn a_finished_run_is_summed_up_in_json_for_a_program() {
     assert_eq!(
         (&summary["groups"], &summary["smallest_group"]),
         (&json!(2), &json!(2))
+    );
+    assert_eq!(summary["smallest_known_group"], 2);
+    assert_eq!(summary["verdict"], "holds_but_singles_out");
+    assert_eq!(summary["unchanged"]["columns"], json!(["ill", "ward"]));
+    assert_eq!(
+        summary["unchanged"]["by_column"],
+        json!({"ill": 0.0, "ward": 0.0})
     );
     assert_eq!(summary["dr"], 0.5);
     assert_eq!(summary["warnings"][0]["code"], "unbounded_sensitive_column");

@@ -474,6 +474,7 @@ async fn chosen_submissions_and_chosen_steps_are_released() {
             "score",
             "groups",
             "smallest_group",
+            "smallest_known_group",
             "dr",
             "ncp",
         ];
@@ -487,7 +488,9 @@ async fn chosen_submissions_and_chosen_steps_are_released() {
         let path = format!("/v1/releases/{}/report", text(&release["id"]));
         let report = hospital.get(&path).await.json(200);
         assert_eq!(report["utility"]["groups"], step["groups"]);
-        assert_eq!(report["utility"]["smallest_group"], step["smallest_group"]);
+        for figure in ["smallest_group", "smallest_known_group"] {
+            assert_eq!(report["utility"][figure], step[figure], "{figure}");
+        }
     }
     let body = json!({"job_id": id(&two), "step": steps.len()});
     let refused = hospital.post("/v1/releases", &body).await;

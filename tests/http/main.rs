@@ -60,6 +60,7 @@ mod taxonomies;
 mod text_formats;
 mod tls;
 mod tokens;
+mod unchanged;
 mod warnings;
 mod withdrawals;
 mod wrong_documents;

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use pais_core::definition::{Job, JobError, Output};
+use pais_core::definition::json::escape;
+use pais_core::definition::{Job, JobError, JobErrorKind, Output};
 use pais_core::schema::Schema;
 use pais_measure::classification_bytes;
 
@@ -57,6 +58,7 @@ impl JobPlan {
     pub fn new(schema: &Schema, job: &Job) -> Result<Self, JobError> {
         let schema = schema.with_roles(&job.roles)?;
         let model = schema.privacy_model(job)?;
+        check_acknowledged(&schema, job)?;
         Ok(Self {
             method: methods::plan(&schema, job, &model)?,
             output: job.output(),
@@ -66,6 +68,11 @@ impl JobPlan {
                 Cow::Borrowed(_) => None,
             },
         })
+    }
+
+    /// The schema under the job's roles; `declared` is that of the dataset.
+    pub fn schema<'s>(&'s self, declared: &'s Schema) -> &'s Schema {
+        self.schema.as_ref().unwrap_or(declared)
     }
 
     /// What the released tables contain.
@@ -92,7 +99,7 @@ impl JobPlan {
         text_bytes: u64,
         searches: u64,
     ) -> Result<u64, JobError> {
-        let schema = self.schema.as_ref().unwrap_or(schema);
+        let schema = self.schema(schema);
         let codes = self.method.bytes_needed(schema, rows, searches)?;
         let text = text_bytes.saturating_mul(match self.output {
             Output::Generalized => TEXT_COPIES,
@@ -101,6 +108,18 @@ impl JobPlan {
         let classifiers = classification_bytes(schema, rows);
         Ok(codes.saturating_add(text).saturating_add(classifiers))
     }
+}
+
+/// Refuses a reason for a column that does not exist.
+fn check_acknowledged(schema: &Schema, job: &Job) -> Result<(), JobError> {
+    let is_column = |name: &str| schema.columns.iter().any(|column| column.name() == name);
+    let mut named = job.acknowledged.keys();
+    let Some(unknown) = named.find(|name| !is_column(name)) else {
+        return Ok(());
+    };
+    let pointer = format!("/acknowledge_unchanged/{}", escape(unknown));
+    let detail = "the dataset has no column with this name";
+    Err(JobError::at(JobErrorKind::Unfit, pointer, detail))
 }
 
 /// Bytes that the plans of one job need at most for a table of this many rows, of whose distinct

@@ -6,8 +6,8 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, row_warnings};
-use pais_core::warning::{Warning, WarningCode};
+use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, refuse_keys, row_warnings};
+use pais_core::warning::{Warning, WarningCode, by_code};
 
 use crate::error::RunError;
 use crate::observer::{Observer, stop_if_asked};
@@ -44,7 +44,7 @@ impl PreparedTable {
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
         // A table that a program made can have several spellings of a value.
-        let table = table.canonical(&schema);
+        let table = table.as_released(&schema);
         let model = schema.privacy_model(&job)?;
         let exact = match job.output() {
             Output::Anatomized => {
@@ -59,6 +59,7 @@ impl PreparedTable {
         stop_if_asked(observer)?;
         let mut table = EncodedTable::new(&schema, table);
         stop_if_asked(observer)?;
+        refuse_keys(&schema, &table, &job)?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,
@@ -99,7 +100,7 @@ impl PreparedTable {
         let columns =
             columns.filter_map(|(position, column)| Some((*stored.get(*position)?, column)));
         warnings.extend(row_warnings(&self.model, columns));
-        warnings
+        by_code(warnings)
     }
 
     /// What the holder should know about a release: about the job and the released rows. `schema` is
@@ -131,7 +132,7 @@ impl PreparedTable {
         let first = tables.iter().take(1);
         warnings
             .extend(first.flat_map(|table| top_warnings::of_release(&self.table, schema, table)));
-        warnings
+        by_code(warnings)
     }
 
     fn job_warnings(&self) -> Vec<Warning> {

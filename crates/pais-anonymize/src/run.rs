@@ -342,6 +342,8 @@ impl AnonymizationRun {
         let report = report.map_err(unmeasured)?;
         Ok(Report {
             pre_generalization: pre_generalization::published(&redrawn.schema, &input.job, table),
+            acknowledged_unchanged: (!input.job.acknowledged.is_empty())
+                .then(|| input.job.acknowledged.clone()),
             ..report
         })
     }

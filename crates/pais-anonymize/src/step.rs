@@ -22,8 +22,14 @@ pub struct StepItem {
     pub score: Option<f64>,
     /// Equivalence classes after the step.
     pub groups: u64,
-    /// Rows of the smallest class after the step.
+    /// Rows, or persons where the dataset has a subject column, of the smallest class after the step:
+    /// records that are equal in all quasi-identifiers.
     pub smallest_group: u64,
+    /// Rows, or persons, of the smallest group that an adversary of the model can know after the
+    /// step, which *K* bounds; absent where it would take too long to find, and in steps of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_known_group: Option<u64>,
     /// Greatest share of a class's rows that have one bounded sensitive value, after the step;
     /// null where none is bounded.
     #[serde(default)]
@@ -54,6 +60,7 @@ impl From<&StepItem> for TableFigures {
             steps: Some(last.step),
             groups: last.groups,
             smallest_group: last.smallest_group,
+            smallest_known_group: last.smallest_known_group,
             dr: last.dr,
             ncp: last.ncp,
             suppressed_rows: last.suppressed_rows,

@@ -6,7 +6,7 @@ use pais_core::definition::ColumnKind;
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable, Form, ReleasedColumn, ReleasedTable};
 use pais_core::taxonomy::NodeId;
-use pais_core::warning::{Warning, WarningCode};
+use pais_core::warning::{Warning, WarningCode, by_code};
 
 use crate::step::StepRecord;
 
@@ -20,7 +20,7 @@ pub(crate) fn of_release(
 ) -> Vec<Warning> {
     let columns = released.columns.iter();
     let at_top = columns.filter(|released| is_released_at_top(table, schema, released));
-    at_top.map(|released| warning(&released.name)).collect()
+    by_code(at_top.map(|released| warning(&released.name)))
 }
 
 /// The quasi-identifiers that no step of a run specializes; none for a method without steps.
@@ -40,7 +40,7 @@ pub(crate) fn of_steps(table: &EncodedTable, steps: &[StepRecord]) -> Vec<Warnin
         };
         is_general && !specialized.contains(&*column.name)
     });
-    at_top.map(|column| warning(&column.name)).collect()
+    by_code(at_top.map(|column| warning(&column.name)))
 }
 
 fn is_released_at_top(table: &EncodedTable, schema: &Schema, released: &ReleasedColumn) -> bool {
@@ -89,7 +89,7 @@ fn warning(column: &str) -> Warning {
          the rows more evenly at the top, or give another column a role other than \
          quasi_identifier"
     );
-    Warning::new(WarningCode::ColumnAtTop, detail)
+    Warning::new(WarningCode::ColumnAtTop, detail).of_columns([column])
 }
 
 #[cfg(test)]
@@ -122,11 +122,9 @@ mod tests {
         let steps = run.search(&observer).unwrap();
         let release = run.release(&steps, None, &observer).unwrap();
         [run.warnings_after(&steps), release.warnings].map(|warnings| {
-            let at_top = warnings
-                .iter()
-                .filter(|it| it.code == WarningCode::ColumnAtTop);
-            let name = |detail: &str| detail.split('`').nth(1).map(str::to_owned);
-            at_top.filter_map(|warning| name(&warning.detail)).collect()
+            let at_top = warnings.into_iter();
+            let at_top = at_top.filter(|it| it.code == WarningCode::ColumnAtTop);
+            at_top.flat_map(|warning| warning.columns).collect()
         })
     }
 

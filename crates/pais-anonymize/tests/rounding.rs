@@ -201,3 +201,86 @@ proptest! {
         }
     }
 }
+
+/// Costs of an unchanged column are released as the nearest multiple, and the verifier accepts that
+/// number alone. The model bounds the rounded ones: of the exact ones none would repeat.
+#[test]
+fn unchanged_numbers_are_rounded_in_generalized_and_anatomized_releases() {
+    let file: String = (0..30)
+        .map(|row| format!("{},{}\n", row % 5, 100 + row))
+        .collect();
+    let file = format!("age,cost\n{file}");
+    for role in ["insensitive", "sensitive", "class"] {
+        let columns = json!([
+            {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
+            {"name": "cost", "role": role, "kind": "numeric", "round": 10}]);
+        let job = json!({"privacy": {"model": "k_anonymity", "k": 3}});
+        let found = release(&columns, &file, &job).unwrap();
+        assert_eq!(distinct(cells(&found, 1)), ["100", "110", "120", "130"]);
+
+        let definition = json!({"name": "t", "columns": columns});
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let job: JobDefinition = serde_json::from_value(job).unwrap();
+        let raw = csv::read_table(&schema, file.as_bytes()).unwrap();
+        let mut table = found.tables()[0].clone();
+        let other = table.columns[1].column.codes.iter_mut();
+        // Another multiple than the nearest.
+        other.take(1).for_each(|code| *code = (*code + 1) % 4);
+        let tables = ReleaseTables::Generalized(table);
+        let stop = Cancellation::new();
+        let verified = verify_release(&schema, &job.parse().unwrap(), &tables, Some(raw), &stop);
+        assert_eq!(verified.unwrap().raw.unwrap().made_up, 1, "{role}");
+    }
+    let columns = json!([
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "cost", "role": "sensitive", "kind": "numeric", "round": 10}]);
+    let definition = json!({"name": "t", "columns": columns});
+    let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+    let job = json!({"privacy": {"model": "l_diversity", "k": 3, "l": 2}});
+    let job: JobDefinition = serde_json::from_value(job).unwrap();
+    let raw = csv::read_table(&schema, file.as_bytes()).unwrap();
+    let found = pais_anonymize::Anonymizer::with_job(job.parse().unwrap());
+    let found = found.run(&schema, &raw).unwrap();
+    let [qit, counts] = found.tables() else {
+        panic!("{:?}", found.tables().len());
+    };
+    let shown = counts.columns[1].shown_labels();
+    assert!(shown.iter().all(|cost| cost.ends_with('0')), "{shown:?}");
+    let tables = ReleaseTables::Anatomized {
+        qit: qit.clone(),
+        counts: vec![counts.clone()],
+    };
+    let stop = Cancellation::new();
+    let verified = verify_release(&schema, &job.parse().unwrap(), &tables, Some(raw), &stop);
+    assert!(verified.unwrap().holds());
+}
+
+/// Who would hand out exact costs of 30 rows has to say why.
+#[test]
+fn a_key_is_refused_where_the_rows_are_encoded() {
+    let schema = Schema::builder()
+        .column(pais_core::definition::ColumnDefinition::quasi_identifier(
+            "age",
+        ))
+        .column(pais_core::definition::ColumnDefinition::insensitive("cost"))
+        .build()
+        .unwrap();
+    let rows: String = (0..30).map(|row| format!("{},{row}\n", row % 3)).collect();
+    let table = csv::read_table(&schema, format!("age,cost\n{rows}").as_bytes()).unwrap();
+    let job = pais_core::definition::Job::new(pais_core::model::Lkc::k_anonymity(2).unwrap());
+    let run = |job| pais_anonymize::Anonymizer::with_job(job).run(&schema, &table);
+    let Err(RunError::Job(error)) = run(job.clone()) else {
+        panic!("the job is not refused");
+    };
+    assert_eq!(
+        error.faults[0].pointer(),
+        Some("/acknowledge_unchanged/cost")
+    );
+    let acknowledged = [("cost".to_owned(), "a study of costs".to_owned())].into();
+    let release = run(pais_core::definition::Job {
+        acknowledged,
+        ..job
+    })
+    .unwrap();
+    assert_eq!(release.report().risk.unchanged.singled_out_share, 1.0);
+}

@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+/// Most columns that the text of a warning names.
+const MOST_NAMES: usize = 10;
+
 /// What a warning is about. A program can match it; its name never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -43,8 +46,12 @@ pub struct Warning {
     /// What is the case, and what to do.
     pub detail: String,
     /// RFC 6901 pointer into the document that causes it: the dataset's definition for a dataset,
-    /// else the job; absent where no part of it is the cause.
+    /// else the job; absent where no part of it is the cause, and where several are.
     pub pointer: Option<String>,
+    /// The columns that it is about; absent where it is about none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(required = false))]
+    pub columns: Vec<String>,
 }
 
 impl Warning {
@@ -54,6 +61,15 @@ impl Warning {
             code,
             detail: detail.into(),
             pointer: None,
+            columns: Vec::new(),
+        }
+    }
+
+    /// The warning, about these columns.
+    pub fn of_columns<'a>(self, columns: impl IntoIterator<Item = &'a str>) -> Self {
+        Self {
+            columns: columns.into_iter().map(str::to_owned).collect(),
+            ..self
         }
     }
 
@@ -63,5 +79,154 @@ impl Warning {
             pointer: Some(pointer.into()),
             ..Self::new(code, detail)
         }
+    }
+}
+
+/// The warnings with one for each code, in the order in which the codes come. One that is about
+/// several columns names them all and says what is the case with each.
+///
+/// ```
+/// use pais_core::warning::{Warning, WarningCode, by_code};
+///
+/// let top = |column| Warning::new(WarningCode::ColumnAtTop, "…").of_columns([column]);
+/// let warnings = by_code([top("age"), top("sex"), top("age")]);
+/// assert_eq!(warnings.len(), 1);
+/// assert_eq!(warnings[0].columns, ["age", "sex"]);
+/// assert!(warnings[0].detail.starts_with("2 columns (`age`, `sex`): "));
+/// ```
+pub fn by_code(warnings: impl IntoIterator<Item = Warning>) -> Vec<Warning> {
+    let mut found: Vec<Warning> = Vec::new();
+    for warning in warnings {
+        match found.iter_mut().find(|known| known.code == warning.code) {
+            Some(known) => known.add(warning),
+            None => found.push(warning),
+        }
+    }
+    found
+}
+
+impl Warning {
+    /// Adds another warning with the same code.
+    fn add(&mut self, other: Self) {
+        if self.pointer != other.pointer {
+            self.pointer = None;
+        }
+        let is_known = |column: &String| self.columns.contains(column);
+        if other.columns.iter().all(is_known) {
+            // The same about the same columns, such as of the raw and of the released rows.
+            return;
+        }
+        for column in other.columns {
+            if !self.columns.contains(&column) {
+                self.columns.push(column);
+            }
+        }
+        self.detail = format!(
+            "{} columns ({}): {}",
+            self.columns.len(),
+            names(&self.columns),
+            self.code.of_each()
+        );
+    }
+}
+
+/// The names of columns as they are quoted in a text.
+fn names(columns: &[String]) -> String {
+    let quoted = columns.iter().take(MOST_NAMES);
+    let quoted: Vec<String> = quoted.map(|column| format!("`{column}`")).collect();
+    match columns.len().saturating_sub(MOST_NAMES) {
+        0 => quoted.join(", "),
+        more => format!("{} and {more} more", quoted.join(", ")),
+    }
+}
+
+impl WarningCode {
+    /// What is the case with each of several columns, and what to do.
+    fn of_each(self) -> &'static str {
+        match self {
+            Self::ListedValueAbsent => {
+                "listed sensitive values are in no row, so their bounds have no effect; check their \
+                 spelling, also upper and lower case"
+            }
+            Self::UnboundedSensitiveColumn => {
+                "the model bounds no value of these sensitive columns; add them, or give them the \
+                 role `insensitive`"
+            }
+            Self::ExactRange => {
+                "the outermost interval of each in a release has its exact smallest and greatest \
+                 value as ends; declare a `domain` or, for numbers, `round`, or set `round_range` to \
+                 true"
+            }
+            Self::NearlyUniqueColumn => {
+                "each is released unchanged and has distinct values in nearly all rows, so it nearly \
+                 identifies each row; leave it out (role `identifier`), or make it a quasi-identifier"
+            }
+            Self::SingledOutRows => {
+                "they are released unchanged, and values of one, or of two together, are in one row \
+                 only; a reader who knows them finds the row"
+            }
+            Self::ColumnAtTop => {
+                "these quasi-identifiers stay at their topmost value in every row, so they say \
+                 nothing about them; ask for less (a smaller K or L, a greater C), give them \
+                 hierarchies that divide the rows more evenly at the top, or give other columns a \
+                 role other than quasi_identifier"
+            }
+            Self::RepeatedIdentifier => {
+                "values of these identifiers occur in several rows; if one names the person a row is \
+                 about, declare it as `subject`: a person's rows then count as one toward K"
+            }
+            Self::SimilarSubjects => {
+                "ids differ only in upper and lower case, in leading zeros or in characters that are \
+                 not shown, and count as different persons; where they are one person, write them \
+                 alike"
+            }
+            Self::SuppressedForConfidence => {
+                "rows were suppressed to reach the greatest confidence, which shows that what is \
+                 missing was sensitive"
+            }
+            Self::SeededOrder => "the order of the released rows is seeded",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Warning, WarningCode, by_code};
+
+    #[test]
+    fn there_is_one_warning_for_each_code() {
+        let range = |index: usize, column: &str| {
+            let pointer = format!("/columns/{index}/domain");
+            let detail = format!("about `{column}`");
+            Warning::at(WarningCode::ExactRange, pointer, detail).of_columns([column])
+        };
+        let seeded = Warning::at(WarningCode::SeededOrder, "/seed", "seeded");
+        let one = by_code([seeded.clone(), range(0, "a"), seeded.clone(), range(0, "a")]);
+        assert_eq!(one, [seeded.clone(), range(0, "a")]);
+
+        let found = by_code([range(0, "a"), seeded.clone(), range(1, "b"), range(2, "c")]);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].columns.len(), &found[0].pointer), (3, &None));
+        assert!(
+            found[0]
+                .detail
+                .starts_with("3 columns (`a`, `b`, `c`): the outermost")
+        );
+        assert_eq!(by_code(found.clone()), found);
+    }
+
+    #[test]
+    fn a_text_names_no_more_than_ten_columns() {
+        let at_top = (0..99).map(|column| {
+            let column = column.to_string();
+            Warning::new(WarningCode::ColumnAtTop, "top").of_columns([&*column])
+        });
+        let found = by_code(at_top);
+        assert_eq!((found.len(), found[0].columns.len()), (1, 99));
+        assert!(
+            found[0].detail.contains("`9` and 89 more): "),
+            "{}",
+            found[0].detail
+        );
     }
 }

@@ -22,7 +22,7 @@ pub use guidelines::{
 };
 pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
 pub use utility::{
-    ColumnDistribution, GroupMetrics, LabelShare, LengthRisk, QueryError, RawSets, Report, Risk,
-    ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks, for_recipient, group_figures,
-    item_loss, node_ncp,
+    AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
+    QueryError, RawSets, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,
+    for_recipient, group_figures, item_loss, node_ncp,
 };

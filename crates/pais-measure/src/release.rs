@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn};
+use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, Verdict};
 use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
 
 use crate::classification::classification_error;
 use crate::guidelines::guidelines;
-use crate::utility::{Report, add_adversaries, item_losses, measured_distortion, query_error};
+use crate::utility::{
+    Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
+    measured_distortion, query_error,
+};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,12 @@ impl MeasuredRelease<'_> {
         (self.raw.rows - self.rows.len()) as u64
     }
 
+    /// The person of each released row; `None` where each row is a person of its own.
+    pub(crate) fn subjects(&self) -> Option<Vec<u32>> {
+        let subjects = self.raw.subjects.as_deref();
+        subjects.map(|subjects| subjects.select(self.rows))
+    }
+
     pub(crate) fn stop_if_asked(&self) -> Result<(), VerifyError> {
         if self.cancellation.is_cancelled() {
             Err(VerifyError::Stopped)
@@ -107,12 +116,16 @@ pub fn measure(
         utility,
         risk,
         guidelines: answers,
+        verdict,
         ..
     } = &mut report;
     let ((adversaries, classification), (queries, distortion)) = rayon::join(
         || {
             rayon::join(
-                || add_adversaries(risk, release),
+                || {
+                    risk.attribute = attribute_risk(release)?;
+                    add_adversaries(risk, release)
+                },
                 || classification_error(release, facts.is_some()),
             )
         },
@@ -127,10 +140,13 @@ pub fn measure(
     adversaries?;
     *answers = Some(guidelines(release, risk)?);
     utility.classification_error = classification;
+    *verdict = Verdict::of(release.finding.holds(), &risk.unchanged);
     match facts {
         Some(facts) => {
             let distortion = distortion?.unwrap_or_default();
             utility.item_loss_by_column = item_losses(release, &facts.item_labels);
+            utility.items_by_column = item_counts(release);
+            utility.item_query_error = item_query_error(release);
             utility.query_error = queries;
             utility.entropy_loss_by_column = distortion.entropy_loss_by_column;
             utility.frequency_survival_by_column = distortion.frequency_survival_by_column;

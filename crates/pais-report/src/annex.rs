@@ -8,13 +8,15 @@ use crate::table::{Column, Row, table};
 use crate::words::{items, plain};
 
 /// Fields that have a section of their own.
-const SHOWN_ABOVE: [&str; 15] = [
+const SHOWN_ABOVE: [&str; 19] = [
     "ncp_by_column",
     "information_remain_by_column",
     "group_sizes",
     "worst",
     "query_error",
     "item_loss_by_column",
+    "items_by_column",
+    "item_query_error",
     "classification_error",
     "entropy_loss_by_column",
     "frequency_survival_by_column",
@@ -24,6 +26,8 @@ const SHOWN_ABOVE: [&str; 15] = [
     "qid_sizes",
     "qid_confidences",
     "distributions",
+    "unchanged",
+    "attribute",
 ];
 
 /// The annex.

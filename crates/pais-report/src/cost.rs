@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::chart::{Bar, bars};
 use crate::columns;
 use crate::input::ReportPage;
+use crate::sets;
 use crate::table::{Column, Row, table};
 use crate::words::{capital, count, counted, list, percent, plain, points, share};
 
@@ -28,6 +29,7 @@ pub(crate) fn cost(page: &ReportPage) -> Markup {
             (other_columns(page))
             (classification(&utility["classification_error"]))
             (queries(utility))
+            (sets::items(page))
             @if let Some(association) = share(&utility["association_survival"]) {
                 h3 { "Between columns" }
                 p { (association) " of the associations between pairs of columns survive. For the holder alone, rounded." }

@@ -5,6 +5,17 @@ use serde_json::Value;
 use crate::input::ReportPage;
 use crate::words::items;
 
+/// What can be said of a release at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It meets its privacy model.
+    Holds,
+    /// It does, and what is released unchanged singles out a share of its records that matters.
+    HoldsButSinglesOut,
+    /// It does not meet its privacy model.
+    DoesNotHold,
+}
+
 impl ReportPage {
     /// The word of the privacy model.
     pub(crate) fn model(&self) -> &str {
@@ -14,6 +25,32 @@ impl ReportPage {
     /// Records that fit what an adversary of the model knows, at least.
     pub(crate) fn smallest_known(&self) -> Option<u64> {
         self.utility()["smallest_known_group"].as_u64()
+    }
+
+    /// The release at a glance; `None` where nothing was verified.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        let holds = self.verification["holds"].as_bool()?;
+        // A report of an earlier version has no verdict.
+        Some(match (holds, self.report["verdict"].as_str()) {
+            (false, _) => Verdict::DoesNotHold,
+            (true, Some("holds_but_singles_out")) => Verdict::HoldsButSinglesOut,
+            (true, _) => Verdict::Holds,
+        })
+    }
+
+    /// Share of the records that the columns released unchanged single out together.
+    pub(crate) fn singled_out(&self) -> f64 {
+        let unchanged = &self.risk()["unchanged"];
+        unchanged["singled_out_share"].as_f64().unwrap_or(0.0)
+    }
+
+    /// The greatest share of one sensitive value that an adversary of the model finds, and its column.
+    pub(crate) fn attribute(&self) -> Option<(f64, &str)> {
+        let attribute = &self.risk()["attribute"];
+        Some((
+            attribute["highest"].as_f64()?,
+            attribute["column"].as_str()?,
+        ))
     }
 
     /// The figures of utility.
@@ -62,6 +99,17 @@ impl ReportPage {
         match self.model() {
             "lkc" => self.privacy["l"].as_u64(),
             _ => None,
+        }
+    }
+
+    /// What an adversary combines: attributes; with sets among the quasi-identifiers also items.
+    pub(crate) fn known_word(&self) -> &'static str {
+        let is_set =
+            |column: &&Value| column["kind"] == "set" && column["role"] == "quasi_identifier";
+        match (self.model(), self.columns().iter().find(is_set)) {
+            ("k_m_anonymity", _) => "items",
+            ("lkc", Some(_)) => "attributes and items",
+            _ => "attributes",
         }
     }
 

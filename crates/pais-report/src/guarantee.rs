@@ -132,7 +132,7 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
             p {
                 "A verifier that shares no code with the search has checked the finished table"
                 @if let Some(subsets) = verification["subsets"].as_u64() {
-                    ", for " (counted(subsets, "combination", "combinations")) " of attributes"
+                    ", for " (counted(subsets, "combination", "combinations")) " of " (page.known_word())
                 }
                 "."
             }

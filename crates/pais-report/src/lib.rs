@@ -33,9 +33,11 @@ mod hierarchies;
 mod input;
 mod page;
 mod risk;
+mod sets;
 mod summary;
 mod table;
 mod tradeoff;
+mod unchanged;
 mod words;
 
 pub use input::{GrantFact, Reader, ReportPage, StepFact, SweepFact};

@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
 use crate::table::{Column, Row, table};
-use crate::words::{count, counted, items, list, percent, plain, share, texts};
+use crate::unchanged;
+use crate::words::{count, counted, items, percent, plain, share};
 
 /// The section on risk.
 pub(crate) fn risk(page: &ReportPage) -> Markup {
@@ -29,12 +30,15 @@ pub(crate) fn risk(page: &ReportPage) -> Markup {
                 }
             }
             (attackers(risk))
+            @if let Some((share, column)) = page.attribute() {
+                p {
+                    "Of what an adversary of the model finds, at most " strong { (percent(share)) } " have the same "
+                    "sensitive value; the greatest share is of a value of " (column) "."
+                }
+            }
+            (unchanged::section(page))
             (by_length(page))
             (qid_sizes(page))
-            @let singled = texts(&risk["insensitive_singled_out"]);
-            @if !singled.is_empty() {
-                p.warn { "These columns are released unchanged and single out records: " (list(&singled)) "." }
-            }
             (group_sizes(page))
             (above(&risk["share_above"], many))
         }

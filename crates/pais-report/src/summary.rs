@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
+use crate::facts::Verdict;
 use crate::input::{Reader, ReportPage};
+use crate::unchanged;
 use crate::words::{capital, count, counted, percent};
 
 /// Title, people and purpose.
@@ -52,14 +54,18 @@ fn reader(page: &ReportPage) -> Markup {
 
 /// The release in three sentences.
 pub(crate) fn summary(page: &ReportPage) -> Markup {
-    let holds = page.verification["holds"].as_bool();
     html! {
         section.summary #summary aria-label="Summary" {
-            @match holds {
-                Some(true) => p.verdict.yes { "✓ The released table meets its privacy model." },
-                Some(false) => p.verdict.no { "✗ The released table does not meet its privacy model." },
+            @match page.verdict() {
+                Some(Verdict::Holds) => p.verdict.yes { "✓ The released table meets its privacy model." },
+                Some(Verdict::HoldsButSinglesOut) => p.verdict.but {
+                    "✓ The released table meets its privacy model, but what is released unchanged singles out "
+                    (percent(page.singled_out())) " of its records."
+                },
+                Some(Verdict::DoesNotHold) => p.verdict.no { "✗ The released table does not meet its privacy model." },
                 None => {}
             }
+            @if let Some(unchanged) = unchanged::sentence(page) { p { (unchanged) } }
             p { (protection(page)) }
             p { (cost(page)) }
             p { (risk(page)) }
@@ -83,14 +89,22 @@ pub(crate) fn protection(page: &ReportPage) -> String {
             )
         }
         None if page.is_anatomy() => {
-            return match page.utility()["smallest_group"].as_u64() {
+            let attribute = page.attribute().map(|(share, column)| {
+                format!(
+                    " At most {} of a group have the same value of {column}.",
+                    percent(share)
+                )
+            });
+            let group = match page.utility()["smallest_group"].as_u64() {
                 Some(smallest) => format!(
-                    "Who finds a patient's record finds a group of at least {} with it, and \
-                     cannot see which sensitive value of the group is the patient's.",
+                    "What is protected is the link to sensitive values: who finds a patient's record \
+                     finds a group of at least {} with it, and cannot see which sensitive value of \
+                     the group is the patient's.",
                     counted(smallest, one, many)
                 ),
                 None => "Sensitive values are released by group, not by record.".to_owned(),
             };
+            return group + &attribute.unwrap_or_default();
         }
         None => "Who knows all identifying attributes of a patient".to_owned(),
     };
@@ -142,6 +156,10 @@ fn risk(page: &ReportPage) -> String {
         return "No risk was measured.".to_owned();
     };
     let all = match page.known_facts() {
+        _ if page.is_anatomy() => {
+            "Records themselves are not protected, because these attributes are exact: somebody who \
+             knows every identifying attribute of a patient"
+        }
         Some(_) => {
             "Somebody who knew every identifying attribute of a patient, which is more than \
                     this release is protected against,"

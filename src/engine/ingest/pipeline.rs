@@ -179,7 +179,7 @@ fn repeated(repeats: &IdentifierRepeats, rows: u64) -> impl Iterator<Item = Colu
         );
         ColumnWarning {
             column: column.to_owned(),
-            warning: Warning::new(WarningCode::RepeatedIdentifier, detail),
+            warning: Warning::new(WarningCode::RepeatedIdentifier, detail).of_columns([column]),
         }
     })
 }
@@ -194,7 +194,7 @@ fn similar(subject: &SchemaColumn) -> ColumnWarning {
     );
     ColumnWarning {
         column: column.to_owned(),
-        warning: Warning::new(WarningCode::SimilarSubjects, detail),
+        warning: Warning::new(WarningCode::SimilarSubjects, detail).of_columns([column]),
     }
 }
 

@@ -46,6 +46,7 @@ def anonymize(
     suppression_limit: float | None = None,
     suppression_for: SuppressionFor | None = None,
     missing_sensitive: MissingSensitive | None = None,
+    acknowledge_unchanged: Mapping[str, str] | None = None,
     keep_dataset: bool = False,
     progress: bool = True,
     timeout: float | None = None,
@@ -91,6 +92,7 @@ def anonymize(
             suppression_limit=suppression_limit,
             suppression_for=suppression_for,
             missing_sensitive=missing_sensitive,
+            acknowledge_unchanged=acknowledge_unchanged,
             submissions=None if dataset_id is None else [rows.submission_id or ""],
             release=True,
         )

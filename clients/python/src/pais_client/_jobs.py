@@ -38,6 +38,7 @@ def create_job(
     roles: Mapping[str, ColumnRole] | None = None,
     submissions: Sequence[str] | None = None,
     release: bool | None = None,
+    acknowledge_unchanged: Mapping[str, str] | None = None,
     idempotency_key: str | None = None,
     **more: Any,
 ) -> Operation[Job]:
@@ -53,7 +54,8 @@ def create_job(
     left out. `roles` are other roles of columns than declared, for this job alone. `submissions`
     are the ids of the batches to include, by default all of them.
     `release=True` creates the release of the last step when the run succeeds; its id is
-    `release_id` of the finished job. `more` are further fields of the request.
+    `release_id` of the finished job. `acknowledge_unchanged` says by column why one that is nearly
+    a key of the rows is released unchanged; the service refuses it otherwise. `more` are further fields of the request.
 
     Without an `idempotency_key` the client generates one for this call, so its own retries
     start only one job.
@@ -72,6 +74,9 @@ def create_job(
             "roles": None if roles is None else dict(roles),
             "submissions": None if submissions is None else list(submissions),
             "release": release,
+            "acknowledge_unchanged": (
+                None if acknowledge_unchanged is None else dict(acknowledge_unchanged)
+            ),
             **more,
         }
     )

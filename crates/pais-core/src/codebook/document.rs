@@ -52,6 +52,7 @@ impl ReleaseTerms {
             submissions: None,
             release: None,
             seed: None,
+            acknowledge_unchanged: None,
         }
     }
 }

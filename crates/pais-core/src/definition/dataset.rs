@@ -77,9 +77,10 @@ pub struct ColumnDefinition {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub round_range: bool,
-    /// The distance of two possible ends: every end of an interval of a numeric column without a
-    /// taxonomy is a multiple of this number, above 0, so that no end is a patient's exact value.
-    /// The ends of a declared `domain` stay as they are.
+    /// The distance of two possible numbers of a numeric column without a taxonomy, above 0: every end
+    /// of an interval is a multiple of it, so that no end is a patient's exact value; numbers that are
+    /// released unchanged are rounded to the nearest multiple. The ends of a declared `domain` stay as
+    /// they are.
     #[cfg_attr(feature = "openapi", schema(exclusive_minimum = 0.0, maximum = 1e300))]
     pub round: Option<f64>,
     /// How the cells of a date or datetime column are written, in the words of `strftime`; default

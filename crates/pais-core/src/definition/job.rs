@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{ColumnRole, DatasetId, OneOrMany, PrivacyDefinition, SubmissionId};
+use super::{ColumnRole, DatasetId, OneOrMany, PrivacyDefinition, SubmissionId, json};
 use crate::model::{Decimal, Diversity, GroupModel, MissingSensitive, PrivacyModel};
 use crate::rejection::Rejection;
 
@@ -15,6 +15,9 @@ const DEFAULT_SEARCH_SECONDS: i64 = 30;
 
 /// Most seconds that a job may give a thorough search.
 const MOST_SEARCH_SECONDS: u64 = 3600;
+
+/// Most characters of the reason for a column that is a key.
+const MOST_REASON_CHARACTERS: usize = 2_000;
 
 /// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
 #[skip_serializing_none]
@@ -55,6 +58,9 @@ pub struct JobDefinition {
     #[serde(default, deserialize_with = "super::whole::option")]
     #[cfg_attr(feature = "openapi", schema(maximum = 9007199254740991u64))]
     pub seed: Option<u64>,
+    /// Column to the reason why it is released unchanged although it has nearly as many values as
+    /// rows. Without it such a column refuses the job with `unchanged_key`.
+    pub acknowledge_unchanged: Option<BTreeMap<String, String>>,
 }
 
 impl JobDefinition {
@@ -87,7 +93,26 @@ impl JobDefinition {
             roles: self.roles.clone().unwrap_or_default(),
             seed: self.seed,
             written: self.seed.and_then(|_| self.parameters()),
+            acknowledged: self.acknowledged()?,
         })
+    }
+
+    /// The reasons for columns that are keys.
+    fn acknowledged(&self) -> Result<BTreeMap<String, String>, JobError> {
+        let given = self.acknowledge_unchanged.iter().flatten();
+        let checked = given.map(|(column, reason)| {
+            let reason = reason.trim();
+            if !reason.is_empty() && reason.chars().count() <= MOST_REASON_CHARACTERS {
+                return Ok((column.clone(), reason.to_owned()));
+            }
+            let detail = format!(
+                "say in 1 to {MOST_REASON_CHARACTERS} characters why the column is released although \
+                 its values are those of single rows"
+            );
+            let pointer = format!("/acknowledge_unchanged/{}", json::escape(column));
+            Err(JobError::at(JobErrorKind::InvalidValue, pointer, detail))
+        });
+        checked.collect()
     }
 
     /// The document without what is in the rows or in the key of the dataset.
@@ -194,6 +219,8 @@ pub struct Job {
     /// program makes.
     #[serde(skip)]
     pub written: Option<String>,
+    /// Column to the reason why it is released unchanged although it is a key of the rows.
+    pub acknowledged: BTreeMap<String, String>,
 }
 
 impl Job {
@@ -214,6 +241,7 @@ impl Job {
             roles: BTreeMap::new(),
             seed: None,
             written: None,
+            acknowledged: BTreeMap::new(),
         }
     }
 
@@ -397,6 +425,8 @@ pub enum JobErrorKind {
     Unfit,
     /// The work would exceed a limit.
     LimitExceeded,
+    /// A column that is nearly a key of the rows would be released unchanged.
+    UnchangedKey,
 }
 
 /// Why a job is refused, with a pointer into it.
@@ -431,6 +461,28 @@ mod tests {
         assert_eq!(wants(r#", "utility": {"raw_figures": false}"#), Some(false));
         assert_eq!(wants(r#", "utility": {"raw_figures": "no"}"#), None);
         assert_eq!(wants(r#", "utility": {"raw_figures": 0}"#), None);
+    }
+
+    #[test]
+    fn a_reason_for_a_key_is_trimmed_and_not_empty() {
+        let reason = |reason: &str| {
+            let body = format!(
+                r#"{{"privacy": {{"model": "k_anonymity", "k": 2}},
+                     "acknowledge_unchanged": {{"a/b": "{reason}"}}}}"#
+            );
+            let job: JobDefinition = json::parse(body.as_bytes()).unwrap();
+            let acknowledged = job.parse().map(|job| job.acknowledged["a/b"].clone());
+            acknowledged
+                .map_err(|error| (error.kind, error.faults[0].pointer().unwrap().to_owned()))
+        };
+        assert_eq!(reason(" approved "), Ok("approved".to_owned()));
+        let pointer = "/acknowledge_unchanged/a~1b".to_owned();
+        for text in ["", "  ", &"x".repeat(2_001)] {
+            assert_eq!(
+                reason(text),
+                Err((JobErrorKind::InvalidValue, pointer.clone()))
+            );
+        }
     }
 
     #[test]

@@ -274,10 +274,14 @@ fn exact_text<'t>(spec: &SchemaColumn, text: &'t str) -> Option<Cow<'t, str>> {
 }
 
 /// The column by which the exact values of an anatomized table are read: as declared, except that
-/// the empty cell, which is how CSV shows null, is missing where it is no value.
+/// the empty cell, which is how CSV shows null, is missing where it is no value, and that a rounded
+/// number can be beyond the domain.
 fn exact_column(spec: &SchemaColumn) -> SchemaColumn {
     let mut column = spec.clone();
     column.from.clear();
+    if column.is_unchanged() && column.round.is_some() {
+        column.domain = None;
+    }
     if column.missing.is_empty() && column.is_empty_null() {
         column.missing.push("".into());
     }

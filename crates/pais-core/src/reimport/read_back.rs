@@ -21,7 +21,8 @@ pub struct ReadBackError {
 /// CSV, NDJSON and Parquet; `None` where what is checked is what a reader gets.
 ///
 /// A column is read back exactly if its labels, or its exact values, are in canonical form and
-/// distinct, and if null is read back as null or missing. Reads each distinct text a few times, and
+/// distinct, and if null is read back as null or missing. Numbers of unchanged columns with `round`
+/// must be rounded. Reads each distinct text a few times, and
 /// makes one pass over the codes of each column in which null would not be.
 pub fn read_back_error(schema: &Schema, table: &ReleasedTable) -> Option<ReadBackError> {
     let mut columns = table.columns.iter();
@@ -80,7 +81,8 @@ fn exact_values_read_back(spec: &SchemaColumn, column: &ReleasedColumn) -> bool 
             Some(read) => *read == *text,
             None => is_missing,
         };
-        is_same && column.is_missing(text) == is_missing
+        let is_rounded = !spec.is_unchanged() || *spec.rounded(text) == *text;
+        is_same && is_rounded && column.is_missing(text) == is_missing
     };
     column.form == Form::untouched(spec)
         && column.column.dictionary.iter().all(|text| is_exact(text))

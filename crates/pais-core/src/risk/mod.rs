@@ -17,7 +17,9 @@ use thiserror::Error;
 use crate::cancellation::Cancellation;
 use crate::definition::ColumnRole;
 use crate::schema::{Schema, SchemaColumn};
-use crate::table::{Column, Persons, Subjects, Table, ValueCodes, pairs_that_single_out};
+use crate::table::{
+    Column, Persons, Subjects, Table, UnchangedRisk, ValueCodes, pairs_that_single_out,
+};
 
 pub use work::{DEFAULT_COMBINED, MOST_COMBINED, bytes_needed, check_work};
 
@@ -46,6 +48,9 @@ pub struct TableRisk {
     /// Pairs of insensitive columns that have such values together, though neither has one alone;
     /// those that single out most persons first.
     pub singling_out_pairs: Vec<[String; 2]>,
+    /// What the columns that are released unchanged say of the rows by themselves, in rows.
+    #[serde(default)]
+    pub unchanged: UnchangedRisk,
     /// What the whole table can meet.
     pub feasible: Feasible,
 }
@@ -155,7 +160,7 @@ pub fn assess(
     let rows = table.rows;
     check_work(schema, rows as u64, l)?;
     // A table that a program made can have several spellings of a value.
-    let table = table.canonical(schema);
+    let table = table.as_released(schema);
     let made = if schema.has_made_hierarchies() {
         Some(schema.with_made_hierarchies(&table))
     } else {
@@ -220,9 +225,9 @@ pub fn assess(
     let together: Vec<ValueCodes<'_>> = others.iter().map(|it| it.values.clone()).collect();
     let pairs = pairs_that_single_out(&together, people).into_iter();
     let name = |column: &Coded<'_>| column.spec.name.to_string();
-    if stop() {
-        return Err(RiskError::Cancelled);
-    }
+    let unchanged = coded.iter().map(|coded| (coded.spec, coded.column));
+    let unchanged = UnchangedRisk::measure(unchanged, rows, &stop);
+    let unchanged = unchanged.ok_or(RiskError::Cancelled)?;
     Ok(TableRisk {
         rows: rows as u64,
         subjects,
@@ -234,6 +239,7 @@ pub fn assess(
         singling_out_pairs: pairs
             .map(|pair| [name(others[pair.first]), name(others[pair.second])])
             .collect(),
+        unchanged,
         feasible: feasible::of(with_role(ColumnRole::Sensitive), subjects),
     })
 }

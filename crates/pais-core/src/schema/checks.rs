@@ -7,7 +7,7 @@ use super::Schema;
 use crate::definition::{ColumnDefinition, ColumnKind, ColumnRole};
 use crate::rejection::Fault;
 use crate::taxonomy::Multiples;
-use crate::warning::{Warning, WarningCode};
+use crate::warning::{Warning, WarningCode, by_code};
 
 /// Most characters of the name of a column.
 const NAME_LENGTH: usize = 200;
@@ -111,20 +111,20 @@ pub(super) fn rounding(
     };
     if column.kind.is_of_dates() {
         return Err((
-            "only intervals of numbers are rounded",
+            "only numbers are rounded",
             "leave `round` out; periods of dates are made by \"taxonomy\": {\"generate\": \
              \"calendar\"}",
         ));
     }
     if column.kind != ColumnKind::Numeric {
         return Err((
-            "only a numeric column has intervals that are rounded",
+            "only the numbers of a numeric column are rounded",
             "leave `round` out, or declare \"kind\": \"numeric\"",
         ));
     }
     if column.taxonomy.is_some() {
         return Err((
-            "the column's taxonomy defines the ends of its intervals",
+            "the column's taxonomy defines what its numbers become",
             "leave `round` or `taxonomy` out",
         ));
     }
@@ -146,26 +146,25 @@ impl Schema {
                 && !column.round_range
                 && column.round.is_none()
         });
-        exact
-            .map(|(index, column)| {
-                let detail = format!(
-                    "the outermost interval of `{}` in a release has its exact smallest and \
+        let warnings = exact.map(|(index, column)| {
+            let detail = format!(
+                "the outermost interval of `{}` in a release has its exact smallest and \
                      greatest {} as ends; declare {}",
-                    column.name,
-                    if column.kind.is_of_dates() {
-                        "date"
-                    } else {
-                        "number"
-                    },
-                    if column.kind.is_of_dates() {
-                        "a `domain`, or set `round_range` to true"
-                    } else {
-                        "a `domain` or `round`, or set `round_range` to true"
-                    }
-                );
-                let pointer = format!("/columns/{index}/domain");
-                Warning::at(WarningCode::ExactRange, pointer, detail)
-            })
-            .collect()
+                column.name,
+                if column.kind.is_of_dates() {
+                    "date"
+                } else {
+                    "number"
+                },
+                if column.kind.is_of_dates() {
+                    "a `domain`, or set `round_range` to true"
+                } else {
+                    "a `domain` or `round`, or set `round_range` to true"
+                }
+            );
+            let pointer = format!("/columns/{index}/domain");
+            Warning::at(WarningCode::ExactRange, pointer, detail).of_columns([column.name()])
+        });
+        by_code(warnings)
     }
 }

@@ -73,7 +73,7 @@ impl Schema {
                  the role `insensitive`"
             );
             let code = WarningCode::UnboundedSensitiveColumn;
-            Warning::at(code, format!("/privacy/{field}"), detail)
+            Warning::at(code, format!("/privacy/{field}"), detail).of_columns([name])
         };
         let sensitive = self.names(ColumnRole::Sensitive);
         let names = sensitive.iter().map(AsRef::as_ref);
@@ -172,7 +172,7 @@ impl Schema {
                 continue;
             };
             for value in values {
-                *value = spec.canonical(value).into_owned();
+                *value = spec.rounded(&spec.canonical(value)).into_owned();
             }
         }
     }

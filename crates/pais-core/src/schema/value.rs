@@ -6,7 +6,7 @@ use super::SchemaColumn;
 use super::subject_id::canonical_subject;
 use crate::canonical_text::canonical_text;
 use crate::definition::{ColumnKind, ColumnRole};
-use crate::taxonomy::interval::{canonical_number, is_plain_number};
+use crate::taxonomy::interval::{canonical_number, is_plain_number, number};
 
 /// The items of a set's cell; an empty cell has none.
 pub fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
@@ -56,6 +56,33 @@ impl SchemaColumn {
             ColumnKind::Date | ColumnKind::Datetime => self.canonical_date(text),
             ColumnKind::Set => self.canonical_set(text),
         }
+    }
+
+    /// Whether the values of the column are released as they are, but for rounding.
+    pub fn is_unchanged(&self) -> bool {
+        match self.role {
+            ColumnRole::Sensitive | ColumnRole::Class | ColumnRole::Insensitive => true,
+            ColumnRole::QuasiIdentifier | ColumnRole::Identifier | ColumnRole::Subject => false,
+        }
+    }
+
+    /// What is released of a cell in canonical form where the column is released unchanged: of a
+    /// number in a column with `round` the nearest multiple, of two the one further from 0; the cell
+    /// otherwise. Where that is a word for missing, it is the next greater multiple that is none.
+    pub fn rounded<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let Some(round) = self.round.filter(|_| !self.is_missing(text)) else {
+            return Cow::Borrowed(text);
+        };
+        let mut found = number(text).and_then(|value| round.nearest(value));
+        while let Some(multiple) = found {
+            let rounded = canonical_number(&multiple.to_string());
+            match rounded {
+                Some(rounded) if rounded == text => break,
+                Some(rounded) if !self.is_missing(&rounded) => return Cow::Owned(rounded),
+                _ => found = round.above(multiple),
+            }
+        }
+        Cow::Borrowed(text)
     }
 
     /// The word for missing with which a null cell is stored: the first one, unless the empty cell

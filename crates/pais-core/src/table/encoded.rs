@@ -120,12 +120,12 @@ pub struct EncodedTable {
 
 impl EncodedTable {
     /// Encodes a table whose cells were checked against `schema` when they were read. It is
-    /// brought to canonical form first ([`Table::canonical`]).
+    /// brought to canonical form first, with rounded numbers ([`Table::as_released`]).
     ///
     /// Reads the text of each distinct value once, and makes one pass over the codes of each
     /// column.
     pub fn new(schema: &Schema, table: Table) -> Self {
-        let table = table.canonical(schema);
+        let table = table.as_released(schema);
         let mut encoded = Self {
             rows: table.rows,
             quasi_identifiers: Vec::new(),

@@ -13,11 +13,11 @@ use crate::schema::SchemaColumn;
 use crate::table::{Column, Persons, ValueCodes, pairs_that_single_out};
 use crate::warning::{Warning, WarningCode};
 
-/// The share of distinct values among a column's cells from which on it nearly identifies its rows.
-const NEARLY_UNIQUE: f64 = 0.9;
-
 /// Tables with fewer rows have too few values to say that a column identifies them.
 const LEAST_ROWS: usize = 10;
+
+/// Columns with fewer rows that have a value are never a key.
+const LEAST_ROWS_OF_A_KEY: u64 = 20;
 
 /// The warnings about the rows of a table, given by its columns as they were declared: listed
 /// sensitive values that are in no row, sensitive and insensitive columns whose values single rows
@@ -41,12 +41,7 @@ pub fn row_warnings<'a>(
         {
             warnings.extend(absent_values(model, spec, column, &rows));
         }
-        let present = rows.iter().filter(|&&rows| rows > 0);
-        let counts = ValueCounts {
-            rows: rows.iter().sum(),
-            distinct: present.clone().count() as u64,
-            single: present.filter(|&&rows| rows == 1).count() as u64,
-        };
+        let counts = ValueCounts::of_rows(&rows);
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
             together.push((spec, column));
@@ -78,7 +73,7 @@ fn pair_warning(columns: &[(&SchemaColumn, &Column)]) -> Option<Warning> {
     if pairs.len() > 1 {
         detail += &format!("; {} pairs of columns single out rows", pairs.len());
     }
-    Some(Warning::new(WarningCode::SingledOutRows, detail))
+    Some(Warning::new(WarningCode::SingledOutRows, detail).of_columns([&**one, &**other]))
 }
 
 /// How often the values of a column are in its rows.
@@ -93,27 +88,54 @@ pub struct ValueCounts {
 }
 
 impl ValueCounts {
+    /// Of the values of a column, in memory as a whole; missing cells are none of them.
+    pub(super) fn of(spec: &SchemaColumn, column: &Column) -> Self {
+        Self::of_rows(&rows_of_values(spec, column))
+    }
+
+    /// Of values that have these numbers of rows.
+    fn of_rows(rows: &[u64]) -> Self {
+        let present = rows.iter().filter(|&&rows| rows > 0);
+        Self {
+            rows: rows.iter().sum(),
+            distinct: present.clone().count() as u64,
+            single: present.filter(|&&rows| rows == 1).count() as u64,
+        }
+    }
+
+    /// Whether there are distinct values for at least 90 % of the rows.
+    fn is_nearly_unique(self) -> bool {
+        u128::from(self.distinct) * 10 >= u128::from(self.rows) * 9
+    }
+
+    /// Whether the column is a key of its rows, or nearly so: it has distinct values in at least 90 %
+    /// of the rows that have one, of 20 such rows or more.
+    pub fn is_key(self) -> bool {
+        self.rows >= LEAST_ROWS_OF_A_KEY && self.is_nearly_unique()
+    }
+
     /// The warning about a column with these counts.
     pub(crate) fn warning(self, column: &str, role: ColumnRole) -> Option<Warning> {
         if (self.rows as usize) < LEAST_ROWS || self.single == 0 {
             return None;
         }
         let role = role.as_str();
-        if self.distinct as f64 >= NEARLY_UNIQUE * self.rows as f64 {
+        if self.is_nearly_unique() {
             let detail = format!(
                 "the {role} column `{column}` has {} distinct values in {} rows and is released \
                  unchanged, so it nearly identifies each row; leave it out (role `identifier`), or \
                  make it a quasi-identifier",
                 self.distinct, self.rows
             );
-            return Some(Warning::new(WarningCode::NearlyUniqueColumn, detail));
+            let code = WarningCode::NearlyUniqueColumn;
+            return Some(Warning::new(code, detail).of_columns([column]));
         }
         let detail = format!(
             "the {role} column `{column}` is released unchanged, and in {} of {} rows its value is \
              in no other row; a reader who knows it finds the row",
             self.single, self.rows
         );
-        Some(Warning::new(WarningCode::SingledOutRows, detail))
+        Some(Warning::new(WarningCode::SingledOutRows, detail).of_columns([column]))
     }
 }
 
@@ -128,27 +150,43 @@ fn rows_of_values(spec: &SchemaColumn, column: &Column) -> Vec<u64> {
     rows
 }
 
-fn absent_values(model: &Lkc, spec: &SchemaColumn, column: &Column, rows: &[u64]) -> Vec<Warning> {
-    let listed = model.sensitive_values.as_ref();
-    let Some(listed) = listed.and_then(|listed| listed.get(&*spec.name)) else {
-        return Vec::new();
-    };
+fn absent_values(
+    model: &Lkc,
+    spec: &SchemaColumn,
+    column: &Column,
+    rows: &[u64],
+) -> Option<Warning> {
+    let listed = model.sensitive_values.as_ref()?.get(&*spec.name)?;
     let values = column.dictionary.iter().zip(rows);
     let present: HashSet<Cow<'_, str>> = values
         .filter(|(_, rows)| **rows > 0)
         .map(|(text, _)| visible_text(text))
         .collect();
-    let absent = listed.iter().enumerate();
-    absent
-        .filter(|(_, value)| !present.contains(&visible_text(value)))
-        .map(|(index, _)| {
-            let pointer = format!("/privacy/sensitive_values/{}/{index}", escape(&spec.name));
-            let detail = format!(
+    let is_absent = |value: &String| !present.contains(&visible_text(value));
+    let places = (0..listed.len()).filter(|&place| is_absent(&listed[place]));
+    let places: Vec<usize> = places.collect();
+    let pointer = format!("/privacy/sensitive_values/{}", escape(&spec.name));
+    let (pointer, detail) = match places.as_slice() {
+        [] => return None,
+        [place] => (
+            format!("{pointer}/{place}"),
+            format!(
                 "this value of `{}` is in no row, so its bound has no effect; check its spelling, \
                  also upper and lower case",
                 spec.name
-            );
-            Warning::at(WarningCode::ListedValueAbsent, pointer, detail)
-        })
-        .collect()
+            ),
+        ),
+        several => (
+            pointer,
+            format!(
+                "{} of the {} values listed for `{}` are in no row, so their bounds have no effect; \
+                 check their spelling, also upper and lower case",
+                several.len(),
+                listed.len(),
+                spec.name
+            ),
+        ),
+    };
+    let code = WarningCode::ListedValueAbsent;
+    Some(Warning::at(code, pointer, detail).of_columns([spec.name()]))
 }

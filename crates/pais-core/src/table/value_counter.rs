@@ -11,10 +11,10 @@ use crate::table::{Column, ValueCounts};
 use crate::warning::Warning;
 
 /// Maximum number of values of a column that are kept.
-const MOST_VALUES: usize = 1_000_000;
+pub(super) const MOST_VALUES: usize = 1_000_000;
 
 /// Maximum number of values that are kept of all columns together.
-const MOST_OF_ALL: usize = 4 * MOST_VALUES;
+pub(super) const MOST_OF_ALL: usize = 4 * MOST_VALUES;
 
 /// The counts of a column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,8 +91,9 @@ impl ValueCounters {
     }
 }
 
+/// The values of a column so far.
 #[derive(Debug)]
-struct CountedColumn {
+pub(super) struct CountedColumn {
     name: Box<str>,
     role: ColumnRole,
     rows: u64,
@@ -103,7 +104,7 @@ struct CountedColumn {
 }
 
 impl CountedColumn {
-    fn new(spec: &SchemaColumn) -> Self {
+    pub(super) fn new(spec: &SchemaColumn) -> Self {
         Self {
             name: spec.name.clone(),
             role: spec.role,
@@ -113,25 +114,20 @@ impl CountedColumn {
         }
     }
 
-    fn push(
+    /// Counts the values of a chunk as they are released: numbers with `round` are rounded.
+    pub(super) fn push(
         &mut self,
         spec: &SchemaColumn,
         column: &Column,
         hasher: &DefaultHashBuilder,
         most_values: usize,
     ) {
-        let mut rows = vec![0u32; column.dictionary.len()];
-        for &code in &column.codes {
-            if let Some(rows) = rows.get_mut(code as usize) {
-                *rows += 1;
-            }
-        }
-        for (text, rows) in column.dictionary.iter().zip(rows) {
+        for (text, rows) in column.dictionary.iter().zip(column.row_counts()) {
             if rows == 0 || spec.is_missing(text) {
                 continue;
             }
-            self.rows += u64::from(rows);
-            let hash = hasher.hash_one(&**text);
+            self.rows += rows;
+            let hash = hasher.hash_one(&*spec.rounded(&spec.canonical(text)));
             if hash.leading_zeros() < self.zeros {
                 continue;
             }
@@ -148,7 +144,21 @@ impl CountedColumn {
         }
     }
 
-    fn counts(&self) -> ValueCounts {
+    /// Whether the column can still be a key of `all` rows, of which `read` were counted. A value
+    /// that repeats stays repeated, and no more rows can have a value than have not been found
+    /// missing.
+    pub(super) fn can_be_key(&self, all: u64, read: u64) -> bool {
+        if self.zeros > 0 {
+            // The number of distinct values is an estimate.
+            return true;
+        }
+        let repeated = self.rows - self.is_single.len() as u64;
+        let missing = read - self.rows;
+        u128::from(repeated) * 10 <= u128::from(all.saturating_sub(missing))
+    }
+
+    /// The counts so far.
+    pub(super) fn counts(&self) -> ValueCounts {
         let estimate = |kept: usize| {
             let whole = (kept as u64).checked_shl(self.zeros).unwrap_or(u64::MAX);
             whole.min(self.rows)

@@ -1,5 +1,7 @@
 //! The multiples of a decimal number: ends of intervals that are no patient's exact value.
 
+use std::cmp::Ordering;
+
 use super::interval::{number, whole_and_power};
 
 /// The whole multiples of a number, computed in decimals: each is the floating-point number nearest
@@ -18,6 +20,8 @@ struct Place {
     index: i128,
     /// Whether it is the number.
     is_multiple: bool,
+    /// How the distance to the number compares with that from the number to the next multiple.
+    half: Ordering,
 }
 
 impl Multiples {
@@ -50,6 +54,18 @@ impl Multiples {
         self.end(place.index.checked_sub(i128::from(place.is_multiple))?)
     }
 
+    /// The multiple that is nearest to `value`; of two, the one further from 0. `None` as for
+    /// [`Self::floor`].
+    pub fn nearest(&self, value: f64) -> Option<f64> {
+        let place = self.place(value)?;
+        let is_up = match place.half {
+            Ordering::Less => false,
+            Ordering::Equal => value > 0.0,
+            Ordering::Greater => true,
+        };
+        self.end(place.index.checked_add(i128::from(is_up))?)
+    }
+
     /// Whether `value` is a multiple.
     #[cfg(test)]
     fn contains(&self, value: f64) -> bool {
@@ -77,9 +93,12 @@ impl Multiples {
     fn place(&self, value: f64) -> Option<Place> {
         if value.abs() < self.width {
             // Also for values that have no power of ten in common with the width.
+            let half = (2.0 * value.abs()).total_cmp(&self.width);
+            let is_negative = value < 0.0;
             return Some(Place {
-                index: if value < 0.0 { -1 } else { 0 },
+                index: if is_negative { -1 } else { 0 },
                 is_multiple: value == 0.0,
+                half: if is_negative { half.reverse() } else { half },
             });
         }
         let (value, value_power) = decimal(value)?;
@@ -90,9 +109,11 @@ impl Multiples {
             10i128.checked_pow(times)?.checked_mul(whole)
         };
         let (value, width) = (scaled(value, value_power)?, scaled(width, width_power)?);
+        let rest = value.rem_euclid(width);
         Some(Place {
             index: value.div_euclid(width),
-            is_multiple: value.rem_euclid(width) == 0,
+            is_multiple: rest == 0,
+            half: rest.cmp(&(width - rest)),
         })
     }
 
@@ -132,6 +153,34 @@ mod tests {
         assert_eq!(tenths.above(0.3), Some(0.4));
         assert_eq!(tenths.below(0.3), Some(0.2));
         assert_eq!(tenths.floor(1e300), None);
+    }
+
+    #[test]
+    fn the_nearest_multiple_is_found_exactly_and_ties_go_away_from_zero() {
+        let nearest = |width: f64, value: f64| {
+            let multiples = Multiples::of(width).unwrap();
+            multiples.nearest(value).unwrap().to_string()
+        };
+        for (width, value, expected) in [
+            (10.0, 44.9, "40"),
+            (10.0, 45.0, "50"),
+            (10.0, -45.0, "-50"),
+            (10.0, -44.9, "-40"),
+            (10.0, 4.9, "0"),
+            (10.0, 5.0, "10"),
+            (10.0, -5.0, "-10"),
+            (10.0, -4.9, "0"),
+            (10.0, 30.0, "30"),
+            (0.1, 0.25, "0.3"),
+            (0.1, 0.05, "0.1"),
+            (0.1, 0.15, "0.2"),
+            (2.5, 1.25, "2.5"),
+            (0.05, 0.125, "0.15"),
+            (1e6, 1e-300, "0"),
+        ] {
+            assert_eq!(nearest(width, value), expected, "{value} by {width}");
+        }
+        assert_eq!(Multiples::of(0.1).unwrap().nearest(1e300), None);
     }
 
     #[test]

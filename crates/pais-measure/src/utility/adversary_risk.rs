@@ -3,7 +3,7 @@
 
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Confidence, MissingSensitive, PrivacyModel};
-use pais_core::table::NULL_CODE;
+use pais_core::table::{NULL_CODE, UnchangedRisk};
 use pais_verify::{
     AdversaryLengths, CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet,
     VerifyError, measure_adversaries,
@@ -34,7 +34,7 @@ pub struct LengthRisk {
     pub greatest_confidence: f64,
 }
 
-/// Adds the risk by length and the insensitive columns that single rows out.
+/// Adds the risk by length, and that of columns that are released unchanged.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
@@ -43,13 +43,13 @@ pub(crate) fn add_adversaries(
     release: &MeasuredRelease,
 ) -> Result<(), VerifyError> {
     risk.insensitive_singled_out = singled_out(release);
+    risk.unchanged = unchanged(release)?;
     if release.recoding == ReleaseRecoding::Anatomized || !release.raw.sets.is_empty() {
         return Ok(());
     }
     let names = release.schema.names(ColumnRole::QuasiIdentifier);
     let (requirement, lengths) = adversaries(release, names.len());
-    let subjects = release.raw.subjects.as_deref();
-    let subjects = subjects.map(|subjects| subjects.select(release.rows));
+    let subjects = release.subjects();
     let counted = CountedTable {
         table: release.table,
         subjects: subjects.as_deref(),
@@ -105,6 +105,18 @@ fn adversaries(release: &MeasuredRelease, columns: usize) -> (LkcRequirement, Ad
         PrivacyModel::KmAnonymity(model) => (every(model.k.get()), whole),
         PrivacyModel::Groups(model) => (every(model.k.get()), whole),
     }
+}
+
+/// What the unchanged columns of the release say of its rows.
+fn unchanged(release: &MeasuredRelease) -> Result<UnchangedRisk, VerifyError> {
+    let stored = release.schema.stored();
+    let columns = stored.filter_map(|spec| {
+        let mut columns = release.table.columns.iter();
+        let released = columns.find(|released| *released.name == *spec.name())?;
+        Some((spec, &released.column))
+    });
+    let stop = || release.cancellation.is_cancelled();
+    UnchangedRisk::measure(columns, release.table.rows, &stop).ok_or(VerifyError::Stopped)
 }
 
 /// The insensitive columns with a value, not missing, that is in one row of the release only.

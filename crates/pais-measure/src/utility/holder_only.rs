@@ -5,19 +5,23 @@
 
 use serde_json::Value;
 
-/// The fields of a report that are computed from raw rows, as JSON pointers. All others follow
-/// from the release and from declared domains.
-const HOLDER_ONLY: [&str; 11] = [
+/// The fields of a report that are computed from raw rows, and the holder's reasons, as JSON
+/// pointers. All others follow from the release and from declared domains.
+const HOLDER_ONLY: [&str; 14] = [
     "/utility/classification_error/be",
     "/utility/classification_error/ue",
     "/utility/classification_error/ce_minus_be",
     "/utility/classification_error/ue_minus_ce",
     "/utility/query_error",
     "/utility/item_loss_by_column",
+    "/utility/items_by_column",
+    "/utility/item_query_error",
     "/utility/entropy_loss_by_column",
     "/utility/frequency_survival_by_column",
     "/utility/association_survival",
     "/distributions",
+    // Words of the holder, which may name persons.
+    "/acknowledged_unchanged",
     "/risk/greatest_confidence_per_subject",
 ];
 

@@ -4,9 +4,11 @@
 //! computed from the release and from declared domains alone.
 
 mod adversary_risk;
+mod attribute_risk;
 mod distortion;
 mod group_metrics;
 mod holder_only;
+mod item_counts;
 mod label_cover;
 mod ncp;
 mod node_ncp;
@@ -27,9 +29,11 @@ mod distortion_tests;
 mod query_tests;
 
 pub use adversary_risk::LengthRisk;
+pub use attribute_risk::AttributeRisk;
 pub use distortion::{ColumnDistribution, LabelShare};
 pub use group_metrics::{GroupMetrics, SizeBucket};
 pub use holder_only::for_recipient;
+pub use item_counts::ItemCounts;
 pub use node_ncp::node_ncp;
 pub use queries::QueryError;
 pub use report::{Report, TableFigures, Utility, group_figures};
@@ -38,7 +42,9 @@ pub use sets::{RawSets, item_loss};
 pub use value_ranks::ValueRanks;
 
 pub(crate) use adversary_risk::add_adversaries;
+pub(crate) use attribute_risk::attribute_risk;
 pub(crate) use distortion::measured_distortion;
 pub(crate) use holder_only::rounded;
+pub(crate) use item_counts::{item_counts, item_query_error};
 pub(crate) use query_labels::query_error;
 pub(crate) use sets::item_losses;

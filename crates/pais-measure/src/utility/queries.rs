@@ -60,9 +60,14 @@ impl QueryTable {
         let drawn: Vec<Query> = self.draw();
         let rows = self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
         let answers = answers(self, &drawn, stopped)?;
-        if answers.is_empty() {
-            return None;
-        }
+        (!answers.is_empty()).then(|| QueryError::of_answers(&answers, rows))
+    }
+}
+
+impl QueryError {
+    /// The errors of queries on a table of this many rows: the exact count of each, which is at least
+    /// 1, and its estimate.
+    pub(super) fn of_answers(answers: &[(u64, f64)], rows: u64) -> Self {
         let relative = |(exact, estimate): &(u64, f64)| {
             let exact = *exact as f64;
             (estimate - exact).abs() / exact
@@ -83,13 +88,13 @@ impl QueryTable {
             .map(|answer| (relative(answer) - all).powi(2));
         let count = queries as f64;
         let standard_error = (squares.sum::<f64>() / (count - 1.0).max(1.0) / count).sqrt();
-        Some(QueryError {
+        Self {
             queries,
             all,
             standard_error,
             below_one_percent,
             from_one_percent,
             queries_from_one_percent: large,
-        })
+        }
     }
 }

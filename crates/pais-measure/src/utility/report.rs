@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, PreGeneralization};
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects};
-use pais_verify::{CountedTable, VerifyError, group_sizes};
+use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects, Verdict};
+use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 
-use super::{ColumnDistribution, GroupMetrics, QueryError, Risk, ncp};
+use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk, ncp};
 use crate::classification::ClassificationError;
 use crate::guidelines::Guidelines;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
@@ -24,6 +24,9 @@ use crate::sample::SAMPLED_ROWS;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Report {
+    /// The release at a glance.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// What the table is still worth.
     pub utility: Utility,
     /// What risk remains.
@@ -40,6 +43,10 @@ pub struct Report {
     /// label covers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
+    /// Column to the reason why it was released unchanged although it is nearly a key of the rows.
+    /// For the holder alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged_unchanged: Option<BTreeMap<String, String>>,
     /// What the release says to the questions of guidelines. Absent in reports of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidelines: Option<Guidelines>,
@@ -75,6 +82,14 @@ pub struct Utility {
     /// significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_loss_by_column: Option<BTreeMap<String, f64>>,
+    /// Number of items of each set-valued quasi-identifier, raw and released, and of cells without
+    /// any. For the holder alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items_by_column: Option<BTreeMap<String, ItemCounts>>,
+    /// How far random counting queries over the items of set-valued quasi-identifiers are off. For the
+    /// holder alone, with two significant digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item_query_error: Option<QueryError>,
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
     /// verified.
     pub greatest_confidence: f64,
@@ -111,9 +126,12 @@ pub struct TableFigures {
     pub steps: Option<u32>,
     /// Equivalence classes.
     pub groups: u64,
-    /// Records of the smallest group that an adversary of the model can know, or persons where the
-    /// dataset has a subject column.
+    /// Records of the smallest group of equal quasi-identifiers, or persons where the dataset has a
+    /// subject column.
     pub smallest_group: u64,
+    /// The same of the smallest group that an adversary of the model can know, which *K* bounds;
+    /// `None` where it is not known.
+    pub smallest_known_group: Option<u64>,
     /// Discernibility ratio, from 0 to 1.
     pub dr: f64,
     /// Mean NCP, from 0 to 1.
@@ -150,9 +168,13 @@ impl Report {
             groups.smallest_group = smallest.map_or(0, u64::from);
             risk = Risk::of_subjects(persons);
         }
+        if release.recoding == ReleaseRecoding::Anatomized {
+            risk = exact_risk(release)?;
+        }
         let ncp = mean(&ncp_by_column);
         let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
         Ok(Self {
+            verdict: Verdict::default(),
             utility: Utility {
                 groups,
                 smallest_known_group: release.finding.smallest_group(),
@@ -161,6 +183,8 @@ impl Report {
                 information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
                 ncp_by_column,
                 item_loss_by_column: None,
+                items_by_column: None,
+                item_query_error: None,
                 greatest_confidence: release.finding.greatest_confidence(),
                 sampled_rows: (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64),
                 query_error: None,
@@ -174,10 +198,29 @@ impl Report {
             subjects: release.persons.map(|persons| persons.subjects),
             suppressed_rows,
             pre_generalization: None,
+            acknowledged_unchanged: None,
             guidelines: None,
             distributions: None,
         })
     }
+}
+
+/// The risk of the rows of an anatomized release by their exact quasi-identifiers.
+fn exact_risk(release: &MeasuredRelease) -> Result<Risk, VerifyError> {
+    let names = release.schema.names(ColumnRole::QuasiIdentifier);
+    let subjects = release.subjects();
+    let counted = CountedTable {
+        table: release.table,
+        subjects: subjects.as_deref(),
+    };
+    let sizes = group_sizes(counted, &names, release.cancellation)?;
+    Ok(match release.persons {
+        Some(persons) => Risk::of_subjects(&SubjectGroups {
+            sizes,
+            ..persons.clone()
+        }),
+        None => Risk::from_sizes(&sizes),
+    })
 }
 
 /// Mean NCP of each quasi-identifier.
@@ -229,10 +272,13 @@ pub fn group_figures(
     let smallest = group_sizes(counted, &names, cancellation)?
         .into_iter()
         .min();
+    let smallest = smallest.map_or(0, u64::from);
     Ok(TableFigures {
         steps: None,
         groups: groups.groups,
-        smallest_group: smallest.map_or(0, u64::from),
+        smallest_group: smallest,
+        // Labels of groups overlap: however little is known, whole groups match.
+        smallest_known_group: Some(smallest),
         dr: groups.dr,
         ncp: mean(&ncp_by_column(table, schema, 0, cancellation)?),
         suppressed_rows: 0,
@@ -251,7 +297,7 @@ mod tests {
     use super::{MeasuredRelease, ReleaseRecoding, Report};
     use crate::classification::ClassificationError;
     use crate::test_data::schema;
-    use crate::utility::{QueryError, for_recipient};
+    use crate::utility::{AttributeRisk, QueryError, for_recipient};
     use pais_core::cancellation::Cancellation;
     use pais_core::model::{Confidence, Lkc};
     use pais_core::schema::Schema;
@@ -465,12 +511,15 @@ mod tests {
         let (table, columns) = table_2();
         let mut report = Report {
             pre_generalization: Some([].into()),
+            acknowledged_unchanged: Some([].into()),
             distributions: Some(Vec::new()),
             ..report_of_persons(&table, &columns, 0, Some(&persons()))
         };
         let utility = &mut report.utility;
         utility.query_error = Some(QueryError::default());
         utility.item_loss_by_column = Some([("x".to_owned(), 0.0)].into());
+        utility.items_by_column = Some([].into());
+        utility.item_query_error = Some(QueryError::default());
         utility.classification_error = Some(ClassificationError::default());
         utility.entropy_loss_by_column = Some([].into());
         utility.frequency_survival_by_column = Some([].into());
@@ -483,6 +532,7 @@ mod tests {
         let (from, to) = (0.9, 1.0);
         risk.qid_confidences = vec![QidConfidences { from, to, qids }];
         risk.insensitive_singled_out = vec!["x".to_owned()];
+        risk.attribute = Some(AttributeRisk::default());
         let documentation = include_str!("../../../../docs/methods/report.md");
         let (_, section) = documentation
             .split_once("## What a report is computed from")

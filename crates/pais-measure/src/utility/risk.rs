@@ -1,10 +1,12 @@
 //! The re-identification risk, for an adversary who knows every quasi-identifier of a patient in
 //! the table.
 
+use pais_core::table::UnchangedRisk;
 use pais_verify::{QidConfidences, QidSizes, SubjectGroups};
 use serde::{Deserialize, Serialize};
 
 use super::adversary_risk::LengthRisk;
+use super::attribute_risk::AttributeRisk;
 use super::holder_only::rounded;
 
 /// Risks that [`Risk::share_above`] counts the records above.
@@ -17,6 +19,9 @@ const THRESHOLDS: [f64; 5] = [0.05, 0.1, 0.2, 0.33, 0.5];
 ///
 /// Where the dataset has a subject column, *|G|* is the number of distinct persons of the group,
 /// and records are persons: one with rows in several groups is in each.
+///
+/// Of an anatomized release the groups are those of its quasi-identifier table, whose values are
+/// exact: the model protects the link to sensitive values, which `attribute` measures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Risk {
@@ -65,6 +70,12 @@ pub struct Risk {
     /// Insensitive columns, released unchanged, that have a value in one row only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub insensitive_singled_out: Vec<String>,
+    /// What the columns that are released unchanged say of the rows by themselves.
+    #[serde(default)]
+    pub unchanged: UnchangedRisk,
+    /// The risk that a sensitive value is inferred; absent without sensitive columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attribute: Option<AttributeRisk>,
     /// The greatest share of one value of a sensitive column among the persons of a group who have
     /// a value in it in any of their rows of the group; from 0 to 1. Only where the dataset has a
     /// subject column. For the holder alone, with two significant digits.

@@ -54,7 +54,8 @@ fn losses() -> Value {
 
 fn report() -> Value {
     json!({
-        "rows": 45222, "suppressed_rows": 0,
+        "rows": 45222, "suppressed_rows": 0, "verdict": "holds_but_singles_out",
+        "acknowledged_unchanged": {"fnlwgt": "The weight is needed for estimates of the population"},
         "utility": {
             "ncp": 0.451252, "dr": 0.000424, "discernibility": 867834, "groups": 11453,
             "smallest_group": 1, "smallest_known_group": 21, "average_group": 3.948485,
@@ -80,6 +81,14 @@ fn report() -> Value {
                 {"length": 4, "smallest": 1, "share_below_k": 0.31, "greatest_confidence": 1.0},
             ],
             "insensitive_singled_out": ["fnlwgt"],
+            "unchanged": {
+                "columns": ["fnlwgt", "hours-per-week", "marital-status", "class"],
+                "singled_out_share": 0.951, "by_column": {"fnlwgt": 0.38, "hours-per-week": 0.0,
+                "marital-status": 0.0, "class": 0.0},
+                "most_telling": {"columns": ["fnlwgt", "hours-per-week", "marital-status"],
+                                 "singled_out_share": 0.902},
+            },
+            "attribute": {"highest": 0.2, "column": "marital-status"},
         },
         "guidelines": guidelines(),
         "distributions": [
@@ -254,6 +263,9 @@ fn local() -> ReportPage {
 fn sets() -> ReportPage {
     let mut page = local();
     page.report["utility"]["item_loss_by_column"] = json!({"diseases": 0.22, "drugs": 0.48});
+    page.report["utility"]["items_by_column"] = json!({"diseases": {"raw": 10407, "released": 1425,
+        "raw_cells_without_items": 12, "released_cells_without_items": 1800}});
+    page.report["utility"]["item_query_error"] = json!({"queries": 1000, "all": 0.62});
     page.codebook["columns"].as_array_mut().unwrap().push(
         json!({"name": "diseases", "role": "quasi_identifier", "kind": "set", "taxonomy": education()}));
     ReportPage {

@@ -8,7 +8,7 @@ use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 
 use super::subjects::ReleasedSubjects;
-use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, warnings};
+use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
 use crate::classes::find_column;
 use crate::{PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
@@ -56,6 +56,7 @@ pub(super) fn verify(
         privacy: None,
         subjects: None,
         undecided: None,
+        unchanged: unchanged(schema, qit, cancellation)?,
         raw: Some(RawFinding {
             rows: raw.rows as u64,
             made_up: assignment.made_up,

@@ -13,8 +13,10 @@ use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind, Output, Rec
 use pais_core::model::{GroupModel, Lkc, PrivacyModel};
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, minimum_levels, row_warnings};
-use pais_core::warning::Warning;
+use pais_core::table::{
+    Column, EncodedTable, ReleasedTable, Table, UnchangedRisk, minimum_levels, row_warnings,
+};
+use pais_core::warning::{Warning, by_code};
 use thiserror::Error;
 
 use self::subjects::ReleasedSubjects;
@@ -60,6 +62,8 @@ pub struct ReleaseVerification {
     pub undecided: Option<Undecided>,
     /// The comparison with the raw table, where it was given.
     pub raw: Option<RawFinding>,
+    /// What the columns that are released unchanged say of the rows by themselves.
+    pub unchanged: UnchangedRisk,
     /// What is worth knowing although it is not refused: bounds without effect, and columns that
     /// single rows out.
     pub warnings: Vec<Warning>,
@@ -198,16 +202,19 @@ pub fn verify_release(
         });
     let made = made.transpose().map_err(ReleaseError::Malformed)?;
     let schema = made.as_ref().unwrap_or(schema);
+    let raw = raw.map(|raw| raw.as_released(schema));
     match release {
         ReleaseTables::Generalized(table) => {
             let model = schema.privacy_model(job)?;
             let warnings = warnings(schema, &model, Some(table), raw.as_ref());
+            let unchanged = unchanged(schema, table, cancellation)?;
             let mut found = ReleaseVerification {
                 model,
                 privacy: None,
                 subjects: None,
                 undecided: None,
                 raw: None,
+                unchanged,
                 warnings,
             };
             let model = (&found.model, job.recoding);
@@ -344,6 +351,18 @@ fn compare(
     Ok((finding, subjects))
 }
 
+/// What the columns that are released unchanged say of the rows of a table.
+fn unchanged(
+    schema: &Schema,
+    table: &ReleasedTable,
+    cancellation: &Cancellation,
+) -> Result<UnchangedRisk, ReleaseError> {
+    let stored = schema.stored();
+    let columns = stored.filter_map(|spec| Some((spec, &find_column(table, spec.name())?.column)));
+    let stop = || cancellation.is_cancelled();
+    UnchangedRisk::measure(columns, table.rows, &stop).ok_or(ReleaseError::Cancelled)
+}
+
 /// What is worth knowing about the model and about the rows: those of the raw table, or else the
 /// released ones.
 fn warnings(
@@ -362,7 +381,7 @@ fn warnings(
             row_warnings(model, pairs)
         }
     });
-    warnings
+    by_code(warnings)
 }
 
 impl From<VerifyError> for ReleaseError {

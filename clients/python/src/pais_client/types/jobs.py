@@ -75,6 +75,7 @@ class JobDefinition(_JobDefinition, total=False):
     submissions: list[str]
     release: bool
     seed: int
+    acknowledge_unchanged: dict[str, str]
 
 
 class Job(TypedDict, total=False):
@@ -112,6 +113,7 @@ class Step(TypedDict, total=False):
     score: float | None
     groups: int
     smallest_group: int
+    smallest_known_group: int | None
     suppressed_rows: int
     greatest_confidence: float | None
     dr: float
@@ -131,6 +133,7 @@ class SweepItem(TypedDict, total=False):
     steps: int | None
     groups: int | None
     smallest_group: int | None
+    smallest_known_group: int | None
     suppressed_rows: int | None
     dr: float | None
     ncp: float | None

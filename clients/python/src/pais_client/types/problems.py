@@ -39,3 +39,4 @@ class Warning(_Warning, total=False):
     """
 
     pointer: str | None
+    columns: list[str]

@@ -171,6 +171,31 @@ class RiskReport(_Risk, total=False):
     """The probability of finding a person's record, from 0 to 1."""
 
     greatest_confidence_per_subject: float | None
+    unchanged: UnchangedRisk
+    attribute: AttributeRisk | None
+
+
+class TellingColumns(TypedDict):
+    """Up to three columns that single out most rows together."""
+
+    columns: list[str]
+    singled_out_share: float
+
+
+class UnchangedRisk(TypedDict):
+    """What the columns that are released unchanged say of the rows; shares from 0 to 1."""
+
+    columns: list[str]
+    singled_out_share: float
+    by_column: dict[str, float]
+    most_telling: TellingColumns
+
+
+class AttributeRisk(TypedDict):
+    """The greatest share of one sensitive value that an adversary of the model finds."""
+
+    highest: float
+    column: str
 
 
 class _Report(TypedDict):
@@ -185,6 +210,8 @@ class Report(_Report, total=False):
 
     subjects: int | None
     pre_generalization: dict[str, PreGeneralization] | None
+    verdict: str
+    acknowledged_unchanged: dict[str, str] | None
     warnings: list[Warning]
 
 

@@ -24,6 +24,7 @@
 mod attribute;
 mod group_index;
 mod interval_splits;
+mod known_group;
 mod method;
 mod partitions;
 mod persons;

@@ -25,6 +25,7 @@ use pais_core::table::{SubjectCounter, Subjects};
 use pais_core::with_codes;
 
 use super::attribute::{Attribute, Concept, ConceptId};
+use super::known_group::{KnownClasses, KnownGroups};
 use super::requirement::{Requirement, ValueShare, as_rows};
 use super::sensitive::{SensitiveSlots, SlotColumn, add_counters};
 
@@ -191,6 +192,40 @@ impl Partitions {
             _ => u64::from(smallest),
         };
         (smallest, greatest)
+    }
+
+    /// Rows, or persons where *K* counts these, of the smallest group that an adversary of the model
+    /// can know; `None` where that would take too much work.
+    pub(super) fn smallest_known(&self, groups: &mut KnownGroups) -> Option<u64> {
+        if !groups.can_find() {
+            return None;
+        }
+        let partitions: Vec<PartitionId> = self.non_empty().collect();
+        let records = self.records.iter();
+        let values: Vec<Vec<u32>> = records
+            .map(|record| partitions.iter().map(|&it| record[it as usize]).collect())
+            .collect();
+        let (sizes, persons) = match &self.persons {
+            None => (&self.sizes, None),
+            Some(counted) => {
+                let of_partition = |&partition: &PartitionId| {
+                    let rows = self.rows(partition).into_iter();
+                    let mut persons: Vec<u32> =
+                        rows.map(|row| counted.of_row[row as usize]).collect();
+                    persons.sort_unstable();
+                    persons.dedup();
+                    persons
+                };
+                let persons: Vec<Vec<u32>> = partitions.iter().map(of_partition).collect();
+                (&counted.numbers, Some(persons))
+            }
+        };
+        let sizes: Vec<u32> = partitions.iter().map(|&it| sizes[it as usize]).collect();
+        groups.find(&KnownClasses {
+            sizes: &sizes,
+            values: &values,
+            persons: persons.as_deref(),
+        })
     }
 
     /// *Link_x*: the partitions whose record contains a concept.

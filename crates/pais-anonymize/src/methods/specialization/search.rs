@@ -29,6 +29,7 @@ use pais_core::table::codes::Codes;
 
 use super::attribute::{Attribute, Concept, ConceptId, Meaning};
 use super::interval_splits::IntervalSplits;
+use super::known_group::KnownGroups;
 use super::partitions::{ChildOfCode, PartitionId, Partitions, Scan, SplitCounts};
 use super::persons::ShareSubjects;
 use super::requirement::{Requirement, by_value};
@@ -181,6 +182,7 @@ pub(super) struct SearchState<'a> {
     ncp_sums: Vec<f64>,
     count_cache: SensitiveCountCache,
     suppression_bounds: SuppressionBounds,
+    known_groups: KnownGroups,
     /// Number of rows suppressed so far.
     suppressed: u64,
     /// Largest number of rows that may be suppressed.
@@ -238,6 +240,7 @@ impl<'a> SearchState<'a> {
             ncp_sums,
             count_cache: SensitiveCountCache::default(),
             suppression_bounds: SuppressionBounds::default(),
+            known_groups: KnownGroups::new(requirement.l),
             suppressed: suppressed.len() as u64,
             budget: settings.suppression_limit.floor_of(table.rows as u64),
         };
@@ -419,7 +422,7 @@ impl<'a> SearchState<'a> {
 
     /// The record of the step that led to this state.
     pub(super) fn step(
-        &self,
+        &mut self,
         step: u32,
         performed: Option<PerformedSpecialization>,
         suppressed: Vec<u32>,
@@ -436,6 +439,7 @@ impl<'a> SearchState<'a> {
             (name, (ncp_sum + suppressed_so_far) / rows)
         });
         let (smallest_group, greatest) = self.partitions.extremes();
+        let smallest_known_group = self.partitions.smallest_known(&mut self.known_groups);
         let column = performed
             .as_ref()
             .map(|performed| &self.attributes[performed.attribute]);
@@ -449,6 +453,7 @@ impl<'a> SearchState<'a> {
             score: performed.as_ref().map(|performed| performed.score),
             groups: self.partitions.count() as u64,
             smallest_group,
+            smallest_known_group,
             greatest_confidence: (self.requirement.counted_values > 0).then(|| greatest.as_f64()),
             dr: self.partitions.squares() as f64 / (left * left),
             ncp: ncp_total / cells,

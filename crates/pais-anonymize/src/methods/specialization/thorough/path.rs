@@ -9,6 +9,7 @@ use pais_core::definition::Objective;
 use pais_core::table::{Domain, EncodedTable};
 
 use super::super::attribute::{Concept, Meaning};
+use super::super::known_group::{KnownClasses, KnownGroups};
 use super::super::score;
 use super::cut_state::{CutState, Trial};
 use super::space::{REMOVED, Space};
@@ -228,6 +229,7 @@ struct Recorder {
     removed: u64,
     /// By unit, whether it was suppressed by a step before.
     is_suppressed: Vec<bool>,
+    known_groups: KnownGroups,
 }
 
 impl Recorder {
@@ -236,6 +238,7 @@ impl Recorder {
             next: 0,
             removed,
             is_suppressed: vec![false; space.units.count()],
+            known_groups: KnownGroups::new(space.requirement.l),
         }
     }
 
@@ -275,6 +278,7 @@ impl Recorder {
             let label = |concept| column.map(|column| column.label(concept));
             concepts.iter().filter_map(label).collect()
         };
+        let smallest_known_group = self.smallest_known(space, state);
         let item = StepItem {
             step: self.next,
             attribute: column.map(|column| column.column.name.to_string()),
@@ -286,6 +290,7 @@ impl Recorder {
                 .map(|class| u64::from(classes.size[class]))
                 .min()
                 .unwrap_or(0),
+            smallest_known_group,
             greatest_confidence: greatest_confidence(space, state),
             dr: squares / (kept_rows as f64).powi(2).max(1.0),
             ncp,
@@ -297,6 +302,29 @@ impl Recorder {
             suppressed: self.newly_suppressed(space, state),
             item,
         }
+    }
+
+    /// The rows of the smallest group that an adversary can know; `None` where *K* counts persons, or
+    /// where it would take too much work.
+    fn smallest_known(&mut self, space: &Space<'_>, state: &CutState) -> Option<u64> {
+        if !self.known_groups.can_find() || space.requirement.subjects.is_some() {
+            return None;
+        }
+        let classes = &state.classes;
+        let kept: Vec<usize> = (0..classes.size.len())
+            .filter(|&class| classes.is_kept[class])
+            .collect();
+        let value =
+            |attribute: usize, class: usize| classes.places[class * space.width() + attribute];
+        let values = (0..space.width())
+            .map(|attribute| kept.iter().map(|&class| value(attribute, class)).collect());
+        let values: Vec<Vec<u32>> = values.collect();
+        let sizes: Vec<u32> = kept.iter().map(|&class| classes.size[class]).collect();
+        self.known_groups.find(&KnownClasses {
+            sizes: &sizes,
+            values: &values,
+            persons: None,
+        })
     }
 
     fn newly_suppressed(&mut self, space: &Space<'_>, state: &CutState) -> Vec<u32> {

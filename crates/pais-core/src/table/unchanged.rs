@@ -1,0 +1,298 @@
+//! What the columns that are released unchanged say of the rows by themselves, together and alone.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes};
+use crate::schema::SchemaColumn;
+
+/// Number of columns that are most telling together.
+const TELLING: usize = 3;
+
+/// Most rows by which these columns are chosen; what they single out is counted on all.
+const ROWS_TO_CHOOSE: usize = 100_000;
+
+/// The share of rows singled out by unchanged columns above which a release that holds has the
+/// second verdict. Who knows these columns of the patients finds at least so many of them, and 0.09
+/// is the risk that EMA Policy 0070 and Health Canada accept of those who look for anybody.
+const ACCEPTED_SHARE: f64 = 0.09;
+
+/// What the columns that are released unchanged (insensitive, sensitive, class) say of the rows. All
+/// missing cells of a column are one value. Shares are from 0 to 1, and 0 in a table without rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct UnchangedRisk {
+    /// Their names, in the declared order. In the quasi-identifier table of an anatomized release
+    /// there are no sensitive ones.
+    pub columns: Vec<String>,
+    /// Share of the rows with values of all of them together that no other row has.
+    pub singled_out_share: f64,
+    /// Share of the rows with a value that no other row has, by column.
+    pub by_column: BTreeMap<String, f64>,
+    /// The three that single out most rows, or all where there are no more.
+    pub most_telling: TellingColumns,
+}
+
+/// Up to three unchanged columns that single out most rows: the one that does so most alone, and
+/// each further one that adds most. They are chosen by up to 100,000 rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct TellingColumns {
+    /// Their names, the most telling first.
+    pub columns: Vec<String>,
+    /// Share of the rows with values of them together that no other row has.
+    pub singled_out_share: f64,
+}
+
+/// What can be said of a release at a glance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It meets its privacy model.
+    #[default]
+    Holds,
+    /// It meets its privacy model, and what is released unchanged singles out more than 9 % of its
+    /// rows, which the model does not speak of.
+    HoldsButSinglesOut,
+    /// It does not meet its privacy model.
+    DoesNotHold,
+}
+
+impl Verdict {
+    /// The verdict on a release that meets its model or not.
+    pub fn of(holds: bool, unchanged: &UnchangedRisk) -> Self {
+        match holds {
+            false => Self::DoesNotHold,
+            true if unchanged.singled_out_share > ACCEPTED_SHARE => Self::HoldsButSinglesOut,
+            true => Self::Holds,
+        }
+    }
+}
+
+impl UnchangedRisk {
+    /// Of a table of this many rows, given by its columns as they are released. `None` if `stop` asks
+    /// to stop.
+    ///
+    /// One pass over the rows for each column; by all columns together, rows that are alone are not
+    /// read again.
+    pub fn measure<'a>(
+        columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
+        rows: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Option<Self> {
+        let unchanged = columns.into_iter().filter(|(spec, _)| spec.is_unchanged());
+        let unchanged: Vec<_> = unchanged.collect();
+        let coded = |&(spec, column)| {
+            let stopped = stop();
+            (!stopped).then(|| ValueCodes::new(spec, column))
+        };
+        let coded: Vec<ValueCodes<'_>> = unchanged.par_iter().map(coded).collect::<Option<_>>()?;
+        let share = |alone: u64| match rows {
+            0 => 0.0,
+            rows => alone as f64 / rows as f64,
+        };
+        let name = |index: usize| unchanged[index].0.name.to_string();
+        let alone_by = |values: &ValueCodes<'_>| {
+            let rows = values.rows_by_code().into_iter();
+            rows.filter(|&rows| rows == 1).count() as u64
+        };
+        let by_column = coded.par_iter().map(alone_by);
+        let by_column: Vec<u64> = by_column.collect();
+        // Columns with many values divide most.
+        let mut order: Vec<usize> = (0..coded.len()).collect();
+        order.sort_by_key(|&index| Reverse(coded[index].count));
+        let together = singled_out(&coded, &order, rows, stop)?;
+        let telling = most_telling(&coded, rows, stop)?;
+        let by_three = singled_out(&coded, &telling, rows, stop)?;
+        let by_name = by_column.iter().enumerate();
+        Some(Self {
+            columns: (0..coded.len()).map(name).collect(),
+            singled_out_share: share(together),
+            by_column: by_name
+                .map(|(index, &alone)| (name(index), share(alone)))
+                .collect(),
+            most_telling: TellingColumns {
+                columns: telling.into_iter().map(name).collect(),
+                singled_out_share: share(by_three),
+            },
+        })
+    }
+}
+
+/// Number of rows with values of the chosen columns together that no other row has.
+fn singled_out(
+    columns: &[ValueCodes<'_>],
+    chosen: &[usize],
+    rows: usize,
+    stop: &dyn Fn() -> bool,
+) -> Option<u64> {
+    if chosen.is_empty() {
+        return Some(0);
+    }
+    let mut alone = PersonSet::new(rows);
+    let mut classes = Classes::of(0..rows as u32);
+    let mut divided = Classes::default();
+    let mut divider = Divider::default();
+    for &index in chosen {
+        if stop() {
+            return None;
+        }
+        let people = (Persons::Rows(rows), &mut alone);
+        divider.divide(
+            &classes,
+            (&columns[index], None),
+            people,
+            Some(&mut divided),
+        );
+        std::mem::swap(&mut classes, &mut divided);
+    }
+    Some(alone.len())
+}
+
+/// The columns that single out most of a sample of the rows, chosen one after the other; ties go to
+/// the one that makes more classes, then to the one declared first.
+fn most_telling(
+    columns: &[ValueCodes<'_>],
+    rows: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Option<Vec<usize>> {
+    let sampled = (0..rows as u32).step_by(rows.div_ceil(ROWS_TO_CHOOSE).max(1));
+    let mut alone = PersonSet::new(rows);
+    let mut classes = Classes::of(sampled);
+    let mut chosen: Vec<usize> = Vec::new();
+    while chosen.len() < TELLING.min(columns.len()) {
+        let others = (0..columns.len()).into_par_iter();
+        let others = others.filter(|index| !chosen.contains(index));
+        let divider = || (Divider::default(), PersonSet::new(rows));
+        let found = others.map_init(divider, |(divider, with), index| {
+            if stop() {
+                return None;
+            }
+            with.copy(&alone);
+            let people = (Persons::Rows(rows), &mut *with);
+            let parts = divider.divide(&classes, (&columns[index], None), people, None);
+            Some((with.len(), parts, Reverse(index)))
+        });
+        let (_, _, Reverse(best)) = found.collect::<Option<Vec<_>>>()?.into_iter().max()?;
+        let mut divided = Classes::default();
+        let people = (Persons::Rows(rows), &mut alone);
+        let column = (&columns[best], None);
+        Divider::default().divide(&classes, column, people, Some(&mut divided));
+        classes = divided;
+        chosen.push(best);
+    }
+    Some(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::{UnchangedRisk, Verdict};
+    use crate::schema::Schema;
+    use crate::table::{Column, NULL_CODE};
+
+    const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+    fn schema() -> Schema {
+        let columns = [
+            "insensitive",
+            "sensitive",
+            "class",
+            "insensitive",
+            "quasi_identifier",
+        ];
+        let columns = NAMES.iter().zip(columns);
+        let columns: Vec<_> = columns
+            .map(|(name, role)| json!({"name": name, "role": role, "missing": ["", "NA"]}))
+            .collect();
+        let definition = json!({"name": "t", "columns": columns});
+        Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap()
+    }
+
+    fn column(codes: Vec<u32>) -> Column {
+        Column {
+            dictionary: ["NA", "x", "y", "z", ""].map(Into::into).to_vec(),
+            codes,
+        }
+    }
+
+    /// The rows whose values of these columns no other row has; 0, 4 and null are missing.
+    fn alone(rows: &[[u32; 5]], columns: &[usize]) -> usize {
+        let values = |row: &[u32; 5]| -> Vec<u32> {
+            let value = |&column: &usize| match row[column] {
+                0 | 4 | NULL_CODE => 0,
+                value => value,
+            };
+            columns.iter().map(value).collect()
+        };
+        let mut count: HashMap<Vec<u32>, usize> = HashMap::new();
+        rows.iter()
+            .for_each(|row| *count.entry(values(row)).or_default() += 1);
+        rows.iter().filter(|row| count[&values(row)] == 1).count()
+    }
+
+    proptest! {
+        #[test]
+        fn shares_are_those_of_brute_force(
+            rows in prop::collection::vec(
+                prop::array::uniform5(prop_oneof![0u32..5, Just(NULL_CODE)]), 0..30),
+        ) {
+            let schema = schema();
+            let columns: Vec<Column> = (0..5)
+                .map(|index| column(rows.iter().map(|row| row[index]).collect()))
+                .collect();
+            let pairs = schema.stored().zip(&columns);
+            let found = UnchangedRisk::measure(pairs, rows.len(), &|| false).unwrap();
+            let share = |columns: &[usize]| match rows.len() {
+                0 => 0.0,
+                all => alone(&rows, columns) as f64 / all as f64,
+            };
+            prop_assert_eq!(&found.columns, &NAMES[..4]);
+            prop_assert_eq!(found.singled_out_share, share(&[0, 1, 2, 3]));
+            for (index, name) in NAMES[..4].iter().enumerate() {
+                prop_assert_eq!(found.by_column[*name], share(&[index]));
+            }
+            let telling: Vec<usize> = found.most_telling.columns.iter()
+                .map(|name| NAMES.iter().position(|other| other == name).unwrap())
+                .collect();
+            prop_assert_eq!(telling.len(), 3);
+            prop_assert_eq!(found.most_telling.singled_out_share, share(&telling));
+            // The first is the best alone, and no other is better as the last.
+            let is_first = (0..4).all(|other| share(&[telling[0]]) >= share(&[other]));
+            let mut others = (0..4).filter(|other| !telling[..2].contains(other));
+            let is_last = others
+                .all(|other| share(&telling) >= share(&[telling[0], telling[1], other]));
+            prop_assert!(is_first && is_last);
+        }
+    }
+
+    #[test]
+    fn a_table_without_unchanged_columns_singles_out_nobody() {
+        let schema = schema();
+        let age = column(vec![1, 2, 3]);
+        let only = schema.stored().skip(4).map(|spec| (spec, &age));
+        let found = UnchangedRisk::measure(only, 3, &|| false).unwrap();
+        assert_eq!(found, UnchangedRisk::default());
+        assert_eq!(Verdict::of(true, &found), Verdict::Holds);
+        assert_eq!(Verdict::of(false, &found), Verdict::DoesNotHold);
+    }
+
+    #[test]
+    fn a_release_that_singles_out_more_than_nine_percent_has_the_second_verdict() {
+        let with = |singled_out_share| UnchangedRisk {
+            singled_out_share,
+            ..UnchangedRisk::default()
+        };
+        assert_eq!(Verdict::of(true, &with(0.09)), Verdict::Holds);
+        assert_eq!(Verdict::of(true, &with(0.1)), Verdict::HoldsButSinglesOut);
+        assert_eq!(Verdict::of(false, &with(0.1)), Verdict::DoesNotHold);
+    }
+}

@@ -1,0 +1,301 @@
+//! How many items of a set-valued column a release has, and how well it answers counting queries
+//! over items.
+//!
+//! Both compare the release with raw rows, so they are for the holder alone.
+
+use std::collections::BTreeMap;
+
+use pais_core::schema::items;
+use pais_core::table::{Form, ReleasedColumn, SetColumn};
+use pais_core::taxonomy::{NodeId, Tree};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+use super::queries::QueryError;
+use crate::release::MeasuredRelease;
+use crate::sample::SAMPLED_ROWS;
+
+/// The items of a set-valued quasi-identifier, raw beside released.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ItemCounts {
+    /// Items in all raw rows, each once in a row.
+    pub raw: u64,
+    /// Labels in all released rows: items, and labels in place of items, each once in a row.
+    pub released: u64,
+    /// Raw rows without any item.
+    pub raw_cells_without_items: u64,
+    /// Released rows without any label. Whether the raw row had an item is not in the release.
+    pub released_cells_without_items: u64,
+}
+
+/// The items of each set-valued column; `None` without such a column, or when stopped.
+pub(crate) fn item_counts(release: &MeasuredRelease) -> Option<BTreeMap<String, ItemCounts>> {
+    let columns = &release.raw.sets;
+    if columns.is_empty() {
+        return None;
+    }
+    let counts = columns.iter().map(|set| {
+        release.stop_if_asked().ok()?;
+        let mut released = release.table.columns.iter();
+        let released = released.find(|released| released.name == set.name)?;
+        Some((set.name.to_string(), counts_of(set, released)?))
+    });
+    counts.collect()
+}
+
+fn counts_of(set: &SetColumn, released: &ReleasedColumn) -> Option<ItemCounts> {
+    let Form::Set { separator } = released.form else {
+        return None;
+    };
+    let mut counts = ItemCounts::default();
+    for row in 0..set.rows() {
+        let size = set.of_row(row).len() as u64;
+        counts.raw += size;
+        counts.raw_cells_without_items += u64::from(size == 0);
+    }
+    let column = &released.column;
+    let labels: Vec<u64> = column
+        .dictionary
+        .iter()
+        .map(|cell| items(cell, separator).count() as u64)
+        .collect();
+    for &code in &column.codes {
+        // Null has no label.
+        let labels = labels.get(code as usize).copied().unwrap_or(0);
+        counts.released += labels;
+        counts.released_cells_without_items += u64::from(labels == 0);
+    }
+    Some(counts)
+}
+
+/// The labels in the cells of a released column of sets.
+struct ReleasedLabels<'a> {
+    /// One code for each row.
+    codes: &'a [u32],
+    /// The nodes of each distinct cell, ascending.
+    cells: Vec<Vec<NodeId>>,
+}
+
+impl ReleasedLabels<'_> {
+    fn of(&self, code: u32) -> &[NodeId] {
+        self.cells.get(code as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn released_labels<'a>(
+    release: &MeasuredRelease<'a>,
+    set: &SetColumn,
+) -> Option<ReleasedLabels<'a>> {
+    let mut columns = release.table.columns.iter();
+    let released: &ReleasedColumn = columns.find(|released| released.name == set.name)?;
+    let Form::Set { separator } = released.form else {
+        return None;
+    };
+    let nodes = |cell: &str| {
+        let mut nodes: Vec<NodeId> = cell
+            .split(separator)
+            .filter_map(|label| set.tree.find(label))
+            .collect();
+        nodes.sort_unstable();
+        nodes
+    };
+    let cells = released.column.dictionary.iter();
+    Some(ReleasedLabels {
+        codes: &released.column.codes,
+        cells: cells.map(|cell| nodes(cell)).collect(),
+    })
+}
+
+/// Number of random queries over items.
+const QUERIES: usize = 1_000;
+
+/// Most items that a query names.
+const MOST_ITEMS: usize = 2;
+
+/// Seed of the queries, fixed so that equal releases have equal errors.
+const SEED: u64 = 2014;
+
+/// A set-valued column with its raw and its released rows, of a sample of the release.
+struct ItemTable {
+    /// Number of rows.
+    rows: usize,
+    /// By item, the rows that have it, ascending.
+    rows_of_item: Vec<Vec<u32>>,
+    /// By item, the rows that release it or a label above it, ascending, with the share of the
+    /// label's items that it is.
+    shares_of_item: Vec<Vec<(u32, f64)>>,
+    /// The items of the rows that have any.
+    sets: Vec<Vec<u32>>,
+}
+
+/// The error of counting queries over items, rounded: each counts the released records that have one
+/// or two items of the same column, which a random record has. The estimate for a record that
+/// releases a label in place of items is the share of the label's items that are meant, times that of
+/// the second item; a hidden item is not counted. `None` without items, and when stopped.
+pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> {
+    let tables: Option<Vec<ItemTable>> = release
+        .sets
+        .iter()
+        .map(|&set| ItemTable::new(release, set))
+        .collect();
+    let mut tables = tables?;
+    tables.retain(|table| !table.sets.is_empty());
+    if tables.is_empty() {
+        return None;
+    }
+    let mut random = StdRng::seed_from_u64(SEED);
+    let mut answers = Vec::with_capacity(QUERIES);
+    let mut rows = 0;
+    for _ in 0..QUERIES {
+        release.stop_if_asked().ok()?;
+        let table = &tables[random.random_range(0..tables.len())];
+        rows = table.rows as u64;
+        let mut items = table.sets[random.random_range(0..table.sets.len())].clone();
+        let most = random.random_range(1..=MOST_ITEMS.min(items.len()));
+        while items.len() > most {
+            items.swap_remove(random.random_range(0..items.len()));
+        }
+        answers.push((table.count(&items), table.estimate(&items)));
+    }
+    Some(QueryError::of_answers(&answers, rows).rounded())
+}
+
+impl ItemTable {
+    fn new(release: &MeasuredRelease, set: &SetColumn) -> Option<Self> {
+        let labels = released_labels(release, set)?;
+        let tree = &set.tree;
+        let leaves = tree.leaf_count();
+        let sampled = release.rows.len().min(SAMPLED_ROWS);
+        let mut table = Self {
+            rows: sampled,
+            rows_of_item: vec![Vec::new(); leaves],
+            shares_of_item: vec![Vec::new(); leaves],
+            sets: Vec::new(),
+        };
+        let rows = release.rows.iter().zip(labels.codes).take(sampled);
+        for (row, (&raw, &code)) in (0u32..).zip(rows) {
+            if row % (1 << 14) == 0 {
+                release.stop_if_asked().ok()?;
+            }
+            let items = set.of_row(raw as usize);
+            for &item in items {
+                table.rows_of_item[item as usize].push(row);
+            }
+            if !items.is_empty() {
+                table.sets.push(items.to_vec());
+            }
+            table.add_labels(tree, row, labels.of(code));
+        }
+        Some(table)
+    }
+
+    fn add_labels(&mut self, tree: &Tree, row: u32, labels: &[NodeId]) {
+        for &label in labels {
+            let node = tree.node(label);
+            let share = 1.0 / f64::from(node.leaf_count());
+            for item in node.first_leaf..node.end_leaf {
+                let shares = &mut self.shares_of_item[item as usize];
+                match shares.last_mut() {
+                    // A label and one above it: the nearer one says more.
+                    Some((last, known)) if *last == row => *known = known.max(share),
+                    _ => shares.push((row, share)),
+                }
+            }
+        }
+    }
+
+    /// Raw rows of the release that have all of one or two items.
+    fn count(&self, items: &[u32]) -> u64 {
+        let rows = |item: u32| &self.rows_of_item[item as usize];
+        match items {
+            [] => self.rows as u64,
+            [one] => rows(*one).len() as u64,
+            [one, other, ..] => {
+                let has_other = |row: &&u32| rows(*other).binary_search(row).is_ok();
+                rows(*one).iter().filter(has_other).count() as u64
+            }
+        }
+    }
+
+    /// The number of them that a reader of the release expects.
+    fn estimate(&self, items: &[u32]) -> f64 {
+        let shares = |item: u32| &self.shares_of_item[item as usize];
+        match items {
+            [] => self.rows as f64,
+            [one] => shares(*one).iter().map(|(_, share)| share).sum(),
+            [one, other, ..] => {
+                let others = shares(*other);
+                let together = shares(*one).iter().filter_map(|(row, share)| {
+                    let place = others.binary_search_by_key(row, |(row, _)| *row).ok()?;
+                    Some(share * others[place].1)
+                });
+                together.sum()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ItemTable;
+    use pais_core::definition::TaxonomyNode;
+    use pais_core::taxonomy::{Tree, TreeLimits};
+
+    /// Items a, b below A and c, d below B.
+    fn tree() -> Tree {
+        let root = TaxonomyNode {
+            label: "ANY".to_owned(),
+            children: vec![
+                TaxonomyNode::new("A", ["a", "b"]),
+                TaxonomyNode::new("B", ["c", "d"]),
+            ],
+        };
+        Tree::new(&root, TreeLimits::default()).unwrap()
+    }
+
+    /// Rows {a, c}, {a}, {b, c} are released as {A, c}, {a} and {A}.
+    fn table() -> ItemTable {
+        let tree = tree();
+        let item = |label: &str| tree.leaf_number(label).unwrap();
+        let mut table = ItemTable {
+            rows: 3,
+            rows_of_item: vec![Vec::new(); 4],
+            shares_of_item: vec![Vec::new(); 4],
+            sets: Vec::new(),
+        };
+        let rows = [
+            (vec!["a", "c"], vec!["A", "c"]),
+            (vec!["a"], vec!["a"]),
+            (vec!["b", "c"], vec!["A"]),
+        ];
+        for (row, (items, labels)) in (0u32..).zip(rows) {
+            for label in items {
+                table.rows_of_item[item(label) as usize].push(row);
+            }
+            let labels: Vec<_> = labels
+                .iter()
+                .map(|label| tree.find(label).unwrap())
+                .collect();
+            table.add_labels(&tree, row, &labels);
+        }
+        table
+    }
+
+    #[test]
+    fn labels_count_for_their_share_and_hidden_items_for_nothing() {
+        let (tree, table) = (tree(), table());
+        let answer = |items: &[&str]| {
+            let items = items.iter().map(|item| tree.leaf_number(item).unwrap());
+            let items: Vec<u32> = items.collect();
+            (table.count(&items), table.estimate(&items))
+        };
+        assert_eq!(answer(&["a"]), (2, 2.0));
+        assert_eq!(answer(&["b"]), (1, 1.0));
+        assert_eq!(answer(&["c"]), (2, 1.0));
+        assert_eq!(answer(&["a", "c"]), (1, 0.5));
+        assert_eq!(answer(&["b", "c"]), (1, 0.5));
+        assert_eq!(answer(&["a", "b"]), (0, 0.5));
+    }
+}
