@@ -14,7 +14,11 @@ fn examples() -> &'static Path {
 /// The report of the example's table under a job of the examples.
 fn report(job: &str) -> Value {
     let dir = CliDir::new();
-    for (from, to) in [("dataset.json", "s.json"), (job, "j.json"), ("admissions.csv", "raw.csv")] {
+    for (from, to) in [
+        ("dataset.json", "s.json"),
+        (job, "j.json"),
+        ("admissions.csv", "raw.csv"),
+    ] {
         std::fs::copy(examples().join(from), dir.path().join(to)).unwrap();
     }
     dir.anonymize("raw.csv", "out.csv");
@@ -31,7 +35,13 @@ fn every_example_is_tested() {
     names.sort();
     assert_eq!(
         names,
-        ["cms-cells.json", "dataset.json", "ema-0070.json", "hipaa-safe-harbor.json", "opinion-05-2014.json"]
+        [
+            "cms-cells.json",
+            "dataset.json",
+            "ema-0070.json",
+            "hipaa-safe-harbor.json",
+            "opinion-05-2014.json"
+        ]
     );
 }
 
@@ -44,7 +54,12 @@ fn the_job_for_the_european_opinion_limits_singling_out_and_inference() {
     assert_eq!(answers["singling_out"]["unique_share"], 0.0);
     assert_eq!(answers["linkability"]["answer"], "possible");
     assert_eq!(answers["inference"]["answer"], "limited");
-    assert!(answers["inference"]["greatest_confidence"].as_f64().unwrap() <= 0.5);
+    assert!(
+        answers["inference"]["greatest_confidence"]
+            .as_f64()
+            .unwrap()
+            <= 0.5
+    );
 }
 
 #[test]
@@ -86,16 +101,33 @@ fn the_job_for_safe_harbor_leaves_only_what_a_person_has_to_check() {
         let all = columns.flat_map(|column| column["missing"].as_array().unwrap().clone());
         assert_eq!(all.collect::<Vec<_>>(), missing, "{category}");
     }
-    assert!(categories.iter().all(|it| it["finding"] != "missing"), "{found}");
-    assert_eq!(found["unrecognized"], serde_json::json!(["sex", "diagnosis"]));
+    assert!(
+        categories.iter().all(|it| it["finding"] != "missing"),
+        "{found}"
+    );
+    assert_eq!(
+        found["unrecognized"],
+        serde_json::json!(["sex", "diagnosis"])
+    );
 }
 
 /// The same table without the job's generalization: three digits and years are missing.
 #[test]
 fn what_safe_harbor_lacks_is_named() {
     let report = report("cms-cells.json");
-    let categories = report["guidelines"]["safe_harbor"]["categories"].as_array().unwrap();
+    let categories = report["guidelines"]["safe_harbor"]["categories"]
+        .as_array()
+        .unwrap();
     let ages = &categories[2]["columns"];
-    let age = ages.as_array().unwrap().iter().find(|it| it["name"] == "age").unwrap();
-    assert_eq!(age["missing"], serde_json::json!([]), "one group of 90 or older: {age}");
+    let age = ages
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["name"] == "age")
+        .unwrap();
+    assert_eq!(
+        age["missing"],
+        serde_json::json!([]),
+        "one group of 90 or older: {age}"
+    );
 }

@@ -17,8 +17,8 @@ mod utility;
 
 pub use classification::{ClassificationError, classification_bytes};
 pub use guidelines::{
-    Answer, CategoryColumn, CategoryFinding, Guidelines, Inference, Linkability, Opinion, Outcome, Requirement,
-    RiskThreshold, SafeHarbor, SafeHarborCategoryFinding, SinglingOut, SmallCells,
+    Answer, CategoryColumn, CategoryFinding, Guidelines, Inference, Linkability, Opinion, Outcome,
+    Requirement, RiskThreshold, SafeHarbor, SafeHarborCategoryFinding, SinglingOut, SmallCells,
 };
 pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
 pub use utility::{

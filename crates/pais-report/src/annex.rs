@@ -79,7 +79,10 @@ fn with_code(sentence: &str) -> Markup {
 fn tables(tables: &Value) -> Markup {
     let rows = items(tables).iter().map(|table| {
         let digest = html! { code { (plain(&table["sha256"])) } };
-        Row::new(plain(&table["name"]), vec![html! { (plain(&table["rows"])) }, digest])
+        Row::new(
+            plain(&table["name"]),
+            vec![html! { (plain(&table["rows"])) }, digest],
+        )
     });
     let rows: Vec<Row> = rows.collect();
     let columns = [Column::number("Rows"), Column::text("SHA-256 of the CSV")];
@@ -141,11 +144,15 @@ fn of_risk(name: &str) -> &'static str {
         }
         "average" => "mean of that chance over the records: groups / records",
         "records_at_highest" => "records in groups of the smallest size",
-        "prosecutor" => "chance of success of somebody who looks for one patient known to be in the table",
+        "prosecutor" => {
+            "chance of success of somebody who looks for one patient known to be in the table"
+        }
         "journalist" => {
             "chance of success of somebody who looks for anybody; at most that of the prosecutor, since the population is not known"
         }
-        "marketer" => "expected share of the patients that somebody finds who looks for all of them",
+        "marketer" => {
+            "expected share of the patients that somebody finds who looks for all of them"
+        }
         "by_length_exact" => {
             "whether the figures by known attributes are exact; else labels overlap and they are bounds"
         }

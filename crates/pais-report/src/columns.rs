@@ -74,7 +74,9 @@ fn generalized(page: &ReportPage, name: &str, loss: &Value, column: &Value) -> K
         "released exactly".to_owned()
     } else {
         match (labels, loss) {
-            (Some(1), Some(loss)) if loss >= 1.0 => "one label for all, which says nothing".to_owned(),
+            (Some(1), Some(loss)) if loss >= 1.0 => {
+                "one label for all, which says nothing".to_owned()
+            }
             (_, Some(0.0)) => "released exactly".to_owned(),
             (Some(labels), _) if matches!(kind, "numeric" | "date" | "datetime") => {
                 counted(labels as u64, "interval", "intervals")

@@ -66,7 +66,10 @@ fn known_columns(page: &ReportPage) -> Markup {
     let mut titles = vec![Column::text("What happened"), Column::text("Detail lost")];
     titles.extend(figures.iter().map(|figure| Column::number(figure.0)));
     let rows = known.iter().map(|column| {
-        let mut cells = vec![html! { (column.fate) }, html! { @if let Some(loss) = column.loss { (meter(loss)) } }];
+        let mut cells = vec![
+            html! { (column.fate) },
+            html! { @if let Some(loss) = column.loss { (meter(loss)) } },
+        ];
         cells.extend(figures.iter().map(|figure| {
             let value = share(&utility[figure.1][&*column.name]);
             html! { @if let Some(value) = value { (value) } }

@@ -105,11 +105,12 @@ fn thresholds(page: &ReportPage, answers: &Value) -> Markup {
     let (_, many) = page.unit();
     let risk = &answers["risk_threshold"];
     let cells = &answers["small_cells"];
-    let word = |is_within: &Value, within: &'static str, beyond: &'static str| match is_within.as_bool() {
-        Some(true) => within,
-        Some(false) => beyond,
-        None => "not known",
-    };
+    let word =
+        |is_within: &Value, within: &'static str, beyond: &'static str| match is_within.as_bool() {
+            Some(true) => within,
+            Some(false) => beyond,
+            None => "not known",
+        };
     // On one line.
     let threshold = share_of(&risk["threshold"]).replace(' ', "\u{a0}");
     let of_risk = |name: &'static str, what: &str, value: &Value, is_within: &Value| {
@@ -170,7 +171,13 @@ fn safe_harbor(found: &Value) -> Markup {
     let (without, with): (Vec<&Value>, Vec<&Value>) = categories
         .iter()
         .partition(|category| category["finding"] == "no_column_recognized");
-    let name = |category: &Value| format!("({}) {}", plain(&category["letter"]), plain(&category["title"]));
+    let name = |category: &Value| {
+        format!(
+            "({}) {}",
+            plain(&category["letter"]),
+            plain(&category["title"])
+        )
+    };
     let without: Vec<String> = without.into_iter().map(name).collect();
     let rows = with.into_iter().map(|category| {
         let columns = items(&category["columns"]);
@@ -245,7 +252,9 @@ fn requirement(requirement: &Value) -> &'static str {
         Some("three_digits") => "release at most three digits of a ZIP code",
         Some("year_only") => "release the year alone",
         Some("ages_over_89") => "put all ages over 89 into one group, 90 or older",
-        Some("population") => "check that more than 20,000 people live in each area of three digits, and write 000 for others",
+        Some("population") => {
+            "check that more than 20,000 people live in each area of three digits, and write 000 for others"
+        }
         Some("years_of_ages_over_89") => "check that no year tells an age over 89",
         Some("meaning_of_labels") => "check what the labels mean, which is not known here",
         _ => "not known",

@@ -29,11 +29,7 @@ impl ReportPage {
                 "Raw beside released",
                 shown(&distributions),
             ),
-            (
-                "guidelines",
-                "What guidelines ask",
-                shown(&guidelines),
-            ),
+            ("guidelines", "What guidelines ask", shown(&guidelines)),
             ("annex", "For the record", true),
         ];
         let page = html! {

@@ -62,7 +62,8 @@ fn attackers(risk: &Value) -> Markup {
         .filter_map(|(name, who)| Some((name, who, share(&risk[name])?)))
         .collect();
     let rows = found.into_iter();
-    let rows = rows.map(|(name, who, chance)| Row::new(name, vec![html! { (who) }, html! { (chance) }]));
+    let rows =
+        rows.map(|(name, who, chance)| Row::new(name, vec![html! { (who) }, html! { (chance) }]));
     let rows: Vec<Row> = rows.collect();
     let columns = [Column::text("Who"), Column::number("Chance of success")];
     html! { @if !rows.is_empty() { (table("Attacker", &columns, &rows)) } }

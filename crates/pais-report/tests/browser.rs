@@ -46,7 +46,8 @@ fn printed_pages(html: &str) -> usize {
         .arg(format!("file://{}", path.display()))
         .output()
         .unwrap();
-    let pdf = std::fs::read(&pdf).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let pdf = std::fs::read(&pdf)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
     let text = String::from_utf8_lossy(&pdf);
     text.matches("/Type /Page\n").count()
 }

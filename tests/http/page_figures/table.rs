@@ -52,24 +52,22 @@ impl Table {
     }
 
     /// Greatest share of one value of a column among the rows of a group.
-    pub(super) fn greatest_share(&self, group: &[usize], column: &str, values: Option<&[&str]>) -> f64 {
+    pub(super) fn greatest_share(
+        &self,
+        group: &[usize],
+        column: &str,
+        values: Option<&[&str]>,
+    ) -> f64 {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for &row in group {
-            *counts.entry(self.cell(&self.rows[row], column)).or_default() += 1;
+            *counts
+                .entry(self.cell(&self.rows[row], column))
+                .or_default() += 1;
         }
         let counts = counts.into_iter();
         let counts = counts.filter(|(value, _)| values.is_none_or(|values| values.contains(value)));
         let most = counts.map(|(_, count)| count).max().unwrap_or(0);
         most as f64 / group.len() as f64
-    }
-
-    /// Share of each label of a column.
-    pub(super) fn shares(&self, column: &str) -> BTreeMap<&str, f64> {
-        let mut shares = BTreeMap::new();
-        for label in self.column(column) {
-            *shares.entry(label).or_insert(0.0) += 1.0 / self.rows.len() as f64;
-        }
-        shares
     }
 }
 

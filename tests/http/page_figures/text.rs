@@ -29,7 +29,12 @@ impl PageText {
                 text.push('\n');
             }
         }
-        for (escaped, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")] {
+        for (escaped, character) in [
+            ("&lt;", "<"),
+            ("&gt;", ">"),
+            ("&quot;", "\""),
+            ("&amp;", "&"),
+        ] {
             text = text.replace(escaped, character);
         }
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -59,7 +64,12 @@ impl PageText {
     /// Takes the time at which the release was made.
     #[track_caller]
     pub(super) fn take_time(&mut self) {
-        let time = self.text.lines().find(|line| line.ends_with(" UTC")).unwrap().to_owned();
+        let time = self
+            .text
+            .lines()
+            .find(|line| line.ends_with(" UTC"))
+            .unwrap()
+            .to_owned();
         self.take(&time);
     }
 
@@ -81,7 +91,10 @@ impl PageText {
             panic!("the page has no field {name}\n{}", self.page);
         };
         let mut lines = after.lines().filter(|line| !line.is_empty());
-        let (meaning, value) = (lines.next().unwrap().to_owned(), lines.next().unwrap().to_owned());
+        let (meaning, value) = (
+            lines.next().unwrap().to_owned(),
+            lines.next().unwrap().to_owned(),
+        );
         assert!(meaning.len() > 8, "{name} is not explained: {meaning}");
         self.take(&format!("{start}{meaning}\n\n{value}\n"));
         value

@@ -338,7 +338,8 @@ mod tests {
 
     #[test]
     fn whole_years_begin_and_end_with_a_year() {
-        let is_whole = |label: &str, scale| Interval::of_label(label, scale).map(|it| it.is_of_whole_years());
+        let is_whole =
+            |label: &str, scale| Interval::of_label(label, scale).map(|it| it.is_of_whole_years());
         for (label, expected) in [
             ("1987", true),
             ("1980s", true),
@@ -351,7 +352,10 @@ mod tests {
         ] {
             assert_eq!(is_whole(label, Scale::Day), Some(expected), "{label}");
             let moment = is_whole(label, Scale::Moment);
-            assert!(moment.is_none_or(|it| it == expected || label.ends_with(']')), "{label}");
+            assert!(
+                moment.is_none_or(|it| it == expected || label.ends_with(']')),
+                "{label}"
+            );
         }
         assert_eq!(is_whole("[1980,1990)", Scale::Number), Some(false));
     }

@@ -44,7 +44,10 @@ pub struct Guidelines {
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
-pub(crate) fn guidelines(release: &MeasuredRelease, risk: &Risk) -> Result<Guidelines, VerifyError> {
+pub(crate) fn guidelines(
+    release: &MeasuredRelease,
+    risk: &Risk,
+) -> Result<Guidelines, VerifyError> {
     let groups = opinion::UniqueRows::new(release)?;
     release.stop_if_asked()?;
     Ok(Guidelines {

@@ -140,7 +140,11 @@ impl Opinion {
         let is_alone = groups.unique_share > 0.0 || risk.highest >= 1.0;
         Self {
             singling_out: SinglingOut {
-                answer: if is_alone { Answer::Possible } else { Answer::Limited },
+                answer: if is_alone {
+                    Answer::Possible
+                } else {
+                    Answer::Limited
+                },
                 unique_by_quasi_identifiers: groups.share_in_groups_below(2),
                 unique_share: groups.unique_share,
                 unique_by_all_columns: groups.unique_by_all_columns,
@@ -148,7 +152,11 @@ impl Opinion {
             },
             linkability: Linkability {
                 answer: Answer::Possible,
-                smallest_group: if risk.highest > 0.0 { (1.0 / risk.highest).round() as u64 } else { 0 },
+                smallest_group: if risk.highest > 0.0 {
+                    (1.0 / risk.highest).round() as u64
+                } else {
+                    0
+                },
                 exact_links: risk.insensitive_singled_out.clone(),
             },
             inference: Inference::new(release),
@@ -168,12 +176,16 @@ enum Protection {
 impl Inference {
     fn new(release: &MeasuredRelease) -> Self {
         let columns = release.schema.names(ColumnRole::Sensitive);
-        let protections = columns.iter().map(|column| protection(release.model, column));
+        let protections = columns
+            .iter()
+            .map(|column| protection(release.model, column));
         let protections: Vec<Protection> = protections.collect();
         let with = |wanted: Protection| {
             let pairs = columns.iter().zip(&protections);
             let found = pairs.filter(|(_, protection)| **protection == wanted);
-            found.map(|(column, _)| column.to_string()).collect::<Vec<_>>()
+            found
+                .map(|(column, _)| column.to_string())
+                .collect::<Vec<_>>()
         };
         let greatest_confidence = release.finding.greatest_confidence();
         let all = |wanted: Protection| protections.iter().all(|it| *it == wanted);
@@ -206,7 +218,10 @@ fn protection(model: &PrivacyModel, column: &str) -> Protection {
         PrivacyModel::Lkc(model) => {
             let requirement = LkcRequirement::from_model(model, 0, &[column.into()]);
             let mut sensitive = requirement.sensitive.iter();
-            match sensitive.find(|it| *it.column == *column).map(|it| &it.values) {
+            match sensitive
+                .find(|it| *it.column == *column)
+                .map(|it| &it.values)
+            {
                 None => Protection::None,
                 Some(SensitiveSet::Every) => Protection::Bounded,
                 Some(SensitiveSet::Listed(_)) => Protection::Listed,

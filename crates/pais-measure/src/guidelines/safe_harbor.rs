@@ -157,14 +157,12 @@ impl SafeHarbor {
             }
         }
         let categories = SafeHarborCategory::ALL.into_iter().zip(of);
-        let categories = categories.map(|(category, columns)| {
-            SafeHarborCategoryFinding {
-                letter: category.letter(),
-                category,
-                title: category.title().to_owned(),
-                finding: finding(&columns),
-                columns,
-            }
+        let categories = categories.map(|(category, columns)| SafeHarborCategoryFinding {
+            letter: category.letter(),
+            category,
+            title: category.title().to_owned(),
+            finding: finding(&columns),
+            columns,
         });
         Ok(Self {
             categories: categories.collect(),
@@ -193,7 +191,10 @@ impl Column<'_> {
     }
 
     fn is_dropped(self) -> bool {
-        matches!(self.spec.role(), ColumnRole::Identifier | ColumnRole::Subject)
+        matches!(
+            self.spec.role(),
+            ColumnRole::Identifier | ColumnRole::Subject
+        )
     }
 
     fn found(self, category: SafeHarborCategory) -> CategoryColumn {
@@ -229,7 +230,10 @@ impl Column<'_> {
                 || Some(label) == root
                 || self.spec.is_missing(label)
         };
-        let labels = self.released.map(ReleasedColumn::shown_labels).unwrap_or_default();
+        let labels = self
+            .released
+            .map(ReleasedColumn::shown_labels)
+            .unwrap_or_default();
         let labels = labels.into_iter().filter(|label| !says_nothing(label));
         labels.map(str::to_owned).collect()
     }
@@ -237,7 +241,8 @@ impl Column<'_> {
     /// What is missing of places: of codes with at most three digits the population, of longer ones
     /// the rest. What a word means is not known, but unchanged ones are smaller than a state.
     fn missing_of_places(self, labels: &[String]) -> Vec<Requirement> {
-        let is_part = |character: char| character.is_ascii_digit() || matches!(character, '*' | '-' | ' ');
+        let is_part =
+            |character: char| character.is_ascii_digit() || matches!(character, '*' | '-' | ' ');
         let digits = |label: &String| label.chars().filter(char::is_ascii_digit).count();
         let is_code = |label: &String| label.chars().all(is_part) && digits(label) > 0;
         if labels.is_empty() || !labels.iter().all(is_code) {
@@ -249,21 +254,29 @@ impl Column<'_> {
         }
         let is_long = labels.iter().any(|label| digits(label) > ZIP_DIGITS);
         let longer = is_long.then_some(Requirement::ThreeDigits);
-        longer.into_iter().chain([Requirement::Population]).collect()
+        longer
+            .into_iter()
+            .chain([Requirement::Population])
+            .collect()
     }
 
     /// What is missing of dates and ages.
     fn missing_of_dates(self, labels: &[String]) -> Vec<Requirement> {
         let on = |scale| {
             let intervals = labels.iter().map(|label| Interval::of_label(label, scale));
-            intervals.collect::<Option<Vec<Interval>>>().filter(|found| !found.is_empty())
+            intervals
+                .collect::<Option<Vec<Interval>>>()
+                .filter(|found| !found.is_empty())
         };
         let is_of_dates = matches!(self.spec.kind(), ColumnKind::Date | ColumnKind::Datetime);
         // Ages that are made of dates are numbers.
         if is_of_dates && let Some(found) = on(self.spec.scale()) {
             let is_year = found.iter().all(Interval::is_of_whole_years);
             let finer = (!is_year).then_some(Requirement::YearOnly);
-            return finer.into_iter().chain([Requirement::YearsOfAgesOver89]).collect();
+            return finer
+                .into_iter()
+                .chain([Requirement::YearsOfAgesOver89])
+                .collect();
         }
         let Some(found) = on(Scale::Number) else {
             return vec![Requirement::MeaningOfLabels];
@@ -272,7 +285,10 @@ impl Column<'_> {
             return vec![Requirement::YearsOfAgesOver89];
         }
         let fits = ages_over_89_are_one_group(self.spec, &found);
-        (!fits).then_some(Requirement::AgesOver89).into_iter().collect()
+        (!fits)
+            .then_some(Requirement::AgesOver89)
+            .into_iter()
+            .collect()
     }
 }
 
@@ -286,7 +302,8 @@ fn is_distinct(column: &ReleasedColumn) -> bool {
 }
 
 fn finding(columns: &[CategoryColumn]) -> CategoryFinding {
-    let is_gone = |column: &CategoryColumn| matches!(column.outcome, Outcome::Dropped | Outcome::OneLabel);
+    let is_gone =
+        |column: &CategoryColumn| matches!(column.outcome, Outcome::Dropped | Outcome::OneLabel);
     let missing = || columns.iter().flat_map(|column| &column.missing);
     if columns.is_empty() {
         CategoryFinding::NoColumnRecognized
@@ -310,7 +327,8 @@ fn ages_over_89_are_one_group(spec: &SchemaColumn, ages: &[Interval]) -> bool {
         return true;
     };
     let is_declared = spec.tree().is_some() || spec.domain().is_some_and(|(_, hi)| hi == first.hi);
-    let is_one_group = |age: &Interval| age.lo <= GREATEST_AGE + 1.0 && age.hi == first.hi && age.lo < age.hi;
+    let is_one_group =
+        |age: &Interval| age.lo <= GREATEST_AGE + 1.0 && age.hi == first.hi && age.lo < age.hi;
     is_declared && is_one_group(first) && over.all(is_one_group)
 }
 
@@ -323,7 +341,11 @@ mod tests {
     use crate::test_data::schema;
 
     /// The finding of a column with these labels.
-    fn missing(declared: Value, category: SafeHarborCategory, labels: &[&str]) -> (Outcome, Vec<Requirement>) {
+    fn missing(
+        declared: Value,
+        category: SafeHarborCategory,
+        labels: &[&str],
+    ) -> (Outcome, Vec<Requirement>) {
         let schema = schema(json!([declared]));
         let released = ReleasedColumn {
             name: schema.columns[0].name().into(),
@@ -371,7 +393,11 @@ mod tests {
             let declared = quasi_identifier("age", extra.clone());
             let (outcome, found) = missing(declared, SafeHarborCategory::Dates, labels);
             assert_eq!(outcome, Outcome::Generalized);
-            let expected = if fits { vec![] } else { vec![Requirement::AgesOver89] };
+            let expected = if fits {
+                vec![]
+            } else {
+                vec![Requirement::AgesOver89]
+            };
             assert_eq!(found, expected, "{labels:?} {extra}");
         }
     }
@@ -382,17 +408,37 @@ mod tests {
         let date = || quasi_identifier("admitted", json!({"kind": "date"}));
         for (labels, expected) in [
             (&["1987", "1990s"][..], vec![Requirement::YearsOfAgesOver89]),
-            (&["[1987-01-01,1990-01-01)"], vec![Requirement::YearsOfAgesOver89]),
-            (&["1987-Q3"], vec![Requirement::YearOnly, Requirement::YearsOfAgesOver89]),
-            (&["[1987-02-03,1990-01-01)"], vec![Requirement::YearOnly, Requirement::YearsOfAgesOver89]),
+            (
+                &["[1987-01-01,1990-01-01)"],
+                vec![Requirement::YearsOfAgesOver89],
+            ),
+            (
+                &["1987-Q3"],
+                vec![Requirement::YearOnly, Requirement::YearsOfAgesOver89],
+            ),
+            (
+                &["[1987-02-03,1990-01-01)"],
+                vec![Requirement::YearOnly, Requirement::YearsOfAgesOver89],
+            ),
             (&["[85,90)", "[90,95)"], vec![Requirement::AgesOver89]),
         ] {
-            assert_eq!(missing(date(), SafeHarborCategory::Dates, labels).1, expected, "{labels:?}");
+            assert_eq!(
+                missing(date(), SafeHarborCategory::Dates, labels).1,
+                expected,
+                "{labels:?}"
+            );
         }
         let exact = json!({"name": "admitted", "role": "insensitive", "kind": "date"});
         let (outcome, found) = missing(exact, SafeHarborCategory::Dates, &["1987-09-03"]);
-        assert_eq!((outcome, found[0]), (Outcome::Unchanged, Requirement::YearOnly));
-        let words = missing(quasi_identifier("age", json!({})), SafeHarborCategory::Dates, &["old"]);
+        assert_eq!(
+            (outcome, found[0]),
+            (Outcome::Unchanged, Requirement::YearOnly)
+        );
+        let words = missing(
+            quasi_identifier("age", json!({})),
+            SafeHarborCategory::Dates,
+            &["old"],
+        );
         assert_eq!(words.1, [Requirement::MeaningOfLabels]);
     }
 
@@ -400,14 +446,22 @@ mod tests {
     #[test]
     fn of_a_zip_code_three_digits_may_stay() {
         let zip = || quasi_identifier("zip", json!({}));
-        let found = |labels: &[&str]| missing(zip(), SafeHarborCategory::GeographicSubdivisions, labels);
+        let found =
+            |labels: &[&str]| missing(zip(), SafeHarborCategory::GeographicSubdivisions, labels);
         assert_eq!(found(&["021**", "100**"]).1, [Requirement::Population]);
         assert_eq!(found(&["021", "?"]).1, [Requirement::Population]);
-        assert_eq!(found(&["0213*"]).1, [Requirement::ThreeDigits, Requirement::Population]);
+        assert_eq!(
+            found(&["0213*"]).1,
+            [Requirement::ThreeDigits, Requirement::Population]
+        );
         assert_eq!(found(&["*"]), (Outcome::OneLabel, vec![]));
         assert_eq!(found(&["Boston"]).1, [Requirement::MeaningOfLabels]);
         let city = json!({"name": "city", "role": "insensitive"});
-        let city = missing(city, SafeHarborCategory::GeographicSubdivisions, &["Boston"]);
+        let city = missing(
+            city,
+            SafeHarborCategory::GeographicSubdivisions,
+            &["Boston"],
+        );
         assert_eq!(city.1, [Requirement::StateOrLarger]);
     }
 
@@ -425,11 +479,18 @@ mod tests {
     fn nothing_is_said_of_a_category_without_a_column() {
         assert_eq!(finding(&[]), CategoryFinding::NoColumnRecognized);
         let with = |outcome, missing: &[Requirement]| {
-            finding(&[CategoryColumn { name: "x".to_owned(), outcome, missing: missing.to_vec() }])
+            finding(&[CategoryColumn {
+                name: "x".to_owned(),
+                outcome,
+                missing: missing.to_vec(),
+            }])
         };
         assert_eq!(with(Outcome::Dropped, &[]), CategoryFinding::Removed);
         assert_eq!(with(Outcome::Generalized, &[]), CategoryFinding::Permitted);
-        assert_eq!(with(Outcome::Generalized, &[Requirement::Population]), CategoryFinding::ToCheck);
+        assert_eq!(
+            with(Outcome::Generalized, &[Requirement::Population]),
+            CategoryFinding::ToCheck
+        );
         let both = [Requirement::Population, Requirement::ThreeDigits];
         assert_eq!(with(Outcome::Generalized, &both), CategoryFinding::Missing);
     }

@@ -514,7 +514,11 @@ fn intervals(column: &DistortedColumn) -> Option<Vec<(String, f64)>> {
     let labels = column.labels();
     let shares = labels.map(|(_, label, count)| (label.to_owned(), count as f64 / rows));
     let mut shares: Vec<(String, f64)> = shares.collect();
-    shares.sort_by(|(one, _), (other, _)| place(one).partial_cmp(&place(other)).unwrap_or(Ordering::Equal));
+    shares.sort_by(|(one, _), (other, _)| {
+        place(one)
+            .partial_cmp(&place(other))
+            .unwrap_or(Ordering::Equal)
+    });
     (shares.len() <= LABELS).then_some(shares)
 }
 

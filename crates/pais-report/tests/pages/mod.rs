@@ -104,7 +104,11 @@ fn report() -> Value {
 
 fn guidelines() -> Value {
     let category = |letter: &str, title: &str, columns: Value| {
-        let missing = columns.as_array().unwrap().iter().any(|it| it["missing"] != json!([]));
+        let missing = columns
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it["missing"] != json!([]));
         let finding = match (columns == json!([]), missing) {
             (true, _) => "no_column_recognized",
             (_, true) => "missing",
@@ -307,8 +311,17 @@ fn fifty_columns() -> ReportPage {
     let mut page = global();
     let name = |column: usize| format!("{column}. finding of the examination at admission");
     let names: Vec<String> = (0..50).map(name).collect();
-    let by_column = |value: f64| -> Value { names.iter().map(|name| (name.clone(), json!(value))).collect() };
-    for field in ["ncp_by_column", "entropy_loss_by_column", "frequency_survival_by_column"] {
+    let by_column = |value: f64| -> Value {
+        names
+            .iter()
+            .map(|name| (name.clone(), json!(value)))
+            .collect()
+    };
+    for field in [
+        "ncp_by_column",
+        "entropy_loss_by_column",
+        "frequency_survival_by_column",
+    ] {
         page.report["utility"][field] = by_column(0.4321);
     }
     let labels = ["[0,20)", "[20,40)", "[40,60)", "[60,80)", "[80,100]"];
@@ -316,7 +329,10 @@ fn fifty_columns() -> ReportPage {
     let shares: Vec<Value> = labels.into_iter().map(share).collect();
     let distribution = |name: &String| json!({"column": name, "raw": shares, "released": shares});
     page.report["distributions"] = names.iter().map(distribution).collect();
-    page.cut = names.iter().map(|name| (name.clone(), json!(labels))).collect();
+    page.cut = names
+        .iter()
+        .map(|name| (name.clone(), json!(labels)))
+        .collect();
     let column = |name: &String| {
         let leaf = |label: &str| json!({"label": label});
         let children: Vec<Value> = labels.into_iter().map(leaf).collect();
