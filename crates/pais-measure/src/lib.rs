@@ -17,8 +17,9 @@ mod utility;
 
 pub use classification::{ClassificationError, classification_bytes};
 pub use guidelines::{
-    Answer, CategoryColumn, CategoryFinding, Guidelines, Inference, Linkability, Opinion, Outcome,
-    Requirement, RiskThreshold, SafeHarbor, SafeHarborCategoryFinding, SinglingOut, SmallCells,
+    ColumnOutcome, Guidelines, Inference, Linkability, Opinion, RiskAnswer, RiskThreshold,
+    SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding,
+    SafeHarborRequirement, SinglingOut, SmallCells,
 };
 pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
 pub use utility::{

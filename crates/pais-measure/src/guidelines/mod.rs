@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 use crate::release::MeasuredRelease;
 use crate::utility::Risk;
 
-pub use opinion::{Answer, Inference, Linkability, Opinion, SinglingOut};
+pub use opinion::{Inference, Linkability, Opinion, RiskAnswer, SinglingOut};
 pub use safe_harbor::{
-    CategoryColumn, CategoryFinding, Outcome, Requirement, SafeHarbor, SafeHarborCategoryFinding,
+    ColumnOutcome, SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding,
+    SafeHarborRequirement,
 };
 pub use thresholds::{RiskThreshold, SmallCells};
 

@@ -14,7 +14,7 @@ use crate::utility::Risk;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum RiskAnswer {
     /// The release permits it.
     Possible,
     /// The privacy model limits it for a part of what could be asked.
@@ -43,7 +43,7 @@ pub struct Opinion {
 pub struct SinglingOut {
     /// `possible` where a record is unique by the columns of `unique_share`, or a person is alone in a
     /// group of equal quasi-identifiers; else `limited`.
-    pub answer: Answer,
+    pub answer: RiskAnswer,
     /// Share of the released rows that are unique by the quasi-identifiers together, from 0 to 1.
     pub unique_by_quasi_identifiers: f64,
     /// Share of the released rows that are unique by all columns together that are not sensitive.
@@ -60,7 +60,7 @@ pub struct SinglingOut {
 pub struct Linkability {
     /// Always `possible`: models of groups do not exclude it (WP216, section 5, table 6). Records are
     /// linked to groups, and what other releases and databases contain is not known here.
-    pub answer: Answer,
+    pub answer: RiskAnswer,
     /// Fewest records, or persons, that a record of another table with the same quasi-identifiers is
     /// linked to.
     pub smallest_group: u64,
@@ -75,7 +75,7 @@ pub struct Inference {
     /// `limited` where the model bounds the confidence in every value of every sensitive column,
     /// `partly_limited` where it bounds some of them or asks for their diversity, `possible` where it
     /// does not or a value is certain, and `unknown` without sensitive columns.
-    pub answer: Answer,
+    pub answer: RiskAnswer,
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as verified.
     pub greatest_confidence: f64,
     /// Sensitive columns that the model does not protect at all.
@@ -141,9 +141,9 @@ impl Opinion {
         Self {
             singling_out: SinglingOut {
                 answer: if is_alone {
-                    Answer::Possible
+                    RiskAnswer::Possible
                 } else {
-                    Answer::Limited
+                    RiskAnswer::Limited
                 },
                 unique_by_quasi_identifiers: groups.share_in_groups_below(2),
                 unique_share: groups.unique_share,
@@ -151,7 +151,7 @@ impl Opinion {
                 smallest_known_group: release.finding.smallest_group(),
             },
             linkability: Linkability {
-                answer: Answer::Possible,
+                answer: RiskAnswer::Possible,
                 smallest_group: if risk.highest > 0.0 {
                     (1.0 / risk.highest).round() as u64
                 } else {
@@ -190,13 +190,13 @@ impl Inference {
         let greatest_confidence = release.finding.greatest_confidence();
         let all = |wanted: Protection| protections.iter().all(|it| *it == wanted);
         let answer = if columns.is_empty() {
-            Answer::Unknown
+            RiskAnswer::Unknown
         } else if greatest_confidence >= 1.0 || all(Protection::None) {
-            Answer::Possible
+            RiskAnswer::Possible
         } else if all(Protection::Bounded) {
-            Answer::Limited
+            RiskAnswer::Limited
         } else {
-            Answer::PartlyLimited
+            RiskAnswer::PartlyLimited
         };
         Self {
             answer,

@@ -52,16 +52,16 @@ pub struct SafeHarborCategoryFinding {
     /// What the rule lists, in few words.
     pub title: String,
     /// What was found.
-    pub finding: CategoryFinding,
+    pub finding: SafeHarborFinding,
     /// Its columns.
-    pub columns: Vec<CategoryColumn>,
+    pub columns: Vec<SafeHarborColumn>,
 }
 
 /// What was found of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum CategoryFinding {
+pub enum SafeHarborFinding {
     /// No column was recognized as of it, which does not say that there is none.
     NoColumnRecognized,
     /// No column of it is in the release, or each says nothing any more.
@@ -77,20 +77,20 @@ pub enum CategoryFinding {
 /// A column of a category.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CategoryColumn {
+pub struct SafeHarborColumn {
     /// Its name.
     pub name: String,
     /// What happened to it.
-    pub outcome: Outcome,
+    pub outcome: ColumnOutcome,
     /// What the rule requires beyond that.
-    pub missing: Vec<Requirement>,
+    pub missing: Vec<SafeHarborRequirement>,
 }
 
 /// What happened to a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ColumnOutcome {
     /// It is not released.
     Dropped,
     /// One label for all rows.
@@ -105,7 +105,7 @@ pub enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Requirement {
+pub enum SafeHarborRequirement {
     /// The column must not be released.
     RemoveColumn,
     /// Places smaller than a state must not be released.
@@ -125,7 +125,7 @@ pub enum Requirement {
     MeaningOfLabels,
 }
 
-impl Requirement {
+impl SafeHarborRequirement {
     /// Whether only a person can say if it is met.
     pub fn is_to_check(self) -> bool {
         matches!(
@@ -139,7 +139,7 @@ impl SafeHarbor {
     /// # Errors
     /// [`VerifyError::Stopped`].
     pub(super) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
-        let mut of: Vec<Vec<CategoryColumn>> = vec![Vec::new(); SafeHarborCategory::ALL.len()];
+        let mut of: Vec<Vec<SafeHarborColumn>> = vec![Vec::new(); SafeHarborCategory::ALL.len()];
         let mut unrecognized = Vec::new();
         for spec in &release.schema.columns {
             release.stop_if_asked()?;
@@ -197,24 +197,24 @@ impl Column<'_> {
         )
     }
 
-    fn found(self, category: SafeHarborCategory) -> CategoryColumn {
+    fn found(self, category: SafeHarborCategory) -> SafeHarborColumn {
         let labels = self.labels();
         let outcome = if self.is_dropped() {
-            Outcome::Dropped
+            ColumnOutcome::Dropped
         } else if self.is_exact {
-            Outcome::Unchanged
+            ColumnOutcome::Unchanged
         } else if labels.is_empty() {
-            Outcome::OneLabel
+            ColumnOutcome::OneLabel
         } else {
-            Outcome::Generalized
+            ColumnOutcome::Generalized
         };
         let missing = match (outcome, category) {
-            (Outcome::Dropped | Outcome::OneLabel, _) => Vec::new(),
+            (ColumnOutcome::Dropped | ColumnOutcome::OneLabel, _) => Vec::new(),
             (_, SafeHarborCategory::GeographicSubdivisions) => self.missing_of_places(&labels),
             (_, SafeHarborCategory::Dates) => self.missing_of_dates(&labels),
-            _ => vec![Requirement::RemoveColumn],
+            _ => vec![SafeHarborRequirement::RemoveColumn],
         };
-        CategoryColumn {
+        SafeHarborColumn {
             name: self.spec.name().to_owned(),
             outcome,
             missing,
@@ -240,28 +240,28 @@ impl Column<'_> {
 
     /// What is missing of places: of codes with at most three digits the population, of longer ones
     /// the rest. What a word means is not known, but unchanged ones are smaller than a state.
-    fn missing_of_places(self, labels: &[String]) -> Vec<Requirement> {
+    fn missing_of_places(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
         let is_part =
             |character: char| character.is_ascii_digit() || matches!(character, '*' | '-' | ' ');
         let digits = |label: &String| label.chars().filter(char::is_ascii_digit).count();
         let is_code = |label: &String| label.chars().all(is_part) && digits(label) > 0;
         if labels.is_empty() || !labels.iter().all(is_code) {
             return if self.is_exact {
-                vec![Requirement::StateOrLarger]
+                vec![SafeHarborRequirement::StateOrLarger]
             } else {
-                vec![Requirement::MeaningOfLabels]
+                vec![SafeHarborRequirement::MeaningOfLabels]
             };
         }
         let is_long = labels.iter().any(|label| digits(label) > ZIP_DIGITS);
-        let longer = is_long.then_some(Requirement::ThreeDigits);
+        let longer = is_long.then_some(SafeHarborRequirement::ThreeDigits);
         longer
             .into_iter()
-            .chain([Requirement::Population])
+            .chain([SafeHarborRequirement::Population])
             .collect()
     }
 
     /// What is missing of dates and ages.
-    fn missing_of_dates(self, labels: &[String]) -> Vec<Requirement> {
+    fn missing_of_dates(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
         let on = |scale| {
             let intervals = labels.iter().map(|label| Interval::of_label(label, scale));
             intervals
@@ -272,21 +272,21 @@ impl Column<'_> {
         // Ages that are made of dates are numbers.
         if is_of_dates && let Some(found) = on(self.spec.scale()) {
             let is_year = found.iter().all(Interval::is_of_whole_years);
-            let finer = (!is_year).then_some(Requirement::YearOnly);
+            let finer = (!is_year).then_some(SafeHarborRequirement::YearOnly);
             return finer
                 .into_iter()
-                .chain([Requirement::YearsOfAgesOver89])
+                .chain([SafeHarborRequirement::YearsOfAgesOver89])
                 .collect();
         }
         let Some(found) = on(Scale::Number) else {
-            return vec![Requirement::MeaningOfLabels];
+            return vec![SafeHarborRequirement::MeaningOfLabels];
         };
         if found.iter().any(|interval| interval.lo > GREATEST_LIFETIME) {
-            return vec![Requirement::YearsOfAgesOver89];
+            return vec![SafeHarborRequirement::YearsOfAgesOver89];
         }
         let fits = ages_over_89_are_one_group(self.spec, &found);
         (!fits)
-            .then_some(Requirement::AgesOver89)
+            .then_some(SafeHarborRequirement::AgesOver89)
             .into_iter()
             .collect()
     }
@@ -301,20 +301,24 @@ fn is_distinct(column: &ReleasedColumn) -> bool {
     rows >= FEWEST_ROWS as u64 && distinct as f64 >= DISTINCT_SHARE * rows as f64
 }
 
-fn finding(columns: &[CategoryColumn]) -> CategoryFinding {
-    let is_gone =
-        |column: &CategoryColumn| matches!(column.outcome, Outcome::Dropped | Outcome::OneLabel);
+fn finding(columns: &[SafeHarborColumn]) -> SafeHarborFinding {
+    let is_gone = |column: &SafeHarborColumn| {
+        matches!(
+            column.outcome,
+            ColumnOutcome::Dropped | ColumnOutcome::OneLabel
+        )
+    };
     let missing = || columns.iter().flat_map(|column| &column.missing);
     if columns.is_empty() {
-        CategoryFinding::NoColumnRecognized
+        SafeHarborFinding::NoColumnRecognized
     } else if missing().any(|it| !it.is_to_check()) {
-        CategoryFinding::Missing
+        SafeHarborFinding::Missing
     } else if missing().next().is_some() {
-        CategoryFinding::ToCheck
+        SafeHarborFinding::ToCheck
     } else if columns.iter().all(is_gone) {
-        CategoryFinding::Removed
+        SafeHarborFinding::Removed
     } else {
-        CategoryFinding::Permitted
+        SafeHarborFinding::Permitted
     }
 }
 
@@ -345,7 +349,7 @@ mod tests {
         declared: Value,
         category: SafeHarborCategory,
         labels: &[&str],
-    ) -> (Outcome, Vec<Requirement>) {
+    ) -> (ColumnOutcome, Vec<SafeHarborRequirement>) {
         let schema = schema(json!([declared]));
         let released = ReleasedColumn {
             name: schema.columns[0].name().into(),
@@ -392,11 +396,11 @@ mod tests {
         ] {
             let declared = quasi_identifier("age", extra.clone());
             let (outcome, found) = missing(declared, SafeHarborCategory::Dates, labels);
-            assert_eq!(outcome, Outcome::Generalized);
+            assert_eq!(outcome, ColumnOutcome::Generalized);
             let expected = if fits {
                 vec![]
             } else {
-                vec![Requirement::AgesOver89]
+                vec![SafeHarborRequirement::AgesOver89]
             };
             assert_eq!(found, expected, "{labels:?} {extra}");
         }
@@ -407,20 +411,32 @@ mod tests {
     fn dates_have_to_be_years() {
         let date = || quasi_identifier("admitted", json!({"kind": "date"}));
         for (labels, expected) in [
-            (&["1987", "1990s"][..], vec![Requirement::YearsOfAgesOver89]),
+            (
+                &["1987", "1990s"][..],
+                vec![SafeHarborRequirement::YearsOfAgesOver89],
+            ),
             (
                 &["[1987-01-01,1990-01-01)"],
-                vec![Requirement::YearsOfAgesOver89],
+                vec![SafeHarborRequirement::YearsOfAgesOver89],
             ),
             (
                 &["1987-Q3"],
-                vec![Requirement::YearOnly, Requirement::YearsOfAgesOver89],
+                vec![
+                    SafeHarborRequirement::YearOnly,
+                    SafeHarborRequirement::YearsOfAgesOver89,
+                ],
             ),
             (
                 &["[1987-02-03,1990-01-01)"],
-                vec![Requirement::YearOnly, Requirement::YearsOfAgesOver89],
+                vec![
+                    SafeHarborRequirement::YearOnly,
+                    SafeHarborRequirement::YearsOfAgesOver89,
+                ],
             ),
-            (&["[85,90)", "[90,95)"], vec![Requirement::AgesOver89]),
+            (
+                &["[85,90)", "[90,95)"],
+                vec![SafeHarborRequirement::AgesOver89],
+            ),
         ] {
             assert_eq!(
                 missing(date(), SafeHarborCategory::Dates, labels).1,
@@ -432,14 +448,14 @@ mod tests {
         let (outcome, found) = missing(exact, SafeHarborCategory::Dates, &["1987-09-03"]);
         assert_eq!(
             (outcome, found[0]),
-            (Outcome::Unchanged, Requirement::YearOnly)
+            (ColumnOutcome::Unchanged, SafeHarborRequirement::YearOnly)
         );
         let words = missing(
             quasi_identifier("age", json!({})),
             SafeHarborCategory::Dates,
             &["old"],
         );
-        assert_eq!(words.1, [Requirement::MeaningOfLabels]);
+        assert_eq!(words.1, [SafeHarborRequirement::MeaningOfLabels]);
     }
 
     /// 164.514(b)(2)(i)(B): nothing smaller than a state, but for three digits of a ZIP code.
@@ -448,50 +464,77 @@ mod tests {
         let zip = || quasi_identifier("zip", json!({}));
         let found =
             |labels: &[&str]| missing(zip(), SafeHarborCategory::GeographicSubdivisions, labels);
-        assert_eq!(found(&["021**", "100**"]).1, [Requirement::Population]);
-        assert_eq!(found(&["021", "?"]).1, [Requirement::Population]);
+        assert_eq!(
+            found(&["021**", "100**"]).1,
+            [SafeHarborRequirement::Population]
+        );
+        assert_eq!(found(&["021", "?"]).1, [SafeHarborRequirement::Population]);
         assert_eq!(
             found(&["0213*"]).1,
-            [Requirement::ThreeDigits, Requirement::Population]
+            [
+                SafeHarborRequirement::ThreeDigits,
+                SafeHarborRequirement::Population
+            ]
         );
-        assert_eq!(found(&["*"]), (Outcome::OneLabel, vec![]));
-        assert_eq!(found(&["Boston"]).1, [Requirement::MeaningOfLabels]);
+        assert_eq!(found(&["*"]), (ColumnOutcome::OneLabel, vec![]));
+        assert_eq!(
+            found(&["Boston"]).1,
+            [SafeHarborRequirement::MeaningOfLabels]
+        );
         let city = json!({"name": "city", "role": "insensitive"});
         let city = missing(
             city,
             SafeHarborCategory::GeographicSubdivisions,
             &["Boston"],
         );
-        assert_eq!(city.1, [Requirement::StateOrLarger]);
+        assert_eq!(city.1, [SafeHarborRequirement::StateOrLarger]);
     }
 
     #[test]
     fn other_identifiers_must_not_be_released() {
         let phone = || quasi_identifier("phone", json!({}));
         let of = |declared, labels| missing(declared, SafeHarborCategory::TelephoneNumbers, labels);
-        assert_eq!(of(phone(), &["0617*"]).1, [Requirement::RemoveColumn]);
-        assert_eq!(of(phone(), &["*"]), (Outcome::OneLabel, vec![]));
+        assert_eq!(
+            of(phone(), &["0617*"]).1,
+            [SafeHarborRequirement::RemoveColumn]
+        );
+        assert_eq!(of(phone(), &["*"]), (ColumnOutcome::OneLabel, vec![]));
         let dropped = json!({"name": "phone", "role": "identifier"});
-        assert_eq!(of(dropped, &[]), (Outcome::Dropped, vec![]));
+        assert_eq!(of(dropped, &[]), (ColumnOutcome::Dropped, vec![]));
     }
 
     #[test]
     fn nothing_is_said_of_a_category_without_a_column() {
-        assert_eq!(finding(&[]), CategoryFinding::NoColumnRecognized);
-        let with = |outcome, missing: &[Requirement]| {
-            finding(&[CategoryColumn {
+        assert_eq!(finding(&[]), SafeHarborFinding::NoColumnRecognized);
+        let with = |outcome, missing: &[SafeHarborRequirement]| {
+            finding(&[SafeHarborColumn {
                 name: "x".to_owned(),
                 outcome,
                 missing: missing.to_vec(),
             }])
         };
-        assert_eq!(with(Outcome::Dropped, &[]), CategoryFinding::Removed);
-        assert_eq!(with(Outcome::Generalized, &[]), CategoryFinding::Permitted);
         assert_eq!(
-            with(Outcome::Generalized, &[Requirement::Population]),
-            CategoryFinding::ToCheck
+            with(ColumnOutcome::Dropped, &[]),
+            SafeHarborFinding::Removed
         );
-        let both = [Requirement::Population, Requirement::ThreeDigits];
-        assert_eq!(with(Outcome::Generalized, &both), CategoryFinding::Missing);
+        assert_eq!(
+            with(ColumnOutcome::Generalized, &[]),
+            SafeHarborFinding::Permitted
+        );
+        assert_eq!(
+            with(
+                ColumnOutcome::Generalized,
+                &[SafeHarborRequirement::Population]
+            ),
+            SafeHarborFinding::ToCheck
+        );
+        let both = [
+            SafeHarborRequirement::Population,
+            SafeHarborRequirement::ThreeDigits,
+        ];
+        assert_eq!(
+            with(ColumnOutcome::Generalized, &both),
+            SafeHarborFinding::Missing
+        );
     }
 }
