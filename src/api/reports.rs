@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use pais_core::definition::Sweep;
 use pais_core::warning::Warning;
 use pais_measure::{Report, for_recipient};
-use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
+use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact, percent};
 use serde::Serialize;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -142,7 +142,7 @@ pub(super) async fn get_packed_page(
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, report) = get_report(app, id).await?;
     let release = load_release(app, id).await?;
-    let context = releases::report_context(&app.db, id).await?;
+    let context = releases::report_context(&app.db, app.caller.organization, id).await?;
     let mut page = ReportPage {
         release: id.to_string(),
         name: release.name.clone(),
@@ -151,6 +151,7 @@ pub(super) async fn get_packed_page(
         holder: Some(context.holder),
         made_at: Some(moment(release.created_at)),
         reader: Reader::Recipient {
+            recipient: Some(context.reader),
             purpose: release.purpose.clone(),
         },
         privacy: release.privacy.clone(),
@@ -250,7 +251,7 @@ fn combination(item: &SweepItem, release: &StoredRelease) -> SweepFact {
         compare("k", Some(k as f64));
     }
     if let Some(c) = item.c {
-        parts.push(format!("C {} %", c * 100.0));
+        parts.push(format!("C {}", percent(c)));
         compare("c", Some(c));
     }
     for word in [json!(item.recoding), json!(item.objective)] {

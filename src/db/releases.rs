@@ -488,24 +488,30 @@ pub(crate) struct ReportContext {
     pub description: Option<String>,
     /// The name of its holder, for people where there is one.
     pub holder: String,
+    /// The name of the organization that reads, for people where there is one.
+    pub reader: String,
 }
 
-/// The names around a release.
+/// The names around a release that an organization reads.
 ///
 /// # Errors
-/// When the database fails, or there is no such release.
+/// When the database fails, or there is no such release or organization.
 pub(crate) async fn report_context(
     store: &Store,
+    reader: OrganizationId,
     release: ReleaseId,
 ) -> Result<ReportContext, StoreError> {
     Ok(sqlx::query_as(
         "SELECT d.name AS dataset, d.definition ->> 'description' AS description,
-                coalesce(o.display_name, o.name) AS holder
+                coalesce(o.display_name, o.name) AS holder,
+                coalesce(reader.display_name, reader.name) AS reader
          FROM releases r JOIN datasets d ON d.id = r.dataset_id
          JOIN organizations o ON o.id = r.organization_id
+         JOIN organizations reader ON reader.id = $2
          WHERE r.id = $1",
     )
     .bind(release)
+    .bind(reader)
     // The names are for recipients, too; nothing else of a dataset is.
     .fetch_one(&mut *store.within(RowScope::Service).connection().await?)
     .await?)

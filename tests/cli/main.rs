@@ -7,6 +7,7 @@ mod encounters;
 mod golden_runs;
 mod groups;
 mod guide;
+mod guidelines;
 mod hostile_files;
 mod missing_cells;
 mod readme;

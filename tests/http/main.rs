@@ -35,6 +35,7 @@ mod openapi;
 mod operation;
 mod organizations;
 mod packages;
+mod page_figures;
 mod policies;
 mod problems;
 mod process;

@@ -44,6 +44,17 @@ it('has presets that change the guarantee, not the table', () => {
   }
 });
 
+it('has a preset for each guideline that a job alone can aim at, as in examples/guidelines', () => {
+  const job = (preset: keyof typeof PRESETS) => definition({ ...emptyForm(), dataset: JOB, ...PRESETS[preset] }, []);
+  expect(job('opinion')).toEqual({
+    dataset_id: JOB,
+    privacy: { model: 'alpha_k', k: 10, alpha: 0.5 },
+    recoding: 'local',
+  });
+  expect(job('ema')).toEqual({ dataset_id: JOB, privacy: { model: 'k_anonymity', k: 12 }, recoding: 'local' });
+  expect(job('cms')).toEqual({ dataset_id: JOB, privacy: { model: 'k_anonymity', k: 11 }, recoding: 'local' });
+});
+
 it('recognizes a sweep', () => {
   const one = { dataset_id: JOB, privacy: { model: 'lkc', l: 2, k: 5, c: 0.5 } } as const;
   expect(isSweep(one)).toBe(false);

@@ -118,14 +118,17 @@ export function definition(it: JobForm, sensitiveColumns: readonly string[]): Re
   };
 }
 
-export type Preset = 'care' | 'research' | 'wide' | 'everyone' | 'compare';
+export type Preset = 'care' | 'research' | 'wide' | 'everyone' | 'compare' | 'opinion' | 'ema' | 'cms';
 
-/** Where to begin, for a circle of recipients. */
+/** Where to begin, for a circle of recipients or a guideline; see docs/choosing.md. */
 export const PRESETS: Readonly<Record<Preset, Partial<JobForm>>> = {
   care: { model: 'lkc', values: values('5', '3', '0.5'), recoding: '' },
   research: { model: 'lkc', values: values('10', '3', '0.5'), recoding: 'local' },
   wide: { model: 'lkc', values: values('20', '4', '0.2'), recoding: '' },
   everyone: { model: 'k_anonymity', values: values('20', '3', '0.5'), recoding: 'local' },
+  opinion: { model: 'alpha_k', values: values('10', '3', '0.5'), recoding: 'local' },
+  ema: { model: 'k_anonymity', values: values('12', '3', '0.5'), recoding: 'local' },
+  cms: { model: 'k_anonymity', values: values('11', '3', '0.5'), recoding: 'local' },
   compare: { model: 'lkc', values: values('10', '3', '0.5'), recoding: 'both', lists: lists('5 10 20', '2 3') },
 };
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod classification;
+mod guidelines;
 mod release;
 mod sample;
 #[cfg(test)]
@@ -15,6 +16,11 @@ mod test_data;
 mod utility;
 
 pub use classification::{ClassificationError, classification_bytes};
+pub use guidelines::{
+    ColumnOutcome, Guidelines, Inference, Linkability, Opinion, RiskAnswer, RiskThreshold,
+    SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding,
+    SafeHarborRequirement, SinglingOut, SmallCells,
+};
 pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
 pub use utility::{
     AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,

@@ -10,6 +10,7 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
 
 use crate::classification::classification_error;
+use crate::guidelines::guidelines;
 use crate::utility::{
     Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
     measured_distortion, query_error,
@@ -114,6 +115,7 @@ pub fn measure(
     let Report {
         utility,
         risk,
+        guidelines: answers,
         verdict,
         ..
     } = &mut report;
@@ -136,6 +138,7 @@ pub fn measure(
     );
     release.stop_if_asked()?;
     adversaries?;
+    *answers = Some(guidelines(release, risk)?);
     utility.classification_error = classification;
     *verdict = Verdict::of(release.finding.holds(), &risk.unchanged);
     match facts {

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::input::ReportPage;
+use crate::table::{Column, Row, table};
 use crate::words::{items, plain};
 
 /// Fields that have a section of their own.
@@ -37,22 +38,13 @@ pub(crate) fn annex(page: &ReportPage) -> Markup {
             (warnings(&page.report["warnings"]))
             details {
                 summary { "All figures" }
-                (fields("Utility", page.utility()))
-                (fields("Risk", page.risk()))
-                (fields("Verification", &page.verification))
+                (fields("Utility", page.utility(), of_utility))
+                (fields("Risk", page.risk(), of_risk))
+                (fields("Verification", &page.verification, of_verification))
             }
             details {
                 summary { "Tables and their digests" }
-                div.scroll {
-                    table {
-                        thead { tr { th scope="col" { "Table" } th.n scope="col" { "Rows" } th scope="col" { "SHA-256 of the CSV" } } }
-                        tbody {
-                            @for table in items(&page.tables) {
-                                tr { th scope="row" { (plain(&table["name"])) } td.n { (plain(&table["rows"])) } td { code { (plain(&table["sha256"])) } } }
-                            }
-                        }
-                    }
-                }
+                (tables(&page.tables))
             }
             p.note {
                 "Release " code { (page.release) }
@@ -84,7 +76,21 @@ fn with_code(sentence: &str) -> Markup {
     }
 }
 
-fn fields(title: &str, object: &Value) -> Markup {
+fn tables(tables: &Value) -> Markup {
+    let rows = items(tables).iter().map(|table| {
+        let digest = html! { code { (plain(&table["sha256"])) } };
+        Row::new(
+            plain(&table["name"]),
+            vec![html! { (plain(&table["rows"])) }, digest],
+        )
+    });
+    let rows: Vec<Row> = rows.collect();
+    let columns = [Column::number("Rows"), Column::text("SHA-256 of the CSV")];
+    table("Table", &columns, &rows)
+}
+
+/// The fields of an object that have no section of their own, each with its meaning.
+fn fields(title: &str, object: &Value, meaning: fn(&str) -> &'static str) -> Markup {
     let fields = object.as_object().into_iter().flatten();
     let fields: Vec<_> = fields
         .filter(|(name, value)| !value.is_null() && !SHOWN_ABOVE.contains(&name.as_str()))
@@ -94,7 +100,8 @@ fn fields(title: &str, object: &Value) -> Markup {
             h3 { (title) }
             dl.fields {
                 @for (name, value) in fields {
-                    dt { code { (name) } @let meaning = meaning(name); @if !meaning.is_empty() { small { (meaning) } } }
+                    @let meaning = meaning(name);
+                    dt { code { (name) } @if !meaning.is_empty() { small { (meaning) } } }
                     dd { (plain(value)) }
                 }
             }
@@ -102,40 +109,84 @@ fn fields(title: &str, object: &Value) -> Markup {
     }
 }
 
-fn meaning(name: &str) -> &'static str {
+fn of_utility(name: &str) -> &'static str {
     match name {
         "dr" => {
             "discernibility ratio: sum of the squared sizes of the groups, divided by the squared number of records"
         }
         "discernibility" => "sum of the squared sizes of the groups",
-        "ncp" => "normalized certainty penalty, mean over the quasi-identifiers",
-        "information_remain" => "1 - ncp",
+        "ncp" => "normalized certainty penalty: detail lost, mean over the quasi-identifiers",
+        "information_remain" => "1 - ncp: detail that is left",
         "groups" => "groups of records that are equal in all quasi-identifiers",
-        "smallest_group" => "records of the smallest group",
+        "smallest_group" => {
+            "records, or patients where they are counted, of the smallest group over all quasi-identifiers"
+        }
         "smallest_known_group" => {
-            "fewest records that share what an adversary of the model may know"
+            "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
         }
-        "smallest_equivalence_class" => "fewest records that are equal in all quasi-identifiers",
         "average_group" => "records divided by groups",
-        "average_group_per_record" => "average size of the group of a record",
+        "average_group_per_record" => "size of the group of a record, averaged over records",
         "greatest_confidence" => {
-            "greatest share of one value of a sensitive column, bounded or not"
+            "greatest share of one sensitive value that an adversary of the model finds, bounded or not"
         }
-        "greatest_bounded_confidence" => "greatest share of a value that the model bounds",
         "association_survival" => {
             "share of the associations between pairs of columns that survives"
         }
-        "highest" => "1 / smallest group",
-        "average" => "groups / records",
+        "sampled_rows" => "records that the figures for classifiers and queries were measured on",
+        _ => "",
+    }
+}
+
+fn of_risk(name: &str) -> &'static str {
+    match name {
+        "highest" => {
+            "greatest chance to pick the right record by all quasi-identifiers: 1 / smallest group"
+        }
+        "average" => "mean of that chance over the records: groups / records",
         "records_at_highest" => "records in groups of the smallest size",
-        "prosecutor" | "journalist" | "marketer" => "chance of success of this attacker",
+        "prosecutor" => {
+            "chance of success of somebody who looks for one patient known to be in the table"
+        }
+        "journalist" => {
+            "chance of success of somebody who looks for anybody; at most that of the prosecutor, since the population is not known"
+        }
+        "marketer" => {
+            "expected share of the patients that somebody finds who looks for all of them"
+        }
+        "by_length_exact" => {
+            "whether the figures by known attributes are exact; else labels overlap and they are bounds"
+        }
+        "lengths_left_out" => {
+            "numbers of known attributes that were not measured because it would take too long"
+        }
         "greatest_confidence_per_subject" => {
             "greatest share of one sensitive value among the patients of a group"
         }
+        _ => "",
+    }
+}
+
+fn of_verification(name: &str) -> &'static str {
+    match name {
         "holds" => "whether the table meets the model",
-        "subsets" => "sets of quasi-identifiers that were checked",
+        "rows" => "records that were checked",
+        "groups" => "groups of records that are equal in all quasi-identifiers",
+        "smallest_group" => {
+            "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
+        }
+        "smallest_equivalence_class" => {
+            "fewest records, or patients, that are equal in all quasi-identifiers"
+        }
+        "greatest_confidence" => {
+            "greatest share of one sensitive value that an adversary of the model finds, bounded or not"
+        }
+        "greatest_bounded_confidence" => "the same of the values that the model bounds",
+        "subsets" => "combinations of quasi-identifiers that were checked",
         "violations" => "combinations of values, or groups, that break the model",
         "diversity" => "diversity of the least diverse group, in the measure of the model",
+        "smallest_range" => {
+            "by column the least difference of the greatest and the smallest number of a group"
+        }
         "missing_sensitive" => {
             "excluded: shares are among records that have a value; counted: among all"
         }

@@ -7,7 +7,8 @@ use crate::chart::{Bar, bars};
 use crate::columns;
 use crate::input::ReportPage;
 use crate::sets;
-use crate::words::{count, counted, percent, plain, share};
+use crate::table::{Column, Row, table};
+use crate::words::{capital, count, counted, list, percent, plain, points, share};
 
 /// The section on utility.
 pub(crate) fn cost(page: &ReportPage) -> Markup {
@@ -19,35 +20,89 @@ pub(crate) fn cost(page: &ReportPage) -> Markup {
                 (counted(page.rows(), "record is", "records are")) " released, "
                 (plain(&page.report["suppressed_rows"])) " were left out. "
                 @if let Some(groups) = utility["groups"].as_u64() {
-                    "They form " (counted(groups, "group", "groups")) " of records that look alike in all identifying attributes"
+                    "They form " (counted(groups, "group", "groups")) " of records that look alike in all quasi-identifiers"
                     @if let Some(average) = utility["average_group"].as_f64() { ", " (plain(&((average * 10.0).round() / 10.0).into())) " records on average" }
                     "."
                 }
             }
-            h3 { "Every column, and what happened to it" }
-            div.scroll {
-                table {
-                    thead { tr { th scope="col" { "Column" } th scope="col" { "Role" } th scope="col" { "What happened" } th scope="col" { "Detail lost" } } }
-                    tbody {
-                        @for column in columns::of(page) {
-                            tr {
-                                th scope="row" { (column.name) }
-                                td { (column.role) }
-                                td { (column.fate) }
-                                td.meter { @if let Some(loss) = column.loss { (meter(loss)) } }
-                            }
-                        }
-                    }
-                }
-            }
-            p.note {
-                "Detail lost: the share of its range or of its hierarchy that a released value leaves open on "
-                "average (normalized certainty penalty). 0 % is exact, 100 % says nothing. Records left out count as 100 %."
-            }
+            (known_columns(page))
+            (other_columns(page))
             (classification(&utility["classification_error"]))
             (queries(utility))
             (sets::items(page))
-            (survival(page))
+            @if let Some(association) = share(&utility["association_survival"]) {
+                h3 { "Between columns" }
+                p { (association) " of the associations between pairs of columns survive. For the holder alone, rounded." }
+            }
+        }
+    }
+}
+
+/// A figure that each identifying column has: the title of its column in the table, where it is in the
+/// report, and what it means.
+const FIGURES: [(&str, &str, &str); 3] = [
+    (
+        "Information lost",
+        "entropy_loss_by_column",
+        "Information lost: how much less certain a raw value is once its label is known (entropy).",
+    ),
+    (
+        "Frequencies kept",
+        "frequency_survival_by_column",
+        "Frequencies kept: how much of the frequencies of raw values can be estimated from the labels.",
+    ),
+    (
+        "Items lost",
+        "item_loss_by_column",
+        "Items lost: of the items of all raw sets, those that are hidden or generalized, by how far.",
+    ),
+];
+
+fn known_columns(page: &ReportPage) -> Markup {
+    let known = columns::known(page);
+    let utility = page.utility();
+    let has = |figure: &&(&str, &str, &str)| utility[figure.1].is_object();
+    let figures: Vec<_> = FIGURES.iter().filter(has).collect();
+    let mut titles = vec![Column::text("What happened"), Column::text("Detail lost")];
+    titles.extend(figures.iter().map(|figure| Column::number(figure.0)));
+    let rows = known.iter().map(|column| {
+        let mut cells = vec![
+            html! { (column.fate) },
+            html! { @if let Some(loss) = column.loss { (meter(loss)) } },
+        ];
+        cells.extend(figures.iter().map(|figure| {
+            let value = share(&utility[figure.1][&*column.name]);
+            html! { @if let Some(value) = value { (value) } }
+        }));
+        Row::new(&column.name, cells)
+    });
+    let rows: Vec<Row> = rows.collect();
+    html! {
+        @if !rows.is_empty() {
+            h3 { "Attributes by which a patient could be known" }
+            (table("Attribute", &titles, &rows))
+            p.note {
+                "Detail lost: the share of its range or of its hierarchy that a released value leaves open on "
+                "average (normalized certainty penalty). 0 % is exact, 100 % says nothing. Records left out count as 100 %."
+                @for figure in &figures { " " (figure.2) }
+                @if !figures.is_empty() { " These are for the holder alone, rounded." }
+            }
+        }
+    }
+}
+
+/// The other columns, one line for each fate.
+fn other_columns(page: &ReportPage) -> Markup {
+    let others = columns::others(page);
+    html! {
+        @if !others.is_empty() {
+            h3 { "All other columns" }
+            dl.lines {
+                @for other in &others {
+                    dt { (other.fate) span.count { (counted(other.names.len() as u64, "column", "columns")) } }
+                    dd { (list(&other.names)) }
+                }
+            }
         }
     }
 }
@@ -55,8 +110,10 @@ pub(crate) fn cost(page: &ReportPage) -> Markup {
 fn meter(loss: f64) -> Markup {
     let width = format!("width:{:.1}%", loss.clamp(0.0, 1.0) * 100.0);
     html! {
-        span.value { (percent(loss)) }
-        span.track aria-hidden="true" { span.fill style=(width) {} }
+        span.meter {
+            span.value { (percent(loss)) }
+            span.track aria-hidden="true" { span.fill style=(width) {} }
+        }
     }
 }
 
@@ -64,33 +121,38 @@ fn classification(error: &Value) -> Markup {
     let bar = |name: &str, value: &Value| {
         value.as_f64().map(|value| Bar {
             name: name.to_owned(),
-            text: format!("{:.1} %", value * 100.0),
+            text: percent(value),
             share: value,
         })
     };
     let found = [
         bar("on the raw records", &error["be"]),
         bar("on this release", &error["ce"]),
-        bar("without identifying attributes", &error["ue"]),
+        bar("without quasi-identifiers", &error["ue"]),
     ];
     let found: Vec<Bar> = found.into_iter().flatten().collect();
     let most = found.iter().map(|bar| bar.share).fold(0.0, f64::max);
-    let found = found.into_iter().map(|bar| Bar {
-        share: bar.share / most.max(1e-9),
-        ..bar
-    });
     html! {
         @if error.is_object() {
             h3 { "For predicting the class" }
             p {
                 "A decision tree was trained on two thirds of the records and tested on the others. Share of wrong predictions:"
             }
-            (bars("Wrong predictions of a decision tree", &found.collect::<Vec<_>>()))
+            (bars("Wrong predictions of a decision tree", &found, most))
             @if let (Some(cost), Some(gain)) = (error["ce_minus_be"].as_f64(), error["ue_minus_ce"].as_f64()) {
-                p { "Protection costs " (percent(cost.max(0.0))) " more wrong predictions than the raw records would give; releasing the identifying attributes in this form saves " (percent(gain.max(0.0))) " against leaving them out." }
+                p {
+                    (capital(&difference(cost))) " than on the raw records, and "
+                    (difference(-gain)) " than without the quasi-identifiers."
+                }
             }
         }
     }
+}
+
+/// A difference of two shares of wrong predictions.
+fn difference(difference: f64) -> String {
+    let word = if difference < 0.0 { "fewer" } else { "more" };
+    format!("{} {word} are wrong", points(difference.abs()))
 }
 
 fn queries(utility: &Value) -> Markup {
@@ -109,34 +171,6 @@ fn queries(utility: &Value) -> Markup {
                     ", counted in a random sample of " (count(rows)) " records"
                 }
                 ". For the holder alone, rounded."
-            }
-        }
-    }
-}
-
-/// What survives of distributions and associations, where the report measures it.
-fn survival(page: &ReportPage) -> Markup {
-    let utility = page.utility();
-    let frequency = utility["frequency_survival_by_column"].as_object();
-    let entropy = utility["entropy_loss_by_column"].as_object();
-    let association = share(&utility["association_survival"]);
-    let items = utility["item_loss_by_column"].as_object();
-    html! {
-        @if frequency.is_some() || entropy.is_some() || association.is_some() || items.is_some() {
-            h3 { "What survives" }
-            @if let Some(association) = association {
-                p { (association) " of the associations between pairs of columns survive. For the holder alone, rounded." }
-            }
-            @for (title, columns) in [
-                ("Frequencies of values that survive", frequency),
-                ("Information lost (entropy)", entropy),
-                ("Items of sets that are lost", items),
-            ] {
-                @if let Some(columns) = columns {
-                    (bars(title, &columns.iter().filter_map(|(name, value)| Some(Bar {
-                        name: name.clone(), text: share(value)?, share: value.as_f64()?,
-                    })).collect::<Vec<_>>()))
-                }
             }
         }
     }

@@ -9,6 +9,9 @@ use crate::words::{counted, items, plain};
 /// Most labels that are listed of one column.
 const MOST_LABELS: usize = 60;
 
+/// Most labels of one column on paper.
+const MOST_ON_PAPER: usize = 12;
+
 /// Deepest level that is drawn.
 const DEEPEST: usize = 12;
 
@@ -23,7 +26,8 @@ pub(crate) fn hierarchies(page: &ReportPage) -> Markup {
             section #labels {
                 h2 { "How far each attribute was generalized" }
                 p { "Bold labels are in the released table. What is below them was not released." }
-                @for one in drawn { (one) }
+                div.screen { @for one in drawn { (one) } }
+                (on_paper(page))
             }
         }
     }
@@ -56,15 +60,13 @@ fn column(page: &ReportPage, name: &str) -> Option<Markup> {
         let released: Option<Vec<&str>> =
             labels.map(|it| it.iter().filter_map(Value::as_str).collect());
         let mut left = MOST_LABELS;
-        html! { ul.tree { (node(tree, released.as_deref(), 0, &mut left)) } @if left == 0 { p.note { "The hierarchy is larger; the first labels are shown." } } }
+        html! {
+            ul.tree { (node(tree, released.as_deref(), 0, &mut left)) }
+            @if left == 0 { p.note { "The hierarchy is larger; the first labels are shown." } }
+        }
     } else {
         let labels = labels?;
-        html! {
-            p.labels {
-                @for label in labels.iter().take(MOST_LABELS) { strong.label { (plain(label)) } " " }
-                @if labels.len() > MOST_LABELS { "and " (counted((labels.len() - MOST_LABELS) as u64, "more label", "more labels")) }
-            }
-        }
+        html! { p.labels { (listed(labels, MOST_LABELS)) } }
     };
     let number = labels.map(|labels| counted(labels.len() as u64, "label", "labels"));
     Some(html! {
@@ -73,6 +75,28 @@ fn column(page: &ReportPage, name: &str) -> Option<Markup> {
             (content)
         }
     })
+}
+
+/// The first labels, and how many more there are.
+fn listed(labels: &[Value], most: usize) -> Markup {
+    html! {
+        @for label in labels.iter().take(most) { strong.label { (plain(label)) } " " }
+        @if labels.len() > most { "and " (counted((labels.len() - most) as u64, "more label", "more labels")) }
+    }
+}
+
+/// The released labels in few lines: a tree takes too many of a sheet.
+fn on_paper(page: &ReportPage) -> Markup {
+    let names = columns(page).into_iter();
+    let labels = names.filter_map(|name| {
+        let labels = page.cut[&*name].as_array()?;
+        Some((name, labels))
+    });
+    html! {
+        div.paper.columns aria-hidden="true" {
+            @for (name, labels) in labels { p { (name) ": " (listed(labels, MOST_ON_PAPER)) } }
+        }
+    }
 }
 
 fn node(tree: &Value, released: Option<&[&str]>, depth: usize, left: &mut usize) -> Markup {

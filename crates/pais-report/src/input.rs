@@ -52,6 +52,8 @@ pub enum Reader {
     },
     /// A recipient.
     Recipient {
+        /// The name of the recipient.
+        recipient: Option<String>,
         /// The purpose of its grant.
         purpose: Option<String>,
     },

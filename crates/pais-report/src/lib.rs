@@ -12,7 +12,7 @@
 //!     privacy: json!({"model": "k_anonymity", "k": 5}),
 //!     report: json!({"rows": 100, "suppressed_rows": 0,
 //!                    "utility": {"smallest_known_group": 6}, "risk": {}}),
-//!     reader: Reader::Recipient { purpose: Some("Planning".to_owned()) },
+//!     reader: Reader::Recipient { recipient: None, purpose: Some("Planning".to_owned()) },
 //!     ..ReportPage::default()
 //! };
 //! let html = page.render();
@@ -28,14 +28,17 @@ mod cost;
 mod distributions;
 mod facts;
 mod guarantee;
+mod guidelines;
 mod hierarchies;
 mod input;
 mod page;
 mod risk;
 mod sets;
 mod summary;
+mod table;
 mod tradeoff;
 mod unchanged;
 mod words;
 
 pub use input::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
+pub use words::percent;

@@ -3,7 +3,9 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::input::ReportPage;
-use crate::{annex, cost, distributions, guarantee, hierarchies, risk, summary, tradeoff};
+use crate::{
+    annex, cost, distributions, guarantee, guidelines, hierarchies, risk, summary, tradeoff,
+};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -13,6 +15,7 @@ impl ReportPage {
         let tradeoff = tradeoff::tradeoff(self);
         let hierarchies = hierarchies::hierarchies(self);
         let distributions = distributions::distributions(self);
+        let guidelines = guidelines::guidelines(self);
         let shown = |section: &Markup| !section.0.is_empty();
         let sections = [
             ("asked", "What was asked", true),
@@ -26,6 +29,7 @@ impl ReportPage {
                 "Raw beside released",
                 shown(&distributions),
             ),
+            ("guidelines", "What guidelines ask", shown(&guidelines)),
             ("annex", "For the record", true),
         ];
         let page = html! {
@@ -54,6 +58,7 @@ impl ReportPage {
                         (hierarchies)
                         (tradeoff)
                         (distributions)
+                        (guidelines)
                         (annex::annex(self))
                     }
                 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
+use crate::table::{Column, Row, table};
 use crate::unchanged;
 use crate::words::{count, counted, items, percent, plain, share};
 
@@ -60,20 +61,12 @@ fn attackers(risk: &Value) -> Markup {
         .into_iter()
         .filter_map(|(name, who)| Some((name, who, share(&risk[name])?)))
         .collect();
-    html! {
-        @if !found.is_empty() {
-            div.scroll {
-                table {
-                    thead { tr { th scope="col" { "Attacker" } th scope="col" { "Who" } th.n scope="col" { "Chance of success" } } }
-                    tbody {
-                        @for (name, who, chance) in found {
-                            tr { th scope="row" { (name) } td { (who) } td.n { (chance) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let rows = found.into_iter();
+    let rows =
+        rows.map(|(name, who, chance)| Row::new(name, vec![html! { (who) }, html! { (chance) }]));
+    let rows: Vec<Row> = rows.collect();
+    let columns = [Column::text("Who"), Column::number("Chance of success")];
+    html! { @if !rows.is_empty() { (table("Attacker", &columns, &rows)) } }
 }
 
 fn by_length(page: &ReportPage) -> Markup {
@@ -86,32 +79,30 @@ fn by_length(page: &ReportPage) -> Markup {
         Some(facts) => length.as_u64().is_some_and(|length| length <= facts),
         None => true,
     };
+    let fewest = format!("Fewest {many} that fit");
+    let columns = [
+        Column::number(&fewest),
+        Column::number("Share below K"),
+        Column::number("Greatest confidence in a sensitive value"),
+        Column::text("Protected"),
+    ];
+    let rows = lengths.iter().map(|row| {
+        let confidence = share(&row["greatest_confidence"]);
+        let is_guaranteed = guaranteed(&row["length"]);
+        Row::new(
+            plain(&row["length"]),
+            vec![
+                html! { (plain(&row["smallest"])) },
+                html! { (share(&row["share_below_k"]).unwrap_or_default()) },
+                html! { (confidence.unwrap_or_else(|| "not bounded".to_owned())) },
+                html! { @if is_guaranteed { "yes" } @else { "no: beyond what was asked" } },
+            ],
+        )
+    });
+    let rows: Vec<Row> = rows.collect();
     html! {
         h3 { "By how much somebody knows" }
-        div.scroll {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { "Known attributes" }
-                        th.n scope="col" { "Fewest " (many) " that fit" }
-                        th.n scope="col" { "Share below K" }
-                        th.n scope="col" { "Greatest confidence in a sensitive value" }
-                        th scope="col" { "Protected" }
-                    }
-                }
-                tbody {
-                    @for row in lengths {
-                        tr {
-                            th scope="row" { (plain(&row["length"])) }
-                            td.n { (plain(&row["smallest"])) }
-                            td.n { (share(&row["share_below_k"]).unwrap_or_default()) }
-                            td.n { (share(&row["greatest_confidence"]).unwrap_or_else(|| "not bounded".to_owned())) }
-                            td { @if guaranteed(&row["length"]) { "yes" } @else { "no: beyond what was asked" } }
-                        }
-                    }
-                }
-            }
-        }
+        (table("Known attributes", &columns, &rows))
         @if page.risk()["by_length_exact"] == false {
             p.note { "Labels of different groups overlap here: the fewest " (many) " are a lower bound, and the shares upper bounds, of what can be found." }
         }
@@ -148,13 +139,13 @@ fn group_sizes(page: &ReportPage) -> Markup {
                     " Groups may be small here: the guarantee is about fewer known attributes, which match many groups together."
                 }
             }
-            (bars("Share of records by the size of their group", &drawn))
+            (bars("Share of records by the size of their group", &drawn, 1.0))
         }
     }
 }
 
-/// The bars of buckets `[{from, to, <of>}]`: as long as their share of the greatest. `text` makes name
-/// and value of a bucket, its range, and its share of all.
+/// The bars of buckets `[{from, to, <of>}]`: as long as their share of all. `text` makes name and value of
+/// a bucket, its range, and its share.
 fn buckets(
     buckets: &Value,
     of: &str,
@@ -163,18 +154,14 @@ fn buckets(
     let buckets = items(buckets);
     let number = |bucket: &Value| bucket[of].as_f64().unwrap_or(0.0);
     let all: f64 = buckets.iter().map(number).sum();
-    let most = buckets.iter().map(number).fold(0.0, f64::max);
     let bar = |bucket: &Value| {
         let range = match (bucket["from"].as_u64(), bucket["to"].as_u64()) {
             (Some(from), Some(to)) if from < to => format!("{} to {}", count(from), count(to)),
             _ => plain(&bucket["from"]),
         };
-        let (name, text) = text(bucket, range, percent(number(bucket) / all.max(1.0)));
-        Bar {
-            name,
-            text,
-            share: number(bucket) / most.max(1.0),
-        }
+        let share = number(bucket) / all.max(1.0);
+        let (name, text) = text(bucket, range, percent(share));
+        Bar { name, text, share }
     };
     buckets.iter().map(bar).collect()
 }
@@ -196,7 +183,7 @@ fn above(shares: &Value, many: &str) -> Markup {
         @if !drawn.is_empty() {
             h3 { "Share of " (many) " by risk" }
             p { "How many " (many) " somebody who knows all quasi-identifiers picks with a chance above:" }
-            (bars("Share with a risk above", &drawn))
+            (bars("Share with a risk above", &drawn, 1.0))
         }
     }
 }
@@ -209,7 +196,7 @@ fn qid_sizes(page: &ReportPage) -> Markup {
     html! {
         @if !drawn.is_empty() {
             p { "Of all combinations of values that somebody may know within the guarantee, these shares match so many " (many) ":" }
-            (bars("Combinations of known values by the number that fit", &drawn))
+            (bars("Combinations of known values by the number that fit", &drawn, 1.0))
         }
     }
 }

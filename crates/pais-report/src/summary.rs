@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::facts::Verdict;
 use crate::input::{Reader, ReportPage};
 use crate::unchanged;
-use crate::words::{count, counted, percent};
+use crate::words::{capital, count, counted, percent};
 
 /// Title, people and purpose.
 pub(crate) fn head(page: &ReportPage) -> Markup {
@@ -32,8 +32,10 @@ pub(crate) fn head(page: &ReportPage) -> Markup {
 fn reader(page: &ReportPage) -> Markup {
     html! {
         @match &page.reader {
-            Reader::Recipient { purpose: Some(purpose) } => { dt { "Purpose" } dd { (purpose) } }
-            Reader::Recipient { purpose: None } => {}
+            Reader::Recipient { recipient, purpose } => {
+                @if let Some(recipient) = recipient { dt { "Granted to" } dd { (recipient) } }
+                @if let Some(purpose) = purpose { dt { "Purpose" } dd { (purpose) } }
+            }
             Reader::Holder { grants } => {
                 dt { "Granted to" }
                 dd {
@@ -176,12 +178,4 @@ fn risk(page: &ReportPage) -> String {
         "{all} would pick the right {one} with a chance of {} on average, {worst}.",
         percent(average)
     )
-}
-
-fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    match characters.next() {
-        Some(first) => first.to_uppercase().chain(characters).collect(),
-        None => String::new(),
-    }
 }

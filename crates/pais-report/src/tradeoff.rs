@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::chart::{Axis, Chart, Series};
 use crate::input::{ReportPage, StepFact, SweepFact};
+use crate::table::{Column, Row, table};
 use crate::words::percent;
 
 /// The section on the trade-off; empty where only one table is known.
@@ -49,21 +50,18 @@ fn steps(page: &ReportPage) -> Markup {
 }
 
 fn sweep(combinations: &[SweepFact]) -> Markup {
+    let columns = [Column::number("Detail lost"), Column::number("DR")];
+    let rows = combinations.iter().map(|one| Row {
+        name: html! { (one.name) @if one.is_released { " ← released" } },
+        cells: vec![
+            html! { (one.ncp.map_or_else(|| "no table meets it".to_owned(), percent)) },
+            html! { (one.dr.map_or_else(String::new, percent)) },
+        ],
+        is_marked: one.is_released,
+    });
+    let rows: Vec<Row> = rows.collect();
     html! {
         p { "The job compared several combinations. Less loss is more use; the released one is marked." }
-        div.scroll {
-            table {
-                thead { tr { th scope="col" { "Combination" } th.n scope="col" { "Detail lost" } th.n scope="col" { "DR" } } }
-                tbody {
-                    @for one in combinations {
-                        tr class=[one.is_released.then_some("released")] {
-                            th scope="row" { (one.name) @if one.is_released { " ← released" } }
-                            td.n { (one.ncp.map_or_else(|| "no table meets it".to_owned(), percent)) }
-                            td.n { (one.dr.map_or_else(String::new, percent)) }
-                        }
-                    }
-                }
-            }
-        }
+        (table("Combination", &columns, &rows))
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-/// A share as a percentage: `29 %`, `0.4 %`; two significant digits below 10 %.
-pub(crate) fn percent(share: f64) -> String {
+/// A share as a percentage: `29 %`, `0.4 %`; two significant digits below 10 %,
+/// without zeros at the end.
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let digits = match percent.abs() {
         value if value >= 99.95 || value == 0.0 => 0,
@@ -22,6 +23,23 @@ pub(crate) fn percent(share: f64) -> String {
         "0" if share > 0.0 => "less than 0.001 %".to_owned(),
         "100" if share < 1.0 => "more than 99 %".to_owned(),
         text => format!("{text} %"),
+    }
+}
+
+/// A difference of two percentages: `0.5 percentage points`.
+pub(crate) fn points(difference: f64) -> String {
+    let text = percent(difference);
+    let number = text.trim_end_matches(" %");
+    let unit = if number == "1" { "point" } else { "points" };
+    format!("{number} percentage {unit}")
+}
+
+/// A sentence with a capital letter.
+pub(crate) fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        Some(first) => first.to_uppercase().chain(characters).collect(),
+        None => String::new(),
     }
 }
 
@@ -100,7 +118,7 @@ fn decimal(number: f64) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{count, list, percent, plain};
+    use super::{count, list, percent, plain, points};
 
     #[test]
     fn shares_are_percentages_of_two_digits() {
@@ -117,6 +135,13 @@ mod tests {
         ] {
             assert_eq!(percent(share), text, "{share}");
         }
+    }
+
+    #[test]
+    fn differences_of_percentages_are_percentage_points() {
+        assert_eq!(points(0.005), "0.5 percentage points");
+        assert_eq!(points(0.01), "1 percentage point");
+        assert_eq!(points(0.0), "0 percentage points");
     }
 
     #[test]

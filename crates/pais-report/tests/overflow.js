@@ -8,10 +8,12 @@ window.addEventListener('load', () => {
     for (const it of inner.body.querySelectorAll('*')) {
       if (it.closest('svg')) continue;
       const name = where + ': ' + it.tagName + ' ' + it.textContent.trim().slice(0, 40);
-      const scrolls = getComputedStyle(it).overflowX !== 'visible';
-      if (!scrolls && it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0) faults.push(name + ' overflows');
+      // Bars are no text, and the head of a table on a narrow page is for listeners alone.
+      const head = it.closest('thead');
+      if (it.closest('.track') || (head && getComputedStyle(head).position === 'absolute')) continue;
+      if (it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0) faults.push(name + ' overflows');
       const box = it.getBoundingClientRect();
-      if (!it.closest('.scroll') && box.right > width + 1) faults.push(name + ' is cut off');
+      if (box.right > width + 1) faults.push(name + ' is cut off');
       if (/^(TD|TH|DT|DD)$/.test(it.tagName) && it.textContent.trim().length > 3 && box.width < 40) faults.push(name + ' is too narrow');
     }
     for (const text of inner.querySelectorAll('svg text')) {

@@ -67,9 +67,20 @@ impl Interval {
         Self::parse_on(label, Scale::Number)
     }
 
+    /// Whether it begins with the first day of a year and ends with the last day of one; `false` for
+    /// numbers.
+    pub fn is_of_whole_years(&self) -> bool {
+        if self.scale == Scale::Number {
+            return false;
+        }
+        // Days and moments are whole numbers, so the last value before an open end is one less.
+        let last = if self.closed { self.hi } else { self.hi - 1.0 };
+        self.scale.widened(self.lo, last) == (self.lo, last)
+    }
+
     /// The numbers or dates that a label covers: those of an interval, or of a period of the
     /// calendar.
-    pub(crate) fn of_label(label: &str, scale: Scale) -> Option<Self> {
+    pub fn of_label(label: &str, scale: Scale) -> Option<Self> {
         let period = match scale {
             Scale::Number => None,
             Scale::Day => days_of_label(label),
@@ -222,7 +233,7 @@ fn whole_number(text: &str) -> Option<i64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Interval, canonical_number, is_plain_number, number, whole_and_power};
+    use super::{Interval, Scale, canonical_number, is_plain_number, number, whole_and_power};
 
     #[test]
     fn labels_are_postgresql_ranges() {
@@ -323,6 +334,30 @@ mod tests {
     fn minus_zero_is_zero() {
         assert!(number("-0").unwrap().is_sign_positive());
         assert_eq!(number("1e400"), None);
+    }
+
+    #[test]
+    fn whole_years_begin_and_end_with_a_year() {
+        let is_whole =
+            |label: &str, scale| Interval::of_label(label, scale).map(|it| it.is_of_whole_years());
+        for (label, expected) in [
+            ("1987", true),
+            ("1980s", true),
+            ("[1980-01-01,1990-01-01)", true),
+            ("[1980-01-01,1989-12-31]", true),
+            ("[1980-01-01,1989-12-31)", false),
+            ("1987-09", false),
+            ("1987-Q1", false),
+            ("1987-09-03", false),
+        ] {
+            assert_eq!(is_whole(label, Scale::Day), Some(expected), "{label}");
+            let moment = is_whole(label, Scale::Moment);
+            assert!(
+                moment.is_none_or(|it| it == expected || label.ends_with(']')),
+                "{label}"
+            );
+        }
+        assert_eq!(is_whole("[1980,1990)", Scale::Number), Some(false));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! How far released labels distort the raw columns: entropy, frequencies of values, and pairs of
 //! columns. Raw rows are needed, so that all of it is for the holder, rounded.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
@@ -426,9 +427,9 @@ const FEWEST_ROWS: u64 = 5;
 /// What pooled values are called.
 const OTHER: &str = "other";
 
-/// The shares of the values of a generalized column. A numeric column without a taxonomy is shown
-/// in bins of equal width, the same on both sides, to which released intervals give a share by the
-/// width in common.
+/// The shares of the values of a generalized column. The raw numbers of a column without a taxonomy are
+/// shown in bins of equal width. Its released intervals are shown as they are; where there are more
+/// than 20, in the same bins, to which they give a share by the width in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ColumnDistribution {
@@ -471,7 +472,6 @@ impl ColumnDistribution {
                 bins.label(bin)
             }
         };
-        let released = column.released_bins(&bins);
         let counts = column.raw_bin_counts(&bins);
         let raw = counts.iter().zip(shares(&counts)).enumerate();
         let (mut shown, mut rest, mut pooled_rows) = (Vec::new(), 0.0, 0);
@@ -487,14 +487,39 @@ impl ColumnDistribution {
         if pooled_rows >= fewest {
             shown.push((OTHER.to_owned(), rest));
         }
-        let released = released.into_iter().enumerate();
-        let released = released.filter_map(|(bin, share)| Some((label(bin)?, share)));
+        let released = intervals(column).unwrap_or_else(|| {
+            let shares = column.released_bins(&bins).into_iter().enumerate();
+            let shares = shares.filter_map(|(bin, share)| Some((label(bin)?, share)));
+            shares.filter(|(_, share)| *share > 0.0).collect()
+        });
         Self {
             column: name,
-            released: rounded_shares(released.filter(|(_, share)| *share > 0.0)),
+            released: rounded_shares(released.into_iter()),
             raw: rounded_shares(shown.into_iter()),
         }
     }
+}
+
+/// The released labels of a column of grown intervals with their shares, ascending; `None` where there
+/// are too many.
+fn intervals(column: &DistortedColumn) -> Option<Vec<(String, f64)>> {
+    let Domain::Numeric { scale, .. } = &column.raw.domain else {
+        return None;
+    };
+    let place = |label: &str| {
+        let interval = Interval::parse_on(label, *scale);
+        interval.map_or((f64::INFINITY, 0.0), |it| (it.lo, it.hi))
+    };
+    let rows = column.rows.len().max(1) as f64;
+    let labels = column.labels();
+    let shares = labels.map(|(_, label, count)| (label.to_owned(), count as f64 / rows));
+    let mut shares: Vec<(String, f64)> = shares.collect();
+    shares.sort_by(|(one, _), (other, _)| {
+        place(one)
+            .partial_cmp(&place(other))
+            .unwrap_or(Ordering::Equal)
+    });
+    (shares.len() <= LABELS).then_some(shares)
 }
 
 /// The leaves of the column's taxonomy with their raw rows.

@@ -13,6 +13,7 @@ use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
 
 use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk, ncp};
 use crate::classification::ClassificationError;
+use crate::guidelines::Guidelines;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
 use crate::sample::SAMPLED_ROWS;
 
@@ -46,6 +47,9 @@ pub struct Report {
     /// For the holder alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged_unchanged: Option<BTreeMap<String, String>>,
+    /// What the release says to the questions of guidelines. Absent in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guidelines: Option<Guidelines>,
     /// The values of each generalized column, raw beside released. For the holder alone, with two
     /// significant digits; rare values are pooled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,6 +199,7 @@ impl Report {
             suppressed_rows,
             pre_generalization: None,
             acknowledged_unchanged: None,
+            guidelines: None,
             distributions: None,
         })
     }

@@ -8,19 +8,21 @@ pub(crate) struct Bar {
     pub(crate) name: String,
     /// Its value as text.
     pub(crate) text: String,
-    /// Its length, 0 to 1.
+    /// Its value, from 0.
     pub(crate) share: f64,
 }
 
-/// A figure of bars. Names and values are text, so it reads without the picture.
-pub(crate) fn bars(title: &str, bars: &[Bar]) -> Markup {
+/// A figure of bars, the whole width being `whole`: figures that are compared have the same. Names and
+/// values are text, so it reads without the picture.
+pub(crate) fn bars(title: &str, bars: &[Bar], whole: f64) -> Markup {
+    let length = |bar: &Bar| (bar.share / whole.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
     html! {
         figure.bars {
             figcaption { (title) }
             table {
                 tbody {
                     @for bar in bars {
-                        @let width = format!("width:{:.1}%", bar.share.clamp(0.0, 1.0) * 100.0);
+                        @let width = format!("width:{:.1}%", length(bar) * 100.0);
                         tr {
                             th scope="row" { (bar.name) }
                             td.track { span.fill style=(width) {} }

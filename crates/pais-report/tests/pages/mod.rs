@@ -13,6 +13,7 @@ pub(crate) fn all() -> Vec<(&'static str, ReportPage)> {
         ("anatomy", anatomy()),
         ("sweep", sweep()),
         ("persons", persons()),
+        ("fifty columns", fifty_columns()),
         ("empty", ReportPage::default()),
     ]
 }
@@ -89,12 +90,59 @@ fn report() -> Value {
             },
             "attribute": {"highest": 0.2, "column": "marital-status"},
         },
+        "guidelines": guidelines(),
         "distributions": [
+            {"column": "age", "raw": [{"label": "[0,10)", "share": 0.41}, {"label": "[10,20)", "share": 0.59}],
+             "released": [{"label": "[0,20]", "share": 1.0}]},
             {"column": "sex", "raw": [{"label": "Male", "share": 0.67}, {"label": "Female", "share": 0.33}],
              "released": [{"label": "*", "share": 1.0}]},
         ],
         "warnings": [{"code": "column_at_top", "detail":
             "the quasi-identifier `native-country` stays at its topmost value in every row, so it says nothing about them"}],
+    })
+}
+
+fn guidelines() -> Value {
+    let category = |letter: &str, title: &str, columns: Value| {
+        let missing = columns
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|it| it["missing"] != json!([]));
+        let finding = match (columns == json!([]), missing) {
+            (true, _) => "no_column_recognized",
+            (_, true) => "missing",
+            _ => "removed",
+        };
+        json!({"letter": letter, "category": "x", "title": title, "finding": finding, "columns": columns})
+    };
+    json!({
+        "note": "These answers help a privacy officer to decide. They are no legal advice.",
+        "opinion_05_2014": {
+            "singling_out": {"answer": "possible", "unique_by_quasi_identifiers": 0.12, "unique_share": 0.31,
+                             "unique_by_all_columns": 0.98, "smallest_known_group": 21},
+            "linkability": {"answer": "possible", "smallest_group": 1, "exact_links": ["fnlwgt"]},
+            "inference": {"answer": "partly_limited", "greatest_confidence": 0.2, "unprotected": ["income"],
+                          "listed_only": ["marital-status"]},
+        },
+        "risk_threshold": {"threshold": 0.09, "highest": 1.0, "average": 0.253,
+                           "highest_is_within": false, "average_is_within": false},
+        "small_cells": {"least": 11, "smallest": 1, "all_are_within": false, "share_in_smaller": 0.53},
+        "safe_harbor": {
+            "categories": [
+                category("A", "names", json!([])),
+                category("B", "geographic subdivisions smaller than a state", json!([
+                    {"name": "native-country", "outcome": "generalized", "missing": ["state_or_larger", "meaning_of_labels"]},
+                    {"name": "Postal code of the place in which the patient lives", "outcome": "unchanged",
+                     "missing": ["three_digits", "population"]}])),
+                category("C", "elements of dates but the year, and ages over 89", json!([
+                    {"name": "age", "outcome": "generalized", "missing": ["ages_over_89"]}])),
+                category("D", "telephone numbers", json!([])),
+                category("H", "medical record numbers", json!([
+                    {"name": "patient", "outcome": "dropped", "missing": []}])),
+            ],
+            "unrecognized": ["workclass", "education", "relationship", "sex", "income"],
+        },
     })
 }
 
@@ -193,6 +241,7 @@ fn recipient() -> ReportPage {
     page.report.as_object_mut().unwrap().remove("distributions");
     ReportPage {
         reader: Reader::Recipient {
+            recipient: Some("Blood Transfusion Service".to_owned()),
             purpose: Some("Planning the supply of blood".to_owned()),
         },
         steps: Vec::new(),
@@ -254,5 +303,46 @@ fn sweep() -> ReportPage {
 fn persons() -> ReportPage {
     let mut page = global();
     page.report["subjects"] = json!(20114);
+    page
+}
+
+/// A page with every section, of fifty columns of each of which something is shown.
+fn fifty_columns() -> ReportPage {
+    let mut page = global();
+    let name = |column: usize| format!("{column}. finding of the examination at admission");
+    let names: Vec<String> = (0..50).map(name).collect();
+    let by_column = |value: f64| -> Value {
+        names
+            .iter()
+            .map(|name| (name.clone(), json!(value)))
+            .collect()
+    };
+    for field in [
+        "ncp_by_column",
+        "entropy_loss_by_column",
+        "frequency_survival_by_column",
+    ] {
+        page.report["utility"][field] = by_column(0.4321);
+    }
+    let labels = ["[0,20)", "[20,40)", "[40,60)", "[60,80)", "[80,100]"];
+    let share = |label: &str| json!({"label": label, "share": 0.2});
+    let shares: Vec<Value> = labels.into_iter().map(share).collect();
+    let distribution = |name: &String| json!({"column": name, "raw": shares, "released": shares});
+    page.report["distributions"] = names.iter().map(distribution).collect();
+    page.cut = names
+        .iter()
+        .map(|name| (name.clone(), json!(labels)))
+        .collect();
+    let column = |name: &String| {
+        let leaf = |label: &str| json!({"label": label});
+        let children: Vec<Value> = labels.into_iter().map(leaf).collect();
+        json!({"name": name, "role": "quasi_identifier", "kind": "numeric",
+               "taxonomy": {"label": "[0,100]", "children": children}})
+    };
+    let mut columns: Vec<Value> = names.iter().map(column).collect();
+    for number in 0..30 {
+        columns.push(json!({"name": format!("{number}. laboratory value"), "role": "insensitive", "kind": "numeric"}));
+    }
+    page.codebook = json!({"columns": columns});
     page
 }

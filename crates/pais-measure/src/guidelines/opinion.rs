@@ -1,0 +1,231 @@
+//! The three questions of opinion 05/2014 on anonymisation techniques (WP216): singling out,
+//! linkability and inference.
+
+use pais_core::definition::ColumnRole;
+use pais_core::model::{Diversity, PrivacyModel};
+use pais_core::table::GROUP_COLUMN;
+use pais_verify::{LkcRequirement, SensitiveSet, VerifyError, group_sizes};
+use serde::{Deserialize, Serialize};
+
+use crate::release::MeasuredRelease;
+use crate::utility::Risk;
+
+/// An answer to one of the questions. None says that a risk is excluded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RiskAnswer {
+    /// The release permits it.
+    Possible,
+    /// The privacy model limits it for a part of what could be asked.
+    PartlyLimited,
+    /// The privacy model limits it, for an adversary as the model assumes.
+    Limited,
+    /// The declarations do not say what would have to be protected.
+    Unknown,
+}
+
+/// The answers to the three questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Opinion {
+    /// Whether records can be isolated that are of one person.
+    pub singling_out: SinglingOut,
+    /// Whether records of one person, or of a group of persons, can be linked.
+    pub linkability: Linkability,
+    /// Whether the value of an attribute can be deduced with significant probability.
+    pub inference: Inference,
+}
+
+/// Whether records can be isolated that are of one person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SinglingOut {
+    /// `possible` where a record is unique by the columns of `unique_share`, or a person is alone in a
+    /// group of equal quasi-identifiers; else `limited`.
+    pub answer: RiskAnswer,
+    /// Share of the released rows that are unique by the quasi-identifiers together, from 0 to 1.
+    pub unique_by_quasi_identifiers: f64,
+    /// Share of the released rows that are unique by all columns together that are not sensitive.
+    pub unique_share: f64,
+    /// Share of the released rows that are unique by all columns of their table together.
+    pub unique_by_all_columns: f64,
+    /// Fewest records, or persons, that share what an adversary of the privacy model knows.
+    pub smallest_known_group: u64,
+}
+
+/// Whether records of one person, or of a group of persons, can be linked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Linkability {
+    /// Always `possible`: models of groups do not exclude it (WP216, section 5, table 6). Records are
+    /// linked to groups, and what other releases and databases contain is not known here.
+    pub answer: RiskAnswer,
+    /// Fewest records, or persons, that a record of another table with the same quasi-identifiers is
+    /// linked to.
+    pub smallest_group: u64,
+    /// Columns that are released unchanged and have a value in one row only: it links that row exactly.
+    pub exact_links: Vec<String>,
+}
+
+/// Whether the value of an attribute can be deduced with significant probability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Inference {
+    /// `limited` where the model bounds the confidence in every value of every sensitive column,
+    /// `partly_limited` where it bounds some of them or asks for their diversity, `possible` where it
+    /// does not or a value is certain, and `unknown` without sensitive columns.
+    pub answer: RiskAnswer,
+    /// Greatest confidence in a sensitive value for an adversary of the privacy model, as verified.
+    pub greatest_confidence: f64,
+    /// Sensitive columns that the model does not protect at all.
+    pub unprotected: Vec<String>,
+    /// Sensitive columns of which the model protects the listed values alone.
+    pub listed_only: Vec<String>,
+}
+
+/// How many released rows are unique, and in groups of which sizes.
+pub(super) struct UniqueRows {
+    /// Sizes of the groups of equal quasi-identifiers, in rows.
+    groups: Vec<u32>,
+    unique_share: f64,
+    unique_by_all_columns: f64,
+}
+
+impl UniqueRows {
+    /// # Errors
+    /// As [`group_sizes`].
+    pub(super) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
+        let table = release.table;
+        let columns = || {
+            let names = table.columns.iter().map(|column| column.name.clone());
+            names.filter(|name| **name != *GROUP_COLUMN)
+        };
+        let sensitive = release.schema.names(ColumnRole::Sensitive);
+        let others: Vec<Box<str>> = columns().filter(|name| !sensitive.contains(name)).collect();
+        let all: Vec<Box<str>> = columns().collect();
+        let sizes = |names: &[Box<str>]| group_sizes(table, names, release.cancellation);
+        let quasi_identifiers = release.schema.names(ColumnRole::QuasiIdentifier);
+        let unique_share = share_below(&sizes(&others)?, 2);
+        Ok(Self {
+            groups: sizes(&quasi_identifiers)?,
+            unique_share,
+            unique_by_all_columns: if all.len() == others.len() {
+                unique_share
+            } else {
+                share_below(&sizes(&all)?, 2)
+            },
+        })
+    }
+
+    /// Share of the rows in groups of equal quasi-identifiers with fewer rows than this.
+    pub(super) fn share_in_groups_below(&self, rows: u64) -> f64 {
+        share_below(&self.groups, rows)
+    }
+}
+
+/// Share of the rows that are in groups of fewer rows; 0 without rows.
+fn share_below(sizes: &[u32], rows: u64) -> f64 {
+    let sum = |sizes: &mut dyn Iterator<Item = u64>| sizes.sum::<u64>() as f64;
+    let sizes = || sizes.iter().map(|&size| u64::from(size));
+    let all = sum(&mut sizes());
+    if all == 0.0 {
+        return 0.0;
+    }
+    sum(&mut sizes().filter(|&size| size < rows)) / all
+}
+
+impl Opinion {
+    pub(super) fn new(release: &MeasuredRelease, risk: &Risk, groups: &UniqueRows) -> Self {
+        let is_alone = groups.unique_share > 0.0 || risk.highest >= 1.0;
+        Self {
+            singling_out: SinglingOut {
+                answer: if is_alone {
+                    RiskAnswer::Possible
+                } else {
+                    RiskAnswer::Limited
+                },
+                unique_by_quasi_identifiers: groups.share_in_groups_below(2),
+                unique_share: groups.unique_share,
+                unique_by_all_columns: groups.unique_by_all_columns,
+                smallest_known_group: release.finding.smallest_group(),
+            },
+            linkability: Linkability {
+                answer: RiskAnswer::Possible,
+                smallest_group: if risk.highest > 0.0 {
+                    (1.0 / risk.highest).round() as u64
+                } else {
+                    0
+                },
+                exact_links: risk.insensitive_singled_out.clone(),
+            },
+            inference: Inference::new(release),
+        }
+    }
+}
+
+/// How far a model protects one sensitive column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protection {
+    None,
+    Listed,
+    Diverse,
+    Bounded,
+}
+
+impl Inference {
+    fn new(release: &MeasuredRelease) -> Self {
+        let columns = release.schema.names(ColumnRole::Sensitive);
+        let protections = columns
+            .iter()
+            .map(|column| protection(release.model, column));
+        let protections: Vec<Protection> = protections.collect();
+        let with = |wanted: Protection| {
+            let pairs = columns.iter().zip(&protections);
+            let found = pairs.filter(|(_, protection)| **protection == wanted);
+            found
+                .map(|(column, _)| column.to_string())
+                .collect::<Vec<_>>()
+        };
+        let greatest_confidence = release.finding.greatest_confidence();
+        let all = |wanted: Protection| protections.iter().all(|it| *it == wanted);
+        let answer = if columns.is_empty() {
+            RiskAnswer::Unknown
+        } else if greatest_confidence >= 1.0 || all(Protection::None) {
+            RiskAnswer::Possible
+        } else if all(Protection::Bounded) {
+            RiskAnswer::Limited
+        } else {
+            RiskAnswer::PartlyLimited
+        };
+        Self {
+            answer,
+            greatest_confidence,
+            unprotected: with(Protection::None),
+            listed_only: with(Protection::Listed),
+        }
+    }
+}
+
+fn protection(model: &PrivacyModel, column: &str) -> Protection {
+    match model {
+        PrivacyModel::KmAnonymity(_) => Protection::None,
+        PrivacyModel::Groups(model) => match model.diversity {
+            Diversity::None => Protection::None,
+            _ => Protection::Diverse,
+        },
+        PrivacyModel::Lkc(model) if model.c.is_unbounded() => Protection::None,
+        PrivacyModel::Lkc(model) => {
+            let requirement = LkcRequirement::from_model(model, 0, &[column.into()]);
+            let mut sensitive = requirement.sensitive.iter();
+            match sensitive
+                .find(|it| *it.column == *column)
+                .map(|it| &it.values)
+            {
+                None => Protection::None,
+                Some(SensitiveSet::Every) => Protection::Bounded,
+                Some(SensitiveSet::Listed(_)) => Protection::Listed,
+            }
+        }
+    }
+}

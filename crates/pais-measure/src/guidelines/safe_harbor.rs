@@ -1,0 +1,540 @@
+//! What became of the 18 categories of HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i), and what is missing
+//! for them.
+
+use pais_core::definition::{ColumnKind, ColumnRole};
+use pais_core::safe_harbor::SafeHarborCategory;
+use pais_core::schema::SchemaColumn;
+use pais_core::table::ReleasedColumn;
+use pais_core::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Scale};
+use pais_verify::VerifyError;
+use serde::{Deserialize, Serialize};
+
+use crate::release::{MeasuredRelease, ReleaseRecoding};
+
+/// The greatest age that may be released as it is.
+const GREATEST_AGE: f64 = 89.0;
+
+/// Numbers above this are no ages, but years.
+const GREATEST_LIFETIME: f64 = 150.0;
+
+/// Most digits of a ZIP code that may be released.
+const ZIP_DIGITS: usize = 3;
+
+/// An unchanged column is a code of its own where at least this share of its values are distinct.
+const DISTINCT_SHARE: f64 = 0.9;
+
+/// Fewest rows of which that is said.
+const FEWEST_ROWS: usize = 20;
+
+/// The 18 categories of identifiers of HIPAA Safe Harbor.
+///
+/// A column is recognized by its name and how it is declared. What is in a column that is not
+/// recognized, such as a name in a text, is not seen. Safe Harbor also requires that the holder has
+/// no actual knowledge that a person could be identified (164.514(b)(2)(ii)), which is not decided
+/// here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SafeHarbor {
+    /// One for each category, (A) to (R).
+    pub categories: Vec<SafeHarborCategoryFinding>,
+    /// Released columns that were recognized as of no category: for a person to look at.
+    pub unrecognized: Vec<String>,
+}
+
+/// What became of one category.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SafeHarborCategoryFinding {
+    /// Its letter in 164.514(b)(2)(i), `A` to `R`.
+    pub letter: char,
+    /// The category.
+    pub category: SafeHarborCategory,
+    /// What the rule lists, in few words.
+    pub title: String,
+    /// What was found.
+    pub finding: SafeHarborFinding,
+    /// Its columns.
+    pub columns: Vec<SafeHarborColumn>,
+}
+
+/// What was found of a category.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SafeHarborFinding {
+    /// No column was recognized as of it, which does not say that there is none.
+    NoColumnRecognized,
+    /// No column of it is in the release, or each says nothing any more.
+    Removed,
+    /// Its columns are released in a form that the rule permits.
+    Permitted,
+    /// The rule permits the form if what `columns[].missing` names is true, which a person has to check.
+    ToCheck,
+    /// Something is missing.
+    Missing,
+}
+
+/// A column of a category.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SafeHarborColumn {
+    /// Its name.
+    pub name: String,
+    /// What happened to it.
+    pub outcome: ColumnOutcome,
+    /// What the rule requires beyond that.
+    pub missing: Vec<SafeHarborRequirement>,
+}
+
+/// What happened to a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ColumnOutcome {
+    /// It is not released.
+    Dropped,
+    /// One label for all rows.
+    OneLabel,
+    /// Generalized.
+    Generalized,
+    /// Released as it is; of an anatomized release by group.
+    Unchanged,
+}
+
+/// What Safe Harbor requires of a column beyond what happened to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum SafeHarborRequirement {
+    /// The column must not be released.
+    RemoveColumn,
+    /// Places smaller than a state must not be released.
+    StateOrLarger,
+    /// Of a ZIP code at most three digits may be released.
+    ThreeDigits,
+    /// Of a date only the year may be released.
+    YearOnly,
+    /// Ages over 89 must be one group of 90 or older.
+    AgesOver89,
+    /// To be checked: more than 20,000 people live in each area of three digits; the digits of others
+    /// are 000.
+    Population,
+    /// To be checked: no released year tells an age over 89.
+    YearsOfAgesOver89,
+    /// To be checked: what the labels mean, which the service does not know.
+    MeaningOfLabels,
+}
+
+impl SafeHarborRequirement {
+    /// Whether only a person can say if it is met.
+    pub fn is_to_check(self) -> bool {
+        matches!(
+            self,
+            Self::Population | Self::YearsOfAgesOver89 | Self::MeaningOfLabels
+        )
+    }
+}
+
+impl SafeHarbor {
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    pub(super) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
+        let mut of: Vec<Vec<SafeHarborColumn>> = vec![Vec::new(); SafeHarborCategory::ALL.len()];
+        let mut unrecognized = Vec::new();
+        for spec in &release.schema.columns {
+            release.stop_if_asked()?;
+            let mut columns = release.table.columns.iter();
+            let released = columns.find(|column| *column.name == *spec.name());
+            let column = Column {
+                spec,
+                released,
+                is_exact: spec.role() != ColumnRole::QuasiIdentifier
+                    || release.recoding == ReleaseRecoding::Anatomized,
+            };
+            match column.category() {
+                Some(category) => of[category as usize].push(column.found(category)),
+                None => unrecognized.push(spec.name().to_owned()),
+            }
+        }
+        let categories = SafeHarborCategory::ALL.into_iter().zip(of);
+        let categories = categories.map(|(category, columns)| SafeHarborCategoryFinding {
+            letter: category.letter(),
+            category,
+            title: category.title().to_owned(),
+            finding: finding(&columns),
+            columns,
+        });
+        Ok(Self {
+            categories: categories.collect(),
+            unrecognized,
+        })
+    }
+}
+
+/// A declared column, and as it is released.
+#[derive(Clone, Copy)]
+struct Column<'a> {
+    spec: &'a SchemaColumn,
+    /// `None` where the main table does not have it.
+    released: Option<&'a ReleasedColumn>,
+    /// Whether it is released as it is.
+    is_exact: bool,
+}
+
+impl Column<'_> {
+    /// The category that its declaration says. An unchanged column with nearly as many values as rows is a
+    /// code of its own.
+    fn category(self) -> Option<SafeHarborCategory> {
+        let is_code = || self.is_exact && self.released.is_some_and(is_distinct);
+        let declared = self.spec.safe_harbor();
+        declared.or_else(|| is_code().then_some(SafeHarborCategory::OtherIdentifiers))
+    }
+
+    fn is_dropped(self) -> bool {
+        matches!(
+            self.spec.role(),
+            ColumnRole::Identifier | ColumnRole::Subject
+        )
+    }
+
+    fn found(self, category: SafeHarborCategory) -> SafeHarborColumn {
+        let labels = self.labels();
+        let outcome = if self.is_dropped() {
+            ColumnOutcome::Dropped
+        } else if self.is_exact {
+            ColumnOutcome::Unchanged
+        } else if labels.is_empty() {
+            ColumnOutcome::OneLabel
+        } else {
+            ColumnOutcome::Generalized
+        };
+        let missing = match (outcome, category) {
+            (ColumnOutcome::Dropped | ColumnOutcome::OneLabel, _) => Vec::new(),
+            (_, SafeHarborCategory::GeographicSubdivisions) => self.missing_of_places(&labels),
+            (_, SafeHarborCategory::Dates) => self.missing_of_dates(&labels),
+            _ => vec![SafeHarborRequirement::RemoveColumn],
+        };
+        SafeHarborColumn {
+            name: self.spec.name().to_owned(),
+            outcome,
+            missing,
+        }
+    }
+
+    /// The released labels that say something.
+    fn labels(self) -> Vec<String> {
+        let root = self.spec.tree().map(|tree| &*tree.nodes()[0].label);
+        let root = root.filter(|_| !self.is_exact);
+        let says_nothing = |label: &str| {
+            [MISSING_LABEL, SUPPRESSED_LABEL].contains(&label)
+                || Some(label) == root
+                || self.spec.is_missing(label)
+        };
+        let labels = self
+            .released
+            .map(ReleasedColumn::shown_labels)
+            .unwrap_or_default();
+        let labels = labels.into_iter().filter(|label| !says_nothing(label));
+        labels.map(str::to_owned).collect()
+    }
+
+    /// What is missing of places: of codes with at most three digits the population, of longer ones
+    /// the rest. What a word means is not known, but unchanged ones are smaller than a state.
+    fn missing_of_places(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
+        let is_part =
+            |character: char| character.is_ascii_digit() || matches!(character, '*' | '-' | ' ');
+        let digits = |label: &String| label.chars().filter(char::is_ascii_digit).count();
+        let is_code = |label: &String| label.chars().all(is_part) && digits(label) > 0;
+        if labels.is_empty() || !labels.iter().all(is_code) {
+            return if self.is_exact {
+                vec![SafeHarborRequirement::StateOrLarger]
+            } else {
+                vec![SafeHarborRequirement::MeaningOfLabels]
+            };
+        }
+        let is_long = labels.iter().any(|label| digits(label) > ZIP_DIGITS);
+        let longer = is_long.then_some(SafeHarborRequirement::ThreeDigits);
+        longer
+            .into_iter()
+            .chain([SafeHarborRequirement::Population])
+            .collect()
+    }
+
+    /// What is missing of dates and ages.
+    fn missing_of_dates(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
+        let on = |scale| {
+            let intervals = labels.iter().map(|label| Interval::of_label(label, scale));
+            intervals
+                .collect::<Option<Vec<Interval>>>()
+                .filter(|found| !found.is_empty())
+        };
+        let is_of_dates = matches!(self.spec.kind(), ColumnKind::Date | ColumnKind::Datetime);
+        // Ages that are made of dates are numbers.
+        if is_of_dates && let Some(found) = on(self.spec.scale()) {
+            let is_year = found.iter().all(Interval::is_of_whole_years);
+            let finer = (!is_year).then_some(SafeHarborRequirement::YearOnly);
+            return finer
+                .into_iter()
+                .chain([SafeHarborRequirement::YearsOfAgesOver89])
+                .collect();
+        }
+        let Some(found) = on(Scale::Number) else {
+            return vec![SafeHarborRequirement::MeaningOfLabels];
+        };
+        if found.iter().any(|interval| interval.lo > GREATEST_LIFETIME) {
+            return vec![SafeHarborRequirement::YearsOfAgesOver89];
+        }
+        let fits = ages_over_89_are_one_group(self.spec, &found);
+        (!fits)
+            .then_some(SafeHarborRequirement::AgesOver89)
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Whether nearly every row with a value has another one.
+fn is_distinct(column: &ReleasedColumn) -> bool {
+    let rows = column.column.row_counts();
+    let pairs = column.column.dictionary.iter().zip(rows);
+    let values = pairs.filter(|(value, rows)| *rows > 0 && !column.is_missing(value));
+    let (distinct, rows) = values.fold((0usize, 0u64), |sum, (_, rows)| (sum.0 + 1, sum.1 + rows));
+    rows >= FEWEST_ROWS as u64 && distinct as f64 >= DISTINCT_SHARE * rows as f64
+}
+
+fn finding(columns: &[SafeHarborColumn]) -> SafeHarborFinding {
+    let is_gone = |column: &SafeHarborColumn| {
+        matches!(
+            column.outcome,
+            ColumnOutcome::Dropped | ColumnOutcome::OneLabel
+        )
+    };
+    let missing = || columns.iter().flat_map(|column| &column.missing);
+    if columns.is_empty() {
+        SafeHarborFinding::NoColumnRecognized
+    } else if missing().any(|it| !it.is_to_check()) {
+        SafeHarborFinding::Missing
+    } else if missing().next().is_some() {
+        SafeHarborFinding::ToCheck
+    } else if columns.iter().all(is_gone) {
+        SafeHarborFinding::Removed
+    } else {
+        SafeHarborFinding::Permitted
+    }
+}
+
+/// Whether no label tells an age over 89: those that reach beyond it begin at 90 or before, and have one
+/// end, which is not the greatest age of the rows.
+fn ages_over_89_are_one_group(spec: &SchemaColumn, ages: &[Interval]) -> bool {
+    let last = |age: &Interval| if age.closed { age.hi } else { age.hi - 1.0 };
+    let mut over = ages.iter().filter(|age| last(age) > GREATEST_AGE);
+    let Some(first) = over.next() else {
+        return true;
+    };
+    let is_declared = spec.tree().is_some() || spec.domain().is_some_and(|(_, hi)| hi == first.hi);
+    let is_one_group =
+        |age: &Interval| age.lo <= GREATEST_AGE + 1.0 && age.hi == first.hi && age.lo < age.hi;
+    is_declared && is_one_group(first) && over.all(is_one_group)
+}
+
+#[cfg(test)]
+mod tests {
+    use pais_core::table::Form;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::test_data::schema;
+
+    /// The finding of a column with these labels.
+    fn missing(
+        declared: Value,
+        category: SafeHarborCategory,
+        labels: &[&str],
+    ) -> (ColumnOutcome, Vec<SafeHarborRequirement>) {
+        let schema = schema(json!([declared]));
+        let released = ReleasedColumn {
+            name: schema.columns[0].name().into(),
+            form: Form::Generalized,
+            column: pais_core::table::Column {
+                dictionary: labels.iter().map(|&label| label.into()).collect(),
+                codes: (0..labels.len() as u32).collect(),
+            },
+            missing: Vec::new(),
+        };
+        let spec = &schema.columns[0];
+        let column = Column {
+            spec,
+            released: Some(&released),
+            is_exact: spec.role() != ColumnRole::QuasiIdentifier,
+        };
+        let found = column.found(category);
+        (found.outcome, found.missing)
+    }
+
+    fn quasi_identifier(name: &str, extra: Value) -> Value {
+        let mut column = json!({"name": name, "role": "quasi_identifier"});
+        for (field, value) in extra.as_object().unwrap() {
+            column[field] = value.clone();
+        }
+        column
+    }
+
+    /// 164.514(b)(2)(i)(C): all ages over 89, except as a single category of age 90 or older.
+    #[test]
+    fn ages_over_89_have_to_be_one_group_of_90_or_older() {
+        let domain = json!({"kind": "numeric", "domain": [0, 120]});
+        let free = json!({"kind": "numeric"});
+        for (extra, labels, fits) in [
+            (&domain, &["[0,90)", "[90,120]"][..], true),
+            (&domain, &["[0,60)", "[60,120]"], true),
+            (&domain, &["[0,60)", "[60,100)", "[100,120]"], false),
+            (&domain, &["[0,95)", "[95,120]"], false),
+            (&free, &["[0,40)", "[40,89]"], true),
+            (&free, &["[0,40)", "[40,93]"], false),
+            (&free, &["[40,89]", "[60,93]"], false),
+            (&free, &["91", "17"], false),
+            (&free, &["?", "17"], true),
+        ] {
+            let declared = quasi_identifier("age", extra.clone());
+            let (outcome, found) = missing(declared, SafeHarborCategory::Dates, labels);
+            assert_eq!(outcome, ColumnOutcome::Generalized);
+            let expected = if fits {
+                vec![]
+            } else {
+                vec![SafeHarborRequirement::AgesOver89]
+            };
+            assert_eq!(found, expected, "{labels:?} {extra}");
+        }
+    }
+
+    /// The same paragraph: all elements of dates, except the year.
+    #[test]
+    fn dates_have_to_be_years() {
+        let date = || quasi_identifier("admitted", json!({"kind": "date"}));
+        for (labels, expected) in [
+            (
+                &["1987", "1990s"][..],
+                vec![SafeHarborRequirement::YearsOfAgesOver89],
+            ),
+            (
+                &["[1987-01-01,1990-01-01)"],
+                vec![SafeHarborRequirement::YearsOfAgesOver89],
+            ),
+            (
+                &["1987-Q3"],
+                vec![
+                    SafeHarborRequirement::YearOnly,
+                    SafeHarborRequirement::YearsOfAgesOver89,
+                ],
+            ),
+            (
+                &["[1987-02-03,1990-01-01)"],
+                vec![
+                    SafeHarborRequirement::YearOnly,
+                    SafeHarborRequirement::YearsOfAgesOver89,
+                ],
+            ),
+            (
+                &["[85,90)", "[90,95)"],
+                vec![SafeHarborRequirement::AgesOver89],
+            ),
+        ] {
+            assert_eq!(
+                missing(date(), SafeHarborCategory::Dates, labels).1,
+                expected,
+                "{labels:?}"
+            );
+        }
+        let exact = json!({"name": "admitted", "role": "insensitive", "kind": "date"});
+        let (outcome, found) = missing(exact, SafeHarborCategory::Dates, &["1987-09-03"]);
+        assert_eq!(
+            (outcome, found[0]),
+            (ColumnOutcome::Unchanged, SafeHarborRequirement::YearOnly)
+        );
+        let words = missing(
+            quasi_identifier("age", json!({})),
+            SafeHarborCategory::Dates,
+            &["old"],
+        );
+        assert_eq!(words.1, [SafeHarborRequirement::MeaningOfLabels]);
+    }
+
+    /// 164.514(b)(2)(i)(B): nothing smaller than a state, but for three digits of a ZIP code.
+    #[test]
+    fn of_a_zip_code_three_digits_may_stay() {
+        let zip = || quasi_identifier("zip", json!({}));
+        let found =
+            |labels: &[&str]| missing(zip(), SafeHarborCategory::GeographicSubdivisions, labels);
+        assert_eq!(
+            found(&["021**", "100**"]).1,
+            [SafeHarborRequirement::Population]
+        );
+        assert_eq!(found(&["021", "?"]).1, [SafeHarborRequirement::Population]);
+        assert_eq!(
+            found(&["0213*"]).1,
+            [
+                SafeHarborRequirement::ThreeDigits,
+                SafeHarborRequirement::Population
+            ]
+        );
+        assert_eq!(found(&["*"]), (ColumnOutcome::OneLabel, vec![]));
+        assert_eq!(
+            found(&["Boston"]).1,
+            [SafeHarborRequirement::MeaningOfLabels]
+        );
+        let city = json!({"name": "city", "role": "insensitive"});
+        let city = missing(
+            city,
+            SafeHarborCategory::GeographicSubdivisions,
+            &["Boston"],
+        );
+        assert_eq!(city.1, [SafeHarborRequirement::StateOrLarger]);
+    }
+
+    #[test]
+    fn other_identifiers_must_not_be_released() {
+        let phone = || quasi_identifier("phone", json!({}));
+        let of = |declared, labels| missing(declared, SafeHarborCategory::TelephoneNumbers, labels);
+        assert_eq!(
+            of(phone(), &["0617*"]).1,
+            [SafeHarborRequirement::RemoveColumn]
+        );
+        assert_eq!(of(phone(), &["*"]), (ColumnOutcome::OneLabel, vec![]));
+        let dropped = json!({"name": "phone", "role": "identifier"});
+        assert_eq!(of(dropped, &[]), (ColumnOutcome::Dropped, vec![]));
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_category_without_a_column() {
+        assert_eq!(finding(&[]), SafeHarborFinding::NoColumnRecognized);
+        let with = |outcome, missing: &[SafeHarborRequirement]| {
+            finding(&[SafeHarborColumn {
+                name: "x".to_owned(),
+                outcome,
+                missing: missing.to_vec(),
+            }])
+        };
+        assert_eq!(
+            with(ColumnOutcome::Dropped, &[]),
+            SafeHarborFinding::Removed
+        );
+        assert_eq!(
+            with(ColumnOutcome::Generalized, &[]),
+            SafeHarborFinding::Permitted
+        );
+        assert_eq!(
+            with(
+                ColumnOutcome::Generalized,
+                &[SafeHarborRequirement::Population]
+            ),
+            SafeHarborFinding::ToCheck
+        );
+        let both = [
+            SafeHarborRequirement::Population,
+            SafeHarborRequirement::ThreeDigits,
+        ];
+        assert_eq!(
+            with(ColumnOutcome::Generalized, &both),
+            SafeHarborFinding::Missing
+        );
+    }
+}
