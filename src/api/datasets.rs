@@ -20,10 +20,11 @@ use crate::db::{RowScope, StoreError, deletion, taxonomies};
 use crate::ids::OrganizationId;
 use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
+use crate::roles::Role;
 
 use super::error::ApiError;
 use super::extract::headers::require_json;
-use super::extract::{Holder, Parameters, Path, WholeBody};
+use super::extract::{Holder, Parameters, Path, Staff, WholeBody};
 use super::legal_holds::deleted;
 use super::limits::Limits;
 use super::page::{Page, PageQuery};
@@ -71,7 +72,7 @@ pub(super) async fn create(
 #[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<DatasetSummary>)))]
 pub(super) async fn list(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<DatasetSummary>>, ApiError> {
     let page = query.parse()?;
@@ -81,14 +82,21 @@ pub(super) async fn list(
 }
 
 /// Look up a dataset: its schema, number of rows, and latest submissions.
+///
+/// An officer sees how many submissions there are, but none of them.
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 200, description = "The dataset", body = Dataset)))]
 pub(super) async fn get(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<Dataset>, ApiError> {
-    Ok(Json(get_dataset(&app, id).await?))
+    let mut dataset = get_dataset(&app, id).await?;
+    if app.caller.role == Role::Officer {
+        // What was sent, and its hashes, are for the holder.
+        dataset.submissions.clear();
+    }
+    Ok(Json(dataset))
 }
 
 /// Delete a dataset.

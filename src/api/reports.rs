@@ -19,12 +19,11 @@ use crate::db::{StoreError, grants, jobs, runs};
 use crate::engine::records::SweepItem;
 use crate::engine::{attempt, load_rows};
 use crate::ids::{OrganizationId, ReleaseId};
-use crate::roles::Role;
 
 use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::headers::best;
-use super::extract::{HolderOrRecipient, Path};
+use super::extract::{ReleaseReader, Path};
 use super::releases::{load_release, viewer};
 use super::response::html_document;
 use super::state::CallerApp;
@@ -59,7 +58,7 @@ pub(crate) struct ReportDocument {
     ),
 )]
 pub(super) async fn report(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -113,7 +112,7 @@ pub(super) async fn get_report_page(
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, mut page) = get_packed_page(app, id).await?;
-    if app.caller.role == Role::Holder
+    if viewer(app.caller).is_holder()
         && let Some(key) = key_of_release(app, &load_release(app, id).await?).await?
         && let Some(shares) = releases::distributions(&app.db, &key, id).await?
     {
@@ -163,7 +162,7 @@ pub(super) async fn get_packed_page(
         released_step: release.step(),
         ..ReportPage::default()
     };
-    if app.caller.role == Role::Holder {
+    if viewer(app.caller).is_holder() {
         page.reader = Reader::Holder {
             grants: grant_facts(app, id).await?,
         };

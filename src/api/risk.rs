@@ -13,7 +13,7 @@ use crate::problem::{Code, Problem};
 
 use super::datasets::load;
 use super::error::ApiError;
-use super::extract::{Holder, Parameters, Path};
+use super::extract::{Parameters, Path, Staff};
 use super::raw_rows::{RawRows, on_rows};
 
 /// Which combinations are examined.
@@ -58,7 +58,7 @@ impl RiskQuery {
     ),
 )]
 pub(super) async fn show(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<DatasetId>,
     Parameters(query): Parameters<RiskQuery>,
 ) -> Result<Json<TableRisk>, ApiError> {

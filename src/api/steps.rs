@@ -14,7 +14,7 @@ use crate::ids::JobId;
 
 use super::datasets::find_live;
 use super::error::ApiError;
-use super::extract::{Holder, Parameters, Path};
+use super::extract::{Parameters, Path, Staff};
 use super::jobs::load_job;
 use super::page::{NumberedPageQuery, Page, page_request};
 
@@ -31,7 +31,7 @@ use super::page::{NumberedPageQuery, Page, page_request};
     ),
 )]
 pub(super) async fn steps(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<StepQuery>,
 ) -> Result<Response, ApiError> {
@@ -73,7 +73,7 @@ pub(super) async fn steps(
     responses((status = 200, description = "A page of combinations", body = Page<SweepItem>)),
 )]
 pub(super) async fn sweep_rows(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<NumberedPageQuery>,
 ) -> Result<Json<Page<SweepItem>>, ApiError> {

@@ -19,7 +19,7 @@ use crate::problem::{Code, Problem};
 use super::downloads::Download;
 use super::error::ApiError;
 use super::extract::headers::best;
-use super::extract::{HolderOrRecipient, Parameters, Path};
+use super::extract::{ReleaseReader, Parameters, Path};
 use super::releases::{load_release, viewer};
 use super::state::CallerApp;
 
@@ -58,7 +58,7 @@ pub(crate) struct FormatQuery {
     ),
 )]
 pub(super) async fn data(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<ReleaseId>,
     Parameters(query): Parameters<FormatQuery>,
     request: Parts,
@@ -87,7 +87,7 @@ pub(super) async fn data(
     ),
 )]
 pub(super) async fn table(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path((id, name)): Path<(ReleaseId, String)>,
     Parameters(query): Parameters<FormatQuery>,
     request: Parts,
