@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::HeaderMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{
-    ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, json, whole,
+    ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TextFormatDefinition, json, whole,
 };
 use pais_core::rejection::Place;
 use pais_core::schema::Schema;
@@ -72,6 +72,10 @@ pub(crate) struct DatasetPatch {
     #[serde(default, deserialize_with = "given_days")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 36500)]
     pub submission_retention_days: Option<Option<i64>>,
+    /// How submissions in text are written where a request does not say; null for the default.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TextFormatDefinition>)]
+    pub format: Option<Option<TextFormatDefinition>>,
 }
 
 /// A field that was given, even if it is null.
@@ -198,6 +202,9 @@ fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Pro
     }
     if let Some(days) = patch.submission_retention_days {
         definition.submission_retention_days = days;
+    }
+    if let Some(format) = &patch.format {
+        definition.format.clone_from(format);
     }
     let mut places = HashMap::new();
     for (place, fields) in patch.columns.iter().flatten().enumerate() {

@@ -12,6 +12,7 @@ use pais_core::definition::{
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
+use pais_io::read::{TextFormat, TextParameters};
 
 use crate::db::datasets::{
     self, Dataset, DatasetCreation, DatasetState, DatasetSummary, NewDataset, StoredDataset,
@@ -230,6 +231,7 @@ pub(crate) fn check_definition(
             ));
         }
     }
+    text_format(definition)?;
     if definition.columns.len() > limits.columns {
         return Err(Problem::at(
             Code::LimitExceeded,
@@ -241,6 +243,19 @@ pub(crate) fn check_definition(
         ));
     }
     Ok(())
+}
+
+/// How submissions in text are written where a request does not say.
+///
+/// # Errors
+/// `invalid_value` for parts of another form, and for those that contradict each other.
+pub(super) fn text_format(definition: &DatasetDefinition) -> Result<TextParameters, Problem> {
+    let Some(format) = &definition.format else {
+        return Ok(TextParameters::default());
+    };
+    let declared = TextParameters::try_from(format);
+    let declared = declared.and_then(|declared| declared.format(TextFormat::CSV).map(|_| declared));
+    declared.map_err(|error| Problem::at(Code::InvalidValue, "/format", error.to_string()))
 }
 
 /// The taxonomies that a definition refers to by id.

@@ -62,15 +62,15 @@ impl Anonymize {
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let input = self.format.table(&self.input)?;
+        let dataset = self.schema.load()?;
+        let input = self.format.table(&self.input, &dataset.text)?;
         let identity = input.identity();
         let outputs = [&self.output, &self.report, &self.steps];
         let mut outputs = outputs.into_iter().flatten();
         outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
         let bar = Bar::new();
-        let schema = self.schema.load()?;
         let mut job = definitions::job_to_run(&self.job)?;
-        let schema = Arc::new(definitions::schema_of_job(schema, &job, &self.job)?);
+        let schema = Arc::new(definitions::schema_of_job(dataset.schema, &job, &self.job)?);
         job.seed = self.seed.or(job.seed);
         let sweep = Sweep::new(&job).map_err(|error| in_file(&self.job, error))?;
         if sweep.is_sweep {

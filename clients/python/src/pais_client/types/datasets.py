@@ -90,6 +90,7 @@ class Dataset(TypedDict):
     missing: list[str] | None
     retention_days: int | None
     submission_retention_days: int | None
+    format: TextFormat | None
     legal_hold: LegalHold | None
     rows: int
     submissions: list[Submission]
@@ -110,6 +111,7 @@ class DatasetDefinition(_DatasetDefinition, total=False):
     missing: list[str] | None
     retention_days: int | None
     submission_retention_days: int | None
+    format: TextFormat | None
 
 
 class TextFormat(TypedDict):
@@ -174,7 +176,11 @@ class Profile(_Profile, total=False):
     identifier_repeats: dict[str, int] | None
 
 
-class ColumnRisk(TypedDict):
+class _SensitiveRisk(TypedDict, total=False):
+    shares_by_rank: list[float]
+
+
+class ColumnRisk(_SensitiveRisk):
     """How far one column tells rows apart; shares from 0 to 1."""
 
     name: str
