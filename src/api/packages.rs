@@ -28,7 +28,7 @@ use crate::problem::{Code, Problem};
 
 use super::downloads::Download;
 use super::error::ApiError;
-use super::extract::{ReleaseReader, Path};
+use super::extract::{Path, ReleaseReader};
 use super::releases::load_release;
 use super::reports::get_packed_page;
 use super::state::{App, AppState, CallerApp};

@@ -21,7 +21,7 @@ use crate::roles::{Caller, Role};
 
 use super::datasets::find_live;
 use super::error::ApiError;
-use super::extract::{Holder, ReleaseReader, JsonBody, Parameters, Path};
+use super::extract::{Holder, JsonBody, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageQuery, PageRequest};
 use super::raw_rows::RawRows;
 use super::response::created;

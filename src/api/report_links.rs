@@ -20,7 +20,7 @@ use crate::problem::Code;
 use crate::roles::{Caller, Role};
 
 use super::error::ApiError;
-use super::extract::{Anyone, ReleaseReader, Path};
+use super::extract::{Anyone, Path, ReleaseReader};
 use super::reports::{get_report, get_report_page};
 use super::response;
 use super::state::{App, AppState};

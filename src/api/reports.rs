@@ -23,7 +23,7 @@ use crate::ids::{OrganizationId, ReleaseId};
 use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::headers::best;
-use super::extract::{ReleaseReader, Path};
+use super::extract::{Path, ReleaseReader};
 use super::releases::{load_release, viewer};
 use super::response::html_document;
 use super::state::CallerApp;

@@ -29,9 +29,9 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    approvals, audit, compositions, console, dataset_changes, datasets, drafts, events, grants, health, jobs,
-    legal_holds, metrics, openapi, organizations, packages, policies, profile, releases,
-    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
+    approvals, audit, compositions, console, dataset_changes, datasets, drafts, events, grants,
+    health, jobs, legal_holds, metrics, openapi, organizations, packages, policies, profile,
+    releases, report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
     withdrawals,
 };
 

@@ -20,7 +20,7 @@ use crate::problem::{Code, Problem};
 use super::downloads::Download;
 use super::error::ApiError;
 use super::extract::headers::best;
-use super::extract::{ReleaseReader, Parameters, Path};
+use super::extract::{Parameters, Path, ReleaseReader};
 use super::releases::{load_release, viewer};
 use super::state::CallerApp;
 

@@ -17,7 +17,7 @@ use crate::roles::Role;
 
 use super::connections::ClientAddress;
 use super::error::{ApiError, done};
-use super::extract::{Admin, Anyone, StaffOrAuditor, JsonBody, Parameters, Path};
+use super::extract::{Admin, Anyone, JsonBody, Parameters, Path, StaffOrAuditor};
 use super::page::{Page, PageQuery};
 use super::state::AppState;
 use super::text;

@@ -18,8 +18,8 @@ use pais_io::FileFormat;
 use pais_io::chunk::Assembler;
 use pais_io::draft::{self, Draft, DraftOptions};
 use pais_io::read::{
-    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters, ThousandsMark,
-    csv, ndjson, parquet,
+    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters,
+    ThousandsMark, csv, ndjson, parquet,
 };
 
 use super::output::{Failure, in_file};

@@ -15,8 +15,7 @@ use crate::ids::OrganizationId;
 use crate::roles::Caller;
 use pais_core::definition::{
     ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId, TaxonomyNode,
-    TextFormatDefinition,
-    TaxonomyReference,
+    TaxonomyReference, TextFormatDefinition,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};

@@ -216,7 +216,14 @@ fn files_of_arx_and_amnesia_become_json_and_json_becomes_rows() {
     dir.write("s.json", &schema.to_string());
     dir.write("j.json", r#"{"privacy": {"model": "k_anonymity", "k": 2}}"#);
     dir.write("raw.csv", "country\nLaos\nJapan\nOther\nOther\n");
-    let ran = ["anonymize", "--schema", "s.json", "--job", "j.json", "raw.csv"];
+    let ran = [
+        "anonymize",
+        "--schema",
+        "s.json",
+        "--job",
+        "j.json",
+        "raw.csv",
+    ];
     let ran = dir.run(&ran);
     let out = String::from_utf8(ran.stdout).unwrap();
     assert_eq!(ran.status.code(), Some(0), "{:?}", ran.stderr);

@@ -198,7 +198,14 @@ fn a_schema_says_how_its_text_is_written() {
         assert_eq!(found, released, "{arguments:?}");
     }
     dir.anonymize("german.csv", "o.csv");
-    let ran = dir.run(&[&["verify"], &DOCUMENTS[..], &["o.csv", "--raw", "german.csv"]].concat());
+    let ran = dir.run(
+        &[
+            &["verify"],
+            &DOCUMENTS[..],
+            &["o.csv", "--raw", "german.csv"],
+        ]
+        .concat(),
+    );
     assert_eq!(ran.status.code(), Some(0), "{:?}", ran.stdout);
     schema["format"] = json!({"delimiter": "no"});
     dir.write("s.json", &schema.to_string());

@@ -95,7 +95,10 @@ async fn an_anatomized_release_has_several_tables() {
     }
     let missing = hospital.get(&format!("{release}/data")).await;
     let missing = missing.problem(404, "not_found");
-    assert!(text(&missing["detail"]).contains("/tables/qit"), "{missing}");
+    assert!(
+        text(&missing["detail"]).contains("/tables/qit"),
+        "{missing}"
+    );
     // Who may not see the release does not learn that it is anatomized.
     let other = hospital.app.token("other", pais::roles::Role::Holder).await;
     let foreign = hospital.app.get(&other, &format!("{release}/data")).await;

@@ -135,10 +135,7 @@ async fn where_there_is_an_officer_she_alone_sets_the_policy_and_approves() {
     let policy = json!({ "require_approval": true });
     let refused = put_policy(app, &hospital.token, &policy).await;
     refused.problem(403, "officer_required");
-    assert_eq!(
-        put_policy(app, &officer, &policy).await.json(200),
-        policy
-    );
+    assert_eq!(put_policy(app, &officer, &policy).await.json(200), policy);
     let pending = app.get(&bts, "/v1/approvals").await;
     pending.problem(403, "forbidden");
     let pending = app.get(&officer, "/v1/approvals?status=pending").await;
@@ -164,14 +161,17 @@ async fn where_there_is_an_officer_she_alone_sets_the_policy_and_approves() {
     let mut expected = made.clone();
     expected.as_object_mut().unwrap().remove("release_id");
     assert_eq!(hospital.get(&release).await.json(200)["approval"], expected);
-    let listed = hospital.get("/v1/approvals?status=approved").await.json(200);
+    let listed = hospital
+        .get("/v1/approvals?status=approved")
+        .await
+        .json(200);
     assert_eq!(listed["items"][0]["by"], by);
     let pending = hospital.get("/v1/approvals?status=pending").await.json(200);
     assert_eq!(pending["items"], json!([]));
 
     let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
-    let granted = app.post(&officer, &format!("{release}/grants"), &grant);
-    let granted = granted.await.json(201);
+    let grants = format!("{release}/grants");
+    let granted = app.post(&officer, &grants, &grant).await.json(201);
     // A recipient sees that it is approved and since when, but not by whom and why.
     let seen = app.get(&bts, &release).await.json(200);
     assert_eq!(
@@ -253,7 +253,9 @@ async fn a_rejected_release_reaches_nobody() {
     assert_eq!(rest["items"][0]["release_id"], id(&late));
     assert_eq!(rest["next_cursor"], Value::Null);
     for path in ["/v1/approvals?status=open", "/v1/approvals?limit=0"] {
-        app.get(&officer, path).await.problem(400, "invalid_parameter");
+        app.get(&officer, path)
+            .await
+            .problem(400, "invalid_parameter");
     }
     let log = app.get(&officer, "/v1/audit?action=release.rejected").await;
     assert_eq!(log.json(200)["items"][0]["detail"]["reason"], "Too fine");
@@ -275,7 +277,9 @@ async fn a_decision_is_of_its_documented_shape() {
     decide(&json!({ "reason": " " }))
         .await
         .problem(422, "invalid_value");
-    let text = hospital.app.post_bytes(&officer, &approval, "text/plain", "yes");
+    let text = hospital
+        .app
+        .post_bytes(&officer, &approval, "text/plain", "yes");
     text.await.problem(415, "unsupported_media_type");
     // Nothing was decided; without a body the release is approved.
     let empty = hospital.app.request(Method::POST, &approval);
@@ -293,7 +297,8 @@ async fn an_officer_whose_token_has_ended_binds_nobody() {
     put().await.json(200);
     let (first, _) = officer(&hospital).await;
     let until = app.state.unscoped().db.now() + time::Duration::hours(1);
-    app.token_until("hospital", Role::Officer, Some(until)).await;
+    app.token_until("hospital", Role::Officer, Some(until))
+        .await;
     put().await.problem(403, "officer_required");
     revoke(app, first).await;
     put().await.problem(403, "officer_required");

@@ -185,10 +185,7 @@ async fn a_dataset_keeps_how_its_text_is_written() {
         .json(201);
     let expected = profile(&hospital, &plain).await;
     let german = "paid;DX1;Größe;DX2\n1.234,50;I10;180,5;E11\n;;171;I10\n1.000.000;E11;k.A.;\n";
-    let latin_1: Vec<u8> = german
-        .chars()
-        .map(|it| u8::try_from(it).unwrap())
-        .collect();
+    let latin_1: Vec<u8> = german.chars().map(|it| u8::try_from(it).unwrap()).collect();
     let format = json!({ "delimiter": ";", "decimal": ",", "thousands": ".",
                          "encoding": "iso-8859-1" });
     let patch = async |dataset: &str, body: Value| {
@@ -213,7 +210,10 @@ async fn a_dataset_keeps_how_its_text_is_written() {
         ),
     ] {
         let dataset = payments(&hospital).await;
-        assert_eq!(hospital.get(&dataset).await.json(200)["format"], Value::Null);
+        assert_eq!(
+            hospital.get(&dataset).await.json(200)["format"],
+            Value::Null
+        );
         let kept = patch(&dataset, json!({ "format": format })).await;
         assert_eq!(kept.json(200)["format"], format);
         submit(&hospital, &dataset, query, media_type, body)

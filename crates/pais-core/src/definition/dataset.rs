@@ -51,10 +51,7 @@ pub struct DatasetDefinition {
 #[serde(deny_unknown_fields)]
 pub struct TextFormatDefinition {
     /// Between two cells: one ASCII character, or the word `tab`.
-    #[cfg_attr(
-        feature = "openapi",
-        schema(pattern = "^([!#-/:-@\\[-`{-~ \\t]|tab)$")
-    )]
+    #[cfg_attr(feature = "openapi", schema(pattern = "^([!#-/:-@\\[-`{-~ \\t]|tab)$"))]
     pub delimiter: Option<String>,
     /// Before the fraction of a number: `.` or `,`.
     #[cfg_attr(feature = "openapi", schema(pattern = "^[.,]$"))]

@@ -124,7 +124,8 @@ impl ReferenceFields {
         if let Some(root) = self.root.take() {
             self.name = None;
             if self.generate.is_some() {
-                let detail = "`root` is a whole tree, so it does not go with `generate`; leave one out";
+                let detail =
+                    "`root` is a whole tree, so it does not go with `generate`; leave one out";
                 return Err(E::custom(detail));
             }
             self.no_more()?;
