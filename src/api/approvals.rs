@@ -71,7 +71,8 @@ pub(super) async fn decide(
             return Ok(ApprovalDefinition::default());
         }
         require_json(&headers)?;
-        Ok(json::parse::<ApprovalDefinition>(&body)?)
+        // `null` is a body that says nothing.
+        Ok(json::parse::<Option<ApprovalDefinition>>(&body)?.unwrap_or_default())
     });
     let definition = definition.await?;
     let reason = definition.reason.as_deref();

@@ -244,13 +244,16 @@ pub(crate) async fn decide(
     if is_same_person(&mut transaction, by.token, found.created_by).await? {
         return Ok(ApprovalCreation::SamePerson);
     }
+    if decision(&mut transaction, release).await?.is_some() {
+        return Ok(ApprovalCreation::Exists);
+    }
     if new.decision == Decision::Approved {
         check_release(&mut transaction, by.organization, release, "").await?;
     }
-    let label: Option<Option<String>> = sqlx::query_scalar(
+    let label: Option<String> = sqlx::query_scalar(
         "WITH made AS (
              INSERT INTO release_approvals (release_id, decided_by, decided_at, decision, reason)
-             VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING decided_by)
+             VALUES ($1, $2, $3, $4, $5) RETURNING decided_by)
          SELECT coalesce(t.label, t.oidc_subject) FROM tokens t JOIN made ON t.id = made.decided_by",
     )
     .bind(release)
@@ -258,11 +261,8 @@ pub(crate) async fn decide(
     .bind(now)
     .bind(new.decision)
     .bind(new.reason)
-    .fetch_optional(&mut *transaction)
+    .fetch_one(&mut *transaction)
     .await?;
-    let Some(label) = label else {
-        return Ok(ApprovalCreation::Exists);
-    };
     let action = match new.decision {
         Decision::Approved => Action::ReleaseApproved,
         Decision::Rejected => Action::ReleaseRejected,
