@@ -1,6 +1,7 @@
 //! `PATCH /v1/datasets/{id}`: changes of a dataset that need no new reading of its rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::http::HeaderMap;
@@ -132,7 +133,7 @@ async fn apply_patch(
         };
         let (schema, places) = (schema.clone(), places.clone());
         let check =
-            move |_: &Schema, table, _: &Cancellation| check_table(&schema, &places, &table);
+            move |_: &Arc<Schema>, table, _: &Cancellation| check_table(&schema, &places, &table);
         on_rows(app, dataset, rows, check).await?;
     }
     let change = DatasetChange {

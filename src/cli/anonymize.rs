@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use pais_anonymize::{
-    AnonymizationRun, JobPlan, Observer, Phase, StepItem, StepRecord, VerifiedRelease, run_sweep,
+    AnonymizationRun, JobPlan, Observer, Phase, RecodingComparison, StepItem, StepRecord,
+    VerifiedRelease, run_sweep,
 };
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
@@ -96,6 +97,7 @@ impl Anonymize {
         bar.progress(Phase::Reading, 0.0);
         let table = input.read_observed(&schema, bar)?;
         let declared = schema.warnings();
+        let comparison = RecodingComparison::new(&schema, &job, &table);
         let run = AnonymizationRun::new(schema, job, table, bar)?;
         let found = run.search(bar)?;
         let verified = run.verify(&found, None, bar)?;
@@ -108,8 +110,10 @@ impl Anonymize {
         written?;
         bar.progress(Phase::Writing, 0.0);
         self.write(&release, found.steps())?;
+        let compared = comparison.map(|it| it.warning(&run, &found, bar));
+        let compared = compared.transpose()?.flatten();
         bar.clear();
-        let of_job = declared.into_iter().chain(run.warnings());
+        let of_job = declared.into_iter().chain(run.warnings()).chain(compared);
         Summary::new(&release, of_job).write(Style::of_errors(self.json));
         Ok(())
     }

@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from .problems import Warning
 from .taxonomies import Hierarchy
-from .words import ColumnRole, Decimal, Encoding, Kind
+from .words import ColumnRole, Decimal, Encoding, Kind, Model, Recoding
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -212,8 +212,34 @@ class _DatasetRisk(TypedDict):
     feasible: Feasible
 
 
+class SuggestedPrivacy(TypedDict):
+    """The `privacy` of a job."""
+
+    model: Model
+    l: int
+    k: int
+    c: float
+
+
+class Suggestion(TypedDict):
+    """Parameters of a job, and what they lost on a sample of the rows."""
+
+    privacy: SuggestedPrivacy
+    recoding: Recoding
+    ncp: float
+    groups: int
+
+
+class Suggestions(TypedDict):
+    """What a job can ask for; the least loss first."""
+
+    rows: int
+    items: list[Suggestion]
+
+
 class DatasetRisk(_DatasetRisk, total=False):
     """The risk of the stored rows before a run; `singling_out` names columns."""
 
     subjects: int | None
+    suggestions: Suggestions
     warnings: list[Warning]
