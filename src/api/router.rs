@@ -29,9 +29,9 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    audit, compositions, console, dataset_changes, datasets, drafts, events, grants, health, jobs,
-    legal_holds, metrics, openapi, organizations, packages, policies, profile, releases,
-    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
+    approvals, audit, compositions, console, dataset_changes, datasets, drafts, events, grants,
+    health, jobs, legal_holds, metrics, openapi, organizations, packages, policies, profile,
+    releases, report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
     withdrawals,
 };
 
@@ -74,7 +74,8 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(withdrawals::create))
         .routes(routes!(legal_holds::place, legal_holds::lift))
         .routes(routes!(policies::show, policies::replace))
-        .routes(routes!(policies::approve))
+        .routes(routes!(approvals::decide))
+        .routes(routes!(approvals::list))
         .routes(routes!(audit::list))
         .routes(routes!(packages::pais_signing_key))
 }

@@ -188,3 +188,68 @@ async fn columns_that_single_out_together_or_stay_at_their_top_are_warnings_of_a
     }
     workers.stop().await;
 }
+
+/// A job that does not say its recoding learns what the other one would lose; no recipient does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_learns_that_local_recoding_loses_less() {
+    let hospital = Hospital::new().await;
+    let body = json!({ "name": "places", "columns": [
+        { "name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 999] },
+        { "name": "place", "role": "quasi_identifier" },
+        { "name": "illness", "role": "sensitive" },
+    ] });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    let mut rows = "age,place,illness\n".to_owned();
+    for row in 0..400 {
+        rows += &format!(
+            "{},p{},{}\n",
+            row / 2,
+            row / 5 % 40,
+            ["a", "b", "c"][row % 3]
+        );
+    }
+    hospital.submit(&dataset, rows).await.json(201);
+    let model = json!({ "model": "lkc", "l": 2, "k": 5, "c": 0.9 });
+    let run = async |extra: Value| {
+        let mut body = json!({ "privacy": model, "release": true });
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let job = hospital.job(&dataset, body).await;
+        let workers = hospital.work();
+        let ended = hospital.ended(&job).await;
+        workers.stop().await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        ended
+    };
+    let silent = run(json!({})).await;
+    let mut warned = silent["warnings"].as_array().unwrap().iter();
+    let warning = warned.find(|warning| warning["code"] == "local_loses_less");
+    let warning = warning.unwrap_or_else(|| panic!("no warning in {silent}"));
+    assert_eq!(warning["pointer"], "/recoding");
+    let local = run(json!({ "recoding": "local" })).await;
+    assert!(!codes(&local).contains(&"local_loses_less"), "{local}");
+    // Both figures, as the reports of such releases have them.
+    for job in [&silent, &local] {
+        let report = format!("/v1/releases/{}/report", text(&job["release_id"]));
+        let report = hospital.get(&report).await.json(200);
+        let ncp = report["utility"]["ncp"].as_f64().unwrap();
+        let figure = format!("{:.1} %", 100.0 * ncp);
+        let detail = text(&warning["detail"]);
+        assert!(detail.contains(&figure), "{figure} is not in {detail}");
+    }
+    let chosen = run(json!({ "recoding": "global" })).await;
+    assert!(!codes(&chosen).contains(&"local_loses_less"), "{chosen}");
+
+    let bts = hospital.app.token("bts", Role::Recipient).await;
+    let release = format!("/v1/releases/{}", text(&silent["release_id"]));
+    let grant = json!({ "recipient": "bts", "purpose": "planning" });
+    let granted = hospital.post(&format!("{release}/grants"), &grant).await;
+    granted.json(201);
+    for path in [release.clone(), format!("{release}/report")] {
+        let seen = hospital.app.get(&bts, &path).await;
+        assert_eq!(seen.status, 200);
+        assert!(!seen.text.contains("local_loses_less"), "{}", seen.text);
+    }
+}

@@ -7,7 +7,7 @@ use crate::{
     annex, cost, distributions, guarantee, guidelines, hierarchies, risk, summary, tradeoff,
 };
 
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 
 impl ReportPage {
     /// The page as an HTML document.

@@ -19,7 +19,7 @@ use crate::db::{StoreError, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
 
 use super::error::ApiError;
-use super::extract::{Holder, Path};
+use super::extract::{Path, Staff};
 use super::state::CallerApp;
 
 mod shared_polls;
@@ -54,7 +54,7 @@ enum JobEvent {
     ),
 )]
 pub(super) async fn events(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<JobId>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
     let place = app.watching.streams.open(app.caller)?;

@@ -118,6 +118,7 @@ class AsyncClient:
     policy = async_method(_policy.policy)
     set_policy = async_method(_policy.set_policy)
     approve_release = async_method(_policy.approve_release)
+    approvals = async_lister(_policy.approvals)
 
     async def close(self) -> None:
         """Closes the connections."""

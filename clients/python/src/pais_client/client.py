@@ -125,6 +125,7 @@ class Client:
     policy = method(_policy.policy)
     set_policy = method(_policy.set_policy)
     approve_release = method(_policy.approve_release)
+    approvals = lister(_policy.approvals)
 
     def close(self) -> None:
         """Closes the connections."""

@@ -7,6 +7,9 @@ they are not declared here. Times are RFC 3339 strings in UTC, ids are UUID stri
 from .admin import (
     Approval,
     AuditEvent,
+    DecidedBy,
+    DecidedRelease,
+    ListedApproval,
     NewToken,
     Organization,
     Policy,
@@ -76,9 +79,11 @@ from .taxonomies import (
     TaxonomySummary,
 )
 from .words import (
+    ApprovalStatus,
     CalendarLevel,
     ColumnRole,
     Decimal,
+    Decision,
     Encoding,
     Format,
     FrameFormat,
@@ -99,6 +104,7 @@ from .words import (
 
 __all__ = [
     "Approval",
+    "ApprovalStatus",
     "AuditEvent",
     "Calendar",
     "CalendarLevel",
@@ -117,7 +123,10 @@ __all__ = [
     "DatasetDefinition",
     "DatasetRisk",
     "DatasetSummary",
+    "DecidedBy",
+    "DecidedRelease",
     "Decimal",
+    "Decision",
     "Draft",
     "Encoding",
     "Fault",
@@ -132,6 +141,7 @@ __all__ = [
     "JobDefinition",
     "JobStatus",
     "Kind",
+    "ListedApproval",
     "Mask",
     "MissingSensitive",
     "Model",
