@@ -7,6 +7,8 @@
 //! - [`schema`]: declared columns, checked against one another
 //! - [`table`]: dictionary-encoded tables, raw and released
 //! - [`reimport`]: released tables that are read from files, of any tool
+//! - [`column_name`]: the words of the name of a column
+//! - [`safe_harbor`]: the categories of identifiers of HIPAA, and which one a column probably is
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`look_alike`]: texts that a reader cannot tell apart
 //! - [`risk`]: how far the rows of a table single out persons, before any run
@@ -22,12 +24,14 @@ pub mod calendar;
 pub mod cancellation;
 mod canonical_text;
 pub mod codebook;
+pub mod column_name;
 pub mod definition;
 pub mod look_alike;
 pub mod model;
 pub mod reimport;
 pub mod rejection;
 pub mod risk;
+pub mod safe_harbor;
 pub mod schema;
 pub mod table;
 pub mod taxonomy;

@@ -1,5 +1,7 @@
 //! What the name of a column says about it, in English and in German.
 
+use pais_core::column_name::{is_in, words};
+
 /// What a column is about, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NameMeaning {
@@ -110,50 +112,9 @@ impl NameMeaning {
     }
 }
 
-/// Whether a word is in a list of words with spaces between them.
-fn is_in(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
-}
-
-/// The words of a name, in lower case: `patientId`, `patient_id` and `PATIENT ID` have the same.
-fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut was_lower = false;
-    for character in name.chars().take(200) {
-        let begins = character.is_uppercase() && was_lower;
-        if (begins || !character.is_alphanumeric()) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if character.is_alphanumeric() {
-            word.extend(character.to_lowercase());
-        }
-        was_lower = character.is_lowercase();
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{NameMeaning, words};
-
-    #[test]
-    fn a_name_is_divided_into_words() {
-        for name in [
-            "patientId",
-            "patient_id",
-            "PATIENT ID",
-            "Patient.Id",
-            " patient-id ",
-        ] {
-            assert_eq!(words(name), ["patient", "id"], "{name}");
-        }
-        assert_eq!(words("ID"), ["id"]);
-        assert!(words("_-.").is_empty());
-    }
+    use super::NameMeaning;
 
     #[test]
     fn names_say_what_a_column_is_about() {
