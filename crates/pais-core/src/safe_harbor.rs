@@ -121,6 +121,11 @@ impl SafeHarborCategory {
         if has(TIME_SPANS) {
             return None;
         }
+        // `ip` alone is often an inpatient stay.
+        let is_ip = words.iter().all(|word| is_in("ip addr address", word)) && has("ip");
+        if is_ip {
+            return Some(Self::IpAddresses);
+        }
         let found = NAMED.iter().find(|(_, list)| has(list));
         let is_of_others = has(OTHERS);
         if let Some((category, _)) = found {
@@ -129,7 +134,9 @@ impl SafeHarborCategory {
             return (!is_of_others || is_place).then_some(*category);
         }
         let is_name = |word: &String| matches!(word.as_str(), "name" | "names");
-        let is_of_person = words.iter().all(|word| is_name(word) || is_in(WITH_NAME, word));
+        let is_of_person = words
+            .iter()
+            .all(|word| is_name(word) || is_in(WITH_NAME, word));
         if words.iter().any(is_name) && is_of_person {
             return Some(Self::Names);
         }
@@ -181,8 +188,11 @@ impl SchemaColumn {
 /// Words that name a category by themselves. The first one of a name decides: an e-mail address is no
 /// street.
 const NAMED: [(SafeHarborCategory, &str); 14] = [
-    (SafeHarborCategory::EmailAddresses, "email mail emailaddress"),
-    (SafeHarborCategory::IpAddresses, "ip ipaddress ipv4 ipv6"),
+    (
+        SafeHarborCategory::EmailAddresses,
+        "email mail emailaddress",
+    ),
+    (SafeHarborCategory::IpAddresses, "ipaddress ipv4 ipv6"),
     (SafeHarborCategory::Urls, "url uri website homepage weblink"),
     (SafeHarborCategory::FaxNumbers, "fax faxnumber telefax"),
     (
@@ -201,7 +211,10 @@ const NAMED: [(SafeHarborCategory, &str); 14] = [
         SafeHarborCategory::CertificateNumbers,
         "license licence driver drivers passport certificate iban steuernummer",
     ),
-    (SafeHarborCategory::BiometricIdentifiers, "fingerprint voiceprint iris biometric"),
+    (
+        SafeHarborCategory::BiometricIdentifiers,
+        "fingerprint voiceprint iris biometric",
+    ),
     (SafeHarborCategory::Photographs, "photo photograph portrait"),
     (
         SafeHarborCategory::DeviceIdentifiers,
@@ -252,7 +265,8 @@ const BENEFICIARY: &str = "\
     beneficiary bene member enrollee policy insurance plan versichertennummer kvnr medicaid medicare";
 
 /// Words with which a key is that of an account.
-const ACCOUNT: &str = "account konto billing invoice encounter visit admission claim stay hadm fallnummer";
+const ACCOUNT: &str =
+    "account konto billing invoice encounter visit admission claim stay hadm fallnummer";
 
 /// Words of names and numbers that are not those of a patient.
 const OTHERS: &str = "\
@@ -278,6 +292,7 @@ mod tests {
             ("e-mail", Some(Category::EmailAddresses)),
             ("email address", Some(Category::EmailAddresses)),
             ("IP address", Some(Category::IpAddresses)),
+            ("BENE_IP_DDCTBL_AMT", None),
             ("state", None),
             ("BIRTHDATE", Some(Category::Dates)),
             ("Age", Some(Category::Dates)),
@@ -310,11 +325,20 @@ mod tests {
         let of = Category::of_column;
         let (label, known) = (ColumnKind::Categorical, ColumnRole::QuasiIdentifier);
         assert_eq!(of("x", known, label, None), None);
-        assert_eq!(of("x", known, ColumnKind::Date, None), Some(Category::Dates));
-        assert_eq!(of("x", known, label, Some(&calendar)), Some(Category::Dates));
+        assert_eq!(
+            of("x", known, ColumnKind::Date, None),
+            Some(Category::Dates)
+        );
+        assert_eq!(
+            of("x", known, label, Some(&calendar)),
+            Some(Category::Dates)
+        );
         let key = ColumnRole::Identifier;
         assert_eq!(of("x", key, label, None), Some(Category::OtherIdentifiers));
-        assert_eq!(of("ssn", key, label, None), Some(Category::SocialSecurityNumbers));
+        assert_eq!(
+            of("ssn", key, label, None),
+            Some(Category::SocialSecurityNumbers)
+        );
         let schema = Schema::builder()
             .column(ColumnDefinition::new("MRN", ColumnRole::Subject))
             .column(ColumnDefinition::quasi_identifier("sex"))

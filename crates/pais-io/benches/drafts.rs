@@ -100,7 +100,11 @@ fn main() -> ExitCode {
         let started = Instant::now();
         let draft = propose(&path);
         let took = started.elapsed().as_millis();
-        let score = score(&name, &draft, &expected(&folder.join(format!("{name}.roles.csv"))));
+        let score = score(
+            &name,
+            &draft,
+            &expected(&folder.join(format!("{name}.roles.csv"))),
+        );
         score.print(&name, took);
         if HELD_BACK.contains(&name.as_str()) {
             held_back.join(score);
