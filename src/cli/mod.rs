@@ -7,6 +7,7 @@ mod data_dir;
 mod database;
 mod definitions;
 mod directory;
+mod interview;
 mod key_file;
 mod keys;
 mod output;

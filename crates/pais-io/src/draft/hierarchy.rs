@@ -128,7 +128,13 @@ fn made(
         ColumnKind::Numeric => {
             let (widths, reason) = ranges(column, name, range)?;
             let (start, widths) = (None, Some(widths));
-            (GeneratedHierarchy::Ranges { start, widths }, reason)
+            let balance = false;
+            let made = GeneratedHierarchy::Ranges {
+                start,
+                widths,
+                balance,
+            };
+            (made, reason)
         }
         ColumnKind::Categorical if is_postal(column, name) => (
             GeneratedHierarchy::Prefix { lengths: None },
@@ -139,6 +145,7 @@ fn made(
             let hierarchy = GeneratedHierarchy::Ordered {
                 order,
                 fanout: None,
+                balance: false,
             };
             (hierarchy, "its labels have an order")
         }

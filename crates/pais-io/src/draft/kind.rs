@@ -94,6 +94,8 @@ pub(super) fn propose(
     if let Some(separator) = column.divisions.separator(column.rows)
         && !name.is_direct
         && !name.is_description
+        && !name.is_date
+        && !(name.is_known && separator == ',')
     {
         reasons.push(format!(
             "many cells have several items with `{}` between them, and the items repeat",

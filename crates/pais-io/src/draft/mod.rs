@@ -104,8 +104,8 @@ impl Draft {
     /// ```
     ///
     /// # Errors
-    /// As the draft itself.
-    pub fn answered(&self, answers: &BTreeMap<String, String>) -> Result<Self, DraftFailure> {
+    /// [`ReadErrorKind::Header`] for answers that make no dataset, such as a second class.
+    pub fn answered(&self, answers: &BTreeMap<String, String>) -> Result<Self, ReadError> {
         let mut all = answers.clone();
         for doubt in &self.doubts {
             if let Some(answer) = answers.get(&doubt.column) {
@@ -135,7 +135,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn draft(self, format: TextFormat, answers: &Answers) -> Result<Draft, DraftFailure> {
+    fn draft(self, format: TextFormat, answers: &Answers) -> Result<Draft, ReadError> {
         let Self {
             name,
             columns,
@@ -148,7 +148,7 @@ impl Evidence {
             reasons,
             doubts,
             safe_harbor,
-        } = proposed.map_err(|error| refused(ReadErrorKind::Header, error.detail))?;
+        } = proposed.map_err(|error| ReadError::new(ReadErrorKind::Header, error.detail))?;
         Ok(Draft {
             dataset,
             format,
@@ -438,7 +438,7 @@ impl Rows {
             pairs: self.pairs,
             file,
         };
-        evidence.draft(format, &Answers::new())
+        Ok(evidence.draft(format, &Answers::new())?)
     }
 }
 

@@ -73,7 +73,8 @@ const NUMBER: &str = "nr nbr no num number nummer index row seq sequence";
 /// Words of counts and amounts.
 const COUNT: &str = "\
     n num number count counts cnt total times sum days hours hrs minutes visits amount amt charge \
-    charges totchg cost costs price fee payment paid anzahl betrag kosten";
+    charges totchg cost costs price fee payment paid coverage expense expenses reimbursement anzahl \
+    betrag kosten";
 
 const PERSON: &str = "\
     patient patients person subject member participant mrn pid patid patnr nhs pat customer \
@@ -96,12 +97,12 @@ const KNOWN: &str = "\
     department station facility provider prvdr specialty site admission admitted discharge \
     discharged disposition stay los deceased height groesse ht weight gewicht wt insurance payer \
     payor payment versicherung smoker hours veteran hand eye hair pregnant babies area \
-    urban rural";
+    urban rural location place medicaid medicare month";
 
 /// Beginnings of words that other people know about a person.
-const KNOWN_STARTS: [&str; 13] = [
+const KNOWN_STARTS: [&str; 17] = [
     "marital", "ethnic", "nationa", "citizen", "occupat", "employ", "educat", "relig", "discharg",
-    "hospital", "gender", "pregnan", "insuranc",
+    "hospital", "gender", "pregnan", "insuranc", "admit", "admiss", "racecat", "racegr",
 ];
 
 const AGE: &str = "age ages alter agegroup agegrp agecat agep agedecade";

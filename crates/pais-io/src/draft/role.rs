@@ -381,8 +381,14 @@ fn known(
     if is_postal(column, name) {
         return quasi_identifier("its values are postal codes");
     }
+    if kind == ColumnKind::Numeric && name.is_count && column.codes.fractions > 0 {
+        return measure();
+    }
     if name.is_known {
         return quasi_identifier("by its name people know it of each other");
+    }
+    if kind == ColumnKind::Numeric && name.is_outcome && column.kept.is_none() {
+        return quasi_identifier("by its name it can be the day of an event as a number");
     }
     if column.distinct == 1 && column.missing_rows() == 0 {
         let reason = "all rows have the same value, which tells nothing about one of them";
