@@ -320,7 +320,7 @@ fn keys_are_known_by_their_values() {
     let header = "drawn,counted,lettered,measured,sex";
     let text = file(header, 200, |row| {
         let drawn = 100_000 + row * 7_919 % 900_000;
-        let measured = 1_000 + row * row % 10_007;
+        let measured = 1_000 + row * 7_919 % 10_007;
         format!(
             "{drawn},{},Q{},{measured},f",
             13 + 3 * row,
@@ -419,7 +419,7 @@ fn codes_dates_and_measures_are_told_apart() {
             "{},{},{},20{:02}-0{}-1{},{}.{:02},{},{}",
             row % 4,
             [1, 2, 8, 99][row % 4],
-            1_930 + row % 70,
+            1_930 + row % 40,
             row % 20,
             row % 9 + 1,
             row % 10,
