@@ -624,7 +624,9 @@ fn case(draws: &mut Draws) -> (Case, Vec<Drawn>, Vec<Vec<String>>) {
     let sensitive = json!({"name": "ill", "role": "sensitive"});
     let definitions: Vec<Value> = definitions.chain([sensitive]).collect();
     let mut job = job(draws, sets);
-    let is_made = columns[0].column.get("taxonomy").is_some();
+    // The levels of a balanced hierarchy depend on the rows.
+    let taxonomy = columns[0].column.get("taxonomy");
+    let is_made = taxonomy.is_some_and(|it| it["balance"] != true);
     if is_made && columns[0].column["kind"] != "numeric" && draws.chance(1, 6) {
         job["pre_generalization"] = json!({"p": {"level": 1}});
     }

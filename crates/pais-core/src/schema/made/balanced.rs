@@ -133,12 +133,18 @@ impl Leaves {
         }
     }
 
-    /// The leaves that have a label; `None` for another label.
-    fn find(&self, label: &str) -> Option<Range<usize>> {
+    /// The place of each label.
+    fn places(&self) -> HashMap<&str, usize> {
         match self {
-            Self::Labels(labels) => {
-                let places: HashMap<&str, usize> =
-                    labels.iter().map(String::as_str).zip(0..).collect();
+            Self::Labels(labels) => labels.iter().map(String::as_str).zip(0..).collect(),
+            Self::Ranges(_) => HashMap::new(),
+        }
+    }
+
+    /// The leaves that have a label; `None` for another label. `places` is that of [`Self::places`].
+    fn find(&self, label: &str, places: &HashMap<&str, usize>) -> Option<Range<usize>> {
+        match self {
+            Self::Labels(_) => {
                 if let Some(&at) = places.get(label) {
                     return Some(at..at + 1);
                 }
@@ -186,7 +192,7 @@ impl Leaves {
             let of_leaves = if level < MOST_LEVELS {
                 &rows[leaves.clone()]
             } else {
-                &even
+                even.as_slice()
             };
             let mut from = leaves.start;
             for end in ends(of_leaves, fanout) {
@@ -311,9 +317,12 @@ impl<'t> Released<'t> {
         })
     }
 
-    /// The leaves that a node has in the release.
+    /// The leaves that a node has in the release. A leaf tells of no other one, and stays.
     fn shown(&self, node: NodeId) -> Range<usize> {
         let node = self.tree.node(node);
+        if node.children.is_empty() {
+            return node.first_leaf as usize..node.end_leaf as usize;
+        }
         let end = |end: u32| self.shown_ends[(end as usize).min(self.leaves.count())];
         end(node.first_leaf)..end(node.end_leaf)
     }
@@ -357,8 +366,9 @@ pub(super) fn with_labels(
     labels: &BTreeSet<&str>,
 ) -> Option<TaxonomyNode> {
     let leaves = Leaves::of_tree(tree, kind)?;
+    let places = leaves.places();
     let nodes = labels.iter().filter_map(|label| {
-        let found = leaves.find(label)?;
+        let found = leaves.find(label, &places)?;
         Some((found.start, found.end))
     });
     leaves.over(0..leaves.count(), &nodes.collect())
@@ -439,11 +449,12 @@ mod tests {
         for start in 0..5 {
             for end in start + 1..=5 {
                 let label = leaves.label(&(start..end));
-                assert_eq!(leaves.find(&label), Some(start..end), "{label}");
+                let found = leaves.find(&label, &leaves.places());
+                assert_eq!(found, Some(start..end), "{label}");
             }
         }
-        assert_eq!(leaves.find("d..a"), None);
-        assert_eq!(leaves.find("x"), None);
+        assert_eq!(leaves.find("d..a", &leaves.places()), None);
+        assert_eq!(leaves.find("x", &leaves.places()), None);
     }
 
     /// The attack: which leaves a label covers tells where suppressed rows are. Of `c`, no row is
@@ -484,6 +495,13 @@ mod tests {
         );
     }
 
+    /// A leaf beside leaves without released rows keeps its label.
+    fn released_leaf(tree: &Tree) -> Box<str> {
+        let released = Released::new(tree, ColumnKind::Numeric, &[5, 5, 0, 10]).unwrap();
+        let shown = BTreeSet::from(["[10,20)"]);
+        released.relabelled(&shown)["[10,20)"].clone()
+    }
+
     #[test]
     fn balanced_ranges_end_at_released_numbers() {
         let values = [("3", 5), ("12", 5), ("37", 5), ("38", 5), ("95", 1)];
@@ -496,6 +514,8 @@ mod tests {
         // 21 rows: 10 are before 20, and 11 after.
         let shown = BTreeSet::from(["[0,20)", "[20,110)"]);
         assert!(shown.iter().all(|label| searched.find(label).is_some()));
+        let leaf = released_leaf(&searched);
+        assert_eq!(&*leaf, "[10,20)");
         // The row with 95 is suppressed, and no released row is in [20,30).
         let released = Released::new(&searched, ColumnKind::Numeric, &[5, 5, 0, 10]).unwrap();
         let root = released.root(&shown).unwrap();

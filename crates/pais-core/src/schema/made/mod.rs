@@ -1,9 +1,9 @@
 //! Hierarchies that are made for a column (`"taxonomy": {"generate": …}`).
 //!
 //! An ordered hierarchy depends on its declared labels alone, so it is made with the schema, unless it
-//! is drawn from frequencies. The others depend on the values of the table, as the flat tree of a column without a taxonomy does:
-//! they are made for each run, from all its raw rows, and the search takes them as taxonomies like
-//! any other. A release has the labels of hierarchies that are drawn again from its own rows
+//! is drawn from frequencies. The others depend on the values of the table, as the flat tree of a
+//! column without a taxonomy does: they are made for each run, from all its raw rows, and the search
+//! takes them as taxonomies like any other. A release has the labels of hierarchies that are drawn again from its own rows
 //! (`redrawn`), so that no label depends on a suppressed row.
 
 mod balanced;
@@ -146,7 +146,7 @@ impl SchemaColumn {
     }
 
     /// Whether the column's tree is drawn from frequencies.
-    pub(crate) fn is_balanced(&self) -> bool {
+    pub fn is_balanced(&self) -> bool {
         matches!(
             self.made,
             Some(
