@@ -23,6 +23,8 @@ pub struct Doubt {
 pub(super) enum OpenQuestion {
     /// Whether numbers are keys or measure something.
     KeyOrMeasure,
+    /// Whether whole numbers of one length are codes or measure something.
+    CodeOrMeasure,
     /// Whether a key is that of the persons whom the rows are about.
     PersonsKey { proposed: ColumnRole },
     /// Whether other people know few values.
@@ -51,6 +53,13 @@ impl OpenQuestion {
                      distinct. A key is dropped; what is measured is released as it is."
                 ),
                 roles(&[ColumnRole::Identifier, ColumnRole::Insensitive]),
+            ),
+            Self::CodeOrMeasure => (
+                format!(
+                    "Are the numbers of `{column}` codes, as of a place? Codes that others know are \
+                     generalized; what is measured is released as it is."
+                ),
+                roles(&[ColumnRole::QuasiIdentifier, ColumnRole::Insensitive]),
             ),
             Self::PersonsKey { proposed } => {
                 let other = match proposed {

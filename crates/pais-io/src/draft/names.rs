@@ -9,6 +9,8 @@ pub(super) struct NameMeaning {
     pub(super) is_direct: bool,
     /// A key of something.
     pub(super) is_key: bool,
+    /// A key of something, if its values are those of one: the name is one word that ends with `id`.
+    pub(super) is_key_at_end: bool,
     /// A number of something, which can be a key.
     pub(super) is_number: bool,
     /// A number of things, or an amount.
@@ -43,6 +45,8 @@ pub(super) struct NameMeaning {
     pub(super) is_postal: bool,
     /// A date or time.
     pub(super) is_date: bool,
+    /// A date, and no other time.
+    pub(super) is_day: bool,
     /// A code or type, whose numbers are labels.
     pub(super) is_code: bool,
     /// The text of a code.
@@ -154,6 +158,16 @@ const RESULT: &str = "status result response risk";
 
 const DATE: &str = "date datum day time timestamp dob at dt";
 
+const DAY: &str = "date datum dob dt dttm timestamp birthday birthdate geburtsdatum";
+
+/// Ends of words that are keys of persons.
+const PERSON_KEYS: [&str; 5] = ["pid", "patid", "patientid", "personid", "subjectid"];
+
+/// Words that end like a key and are none.
+const NO_KEY: &str = "\
+    covid acid fluid lipid steroid thyroid opioid amyloid sarcoid rapid solid valid avoid carotid \
+    typhoid rheumatoid paid";
+
 const CODE: &str = "\
     code codes cd type class category cat group level flag status source icd drg ccs ccsr mdc cpt \
     hcpcs ndc loinc fips snomed reasoncode";
@@ -185,7 +199,10 @@ impl NameMeaning {
         let last = words.last();
         let is_alone = words.len() == 1;
         let is_number = last.is_some_and(|word| is_in(NUMBER, word)) && !(is_alone && has("num"));
-        let is_person = has(PERSON);
+        let is_key_of_persons = ends_with_any(last, &PERSON_KEYS) && !has(NO_KEY);
+        let is_person = has(PERSON) || is_key_of_persons;
+        let is_key_at_end =
+            last.is_some_and(|word| word.len() > 4 && word.ends_with("id") && !is_in(NO_KEY, word));
         let has_sex = words.iter().any(|word| word == "sex");
         let is_seen_sex = has_sex && all(SEEN_SEX);
         let is_diagnosis = has(DIAGNOSIS) || begins(&["diag", "icd"]);
@@ -196,7 +213,8 @@ impl NameMeaning {
         let is_known = has(KNOWN) || begins(&KNOWN_STARTS) || is_seen_sex || is_age || is_income;
         Self {
             is_direct: is_named || has(DIRECT) || all(NAME_ALONE) || all("ip"),
-            is_key: has(KEY) || (is_number && is_person),
+            is_key: has(KEY) || is_key_of_persons || (is_number && is_person),
+            is_key_at_end,
             is_number,
             is_count: has(COUNT) && !is_number,
             is_person,
@@ -218,10 +236,16 @@ impl NameMeaning {
             is_result: has(RESULT) && is_alone,
             is_postal: has(POSTAL),
             is_date: has(DATE),
+            is_day: has(DAY),
             is_code: has(CODE),
             is_description,
         }
     }
+}
+
+/// Whether a word ends with one of these.
+fn ends_with_any(word: Option<&String>, ends: &[&str]) -> bool {
+    word.is_some_and(|word| ends.iter().any(|end| word.ends_with(end)))
 }
 
 #[cfg(test)]
@@ -257,6 +281,9 @@ mod tests {
         assert!(of("patient_nbr").is_key && of("patient_nbr").is_person);
         assert!(of("MRN").is_key && of("MRN").is_person);
         assert!(of("Patient").is_person_alone && !of("patient_age").is_person_alone);
+        assert!(of("uniquepid").is_key && of("uniquepid").is_person);
+        assert!(of("hospid").is_key_at_end && !of("covid").is_key_at_end);
+        assert!(of("exam_date").is_day && !of("time").is_day);
         assert!(of("encounter_id").is_key && !of("encounter_id").is_person);
         assert!(of("case_number").is_number && !of("case_number").is_key);
         assert!(!of("num_procedures").is_number && !of("num_procedures").is_key);

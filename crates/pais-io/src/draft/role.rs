@@ -138,7 +138,9 @@ fn identifying(
     let is_shaped = is_shaped_as_key(column, range);
     if !is_code && !name.is_postal {
         let names_persons = name.is_person_alone && column.distinct > FEW_VALUES;
-        let is_unnamed = is_random_key(column) && column.distinct > FEW_VALUES;
+        let is_whole = range.is_some_and(|range| range.is_whole);
+        let is_unnamed = (is_random_key(column) && column.distinct > FEW_VALUES)
+            || (name.is_key_at_end && is_whole && column.kept.is_none());
         if (name.is_key || names_persons || is_unnamed)
             && let Some(proposal) = key(column, name, is_shaped)
         {
@@ -357,6 +359,26 @@ pub(super) fn is_year(column: &Observed, range: Option<NumberRange>) -> bool {
     column.codes.fractions == 0 && range.is_some_and(is_in_years) && column.distinct_share() < 0.5
 }
 
+/// Whether values are years with months: `201305`.
+fn is_year_and_month(column: &Observed) -> bool {
+    let is_one = |text: &str| {
+        let parts = text.get(..4).zip(text.get(4..)).filter(|_| text.len() == 6);
+        let parts = parts
+            .and_then(|(year, month)| Some((year.parse::<f64>().ok()?, month.parse::<u8>().ok()?)));
+        parts.is_some_and(|(year, month)| YEARS.contains(&year) && (1..=12).contains(&month))
+    };
+    column.rows > 0 && column.sketch.values().all(is_one)
+}
+
+/// Whether nearly all values are whole numbers of one length, as codes of places and things are.
+fn is_code_like(column: &Observed, range: Option<NumberRange>) -> bool {
+    let is_of_one_length = column.one_length().is_some_and(|length| {
+        length >= KEY_DIGITS && column.lengths[length] as f64 >= 0.95 * column.rows as f64
+    });
+    let is_whole = range.is_some_and(|range| range.is_whole) && column.codes.fractions == 0;
+    is_of_one_length && is_whole && column.distinct_share() < 0.5
+}
+
 /// What people know of each other, and the rest.
 fn known(
     column: &Observed,
@@ -387,8 +409,19 @@ fn known(
     if name.is_known {
         return quasi_identifier("by its name people know it of each other");
     }
-    if kind == ColumnKind::Numeric && name.is_outcome && column.kept.is_none() {
+    let is_many = kind == ColumnKind::Numeric && column.kept.is_none();
+    if is_many && (name.is_outcome || name.is_day) && !name.is_count {
         return quasi_identifier("by its name it can be the day of an event as a number");
+    }
+    if column.distinct > 1 && is_year_and_month(column) {
+        return quasi_identifier(
+            "its values are years and months, which people know of each other",
+        );
+    }
+    if is_many && !name.is_count && is_code_like(column, range) {
+        let reason = "whole numbers of one length that repeat, as codes are; rare ones single out a \
+                      person";
+        return quasi_identifier(reason).asking(OpenQuestion::CodeOrMeasure);
     }
     if column.distinct == 1 && column.missing_rows() == 0 {
         let reason = "all rows have the same value, which tells nothing about one of them";
