@@ -94,7 +94,7 @@ pub(super) fn propose(
     if let Some(separator) = column.divisions.separator(column.rows)
         && !name.is_direct
         && !name.is_description
-        && !name.is_date
+        && !name.is_day
         && !(name.is_known && separator == ',')
     {
         reasons.push(format!(
