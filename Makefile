@@ -62,6 +62,7 @@ test-openapi: setup ## Send requests that the OpenAPI document permits and forbi
 
 bench: setup ## Run all benchmarks; results are also written to target/bench/summary.json
 	$(CARGO) bench --locked --bench end_to_end --bench load --bench groups --bench items
+	$(CARGO) bench --locked -p pais-io --bench drafts
 
 experiments: setup ## Repeat the experiments of the three papers; writes docs/experiments
 	$(CARGO) run --release --locked -p pais-experiments

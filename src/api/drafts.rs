@@ -42,8 +42,10 @@ pub(super) struct DraftQuery {
 /// Propose a dataset from its rows
 ///
 /// The body is as for a submission; nothing of it is stored. The answer has a body for
-/// `POST /v1/datasets`, how the text of the file is written, and for each column the reasons for
-/// its proposal, which contain no value of a cell. Parameters in the query win over what is found.
+/// `POST /v1/datasets`, how the text of the file is written, for each column the reasons for its
+/// proposal, and the questions that the rows leave open; reasons and questions contain no value of a
+/// cell. `safe_harbor` has the category of identifiers of HIPAA that a column probably is. Parameters in
+/// the query win over what is found.
 #[utoipa::path(
     post, path = "/v1/datasets/draft", tag = "datasets",
     params(

@@ -9,6 +9,7 @@ mod database;
 mod definitions;
 mod directory;
 mod doctor;
+mod interview;
 mod key_file;
 mod keys;
 mod output;

@@ -1,18 +1,20 @@
 //! `pais schema`: proposes the schema of a table.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use pais_io::draft::{Draft, DraftOptions};
 
+use super::interview;
 use super::output::{Failure, note, print_json, write_json};
 use super::table_file::{FormatName, TableFile, TextFlags};
 
 /// Works with schemas.
 #[derive(Subcommand)]
 pub(crate) enum SchemaCommand {
-    /// Propose a schema for a table, with the reasons for each column; how its text is written is
-    /// found in the file where no flag says it
+    /// Propose a schema for a table, with the reasons for each column and the questions that the table
+    /// leaves open; how its text is written is found in the file where no flag says it
     Draft(DraftArgs),
 }
 
@@ -26,7 +28,11 @@ pub(crate) struct DraftArgs {
     /// The schema; standard output when omitted.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// Prints the schema, the format of the text and the reasons as one document.
+    /// Asks the open questions on standard error and reads the answers from standard input. An empty
+    /// line takes the proposed answer, which is the safe one.
+    #[arg(long)]
+    interactive: bool,
+    /// Prints the schema, the format of the text, the reasons and the open questions as one document.
     #[arg(long)]
     pub(super) json: bool,
     /// The name of the dataset.
@@ -50,9 +56,21 @@ impl DraftArgs {
             name: &self.name,
             ..DraftOptions::default()
         };
-        let draft = table.draft(self.text.parameters(), options)?;
+        if self.interactive && self.file == Path::new("-") {
+            let detail = "standard input is the table, so it has no answers; name a file";
+            return Err(Failure::Usage(detail.to_owned()));
+        }
+        let mut draft = table.draft(self.text.parameters(), options)?;
+        if self.interactive {
+            let answers = interview::ask(&draft.doubts, io::stdin().lock(), io::stderr().lock());
+            let answers =
+                answers.map_err(|error| Failure::file(Path::new("standard input"), error))?;
+            let answered = draft.answered(&answers);
+            draft = answered.map_err(|error| table.refused(error))?;
+        }
         if !self.json {
             print_reasons(&draft);
+            print_doubts(&draft, self.interactive);
         }
         match (&self.output, self.json) {
             (Some(path), true) => write_json(path, &draft),
@@ -77,5 +95,19 @@ fn print_reasons(draft: &Draft) {
     ));
     for (column, sentences) in &draft.reasons {
         note(format_args!("{column}: {}", sentences.join("; ")));
+    }
+}
+
+/// Writes the open questions to standard error, one line each.
+fn print_doubts(draft: &Draft, is_interactive: bool) {
+    for doubt in &draft.doubts {
+        let choices = doubt.choices.join(", ");
+        note(format_args!(
+            "open: {} ({choices}; the first is proposed)",
+            doubt.question
+        ));
+    }
+    if !draft.doubts.is_empty() && !is_interactive {
+        note("`--interactive` asks these questions and takes the answers");
     }
 }

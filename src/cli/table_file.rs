@@ -300,7 +300,8 @@ impl TableFile {
         }
     }
 
-    fn refused(&self, error: ReadError) -> Failure {
+    /// The failure of a command for which the table is not fit.
+    pub(super) fn refused(&self, error: ReadError) -> Failure {
         in_file(self.path.display(), error).into()
     }
 }

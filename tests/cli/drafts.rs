@@ -1,5 +1,6 @@
 //! `pais schema draft`, and roles that a job gives columns.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -31,6 +32,60 @@ fn a_schema_is_proposed_on_standard_output_and_the_reasons_on_standard_error() {
     assert_eq!(draft["dataset"]["columns"], dataset["columns"]);
     assert_eq!(draft["format"]["delimiter"], ";");
     assert!(draft["reasons"]["job"].is_array());
+}
+
+/// The questions are asked on standard error, and the answers are read from standard input.
+#[test]
+fn questions_of_a_draft_are_asked_and_answered() {
+    let folder = CliDir::new();
+    let rows = (0..40).map(|row| {
+        let fever = ["yes", "no"][row % 2];
+        format!(
+            "{},0{}/02/2024,{fever},{}\n",
+            41_000 + row / 2,
+            row % 9 + 1,
+            row % 7
+        )
+    });
+    let rows = "id,seen,fever,unit\n".to_owned() + &rows.collect::<String>();
+    folder.write("raw.csv", &rows);
+    let ask = |answers: &str| {
+        let mut asked = std::process::Command::new(env!("CARGO_BIN_EXE_pais"))
+            .current_dir(folder.path())
+            .args(["schema", "draft", "raw.csv", "--interactive"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = asked.stdin.take().unwrap();
+        input.write_all(answers.as_bytes()).unwrap();
+        drop(input);
+        let ran = asked.wait_with_output().unwrap();
+        assert!(ran.status.success());
+        let dataset: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        (
+            dataset["columns"].clone(),
+            String::from_utf8(ran.stderr).unwrap(),
+        )
+    };
+    let (columns, asked) = ask("2\n7\n%d/%m/%Y\nsensitive\n");
+    assert!(asked.contains("Question 1 of 3: Does `id` say"), "{asked}");
+    assert!(asked.contains("Give a number from 1 to 2"), "{asked}");
+    assert_eq!(columns[0]["role"], "identifier");
+    assert_eq!(columns[1]["format"], "%d/%m/%Y");
+    assert_eq!(columns[2]["role"], "sensitive");
+    // Empty lines and the end of the input take what is proposed.
+    let (columns, asked) = ask("\n");
+    assert!(asked.contains("No more input"), "{asked}");
+    let ran = folder.run(&["schema", "draft", "raw.csv"]);
+    let proposed: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(columns, proposed["columns"]);
+    assert_eq!(columns[0]["role"], "subject");
+    let reasons = String::from_utf8(ran.stderr).unwrap();
+    assert!(reasons.contains("open: Does `id` say"), "{reasons}");
+    let ran = folder.run(&["schema", "draft", "-", "--interactive"]);
+    assert_eq!(ran.status.code(), Some(2));
 }
 
 #[test]

@@ -14,11 +14,11 @@ test('a dropped file becomes a release that the analyst fetches', async ({ page,
   await expect(role('sex')).toHaveValue('quasi_identifier');
   await expect(role('diagnosis')).toHaveValue('sensitive');
   await expect(page.getByRole('combobox', { name: 'Kind of age' })).toHaveValue('numeric');
-  await expect(page.getByText('0% of the rows are unique by the one column that stays unchanged.')).toBeVisible();
+  await expect(page.getByText(/^0(\.2)?% of the rows are unique by the 2 columns that stay unchanged\./)).toBeVisible();
 
   // What stays unchanged is counted at once.
   await role('case').selectOption('insensitive');
-  await expect(page.getByText('100% of the rows are unique by the 2 columns that stay unchanged.')).toBeVisible();
+  await expect(page.getByText('100% of the rows are unique by the 3 columns that stay unchanged.')).toBeVisible();
   await role('case').selectOption('identifier');
   await role('units').selectOption('insensitive');
   await page.getByRole('button', { name: 'Create dataset' }).click();

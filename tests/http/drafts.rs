@@ -51,6 +51,40 @@ async fn a_draft_is_accepted_as_a_dataset_and_its_format_as_that_of_its_rows() {
     assert_eq!(sent["rows"], 3);
 }
 
+/// A key that repeats, dates whose order nothing shows, and flags of which nothing says who knows them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_rows_leave_open_is_asked_and_categories_of_hipaa_are_named() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let rows = (0..60).map(|row| {
+        let (person, day) = (41_000 + row / 3, row % 9 + 1);
+        let flags = ["yes,no", "no,yes"][row % 2];
+        format!(
+            "{person},0{day}/0{}/2024,{flags},x{}\n",
+            row % 5 + 1,
+            row % 7
+        )
+    });
+    let rows = "id,seen,fever,cough,unit\n".to_owned() + &rows.collect::<String>();
+    let draft = draft(&app, &holder, "/v1/datasets/draft", rows).await;
+    let doubts = draft["doubts"].as_array().unwrap();
+    let of = |name: &str| doubts.iter().find(|doubt| doubt["column"] == name).unwrap();
+    assert_eq!(of("id")["choices"], json!(["subject", "identifier"]));
+    assert_eq!(of("seen")["choices"], json!(["%m/%d/%Y", "%d/%m/%Y"]));
+    assert_eq!(of("fever")["also"], json!(["cough"]));
+    assert!(
+        doubts
+            .iter()
+            .all(|doubt| doubt["question"].as_str().unwrap().ends_with(['?', '.']))
+    );
+    // The first choice is the proposed one.
+    let columns = &draft["dataset"]["columns"];
+    assert_eq!(columns[0]["role"], "subject");
+    assert_eq!(columns[1]["format"], "%m/%d/%Y");
+    let categories = json!({"id": "other_identifiers", "seen": "dates"});
+    assert_eq!(draft["safe_harbor"], categories);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn records_and_compressed_bodies_are_drafted_too() {
     let app = TestApp::new().await;

@@ -34,6 +34,11 @@ pub(crate) fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
             return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
         };
         match spec.tree() {
+            _ if spec.is_balanced() => {
+                let detail = "the levels of a balanced hierarchy depend on the rows; give the column a \
+                              hierarchy without `balance`";
+                return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));
+            }
             Some(tree) => {
                 let minimum_levels = MinimumLevels::new(tree, description);
                 let minimum_levels =

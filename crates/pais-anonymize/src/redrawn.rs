@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::schema::{ReleasedLeaves, Schema, SchemaColumn};
 use pais_core::table::{
     Domain, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable, SetColumn,
 };
@@ -127,8 +127,14 @@ pub(crate) fn redraw(
     }
     let rows = candidate.rows.as_slice();
     let released = made.iter();
-    let released = released.map(|column| (column.spec.name().into(), column.released_rows(rows)));
-    let released: BTreeMap<Box<str>, Vec<u64>> = released.collect();
+    let released = released.map(|column| {
+        let released = ReleasedLeaves {
+            rows: column.released_rows(rows),
+            labels: column.released.shown_labels(),
+        };
+        (column.spec.name().into(), released)
+    });
+    let released: BTreeMap<Box<str>, ReleasedLeaves<'_>> = released.collect();
     let schema = input.schema.redrawn(&released);
     redrawn.schema = Arc::new(schema.map_err(RunError::limit_exceeded)?);
     let stored: Vec<&SchemaColumn> = redrawn.schema.stored().collect();
@@ -137,11 +143,13 @@ pub(crate) fn redraw(
         if input.cancellation.is_cancelled() {
             return Err(RunError::Cancelled);
         }
-        let (name, labels) = (column.spec.name(), column.released.shown_labels());
-        let (Some(drawn), Some(rows)) = (stored.get(column.position), released.get(name)) else {
+        let name = column.spec.name();
+        let (Some(drawn), Some(released)) = (stored.get(column.position), released.get(name))
+        else {
             continue;
         };
-        let new = column.spec.relabelled(drawn, rows, &labels);
+        let ReleasedLeaves { rows, labels } = released;
+        let new = column.spec.relabelled(drawn, rows, labels);
         if new.iter().all(|(old, new)| old == new) {
             continue;
         }

@@ -372,6 +372,59 @@ fn masks_that_no_row_shows_do_not_tell_how_long_hidden_values_are() {
     }
 }
 
+/// The attack: the ends of balanced ranges reached to a suppressed number, and which leaves a label covers
+/// told where suppressed rows are. Releases that are equal have equal documents, and no label goes beyond
+/// the released numbers, in whole intervals.
+#[test]
+fn balanced_hierarchies_do_not_tell_of_suppressed_rows() {
+    let ranges = json!({"generate": "ranges", "widths": [10], "balance": true});
+    let order = ["a", "b", "c", "d", "e", "f"];
+    let ordered = json!({"generate": "ordered", "order": order, "balance": true});
+    for (kind, taxonomy, base, suppressed) in [
+        (
+            "numeric",
+            ranges,
+            ["12", "13", "23", "52", "63", "64"],
+            ["55", "57", "95", "995", "1", "-35"],
+        ),
+        (
+            "categorical",
+            ordered,
+            ["a", "a", "b", "d", "e", "e"],
+            ["c", "f", "d", "b", "c", "f"],
+        ),
+    ] {
+        let case = Case {
+            columns: json!([
+                {"name": "sex", "role": "quasi_identifier"},
+                {"name": "x", "role": "quasi_identifier", "kind": kind, "taxonomy": taxonomy},
+            ]),
+            job: json!({"privacy": {"model": "k_anonymity", "k": 3}, "suppression_limit": 0.1}),
+        };
+        let mut found: BTreeMap<Vec<Vec<String>>, BTreeSet<String>> = BTreeMap::new();
+        for suppressed in suppressed {
+            let mut raw: Vec<Vec<String>> = Vec::new();
+            for sex in ["f", "m"] {
+                raw.extend(base.iter().map(|&x| vec![sex.to_owned(), x.to_owned()]));
+            }
+            raw.push(vec!["other".to_owned(), suppressed.to_owned()]);
+            let release = case.release(&raw).unwrap();
+            assert_eq!(release.suppressed_rows, 1, "{suppressed}");
+            case.verify(&raw, &release);
+            for label in cells(&release, "x").iter().filter(|_| kind == "numeric") {
+                let range = pais_core::taxonomy::Interval::parse(label).unwrap();
+                assert!(range.lo >= 10.0 && range.hi <= 70.0, "{label} {suppressed}");
+            }
+            let documents = case.documents(&release);
+            found.entry(tables(&release)).or_default().insert(documents);
+        }
+        assert!(found.len() < suppressed.len(), "{found:?}");
+        for documents in found.values() {
+            assert_eq!(documents.len(), 1, "{documents:?}");
+        }
+    }
+}
+
 /// Random choices of a case.
 struct Draws(TestRng);
 
@@ -437,6 +490,8 @@ const OTHER_DAYS: [&str; 5] = [
     "1999-09-09",
     "1970-01-01",
 ];
+const GRADES: [&str; 12] = ["a", "a", "a", "b", "b", "b", "c", "c", "d", "e", "e", "f"];
+const OTHER_GRADES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const WORDS: [&str; 8] = ["a", "a", "a", "b", "b", "c", "d", "e"];
 const OTHER_WORDS: [&str; 7] = ["(rare)", "((rare))", "**", "zz", "a", "b", "e"];
 const SETS: [&str; 8] = [
@@ -485,7 +540,7 @@ fn quasi_identifier(draws: &mut Draws, name: &str, sets: bool) -> Drawn {
             others,
         }
     };
-    match draws.below(15) {
+    match draws.below(18) {
         0 => of_codes(json!({"generate": "prefix"})),
         1 => of_codes(json!({"generate": "prefix", "lengths": [3, 1]})),
         2 => of_codes(json!({"generate": "mask_right"})),
@@ -509,6 +564,15 @@ fn quasi_identifier(draws: &mut Draws, name: &str, sets: bool) -> Drawn {
             &OTHER_NUMBERS,
         ),
         13 => grown(json!({"kind": "date"}), &DAYS, &OTHER_DAYS),
+        14 => made(
+            "categorical",
+            json!({"generate": "ordered", "order": OTHER_GRADES, "balance": draws.chance(5, 6),
+                "fanout": draws.pick(&[2, 3])}),
+            &GRADES,
+            &OTHER_GRADES,
+        ),
+        15 => of_numbers(json!({"generate": "ranges", "widths": [10], "balance": true})),
+        16 => of_numbers(json!({"generate": "ranges", "start": 5, "widths": [4], "balance": true})),
         _ => grown(json!({}), &FLAT_WORDS, &["z", "zz", "u"]),
     }
 }
@@ -560,7 +624,9 @@ fn case(draws: &mut Draws) -> (Case, Vec<Drawn>, Vec<Vec<String>>) {
     let sensitive = json!({"name": "ill", "role": "sensitive"});
     let definitions: Vec<Value> = definitions.chain([sensitive]).collect();
     let mut job = job(draws, sets);
-    let is_made = columns[0].column.get("taxonomy").is_some();
+    // The levels of a balanced hierarchy depend on the rows.
+    let taxonomy = columns[0].column.get("taxonomy");
+    let is_made = taxonomy.is_some_and(|it| it["balance"] != true);
     if is_made && columns[0].column["kind"] != "numeric" && draws.chance(1, 6) {
         job["pre_generalization"] = json!({"p": {"level": 1}});
     }
@@ -642,7 +708,9 @@ fn assert_labels_are_of_released_rows(
     let made = schema.with_made_hierarchies(&table).unwrap();
     for (spec, declared) in made.columns.iter().zip(case.columns.as_array().unwrap()) {
         let taxonomy = &declared["taxonomy"];
-        let follows = taxonomy["generate"] != "ranges" || taxonomy.get("widths").is_some();
+        let has_widths = taxonomy["generate"] != "ranges" || taxonomy.get("widths").is_some();
+        // Where the nodes of a balanced tree begin is part of the choice of the cut.
+        let follows = has_widths && taxonomy["balance"] != true;
         let (Some(tree), true, false) = (spec.tree(), follows, declared["kind"] == "set") else {
             continue;
         };

@@ -134,13 +134,15 @@ impl<'a> CutMap<'a> {
             (None, None) => **label == SUPPRESSED_LABEL,
         };
         let topmost = labels.iter().find(is_root).map(String::as_str);
+        let tree = spec.balanced_with_labels(&labels.iter().map(String::as_str).collect());
+        let tree = tree.or_else(|| spec.tree.clone());
         let covered = |label: &str| Interval::of_label(label, spec.kind.scale()?);
         let labels = labels.iter().map(|label| (&**label, covered(label)));
         Self {
             spec,
             labels: labels.collect(),
             topmost,
-            tree: spec.tree.clone(),
+            tree,
         }
     }
 

@@ -27,6 +27,10 @@ pub enum GeneratedHierarchy {
         /// Children of each node; default 2.
         #[serde(skip_serializing_if = "Option::is_none")]
         fanout: Option<u32>,
+        /// Whether the parts of an interval have like numbers of rows; default false, like numbers of
+        /// labels.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        balance: bool,
     },
     /// Intervals of numbers with round ends.
     Ranges {
@@ -36,6 +40,10 @@ pub enum GeneratedHierarchy {
         /// Width of the intervals of each level, ascending; each a multiple of the one before.
         #[serde(skip_serializing_if = "Option::is_none")]
         widths: Option<Vec<f64>>,
+        /// Whether the two parts of an interval have like numbers of rows; default false. `widths` is then
+        /// one number, and every end is a multiple of it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        balance: bool,
     },
     /// Periods of the calendar.
     Calendar {
@@ -102,6 +110,7 @@ pub(super) struct ReferenceFields {
     at: Option<String>,
     #[serde(default, deserialize_with = "super::whole::option")]
     below: Option<u64>,
+    balance: Option<bool>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -146,10 +155,12 @@ impl ReferenceFields {
             Generator::Ordered => GeneratedHierarchy::Ordered {
                 order: self.order.take(),
                 fanout: self.fanout.take(),
+                balance: self.balance.take().unwrap_or(false),
             },
             Generator::Ranges => GeneratedHierarchy::Ranges {
                 start: self.start.take(),
                 widths: self.widths.take(),
+                balance: self.balance.take().unwrap_or(false),
             },
             Generator::Calendar => GeneratedHierarchy::Calendar {
                 levels: self.levels.take(),
@@ -194,6 +205,7 @@ impl ReferenceFields {
             ("levels", self.levels.is_some()),
             ("at", self.at.is_some()),
             ("below", self.below.is_some()),
+            ("balance", self.balance.is_some()),
         ];
         match left.into_iter().find(|(_, is_left)| *is_left) {
             Some((field, _)) => Err(E::custom(format!(

@@ -225,7 +225,8 @@ fn canonical_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a, str
 
 fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a, str>> {
     let text = canonical_text(text);
-    let tree = spec.tree.as_deref();
+    // A balanced tree depends on the raw rows.
+    let tree = spec.tree.as_deref().filter(|_| !spec.is_balanced());
     if text == MISSING_LABEL || tree.is_some_and(|tree| tree.find(&text).is_some()) {
         return Some(text);
     }

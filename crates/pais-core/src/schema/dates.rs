@@ -36,6 +36,7 @@ pub(super) fn asks_for_grown_intervals(column: &ColumnDefinition) -> bool {
     let ranges = TaxonomyReference::Generated(GeneratedHierarchy::Ranges {
         start: None,
         widths: None,
+        balance: false,
     });
     column.kind.is_of_dates() && column.taxonomy == Some(ranges)
 }

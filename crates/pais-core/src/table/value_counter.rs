@@ -78,6 +78,11 @@ impl ValueCounters {
         }
     }
 
+    /// Distinct values up to which the counts of a table with so many counted columns are exact.
+    pub fn exact_up_to(columns: usize) -> u64 {
+        MOST_VALUES.min(MOST_OF_ALL / columns.max(1)) as u64
+    }
+
     /// The counts of the columns so far.
     pub fn counts(&self) -> Vec<ColumnValueCounts> {
         let columns = self.columns.iter();

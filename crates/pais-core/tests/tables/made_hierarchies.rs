@@ -56,9 +56,44 @@ fn masks_hide_one_more_character_at_each_level() {
 #[test]
 fn ordered_labels_are_intervals_of_neighbours_and_do_not_depend_on_the_rows() {
     let column = json!({"taxonomy": {"generate": "ordered", "order": ["a", "b", "c", "d", "e"]}});
-    assert_eq!(tree(column, &["c"]), "*(a..d(a..b(a b) c..d(c d)) e)");
+    // `e` was alone on each level up to `*`: it is a third one beside its neighbours.
+    assert_eq!(tree(column, &["c"]), "*(a..b(a b) c..e(c d e))");
     let column = json!({"order": ["low", "medium", "high"]});
     assert_eq!(tree(column, &["low"]), "*(low..medium(low medium) high)");
+    let of = |labels: &str, fanout: u32| {
+        let order: Vec<String> = labels.chars().map(String::from).collect();
+        let taxonomy = json!({"generate": "ordered", "order": order, "fanout": fanout});
+        tree(json!({"taxonomy": taxonomy}), &["a"])
+    };
+    // Four of them are halved: a group of three and one alone, or all in one group, are no better.
+    assert_eq!(of("abcd", 3), "*(a..b(a b) c..d(c d))");
+    assert_eq!(of("abcdefg", 3), "*(a..c(a b c) d..g(d e f g))");
+    let seven = "*(a..d(a..b(a b) c..d(c d)) e..g(e f g))";
+    assert_eq!(of("abcdefg", 2), seven);
+}
+
+/// The parts of a node have like numbers of rows. By hand, of `ordered`: 8 rows, of which 5 or 3 are
+/// before an end; 4 is as near to both, so the first one is taken. Of `ranges`: 9 rows, of which 4 are in
+/// `[0,10)`; of the other 5, two are in `[10,20)` and three in `[30,40)`. One more interval is beyond them.
+#[test]
+fn balanced_hierarchies_are_drawn_from_frequencies() {
+    let column = json!({"taxonomy":
+        {"generate": "ordered", "order": ["a", "b", "c", "d"], "balance": true}});
+    let cells = ["a", "a", "a", "b", "b", "c", "d", "d"];
+    let drawn = tree(column.clone(), &cells);
+    assert_eq!(drawn, "*(a b..d(b c..d(c d)))");
+    // Labels without rows are there too.
+    assert_eq!(tree(column, &["a"; 4]), "*(a b..d(b c..d(c d)))");
+    let column = json!({"order": ["a", "b", "c", "d"],
+        "taxonomy": {"generate": "ordered", "balance": true}});
+    assert_eq!(tree(column, &cells), drawn);
+    let column = json!({"kind": "numeric",
+        "taxonomy": {"generate": "ranges", "widths": [10], "balance": true}});
+    let cells = ["1", "1", "2", "3", "12", "13", "31", "32", "33"];
+    assert_eq!(
+        tree(column, &cells),
+        "[0,50)([0,10) [10,50)([10,20) [20,50)([20,30) [30,50)([30,40) [40,50)))))"
+    );
 }
 
 #[test]
@@ -139,6 +174,9 @@ fn what_does_not_fit_a_column_is_refused() {
         json!({"taxonomy": {"generate": "ordered"}}),
         json!({"taxonomy": {"generate": "ordered", "order": ["a", "a"]}}),
         json!({"taxonomy": {"generate": "ordered", "order": ["a", "b"], "fanout": 1}}),
+        json!({"kind": "numeric",
+            "taxonomy": {"generate": "ranges", "widths": [10, 20], "balance": true}}),
+        json!({"taxonomy": {"generate": "ordered", "balance": true}}),
         json!({"taxonomy": {"generate": "rare", "below": 1}}),
         json!({"taxonomy": {"generate": "prefix"}, "order": ["a", "b"]}),
     ];

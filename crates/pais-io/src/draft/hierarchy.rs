@@ -3,11 +3,21 @@
 use pais_core::definition::{ColumnKind, ColumnRole, GeneratedHierarchy};
 
 use super::names::NameMeaning;
+use super::numbers::NumberRange;
 use super::observed::Observed;
-use super::role::{is_icd, is_postal};
+use super::role::{CodeSystem, icd, is_postal, is_year};
 
-/// Characters of the levels of ICD: the category, and the chapter.
-const ICD_LENGTHS: [u32; 2] = [3, 1];
+/// Years of the ranges of ages.
+const AGES: [f64; 3] = [5.0, 10.0, 20.0];
+
+/// Months of the ranges of ages that are counted in months.
+const MONTHS: [f64; 3] = [60.0, 120.0, 240.0];
+
+/// No age in years is greater.
+const OLDEST: f64 = 130.0;
+
+/// Years of the ranges of years.
+const YEARS: [f64; 2] = [5.0, 10.0];
 
 /// Fewest labels that have an order.
 const LEAST_LABELS: usize = 3;
@@ -86,39 +96,88 @@ pub(super) fn propose(
     column: &Observed,
     name: NameMeaning,
     (kind, role): (ColumnKind, ColumnRole),
+    range: Option<NumberRange>,
     is_whole: bool,
     reasons: &mut Vec<String>,
 ) -> Option<GeneratedHierarchy> {
     let is_known = role == ColumnRole::QuasiIdentifier && column.rows > 0;
-    let (hierarchy, reason) = match kind {
-        ColumnKind::Date | ColumnKind::Datetime if is_known => (
+    let is_listed = matches!(role, ColumnRole::QuasiIdentifier | ColumnRole::Sensitive);
+    let system = icd(column, name).filter(|_| is_listed);
+    let (hierarchy, reason) = match (kind, system) {
+        (ColumnKind::Categorical, Some(system)) => codes_of(system),
+        _ if !is_known => return None,
+        (kind, _) => made(column, name, kind, range, is_whole)?,
+    };
+    reasons.push(reason.to_owned());
+    Some(hierarchy)
+}
+
+/// The hierarchy of a column that is known to others, and why.
+fn made(
+    column: &Observed,
+    name: NameMeaning,
+    kind: ColumnKind,
+    range: Option<NumberRange>,
+    is_whole: bool,
+) -> Option<(GeneratedHierarchy, &'static str)> {
+    let made = match kind {
+        ColumnKind::Date | ColumnKind::Datetime => (
             GeneratedHierarchy::Calendar { levels: None },
             "dates are generalized to periods of the calendar",
         ),
-        ColumnKind::Categorical if is_known && is_postal(column, name) => (
+        ColumnKind::Numeric => {
+            let (widths, reason) = ranges(column, name, range)?;
+            let (start, widths) = (None, Some(widths));
+            let balance = false;
+            let made = GeneratedHierarchy::Ranges {
+                start,
+                widths,
+                balance,
+            };
+            (made, reason)
+        }
+        ColumnKind::Categorical if is_postal(column, name) => (
             GeneratedHierarchy::Prefix { lengths: None },
             "postal codes are generalized to their beginning",
         ),
-        ColumnKind::Categorical
-            if matches!(role, ColumnRole::QuasiIdentifier | ColumnRole::Sensitive)
-                && is_icd(column, name) =>
-        {
-            let lengths = Some(ICD_LENGTHS.to_vec());
-            let reason = "codes of ICD have categories of three characters";
-            (GeneratedHierarchy::Prefix { lengths }, reason)
-        }
-        ColumnKind::Categorical if is_known && is_whole => {
+        ColumnKind::Categorical if is_whole => {
             let order = Some(ordered_labels(column)?);
             let hierarchy = GeneratedHierarchy::Ordered {
                 order,
                 fanout: None,
+                balance: false,
             };
             (hierarchy, "its labels have an order")
         }
         _ => return None,
     };
-    reasons.push(reason.to_owned());
-    Some(hierarchy)
+    Some(made)
+}
+
+/// The hierarchy of codes of diseases: categories have three characters, and chapters of ICD-10 one.
+pub(super) fn codes_of(system: CodeSystem) -> (GeneratedHierarchy, &'static str) {
+    let lengths = match system {
+        CodeSystem::Icd10 => vec![3, 1],
+        CodeSystem::Icd9 | CodeSystem::PlainIcd9 => vec![3],
+    };
+    let lengths = Some(lengths);
+    let reason = "codes of ICD have categories of three characters";
+    (GeneratedHierarchy::Prefix { lengths }, reason)
+}
+
+/// The widths of ranges of ages and years; `None` for other numbers.
+fn ranges(
+    column: &Observed,
+    name: NameMeaning,
+    range: Option<NumberRange>,
+) -> Option<(Vec<f64>, &'static str)> {
+    let greatest = range?.hi;
+    if name.is_age {
+        let widths = if greatest > OLDEST { MONTHS } else { AGES };
+        return Some((widths.to_vec(), "ages are generalized to ranges"));
+    }
+    let is_year = is_year(column, range);
+    is_year.then(|| (YEARS.to_vec(), "years are generalized to ranges"))
 }
 
 /// The labels of a column in their order; `None` where they have none that is known.
@@ -200,14 +259,16 @@ mod tests {
             dictionary: values.iter().map(|value| Box::from(*value)).collect(),
             codes: (0..values.len() as u32).collect(),
         });
-        column.distinct = values.len() as u64;
+        let distinct: std::collections::BTreeSet<_> = values.iter().collect();
+        column.distinct = distinct.len() as u64;
         column
     }
 
     fn hierarchy(name: &str, kind: ColumnKind, role: ColumnRole, values: &[&str]) -> Value {
         let (column, name) = (observed(values), NameMeaning::of(name));
         let mut reasons = Vec::new();
-        let found = propose(&column, name, (kind, role), true, &mut reasons);
+        let range = column.numbers.range(0);
+        let found = propose(&column, name, (kind, role), range, true, &mut reasons);
         assert_eq!(reasons.len(), usize::from(found.is_some()));
         serde_json::to_value(found).unwrap()
     }
@@ -232,8 +293,29 @@ mod tests {
             hierarchy("code", label, ColumnRole::Insensitive, &codes),
             Value::Null
         );
+        let number = ColumnKind::Numeric;
+        let ranges = |widths: &[f64]| json!({"generate": "ranges", "widths": widths});
+        let years = ranges(&[5.0, 10.0, 20.0]);
+        assert_eq!(hierarchy("age", number, KNOWN, &["17", "90"]), years);
+        let months = ranges(&[60.0, 120.0, 240.0]);
         assert_eq!(
-            hierarchy("age", ColumnKind::Numeric, KNOWN, &["17", "90"]),
+            hierarchy("AgeMonths", number, KNOWN, &["17", "908"]),
+            months
+        );
+        let years = ["1987", "1987", "1990", "1990", "1990"];
+        assert_eq!(
+            hierarchy("dxyr", number, KNOWN, &years),
+            ranges(&[5.0, 10.0])
+        );
+        assert_eq!(
+            hierarchy("height", number, KNOWN, &["172", "190"]),
+            Value::Null
+        );
+        let plain = ["25000", "V4581", "4019"];
+        let icd9 = json!({"generate": "prefix", "lengths": [3]});
+        assert_eq!(hierarchy("dx", label, KNOWN, &plain), icd9);
+        assert_eq!(
+            hierarchy("CCS Diagnosis Code", label, KNOWN, &["2", "55", "218"]),
             Value::Null
         );
         assert_eq!(
@@ -275,6 +357,9 @@ mod tests {
         let column = observed(&["low", "medium", "high"]);
         let kind = (ColumnKind::Categorical, KNOWN);
         let name = NameMeaning::of("level");
-        assert_eq!(propose(&column, name, kind, false, &mut Vec::new()), None);
+        assert_eq!(
+            propose(&column, name, kind, None, false, &mut Vec::new()),
+            None
+        );
     }
 }

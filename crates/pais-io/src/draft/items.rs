@@ -27,6 +27,10 @@ struct Division {
     rows: u64,
     /// Items in these rows.
     items: u64,
+    /// Items in the distinct cells of each chunk.
+    in_cells: u64,
+    /// Items that have several words.
+    phrases: u64,
     /// Hashes of the distinct items in these rows, up to [`MOST_ITEMS`].
     distinct: HashSet<u64>,
     /// An item is empty, or too long, or has no digit.
@@ -53,6 +57,8 @@ impl Divisions {
             for item in text.split(separator) {
                 let item = item.trim();
                 division.items += rows;
+                division.in_cells += 1;
+                division.phrases += u64::from(item.split(' ').count() > 2);
                 division.has_empty |= item.is_empty();
                 division.has_long |= item.len() > MOST_ITEM_BYTES;
                 division.has_word |= !item.bytes().any(|byte| byte.is_ascii_digit());
@@ -70,7 +76,12 @@ impl Divisions {
             let distinct = division.distinct.len() as u64;
             // Words of a sentence have spaces between them too, and dates have strokes.
             let is_codes = !matches!(separator, ' ' | '/') || !division.has_word;
+            // A sentence has commas too; its parts are phrases, and parts of that cell alone.
+            let is_prose = separator == ','
+                && (2 * division.phrases > division.in_cells
+                    || 2 * division.in_cells < 3 * distinct);
             division.rows >= LEAST_ROWS
+                && !is_prose
                 && division.rows as f64 >= LEAST_SHARE * rows as f64
                 && !division.has_empty
                 && !division.has_long
@@ -108,6 +119,14 @@ mod tests {
         assert_eq!(separator(&["San Diego", "Costa Mesa"]), None);
         assert_eq!(separator(&["flu", "cough"]), None);
         assert_eq!(separator(&["flu||cough", "flu|cough"]), None);
+        let diseases = [
+            "Infectious and parasitic diseases, systemic or unspecified sites",
+            "Diseases and disorders of the ear, nose, mouth and throat",
+            "Pregnancy, childbirth and the puerperium",
+            "Burns",
+        ];
+        assert_eq!(separator(&diseases), None);
+        assert_eq!(separator(&["Yes, often", "Yes, always", "No"]), None);
         let long = format!("{}|cough", "x".repeat(80));
         assert_eq!(separator(&[&long, "flu|cough"]), None);
         // Each item occurs once.

@@ -13,6 +13,9 @@ pub(super) struct ProposedKind {
     pub(super) kind: ColumnKind,
     /// The format of dates; `None` for ISO 8601.
     pub(super) format: Option<&'static str>,
+    /// The format in which all dates fit too, with day and month in the other order, where nothing
+    /// decides.
+    pub(super) other_format: Option<&'static str>,
     /// The separator of a set, where it is not the default.
     pub(super) separator: Option<char>,
 }
@@ -22,6 +25,7 @@ impl ProposedKind {
         Self {
             kind,
             format: None,
+            other_format: None,
             separator: None,
         }
     }
@@ -60,7 +64,7 @@ pub(super) fn propose(
         reasons.push("no row has a value in it".to_owned());
         return ProposedKind::of(ColumnKind::Categorical);
     }
-    if let Some(form) = date_form(column, name, habits, reasons) {
+    if let Some(FoundDates { form, other_format }) = date_form(column, name, habits, reasons) {
         let kind = if form.is_moment {
             ColumnKind::Datetime
         } else {
@@ -68,6 +72,7 @@ pub(super) fn propose(
         };
         return ProposedKind {
             format: form.format,
+            other_format,
             ..ProposedKind::of(kind)
         };
     }
@@ -88,6 +93,9 @@ pub(super) fn propose(
     }
     if let Some(separator) = column.divisions.separator(column.rows)
         && !name.is_direct
+        && !name.is_description
+        && !name.is_day
+        && !(name.is_known && separator == ',')
     {
         reasons.push(format!(
             "many cells have several items with `{}` between them, and the items repeat",
@@ -101,20 +109,29 @@ pub(super) fn propose(
     ProposedKind::of(ColumnKind::Categorical)
 }
 
+/// Most distinct whole numbers without a count's name that are labels.
+const FEW_LABELS: u64 = 5;
+
+/// Most distinct whole numbers that are labels where numbers between them are missing.
+const FEW_WITH_GAPS: u64 = 12;
+
+/// Fewest rows of which few distinct numbers say something.
+const LEAST_ROWS: u64 = 20;
+
 /// Why numbers are labels; `None` where they are numbers.
 fn label_reason(column: &Observed, name: NameMeaning, range: NumberRange) -> Option<&'static str> {
+    let is_code = (name.is_diagnosis || name.is_procedure || name.is_code) && !name.is_count;
     if column.declared == Some(ColumnType::Text) {
         return Some("the file declares it as text, so its numbers are labels");
-    }
-    if !range.is_whole {
-        return (name.is_diagnosis && column.is_most(column.codes.icd9))
-            .then_some("its numbers are codes of diseases, so they are labels");
     }
     if name.is_postal {
         return Some("a postal code is a label, not a number");
     }
-    if name.is_diagnosis && column.is_most(column.codes.icd9) {
+    if is_code && name.is_diagnosis && column.is_most(column.codes.icd9) {
         return Some("its numbers are codes of diseases, so they are labels");
+    }
+    if !range.is_whole || column.codes.fractions > 0 {
+        return None;
     }
     if column.codes.leading_zeros > 0 {
         return Some("numbers that begin with 0 are labels");
@@ -128,8 +145,33 @@ fn label_reason(column: &Observed, name: NameMeaning, range: NumberRange) -> Opt
     if column.distinct <= 2 && (0.0..=2.0).contains(&range.lo) && range.hi <= 2.0 {
         return Some("0, 1 and 2 are labels where there are no other numbers");
     }
-    let is_few = column.kept.is_some() && column.distinct <= 12;
-    (name.is_code && is_few).then_some("the numbers of a code are labels")
+    if is_code {
+        return Some("the numbers of a code are labels");
+    }
+    if name.is_number && column.one_length().is_some_and(|length| length >= 4) {
+        return Some("numbers of one length that number something are labels");
+    }
+    let is_of_numbers = name.is_count || name.is_age || name.is_year || name.is_income;
+    if column.kept.is_none() || is_of_numbers || column.rows < LEAST_ROWS {
+        return None;
+    }
+    let is_key = name.is_key || name.is_number;
+    if is_key && column.distinct_share() <= 0.1 {
+        return Some("few numbers of a key that repeat are labels");
+    }
+    if column.distinct <= FEW_LABELS {
+        return Some("few whole numbers are labels, as in a list of choices");
+    }
+    // -1, 9 and 99 stand for no answer, and codes of a list are not used up.
+    let has_gaps = range.hi - range.lo + 1.0 > 1.5 * column.distinct as f64;
+    (column.distinct <= FEW_WITH_GAPS && has_gaps)
+        .then_some("few whole numbers with gaps between them are labels, as in a list of choices")
+}
+
+/// The form of dates, and the format that is as good.
+struct FoundDates {
+    form: DateForm,
+    other_format: Option<&'static str>,
 }
 
 fn date_form(
@@ -137,7 +179,7 @@ fn date_form(
     name: NameMeaning,
     habits: FileHabits,
     reasons: &mut Vec<String>,
-) -> Option<DateForm> {
+) -> Option<FoundDates> {
     let mut fit = column.dates.all();
     let first = match column.declared {
         // A column of moments can have midnights only.
@@ -159,6 +201,7 @@ fn date_form(
         Some(other) if first.is_month_first() != habits.is_month_first => other,
         _ => first,
     };
+    let mut other_format = None;
     match (chosen.format, other) {
         (None, _) => reasons.push(format!("all values are {what} in ISO 8601")),
         (Some(format), None) => {
@@ -170,6 +213,7 @@ fn date_form(
             let because = if habits.is_order_shown {
                 "as in another column"
             } else {
+                other_format = Some(other);
                 "which no value decides: check the order of day and month"
             };
             reasons.push(format!(
@@ -178,7 +222,10 @@ fn date_form(
             ));
         }
     }
-    Some(chosen)
+    Some(FoundDates {
+        form: chosen,
+        other_format,
+    })
 }
 
 /// Whether the dates of a column show the order of day and month.

@@ -6,7 +6,9 @@
 mod codes;
 mod dates;
 mod delimiter;
+mod doubt;
 mod encoding;
+mod families;
 mod hierarchy;
 mod items;
 mod json_types;
@@ -15,16 +17,22 @@ mod missing;
 mod names;
 mod numbers;
 mod observed;
+mod order;
+mod pairs;
 mod proposal;
 mod role;
+mod rounding;
+mod safe_harbor;
+mod sketch;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::io::{Cursor, Read};
 
 use pais_core::definition::{ColumnKind, DatasetDefinition};
+use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::Schema;
 use pais_core::table::{ReadError, ReadErrorKind, Table, ValueCounters};
 use serde::{Serialize, Serializer};
@@ -36,16 +44,18 @@ use encoding::FoundText;
 use kind::{FileHabits, shown_order};
 use missing::WORDS;
 use numbers::{FORMS, marks};
-use observed::Observed;
-use proposal::{FileColumn, FileFacts};
+use observed::{FileColumn, Observed};
+use pairs::Pairs;
+use proposal::{Answers, FileFacts, Proposal};
 
+pub use doubt::Doubt;
 pub(crate) use observed::ColumnType;
 
 /// Rows after which no further chunk is looked at.
 pub(crate) const MOST_ROWS: u64 = 200_000;
 
 /// A proposed definition.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Draft {
     /// A body for `POST /v1/datasets`.
@@ -59,17 +69,95 @@ pub struct Draft {
         schema(value_type = std::collections::BTreeMap<String, Vec<String>>)
     )]
     pub reasons: Vec<(String, Vec<String>)>,
+    /// What nothing in the file decides. The proposal has the first choice of each.
+    pub doubts: Vec<Doubt>,
+    /// Column to the category of identifiers of HIPAA (45 CFR 164.514(b)(2)) that it probably is; columns
+    /// of none are left out.
+    #[serde(serialize_with = "as_map")]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(value_type = std::collections::BTreeMap<String, SafeHarborCategory>)
+    )]
+    pub safe_harbor: Vec<(String, SafeHarborCategory)>,
+    /// What is known of the file, from which answers make another proposal.
+    #[serde(skip)]
+    evidence: Evidence,
 }
 
-fn as_map<S: Serializer>(
-    reasons: &[(String, Vec<String>)],
+impl Draft {
+    /// The draft in which doubts are answered: column to one of the choices of its doubt. The answer
+    /// for a column is that for the columns of which the same is asked. Other answers change nothing.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    ///
+    /// use pais_io::draft::{self, DraftOptions};
+    /// use pais_io::read::TextParameters;
+    ///
+    /// let rows = "seen,cough\n01/02/2020,y\n03/04/2020,n\n05/06/2020,y\n";
+    /// let draft = draft::csv(rows.as_bytes(), TextParameters::default(), DraftOptions::default());
+    /// let draft = draft.unwrap();
+    /// assert_eq!(draft.doubts[0].choices, ["%m/%d/%Y", "%d/%m/%Y"]);
+    /// let answers = BTreeMap::from([("seen".to_owned(), "%d/%m/%Y".to_owned())]);
+    /// let answered = draft.answered(&answers).unwrap();
+    /// assert_eq!(answered.dataset.columns[0].format.as_deref(), Some("%d/%m/%Y"));
+    /// ```
+    ///
+    /// # Errors
+    /// [`ReadErrorKind::Header`] for answers that make no dataset, such as a second class.
+    pub fn answered(&self, answers: &BTreeMap<String, String>) -> Result<Self, ReadError> {
+        let mut all = answers.clone();
+        for doubt in &self.doubts {
+            if let Some(answer) = answers.get(&doubt.column) {
+                for column in &doubt.also {
+                    all.entry(column.clone()).or_insert_with(|| answer.clone());
+                }
+            }
+        }
+        self.evidence.clone().draft(self.format, &all)
+    }
+}
+
+fn as_map<V: Serialize, S: Serializer>(
+    entries: &[(String, V)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(
-        reasons
-            .iter()
-            .map(|(column, sentences)| (column, sentences)),
-    )
+    serializer.collect_map(entries.iter().map(|(column, value)| (column, value)))
+}
+
+/// What is known of a file after its rows were read.
+#[derive(Clone, Debug)]
+struct Evidence {
+    name: String,
+    columns: Vec<FileColumn>,
+    pairs: Pairs,
+    file: FileFacts,
+}
+
+impl Evidence {
+    fn draft(self, format: TextFormat, answers: &Answers) -> Result<Draft, ReadError> {
+        let Self {
+            name,
+            columns,
+            pairs,
+            file,
+        } = &self;
+        let proposed = proposal::propose(name, columns, pairs, *file, answers);
+        let Proposal {
+            dataset,
+            reasons,
+            doubts,
+            safe_harbor,
+        } = proposed.map_err(|error| ReadError::new(ReadErrorKind::Header, error.detail))?;
+        Ok(Draft {
+            dataset,
+            format,
+            reasons,
+            doubts,
+            safe_harbor,
+            evidence: self,
+        })
+    }
 }
 
 /// How a file is read for a draft.
@@ -240,6 +328,7 @@ struct Rows {
     schema: Schema,
     columns: Vec<FileColumn>,
     counters: ValueCounters,
+    pairs: Pairs,
     rows: u64,
     is_whole: bool,
 }
@@ -269,6 +358,7 @@ impl Rows {
         check_names(&columns)?;
         Ok(Self {
             schema: text_schema(&columns)?,
+            pairs: Pairs::new(columns.len()),
             columns,
             counters: ValueCounters::default(),
             rows: 0,
@@ -283,6 +373,7 @@ impl Rows {
         }
         self.rows += chunk.rows as u64;
         self.counters.push(self.schema.stored().zip(&chunk.columns));
+        self.pairs.add(chunk);
         for (column, cells) in self.columns.iter_mut().zip(&chunk.columns) {
             column.observed.add(cells);
         }
@@ -296,8 +387,11 @@ impl Rows {
             Err(ReadFailure::Source(error)) => return Err(ReadFailure::Source(error)),
             Ok(_) | Err(ReadFailure::Sink(EnoughRows)) => {}
         }
+        let counted_up_to = ValueCounters::exact_up_to(self.columns.len());
         for (column, counted) in self.columns.iter_mut().zip(self.counters.counts()) {
-            column.observed.distinct = counted.counts.distinct;
+            let distinct = counted.counts.distinct;
+            column.observed.is_estimated = distinct > counted_up_to;
+            column.observed.distinct = distinct.min(column.observed.rows);
         }
         Ok(())
     }
@@ -340,14 +434,13 @@ impl Rows {
             rows: self.rows,
             is_whole: self.is_whole,
         };
-        let proposed = proposal::propose(name, &self.columns, file);
-        let (dataset, reasons) =
-            proposed.map_err(|error| refused(ReadErrorKind::Header, error.detail))?;
-        Ok(Draft {
-            dataset,
-            format,
-            reasons,
-        })
+        let evidence = Evidence {
+            name: name.to_owned(),
+            columns: self.columns,
+            pairs: self.pairs,
+            file,
+        };
+        Ok(evidence.draft(format, &Answers::new())?)
     }
 }
 

@@ -1,159 +1,256 @@
 //! What the name of a column says about it, in English and in German.
 
+use pais_core::column_name::{is_in, words};
+
 /// What a column is about, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NameMeaning {
-    /// Names or reaches a person: a name, an address, a telephone number.
+    /// Names or reaches a person: a name, an address, a telephone number, the number of a physician.
     pub(super) is_direct: bool,
     /// A key of something.
     pub(super) is_key: bool,
-    /// A number of something, which can be a key or a count.
+    /// A key of something, if its values are those of one: the name is one word that ends with `id`.
+    pub(super) is_key_at_end: bool,
+    /// A number of something, which can be a key.
     pub(super) is_number: bool,
+    /// A number of things, or an amount.
+    pub(super) is_count: bool,
     /// The something is a person.
     pub(super) is_person: bool,
     /// Nothing but a person: `patient`.
     pub(super) is_person_alone: bool,
+    /// The something is a stay, an order or another thing that a person has several of.
+    pub(super) is_event: bool,
     /// What other people know about a person.
     pub(super) is_known: bool,
+    /// An age.
+    pub(super) is_age: bool,
+    /// A year.
+    pub(super) is_year: bool,
+    /// Income, which neighbours can guess.
+    pub(super) is_income: bool,
     /// What nobody should learn about a person.
     pub(super) is_sensitive: bool,
     /// A diagnosis, often a code of ICD.
     pub(super) is_diagnosis: bool,
+    /// A group of stays or diagnoses, such as a DRG, which is no code of ICD.
+    pub(super) is_group_of_cases: bool,
+    /// A procedure, often a code.
+    pub(super) is_procedure: bool,
+    /// What happened in the end, which analysts predict.
+    pub(super) is_outcome: bool,
+    /// A status or result, which can be the outcome.
+    pub(super) is_result: bool,
     /// A postal code.
     pub(super) is_postal: bool,
     /// A date or time.
     pub(super) is_date: bool,
+    /// A date, and no other time.
+    pub(super) is_day: bool,
     /// A code or type, whose numbers are labels.
     pub(super) is_code: bool,
+    /// The text of a code.
+    pub(super) is_description: bool,
 }
 
 const DIRECT: &str = "\
     email mail phone telephone tel mobile fax ssn passport iban surname lastname firstname \
     forename fullname givenname familyname middlename maidenname nachname vorname telefon \
-    handy address adresse anschrift street strasse ip url username login licence license \
-    signature photo fingerprint steuernummer";
+    handy address adresse anschrift street strasse ipaddress url username login licence license drivers \
+    signature photo fingerprint steuernummer npi upin lat lon latitude longitude maiden";
+
+/// Words that are a name of a person where a column is called nothing else.
+const NAME_ALONE: &str = "first last middle maiden surname";
 
 /// Words beside `name` with which it is a person's.
 const NAMED: &str = "\
     first last full given family middle maiden patient person sur member customer user \
-    subject contact own birth the";
+    subject contact own birth the fake";
 
 const KEY: &str = "\
     id ids mrn pid key uuid guid nhs identifier pseudonym patid patnr recordid patientid \
-    personid subjectid caseid fallnummer patientennummer rownumber";
+    personid subjectid caseid fallnummer patientennummer rownumber seqn respid pidnum upid";
 
 /// Words with which the name of a key can end. Counts begin with them: `number_of_visits`.
-const NUMBER: &str = "nr nbr no num number nummer index row";
+const NUMBER: &str = "nr nbr no num number nummer index row seq sequence";
+
+/// Words of counts and amounts.
+const COUNT: &str = "\
+    n num number count counts cnt total times sum days hours hrs minutes visits amount amt charge \
+    charges totchg cost costs price fee payment paid coverage expense expenses reimbursement anzahl \
+    betrag kosten";
 
 const PERSON: &str = "\
     patient patients person subject member participant mrn pid patid patnr nhs pat customer \
     donor recipient resident proband pseudonym patientid personid subjectid patientennummer \
-    enrollee beneficiary";
+    enrollee beneficiary bene respondent upid";
+
+const EVENT: &str = "\
+    encounter visit stay hadm admission claim clm order event record row test sample specimen case \
+    appointment episode transaction prescription line stage instance provider organization payer \
+    facility hospital";
 
 const KNOWN: &str = "\
-    age alter sex gender geschlecht birth birthday birthdate dob born geburtsdatum \
-    geburtsjahr geburtstag city town village ort wohnort stadt state county country land \
-    region district province canton kanton bundesland municipality nationality nation native \
-    citizenship race ethnicity ethnic marital marriage married familienstand civil \
-    relationship children household job occupation profession beruf employer employment \
-    workclass work education school degree bildung language religion hospital clinic ward \
-    department station admission admitted discharge discharged visit deceased death died \
-    height groesse weight gewicht insurance payer versicherung blood smoker hours veteran \
-    year jahr hand eye hair";
+    sexe gender geschlecht female male birth birthday birthdate dob born geburtsdatum \
+    geburtsjahr geburtstag birthplace city town village ort wohnort stadt state county country \
+    land region district province canton kanton bundesland municipality nationality nation native \
+    citizen citizenship race ethnicity ethnic hispanic latino white black asian caucasian origin \
+    marital marriage married familienstand civil relationship spouse children household housing \
+    home family job occupation profession beruf employer employment employed workclass work \
+    working education educ edu school degree bildung language lang religion hospital clinic ward \
+    department station facility provider prvdr specialty site admission admitted discharge \
+    discharged disposition stay los deceased height groesse ht weight gewicht wt insurance payer \
+    payor payment versicherung smoker hours veteran hand eye hair pregnant babies area \
+    urban rural location place medicaid medicare month";
 
-const POSTAL: &str = "zip zipcode postal postcode postleitzahl plz";
+/// Beginnings of words that other people know about a person.
+const KNOWN_STARTS: [&str; 17] = [
+    "marital", "ethnic", "nationa", "citizen", "occupat", "employ", "educat", "relig", "discharg",
+    "hospital", "gender", "pregnan", "insuranc", "admit", "admiss", "racecat", "racegr",
+];
+
+const AGE: &str = "age ages alter agegroup agegrp agecat agep agedecade";
+
+const YEAR: &str = "year jahr yr yob birthyear geburtsjahr ayear";
+
+const INCOME: &str = "income salary wage wages earnings einkommen gehalt poverty";
+
+const POSTAL: &str = "zip zipcode postal postcode postleitzahl plz zcta";
 
 const SENSITIVE: &str = "\
     disease diseases condition conditions hiv aids result results treatment treatments \
-    therapy surgery procedure procedures operation ops medication medications drug drugs \
+    therapy surgery medication medications drug drugs \
     prescription symptom symptoms cancer tumor tumour morphology topography comorbidity \
-    illness krankheit therapie medikament befund income salary einkommen sexual orientation \
+    illness krankheit therapie medikament befund orientation \
     abortion psychiatric mental genotype mutation transfusion alcohol addiction outcome \
-    complication complications infection allergy allergies";
+    complication complications infection allergy allergies disability disabled diabetes \
+    depressed depression marijuana cocaine heroin suicide";
 
-const DIAGNOSIS: &str = "diagnosis diagnoses diag dx diagnose icd icd9 icd10";
+/// Beginnings of words that nobody should learn about a person.
+const SENSITIVE_STARTS: [&str; 7] = [
+    "sexual",
+    "abort",
+    "psych",
+    "depress",
+    "marij",
+    "suicid",
+    "complaint",
+];
 
-const DATE: &str = "date datum day time timestamp dob at";
+/// Words beside `sex` with which it is what other people see.
+const SEEN_SEX: &str =
+    "sex patient person member code cd ident birth legal at bene group male female";
 
-const CODE: &str = "code type class category group level flag status source";
+const DIAGNOSIS: &str = "\
+    diagnosis diagnoses diag dx diagnose icd dgns drg ccs ccsr mdc snomed reason reasoncode \
+    reasondescription complaint chiefcomplaint";
+
+const PROCEDURE: &str = "procedure procedures prcdr proc cpt hcpcs pcs operation ops";
+
+const OUTCOME: &str = "\
+    death dead died mortality deceased expire expired survive survived survival readmitted \
+    readmission readmit";
+
+/// Words of an outcome where nothing else is known of it: a working class is none.
+const TARGET: &str = "outcome target class label";
+
+const RESULT: &str = "status result response risk";
+
+const DATE: &str = "date datum day time timestamp dob at dt";
+
+const DAY: &str = "date datum dob dt dttm timestamp birthday birthdate geburtsdatum";
+
+/// Ends of words that are keys of persons.
+const PERSON_KEYS: [&str; 5] = ["pid", "patid", "patientid", "personid", "subjectid"];
+
+/// Words that end like a key and are none.
+const NO_KEY: &str = "\
+    covid acid fluid lipid steroid thyroid opioid amyloid sarcoid rapid solid valid avoid carotid \
+    typhoid rheumatoid paid";
+
+const CODE: &str = "\
+    code codes cd type class category cat group level flag status source icd drg ccs ccsr mdc cpt \
+    hcpcs ndc loinc fips snomed reasoncode";
+
+const DESCRIPTION: &str = "\
+    description desc descr name text label title reasondescription bezeichnung";
 
 impl NameMeaning {
-    /// The meaning of a column's name.
+    /// The meaning of a column's name. A digit at the end of a word counts columns: `diag_1`, `Race2`.
     pub(super) fn of(name: &str) -> Self {
-        let words = words(name);
-        let has = |list| words.iter().any(|word| is_in(list, word));
+        let whole = words(name);
+        let stem = |word: &String| {
+            let stem = word.trim_end_matches(|it: char| it.is_ascii_digit());
+            let is_number = stem.is_empty();
+            (if is_number { word.as_str() } else { stem }).to_owned()
+        };
+        let words: Vec<String> = whole.iter().map(stem).collect();
+        let has = |list: &str| words.iter().any(|word| is_in(list, word));
+        let all = |list: &str| !words.is_empty() && words.iter().all(|word| is_in(list, word));
+        let begins = |starts: &[&str]| {
+            let mut words = words.iter();
+            words.any(|word| starts.iter().any(|start| word.starts_with(start)))
+        };
+        let ends = |end: &str| words.iter().any(|word| word.ends_with(end));
         let is_named = words.iter().any(|word| word == "name" || word == "names")
             && words
                 .iter()
                 .all(|word| matches!(word.as_str(), "name" | "names") || is_in(NAMED, word));
-        // A digit at the end counts columns: `diag_1`, `diag2`.
-        let starts = |word: &String| {
-            let stem = word.trim_end_matches(|it: char| it.is_ascii_digit());
-            is_in(DIAGNOSIS, stem)
-        };
-        let is_number = words.last().is_some_and(|word| is_in(NUMBER, word));
-        let is_person = has(PERSON);
-        let is_diagnosis = has(DIAGNOSIS) || words.iter().any(starts);
+        let last = words.last();
+        let is_alone = words.len() == 1;
+        let is_number = last.is_some_and(|word| is_in(NUMBER, word)) && !(is_alone && has("num"));
+        let is_key_of_persons = ends_with_any(last, &PERSON_KEYS) && !has(NO_KEY);
+        let is_person = has(PERSON) || is_key_of_persons;
+        let is_key_at_end =
+            last.is_some_and(|word| word.len() > 4 && word.ends_with("id") && !is_in(NO_KEY, word));
+        let has_sex = words.iter().any(|word| word == "sex");
+        let is_seen_sex = has_sex && all(SEEN_SEX);
+        let is_diagnosis = has(DIAGNOSIS) || begins(&["diag", "icd"]);
+        let is_procedure = has(PROCEDURE);
+        let is_age = has(AGE);
+        let is_income = has(INCOME) || ends("income");
+        let is_description = last.is_some_and(|word| is_in(DESCRIPTION, word));
+        let is_known = has(KNOWN) || begins(&KNOWN_STARTS) || is_seen_sex || is_age || is_income;
         Self {
-            is_direct: is_named || has(DIRECT),
-            is_key: has(KEY) || (is_number && is_person),
-            is_person_alone: words.iter().all(|word| is_in(PERSON, word)) && is_person,
+            is_direct: is_named || has(DIRECT) || all(NAME_ALONE) || all("ip"),
+            is_key: has(KEY) || is_key_of_persons || (is_number && is_person),
+            is_key_at_end,
             is_number,
+            is_count: has(COUNT) && !is_number,
             is_person,
-            is_known: has(KNOWN),
-            is_sensitive: is_diagnosis || has(SENSITIVE),
+            is_person_alone: is_person && all(PERSON),
+            is_event: has(EVENT),
+            is_known,
+            is_age,
+            is_year: has(YEAR),
+            is_income,
+            is_sensitive: is_diagnosis
+                || is_procedure
+                || has(SENSITIVE)
+                || begins(&SENSITIVE_STARTS)
+                || (has_sex && !is_seen_sex),
             is_diagnosis,
+            is_group_of_cases: has("drg ccs ccsr mdc"),
+            is_procedure,
+            is_outcome: has(OUTCOME) || (has(TARGET) && !is_known),
+            is_result: has(RESULT) && is_alone,
             is_postal: has(POSTAL),
             is_date: has(DATE),
+            is_day: has(DAY),
             is_code: has(CODE),
+            is_description,
         }
     }
 }
 
-/// Whether a word is in a list of words with spaces between them.
-fn is_in(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
-}
-
-/// The words of a name, in lower case: `patientId`, `patient_id` and `PATIENT ID` have the same.
-fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut was_lower = false;
-    for character in name.chars().take(200) {
-        let begins = character.is_uppercase() && was_lower;
-        if (begins || !character.is_alphanumeric()) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if character.is_alphanumeric() {
-            word.extend(character.to_lowercase());
-        }
-        was_lower = character.is_lowercase();
-    }
-    if !word.is_empty() {
-        words.push(word);
-    }
-    words
+/// Whether a word ends with one of these.
+fn ends_with_any(word: Option<&String>, ends: &[&str]) -> bool {
+    word.is_some_and(|word| ends.iter().any(|end| word.ends_with(end)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NameMeaning, words};
-
-    #[test]
-    fn a_name_is_divided_into_words() {
-        for name in [
-            "patientId",
-            "patient_id",
-            "PATIENT ID",
-            "Patient.Id",
-            " patient-id ",
-        ] {
-            assert_eq!(words(name), ["patient", "id"], "{name}");
-        }
-        assert_eq!(words("ID"), ["id"]);
-        assert!(words("_-.").is_empty());
-    }
+    use super::NameMeaning;
 
     #[test]
     fn names_say_what_a_column_is_about() {
@@ -166,18 +263,32 @@ mod tests {
             "patientName",
             "Vorname",
             "SSN",
+            "FIRST",
+            "AT_PHYSN_NPI",
         ] {
             assert!(of(name).is_direct, "{name}");
         }
-        for name in ["drug_name", "hospital name", "sex", "age", "filename2"] {
+        for name in [
+            "drug_name",
+            "hospital name",
+            "sex",
+            "age",
+            "filename2",
+            "first_visit",
+        ] {
             assert!(!of(name).is_direct, "{name}");
         }
         assert!(of("patient_nbr").is_key && of("patient_nbr").is_person);
         assert!(of("MRN").is_key && of("MRN").is_person);
         assert!(of("Patient").is_person_alone && !of("patient_age").is_person_alone);
+        assert!(of("uniquepid").is_key && of("uniquepid").is_person);
+        assert!(of("hospid").is_key_at_end && !of("covid").is_key_at_end);
+        assert!(of("exam_date").is_day && !of("time").is_day);
         assert!(of("encounter_id").is_key && !of("encounter_id").is_person);
         assert!(of("case_number").is_number && !of("case_number").is_key);
         assert!(!of("num_procedures").is_number && !of("num_procedures").is_key);
+        assert!(of("num_procedures").is_count && of("Total Charges").is_count);
+        assert!(!of("case_number").is_count && !of("num").is_number);
         for name in [
             "Age",
             "birth_year",
@@ -185,6 +296,11 @@ mod tests {
             "Geburtsdatum",
             "marital",
             "Job",
+            "Race1",
+            "HHIncome",
+            "sex",
+            "patient_sex",
+            "maritalStatus",
         ] {
             assert!(of(name).is_known, "{name}");
         }
@@ -195,11 +311,17 @@ mod tests {
             "Diagnosis",
             "hivStatus",
             "Surgery",
+            "SexOrientation",
+            "CLM_DRG_CD",
         ] {
             assert!(of(name).is_sensitive, "{name}");
         }
         assert!(of("diag_3").is_diagnosis && !of("hiv").is_diagnosis);
+        assert!(of("ICD9_PRCDR_CD_1").is_procedure);
         assert!(of("ZIP").is_postal && of("plz").is_postal);
+        assert!(of("readmitted").is_outcome && of("status").is_result);
+        assert!(!of("marital_status").is_result);
+        assert!(of("APR DRG Description").is_description && of("APR DRG Code").is_code);
         assert_eq!(of("fnlwgt"), NameMeaning::default());
     }
 }

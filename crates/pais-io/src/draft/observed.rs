@@ -9,6 +9,8 @@ use super::dates::DateForms;
 use super::items::Divisions;
 use super::missing::MissingWords;
 use super::numbers::NumberForms;
+use super::order::FileOrder;
+use super::sketch::Sketch;
 
 /// Most distinct values of a column that are kept as text.
 pub(super) const MOST_KEPT: usize = 60;
@@ -33,6 +35,15 @@ pub(crate) enum ColumnType {
     List,
 }
 
+/// A column of a file: its name, and what is known of it.
+#[derive(Clone, Debug)]
+pub(super) struct FileColumn {
+    pub(super) name: String,
+    pub(super) observed: Observed,
+    /// The separator with which its lists were read.
+    pub(super) list_separator: Option<char>,
+}
+
 /// What is known of a column. Memory does not grow with its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
@@ -40,8 +51,10 @@ pub(super) struct Observed {
     pub(super) declared: Option<ColumnType>,
     /// Rows with a value.
     pub(super) rows: u64,
-    /// Distinct values; exact up to hundreds of thousands.
+    /// Distinct values, estimated where they are very many.
     pub(super) distinct: u64,
+    /// Whether `distinct` is estimated.
+    pub(super) is_estimated: bool,
     /// Rows with null.
     pub(super) nulls: u64,
     /// Rows with words for missing.
@@ -58,7 +71,18 @@ pub(super) struct Observed {
     pub(super) codes: CodeShapes,
     /// The greatest number of characters.
     pub(super) longest: usize,
+    /// Rows by their number of characters; the last entry has all longer ones.
+    pub(super) lengths: [u64; MOST_LENGTHS],
+    /// Rows whose value has several words of letters.
+    pub(super) phrases: u64,
+    /// Some of the distinct values.
+    pub(super) sketch: Sketch,
+    /// Whether numbers ascend in the order of the file.
+    pub(super) order: FileOrder,
 }
+
+/// Numbers of characters that are counted apart.
+const MOST_LENGTHS: usize = 24;
 
 impl Observed {
     /// A column of which nothing was read.
@@ -67,6 +91,7 @@ impl Observed {
             declared,
             rows: 0,
             distinct: 0,
+            is_estimated: false,
             nulls: 0,
             missing: MissingWords::default(),
             kept: Some(BTreeMap::new()),
@@ -75,6 +100,10 @@ impl Observed {
             divisions: Divisions::default(),
             codes: CodeShapes::default(),
             longest: 0,
+            lengths: [0; MOST_LENGTHS],
+            phrases: 0,
+            sketch: Sketch::default(),
+            order: FileOrder::default(),
         }
     }
 
@@ -87,6 +116,7 @@ impl Observed {
                 code => rows[code as usize] += 1,
             }
         }
+        self.order.add(column);
         for (text, rows) in column.dictionary.iter().zip(rows) {
             match MissingWords::find(text) {
                 Some(word) => self.missing.add(word, rows),
@@ -103,7 +133,15 @@ impl Observed {
         self.dates.add(trimmed);
         self.divisions.add(trimmed, rows);
         self.codes.add(trimmed, rows);
-        self.longest = self.longest.max(trimmed.chars().take(1_000).count());
+        let length = trimmed.chars().take(1_000).count();
+        self.longest = self.longest.max(length);
+        self.lengths[length.min(MOST_LENGTHS - 1)] += rows;
+        let words = trimmed.split_whitespace().take(8);
+        let words = words.filter(|word| word.chars().any(char::is_alphabetic));
+        if words.count() > 1 {
+            self.phrases += rows;
+        }
+        self.sketch.add(trimmed);
         if let Some(kept) = &mut self.kept {
             let is_kept = trimmed.len() <= MOST_KEPT_BYTES;
             if is_kept && (kept.len() < MOST_KEPT || kept.contains_key(trimmed)) {
@@ -117,6 +155,27 @@ impl Observed {
     /// Rows without a value.
     pub(super) fn missing_rows(&self) -> u64 {
         self.missing.rows() + self.nulls
+    }
+
+    /// Whether each row with a value has one of its own, as far as it is known.
+    pub(super) fn is_all_distinct(&self) -> bool {
+        self.distinct >= self.rows || (self.is_estimated && self.distinct_share() >= 0.99)
+    }
+
+    /// The share of distinct values among the rows with a value; 0 without rows.
+    pub(super) fn distinct_share(&self) -> f64 {
+        self.distinct as f64 / self.rows.max(1) as f64
+    }
+
+    /// The number of characters that nearly all values have, as keys do; `None` where lengths differ.
+    pub(super) fn one_length(&self) -> Option<usize> {
+        let (length, &rows) = self
+            .lengths
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, rows)| **rows)?;
+        let is_one = length + 1 < MOST_LENGTHS && rows as f64 >= 0.85 * self.rows as f64;
+        (is_one && self.rows > 0).then_some(length)
     }
 
     /// Whether a shape is that of most rows with a value.

@@ -1,22 +1,24 @@
 //! Makes the definition of a dataset from what is known of its columns.
+//!
+//! Each column is looked at by itself first. Then the columns decide about each other: which key is that
+//! of the persons, which column is the outcome, which texts repeat a code, which columns are one set.
 
-use pais_core::definition::{ColumnKind, ColumnRole, DatasetDefinition};
+use std::collections::BTreeMap;
+
+use pais_core::definition::{ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy};
+use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::{Schema, SchemaError, SchemaErrorKind};
 use pais_core::taxonomy::round_range;
 use serde_json::{Map, Value, json};
 
+use super::doubt::{Doubt, OpenQuestion};
+use super::families::{self, Family};
 use super::kind::{self, FileHabits, ProposedKind};
 use super::names::NameMeaning;
-use super::observed::Observed;
-use super::{hierarchy, role};
-
-/// A column of a file: its name, and what is known of it.
-pub(super) struct FileColumn {
-    pub(super) name: String,
-    pub(super) observed: Observed,
-    /// The separator with which its lists were read.
-    pub(super) list_separator: Option<char>,
-}
+use super::observed::{FileColumn, Observed};
+use super::pairs::Pairs;
+use super::role::{self, OutcomeRank, RoleProposal, SubjectRank};
+use super::{hierarchy, rounding, safe_harbor};
 
 /// What is known of a whole file.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +30,18 @@ pub(super) struct FileFacts {
     pub(super) is_whole: bool,
 }
 
-/// Sentences about each column, in the order of the file.
-pub(super) type Reasons = Vec<(String, Vec<String>)>;
+/// What is proposed for a file.
+#[derive(Clone, Debug)]
+pub(super) struct Proposal {
+    pub(super) dataset: DatasetDefinition,
+    /// Sentences about each column, in the order of the dataset.
+    pub(super) reasons: Vec<(String, Vec<String>)>,
+    pub(super) doubts: Vec<Doubt>,
+    pub(super) safe_harbor: Vec<(String, SafeHarborCategory)>,
+}
+
+/// Answers to doubts: column to a choice.
+pub(super) type Answers = BTreeMap<String, String>;
 
 /// Proposes a definition.
 ///
@@ -38,74 +50,379 @@ pub(super) type Reasons = Vec<(String, Vec<String>)>;
 pub(super) fn propose(
     name: &str,
     columns: &[FileColumn],
+    pairs: &Pairs,
     file: FileFacts,
-) -> Result<(DatasetDefinition, Reasons), SchemaError> {
-    let mut has_subject = false;
-    let mut proposed = Vec::with_capacity(columns.len());
-    let mut reasons = Vec::with_capacity(columns.len());
-    for column in columns {
-        let (fields, why) = self::column(column, has_subject, file);
-        has_subject |= fields["role"] == ColumnRole::Subject.as_str();
-        proposed.push(fields);
-        reasons.push((column.name.clone(), why));
+    answers: &Answers,
+) -> Result<Proposal, SchemaError> {
+    let mut plans: Vec<Plan<'_>> = columns
+        .iter()
+        .map(|column| Plan::new(column, file))
+        .collect();
+    choose_subject(&mut plans);
+    choose_outcome(&mut plans);
+    tell_texts_of_codes(&mut plans, pairs);
+    for plan in &mut plans {
+        if let Some(answer) = answers.get(&plan.column.name) {
+            plan.take(answer);
+        }
     }
-    let definition = accepted(name, &mut proposed, &mut reasons)?;
-    Ok((definition, reasons))
+    let is_label = |position: usize| {
+        let plan: &Plan<'_> = &plans[position];
+        !plan.is_answered
+            && plan.role != ColumnRole::Subject
+            && families::is_label(plan.kind.kind, &plan.column.observed, plan.meaning)
+    };
+    let families = families::find(columns, is_label);
+    let doubts = doubts(&plans, &families);
+    let mut proposed = Proposed::default();
+    for (position, plan) in plans.into_iter().enumerate() {
+        let family = families.iter().find(|it| it.columns.contains(&position));
+        match family {
+            None => proposed.add(plan, file),
+            Some(family) if family.columns.iter().min() == Some(&position) => {
+                proposed.add_set(family, columns, answers);
+            }
+            Some(_) => {}
+        }
+    }
+    let Proposed {
+        mut fields,
+        mut reasons,
+        safe_harbor,
+    } = proposed;
+    let dataset = accepted(name, &mut fields, &mut reasons)?;
+    Ok(Proposal {
+        dataset,
+        reasons,
+        doubts,
+        safe_harbor,
+    })
 }
 
-/// The fields of a column, and the reasons for them.
-fn column(
-    column: &FileColumn,
-    has_subject: bool,
-    file: FileFacts,
-) -> (Map<String, Value>, Vec<String>) {
-    let mut reasons = Vec::new();
-    let FileColumn {
-        name,
-        observed,
-        list_separator,
-    } = column;
-    let meaning = NameMeaning::of(name);
-    let proposed = kind::propose(
-        observed,
-        meaning,
-        file.habits,
-        *list_separator,
-        &mut reasons,
-    );
-    let kind = proposed.kind;
-    counts(observed, &mut reasons);
-    let role = role::propose(observed, meaning, kind, has_subject, &mut reasons);
-    let is_stored = role != ColumnRole::Identifier;
-    let mut fields = Map::new();
-    fields.insert("name".to_owned(), json!(name));
-    fields.insert("role".to_owned(), json!(role));
-    // What is dropped or hashed needs no kind.
-    if is_stored && role != ColumnRole::Subject {
-        kind_fields(&proposed, &mut fields);
-        if let Some(words) = observed.missing.declared() {
+/// What is proposed for a column before the columns decide about each other.
+struct Plan<'c> {
+    column: &'c FileColumn,
+    meaning: NameMeaning,
+    kind: ProposedKind,
+    role: ColumnRole,
+    reasons: Vec<String>,
+    question: Option<OpenQuestion>,
+    subject: Option<SubjectRank>,
+    outcome: Option<OutcomeRank>,
+    is_answered: bool,
+}
+
+impl<'c> Plan<'c> {
+    fn new(column: &'c FileColumn, file: FileFacts) -> Self {
+        let mut reasons = Vec::new();
+        let observed = &column.observed;
+        let meaning = NameMeaning::of(&column.name);
+        let separator = column.list_separator;
+        let kind = kind::propose(observed, meaning, file.habits, separator, &mut reasons);
+        counts(observed, &mut reasons);
+        let form = file.habits.number_form;
+        let RoleProposal {
+            role,
+            reason,
+            mut question,
+            subject,
+            outcome,
+        } = role::propose(observed, meaning, kind.kind, form);
+        reasons.push(reason.to_owned());
+        if let (Some(format), Some(other)) = (kind.format, kind.other_format) {
+            let formats = [format, other];
+            question = Some(OpenQuestion::DayOrMonth { formats });
+        }
+        Self {
+            column,
+            meaning,
+            kind,
+            role,
+            reasons,
+            question,
+            subject,
+            outcome,
+            is_answered: false,
+        }
+    }
+
+    /// Gives the column another role than it has by itself.
+    fn give(&mut self, role: ColumnRole, reason: impl Into<String>) {
+        self.role = role;
+        self.reasons.push(reason.into());
+    }
+
+    /// Takes the answer to a doubt. Other text than a choice changes nothing.
+    fn take(&mut self, answer: &str) {
+        let role: Result<ColumnRole, _> = serde_json::from_value(json!(answer));
+        let is_one_value = matches!(
+            self.kind.kind,
+            ColumnKind::Categorical | ColumnKind::Numeric
+        );
+        match (role, self.kind.format, self.kind.other_format) {
+            (Ok(role), ..) if is_one_value || self.role != ColumnRole::Sensitive => {
+                self.give(role, "its role is the answer to a question");
+            }
+            (_, Some(format), Some(other)) if answer == other => {
+                self.kind.format = Some(other);
+                self.kind.other_format = Some(format);
+                let reason = "the order of day and month is the answer to a question";
+                self.reasons.push(reason.to_owned());
+            }
+            (_, Some(format), _) if answer == format => {}
+            _ => return,
+        }
+        self.question = None;
+        self.is_answered = true;
+    }
+
+    /// Whether most values are phrases, or the name says that they are texts.
+    fn is_text(&self) -> bool {
+        let observed = &self.column.observed;
+        self.meaning.is_description || 2 * observed.phrases > observed.rows
+    }
+}
+
+/// Gives the key that fits best the role of the subject. Other keys stay identifiers.
+fn choose_subject(plans: &mut [Plan<'_>]) {
+    let ranks = plans.iter().enumerate();
+    let ranks = ranks.filter_map(|(position, plan)| Some((plan.subject?, position)));
+    // Of keys that fit equally, the first one.
+    let best = ranks.max_by_key(|&(rank, position)| (rank, std::cmp::Reverse(position)));
+    let Some((rank, chosen)) = best else { return };
+    if rank == SubjectRank::PersonOnce {
+        return;
+    }
+    // A key that has each row once may be that of the persons.
+    let has_other = plans.iter().enumerate().any(|(position, plan)| {
+        let is_unnamed = plan.meaning.is_key && !plan.meaning.is_event;
+        position != chosen && is_unnamed && plan.column.observed.is_all_distinct()
+    });
+    for (position, plan) in plans.iter_mut().enumerate() {
+        if position == chosen && rank == SubjectRank::Repeats && has_other {
+            let proposed = ColumnRole::Identifier;
+            plan.question = Some(OpenQuestion::PersonsKey { proposed });
+        } else if position == chosen {
+            let reason = "its values repeat: several rows are about one person";
+            plan.give(ColumnRole::Subject, reason);
+            let proposed = ColumnRole::Subject;
+            plan.question =
+                (rank == SubjectRank::Repeats).then_some(OpenQuestion::PersonsKey { proposed });
+        } else if plan.subject.is_some() {
+            plan.reasons
+                .push("another column is the subject".to_owned());
+        }
+    }
+}
+
+/// Gives the column that fits best the role of the class, of which a dataset has one.
+fn choose_outcome(plans: &mut [Plan<'_>]) {
+    let last = plans.len().saturating_sub(1);
+    let ranks = plans.iter().enumerate();
+    let ranks = ranks.filter_map(|(position, plan)| Some((plan.outcome?, position)));
+    let possible = ranks.filter(|&(rank, at)| rank > OutcomeRank::TwoValues || at == last);
+    let Some((rank, chosen)) = possible.max() else {
+        return;
+    };
+    let plan = &mut plans[chosen];
+    let reason = match rank {
+        OutcomeRank::Outcome => "by its name and its few values it is the outcome of the rows",
+        OutcomeRank::Result => "a status or result of few values is the outcome of the rows",
+        OutcomeRank::TwoValues => "the last column has two values, as an outcome does",
+    };
+    plan.give(ColumnRole::Class, reason);
+    plan.question = (rank < OutcomeRank::Outcome).then_some(OpenQuestion::Outcome);
+}
+
+/// Gives a code and its text one role, or drops the text where the code is generalized.
+fn tell_texts_of_codes(plans: &mut [Plan<'_>], pairs: &Pairs) {
+    let is_open = |plan: &Plan<'_>| {
+        let is_label = plan.kind.kind == ColumnKind::Categorical;
+        is_label && !matches!(plan.role, ColumnRole::Identifier | ColumnRole::Subject)
+    };
+    for [one, other] in pairs.found() {
+        if !is_open(&plans[one]) || !is_open(&plans[other]) {
+            continue;
+        }
+        let [code, text] = match (plans[one].is_text(), plans[other].is_text()) {
+            (false, true) => [one, other],
+            (true, false) => [other, one],
+            _ => continue,
+        };
+        let role = stricter(plans[code].role, plans[text].role);
+        let name = plans[code].column.name.clone();
+        if plans[code].role != role {
+            plans[code].give(role, "its text has this role");
+        }
+        plans[code].question = None;
+        let text = &mut plans[text];
+        if role == ColumnRole::QuasiIdentifier {
+            let reason =
+                format!("it says the same as `{name}`, which is generalized: it is dropped");
+            text.give(ColumnRole::Identifier, reason);
+        } else {
+            text.give(
+                role,
+                format!("it says the same as `{name}`, so it has its role"),
+            );
+        }
+        let role = text.role;
+        text.question =
+            (role != ColumnRole::Identifier).then_some(OpenQuestion::TextOf { code: name, role });
+    }
+}
+
+/// The role of two that lets a release tell less; a class is released as it is.
+fn stricter(one: ColumnRole, other: ColumnRole) -> ColumnRole {
+    let order = [ColumnRole::QuasiIdentifier, ColumnRole::Sensitive];
+    let found = order
+        .into_iter()
+        .find(|role| *role == one || *role == other);
+    found.unwrap_or(ColumnRole::Insensitive)
+}
+
+/// A question that is asked about a column, and about others in the same way.
+struct Asked<'p> {
+    question: &'p OpenQuestion,
+    column: &'p str,
+    also: Vec<String>,
+}
+
+/// What is open. Columns with the same few values are asked about once.
+fn doubts(plans: &[Plan<'_>], families: &[Family]) -> Vec<Doubt> {
+    let is_in_set = |position: usize| families.iter().any(|it| it.columns.contains(&position));
+    let mut all: Vec<Asked<'_>> = Vec::new();
+    let mut with_values: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    for (position, plan) in plans.iter().enumerate() {
+        let Some(question) = plan.question.as_ref().filter(|_| !is_in_set(position)) else {
+            continue;
+        };
+        let column = plan.column.name.as_str();
+        if *question == OpenQuestion::KnownOrNot
+            && let Some(kept) = &plan.column.observed.kept
+        {
+            let values = kept.keys().map(AsRef::as_ref).collect();
+            if let Some(&at) = with_values.get(&values) {
+                all[at].also.push(column.to_owned());
+                continue;
+            }
+            with_values.insert(values, all.len());
+        }
+        let also = Vec::new();
+        all.push(Asked {
+            question,
+            column,
+            also,
+        });
+    }
+    let all = all.into_iter();
+    all.map(|asked| asked.question.doubt(asked.column, asked.also))
+        .collect()
+}
+
+/// The columns of the dataset, as far as they are proposed.
+#[derive(Default)]
+struct Proposed {
+    fields: Vec<Map<String, Value>>,
+    reasons: Vec<(String, Vec<String>)>,
+    safe_harbor: Vec<(String, SafeHarborCategory)>,
+}
+
+impl Proposed {
+    fn add(&mut self, plan: Plan<'_>, file: FileFacts) {
+        let Plan {
+            column,
+            meaning,
+            kind,
+            role,
+            mut reasons,
+            ..
+        } = plan;
+        let FileColumn { name, observed, .. } = column;
+        let mut fields = Map::new();
+        fields.insert("name".to_owned(), json!(name));
+        fields.insert("role".to_owned(), json!(role));
+        let mut made = None;
+        // What is dropped or hashed needs no kind.
+        if !matches!(role, ColumnRole::Identifier | ColumnRole::Subject) {
+            kind_fields(&kind, &mut fields);
+            if let Some(words) = observed.missing.declared() {
+                fields.insert("missing".to_owned(), json!(words));
+            }
+            let of_column = (kind.kind, role);
+            let range = observed.numbers.range(file.habits.number_form);
+            made = hierarchy::propose(
+                observed,
+                meaning,
+                of_column,
+                range,
+                file.is_whole,
+                &mut reasons,
+            );
+            match &made {
+                Some(made) => {
+                    fields.insert("taxonomy".to_owned(), json!(made));
+                }
+                None => range_fields(observed, of_column, file, &mut fields, &mut reasons),
+            }
+            round_field(observed, of_column, file, &mut fields, &mut reasons);
+        }
+        if name.parse::<f64>().is_ok() {
+            let reason = "its name is a number: check whether the file has a row with the names of the \
+                          columns";
+            reasons.push(reason.to_owned());
+        }
+        if !file.is_whole {
+            reasons.push(format!(
+                "only the first {} rows were read, and the file has more",
+                file.rows
+            ));
+        }
+        let category = safe_harbor::category(name, observed, role, kind.kind, made.as_ref());
+        self.safe_harbor
+            .extend(category.map(|it| (name.clone(), it)));
+        self.fields.push(fields);
+        self.reasons.push((name.clone(), reasons));
+    }
+
+    fn add_set(&mut self, family: &Family, columns: &[FileColumn], answers: &Answers) {
+        let members = || family.columns.iter().map(|&position| &columns[position]);
+        let from: Vec<&str> = members().map(|column| column.name.as_str()).collect();
+        let answer = answers.get(&family.name).map(String::as_str);
+        let role = match answer {
+            Some("insensitive") => ColumnRole::Insensitive,
+            _ => ColumnRole::QuasiIdentifier,
+        };
+        let mut fields = Map::new();
+        fields.insert("name".to_owned(), json!(family.name));
+        fields.insert("role".to_owned(), json!(role));
+        fields.insert("kind".to_owned(), json!(ColumnKind::Set));
+        fields.insert("from".to_owned(), json!(from));
+        if let Some(separator) = family.separator {
+            fields.insert("separator".to_owned(), json!(separator));
+        }
+        let mut words: Vec<&str> = Vec::new();
+        for word in members().flat_map(|it| it.observed.missing.declared().unwrap_or_default()) {
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        if !words.is_empty() {
             fields.insert("missing".to_owned(), json!(words));
         }
-        range_fields(observed, (kind, role), file, &mut fields, &mut reasons);
-        let of_column = (kind, role);
-        let made = hierarchy::propose(observed, meaning, of_column, file.is_whole, &mut reasons);
-        if let Some(made) = made {
+        let mut reasons = vec![format!(
+            "its {} columns are numbered and have the same codes, so they are one set; several items \
+             together single out a person",
+            from.len()
+        )];
+        if let Some(system) = family.system {
+            let (made, reason): (GeneratedHierarchy, _) = hierarchy::codes_of(system);
             fields.insert("taxonomy".to_owned(), json!(made));
+            reasons.push(reason.to_owned());
         }
+        self.fields.push(fields);
+        self.reasons.push((family.name.clone(), reasons));
     }
-    if name.parse::<f64>().is_ok() {
-        reasons.push(
-            "its name is a number: check whether the file has a row with the names of the columns"
-                .to_owned(),
-        );
-    }
-    if !file.is_whole {
-        reasons.push(format!(
-            "only the first {} rows were read, and the file has more",
-            file.rows
-        ));
-    }
-    (fields, reasons)
 }
 
 fn kind_fields(proposed: &ProposedKind, fields: &mut Map<String, Value>) {
@@ -149,6 +466,25 @@ fn range_fields(
     }
 }
 
+/// The rounding of a measure that is released.
+fn round_field(
+    observed: &Observed,
+    (kind, role): (ColumnKind, ColumnRole),
+    file: FileFacts,
+    fields: &mut Map<String, Value>,
+    reasons: &mut Vec<String>,
+) {
+    let is_released = matches!(role, ColumnRole::Insensitive | ColumnRole::Sensitive);
+    if kind != ColumnKind::Numeric || !is_released {
+        return;
+    }
+    if let Some(step) = rounding::step(observed, file.habits.number_form) {
+        fields.insert("round".to_owned(), plain(step));
+        let reason = "its numbers are rounded, because exact ones single out rows";
+        reasons.push(reason.to_owned());
+    }
+}
+
 /// A whole number without a fraction, as people write it.
 fn plain(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 {
@@ -162,10 +498,11 @@ fn plain(value: f64) -> Value {
 fn counts(observed: &Observed, reasons: &mut Vec<String>) {
     let missing = observed.missing_rows();
     if observed.rows > 0 {
-        let distinct = if observed.distinct == observed.rows {
-            "all of them distinct".to_owned()
-        } else {
-            format!("{} of them distinct", observed.distinct)
+        let distinct = match (observed.is_estimated, observed.is_all_distinct()) {
+            (false, true) => "all of them distinct".to_owned(),
+            (false, false) => format!("{} of them distinct", observed.distinct),
+            (true, true) => "nearly all of them distinct".to_owned(),
+            (true, false) => format!("about {} of them distinct", observed.distinct),
         };
         reasons.push(format!("{} values, {distinct}", observed.rows));
     }
@@ -178,7 +515,7 @@ fn counts(observed: &Observed, reasons: &mut Vec<String>) {
 fn accepted(
     name: &str,
     columns: &mut [Map<String, Value>],
-    reasons: &mut Reasons,
+    reasons: &mut [(String, Vec<String>)],
 ) -> Result<DatasetDefinition, SchemaError> {
     match resolved(name, columns) {
         Ok(definition) => Ok(definition),
@@ -205,7 +542,7 @@ fn accepted(
 }
 
 /// The fields without which a column is still one.
-const OPTIONAL: [&str; 4] = ["taxonomy", "domain", "round_range", "missing"];
+const OPTIONAL: [&str; 5] = ["taxonomy", "domain", "round_range", "round", "missing"];
 
 /// Parses and resolves the definition, as the service does.
 fn resolved(name: &str, columns: &[Map<String, Value>]) -> Result<DatasetDefinition, SchemaError> {

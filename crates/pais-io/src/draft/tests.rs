@@ -98,7 +98,7 @@ fn other_keys_and_flags_get_their_roles() {
     assert_eq!(role("patient_nbr"), "subject");
     assert_eq!(role("age"), "quasi_identifier");
     assert_eq!(role("diag_1"), "sensitive");
-    assert_eq!(role("readmitted"), "quasi_identifier");
+    assert_eq!(role("readmitted"), "class");
     assert_eq!(role("note"), "identifier");
     assert_eq!(column(&draft, "diag_1")["kind"], "categorical");
     assert_eq!(column(&draft, "weight")["missing"], json!(["", "?"]));
@@ -157,7 +157,8 @@ fn records_of_ndjson_have_their_types() {
     );
     assert_eq!(column(&draft, "code")["kind"], "categorical");
     assert_eq!(column(&draft, "age")["kind"], "numeric");
-    assert_eq!(column(&draft, "age")["domain"], json!([41.0, 43.0]));
+    let ages = json!({"generate": "ranges", "widths": [5.0, 10.0, 20.0]});
+    assert_eq!(column(&draft, "age")["taxonomy"], ages);
     assert_eq!(column(&draft, "drugs")["kind"], "set");
     assert_eq!(column(&draft, "drugs")["separator"], ";");
     assert_eq!(column(&draft, "sex")["role"], "quasi_identifier");
@@ -192,7 +193,7 @@ fn files_that_are_no_tables_are_refused_as_a_submission_is() {
 fn only_the_first_rows_of_a_large_file_are_read() {
     use super::MOST_ROWS;
     let rows = 2 * MOST_ROWS;
-    let mut text = "age,level\n".to_owned();
+    let mut text = "height,level\n".to_owned();
     for row in 0..rows {
         text += &format!(
             "{},{}\n",
@@ -201,10 +202,10 @@ fn only_the_first_rows_of_a_large_file_are_read() {
         );
     }
     let draft = draft(text.as_bytes());
-    let reasons = draft["reasons"]["age"].to_string();
+    let reasons = draft["reasons"]["height"].to_string();
     assert!(reasons.contains("and the file has more"), "{reasons}");
-    assert_eq!(column(&draft, "age")["round_range"], true);
-    assert_eq!(column(&draft, "age")["domain"], Value::Null);
+    assert_eq!(column(&draft, "height")["round_range"], true);
+    assert_eq!(column(&draft, "height")["domain"], Value::Null);
     assert_eq!(column(&draft, "level")["taxonomy"], Value::Null);
 }
 
@@ -233,7 +234,7 @@ proptest::proptest! {
             text.push('\n');
         }
         let draft = draft(text.as_bytes());
-        let reasons = draft["reasons"].to_string();
+        let reasons = draft["reasons"].to_string() + &draft["doubts"].to_string();
         for planted in PLANTED {
             proptest::prop_assert!(!reasons.contains(planted), "{}", reasons);
         }
@@ -299,4 +300,229 @@ fn columns_are_counted_before_they_are_made() {
         Err(DraftFailure::Refused(error)) => assert_eq!(error.kind, ReadErrorKind::Header),
         other => panic!("{other:?}"),
     }
+}
+
+/// Rows of a file: a header, and the cells of each of `rows` rows.
+fn file(header: &str, rows: usize, row: impl Fn(usize) -> String) -> String {
+    let rows = (0..rows).map(|at| row(at) + "\n");
+    format!("{header}\n{}", rows.collect::<String>())
+}
+
+fn doubt<'d>(draft: &'d Value, name: &str) -> &'d Value {
+    let doubts = draft["doubts"].as_array().unwrap();
+    doubts.iter().find(|doubt| doubt["column"] == name).unwrap()
+}
+
+/// No name says that these are keys: numbers of one length in any order, a counter with gaps, letters
+/// before digits. A measure of as many numbers is none.
+#[test]
+fn keys_are_known_by_their_values() {
+    let header = "drawn,counted,lettered,measured,sex";
+    let text = file(header, 200, |row| {
+        let drawn = 100_000 + row * 7_919 % 900_000;
+        let measured = 1_000 + row * 7_919 % 10_007;
+        format!(
+            "{drawn},{},Q{},{measured},f",
+            13 + 3 * row,
+            55_000 + row * 31 % 4_001
+        )
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["drawn", "counted", "lettered"] {
+        assert_eq!(column(&draft, name)["role"], "identifier", "{name}");
+    }
+    assert_eq!(
+        doubt(&draft, "drawn")["choices"],
+        json!(["identifier", "insensitive"])
+    );
+    assert_eq!(column(&draft, "measured")["role"], "insensitive");
+    assert!(column(&draft, "measured")["round"].is_u64(), "{draft}");
+}
+
+/// The key with one row each is that of the persons, so that the one with many rows each is not.
+#[test]
+fn a_column_of_few_values_is_not_the_subject_beside_a_key_of_all_rows() {
+    let text = file("seqn,ward_key,age", 400, |row| {
+        format!("{},{},{}", 62_161 + row * 3, 40 + row % 128, 20 + row % 60)
+    });
+    let draft = draft(text.as_bytes());
+    assert_eq!(column(&draft, "seqn")["role"], "identifier");
+    assert_ne!(column(&draft, "ward_key")["role"], "subject");
+    let repeated = file("id,age", 400, |row| {
+        format!("{},{}", 62_161 + row / 3, 20 + row / 3 % 60)
+    });
+    let draft = self::draft(repeated.as_bytes());
+    assert_eq!(column(&draft, "id")["role"], "subject");
+    assert_eq!(
+        doubt(&draft, "id")["choices"],
+        json!(["subject", "identifier"])
+    );
+}
+
+#[test]
+fn numbered_columns_with_the_same_codes_are_one_set_that_reads_its_file() {
+    let code = |at: usize| format!("{}{}", ["250", "V45", "401", "E81"][at % 4], at * 7 % 10);
+    let text = file("visit,DX1,DX2,DX3,bp1,bp2,bp3", 300, |row| {
+        let pressures = format!("{},{},{}", 90 + row % 50, 60 + row % 40, 61 + row % 45);
+        let second = if row % 3 == 0 {
+            "?".to_owned()
+        } else {
+            code(row / 3)
+        };
+        format!("{row},{},{second},{},{pressures}", code(row), code(row + 5))
+    });
+    let draft = csv(
+        text.as_bytes(),
+        TextParameters::default(),
+        DraftOptions::default(),
+    )
+    .unwrap();
+    let shown = serde_json::to_value(&draft).unwrap();
+    assert_eq!(
+        column(&shown, "DX"),
+        &json!({"name": "DX", "role": "quasi_identifier", "kind": "set",
+            "from": ["DX1", "DX2", "DX3"], "missing": ["", "?"],
+            "taxonomy": {"generate": "prefix", "lengths": [3]}})
+    );
+    assert_eq!(column(&shown, "bp1")["kind"], "numeric");
+    let schema = pais_core::schema::Schema::inline(&draft.dataset).unwrap();
+    let table = crate::read::csv::read_table(&schema, text.as_bytes()).unwrap();
+    assert_eq!(table.rows, 300);
+}
+
+#[test]
+fn a_code_and_its_text_get_one_role_and_the_text_of_a_generalized_code_is_dropped() {
+    let header = "CCS Diagnosis Code,CCS Diagnosis Description,Unit Code,Unit Description";
+    let text = file(header, 200, |row| {
+        let (disease, unit) = (row * 7 % 31, row * 3 % 20);
+        format!("{disease},\"Disease, of kind {disease}\",{unit},\"Unit, the one of {unit}\"")
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["CCS Diagnosis Code", "CCS Diagnosis Description"] {
+        assert_eq!(column(&draft, name)["role"], "sensitive", "{name}");
+        assert_ne!(column(&draft, name)["kind"], "set");
+        assert_eq!(column(&draft, name).get("taxonomy"), None);
+    }
+    assert_eq!(column(&draft, "Unit Code")["role"], "quasi_identifier");
+    assert_eq!(column(&draft, "Unit Description")["role"], "identifier");
+    assert_eq!(
+        doubt(&draft, "CCS Diagnosis Description")["choices"],
+        json!(["sensitive", "identifier"])
+    );
+}
+
+#[test]
+fn codes_dates_and_measures_are_told_apart() {
+    let header = "grade,answer,years,seen,cost,score,gone";
+    let text = file(header, 100, |row| {
+        format!(
+            "{},{},{},20{:02}-0{}-1{},{}.{:02},{},{}",
+            row % 4,
+            [1, 2, 8, 99][row % 4],
+            1_930 + row % 40,
+            row % 20,
+            row % 9 + 1,
+            row % 10,
+            row * row,
+            row % 100,
+            row % 25,
+            ["yes", "no"][usize::from(row % 7 == 0)]
+        )
+    });
+    let draft = draft(text.as_bytes());
+    let of = |name: &str| column(&draft, name);
+    for name in ["grade", "answer"] {
+        assert_eq!(of(name)["kind"], "categorical", "{name}");
+        assert_eq!(of(name)["role"], "insensitive", "{name}");
+    }
+    assert_eq!(of("years")["role"], "quasi_identifier");
+    assert_eq!(
+        of("years")["taxonomy"],
+        json!({"generate": "ranges", "widths": [5.0, 10.0]})
+    );
+    assert_eq!(of("seen")["taxonomy"], json!({"generate": "calendar"}));
+    assert_eq!(of("cost")["role"], "insensitive");
+    assert!(of("cost")["round"].as_f64().unwrap() >= 100.0);
+    assert_eq!(of("score")["kind"], "numeric");
+    assert_eq!(of("score").get("round"), None);
+    // The last column has two values.
+    assert_eq!(of("gone")["role"], "class");
+}
+
+#[test]
+fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together() {
+    let text = file("one,other,third,sex", 60, |row| {
+        let pick = |at: usize| ["No", "Steady", "Up"][at % 3];
+        format!(
+            "{},{},{},{}",
+            pick(row),
+            pick(row / 2),
+            pick(row / 3),
+            ["f", "m"][row % 2]
+        )
+    });
+    let draft = csv(
+        text.as_bytes(),
+        TextParameters::default(),
+        DraftOptions::default(),
+    )
+    .unwrap();
+    assert_eq!(draft.doubts.len(), 1);
+    assert_eq!(draft.doubts[0].also, ["other", "third"]);
+    let answers = [("one".to_owned(), "quasi_identifier".to_owned())].into();
+    let answered = draft.answered(&answers).unwrap();
+    assert!(answered.doubts.is_empty());
+    let roles = answered
+        .dataset
+        .columns
+        .iter()
+        .map(|column| column.role.as_str());
+    assert!(roles.eq(["quasi_identifier"; 4]));
+    // An answer that is no choice changes nothing.
+    let other = [("one".to_owned(), "zzsecretzz".to_owned())].into();
+    assert_eq!(draft.answered(&other).unwrap().dataset, draft.dataset);
+    // Two classes make no dataset, and the refusal says so.
+    let two = [
+        ("one".to_owned(), "class".to_owned()),
+        ("other".to_owned(), "class".to_owned()),
+    ];
+    assert!(
+        draft
+            .answered(&two.into())
+            .unwrap_err()
+            .detail
+            .contains("class")
+    );
+}
+
+#[test]
+fn columns_have_the_categories_of_identifiers_of_hipaa() {
+    let header = "who,where,born,number,call,mailbox,visit_id,weight";
+    let text = file(header, 40, |row| {
+        format!(
+            "999-{:02}-1{:03},0{},19{}-01-02,{},+41 44 668 {:02} 00,a{row}@x.example,{},{}",
+            row % 90 + 10,
+            row,
+            1_000 + row % 9,
+            50 + row % 40,
+            row % 3,
+            row % 90 + 10,
+            7_000_000 + row,
+            row % 9
+        )
+    });
+    let draft = draft(text.as_bytes());
+    assert_eq!(
+        draft["safe_harbor"],
+        json!({
+            "who": "social_security_numbers",
+            "where": "geographic_subdivisions",
+            "born": "dates",
+            "call": "telephone_numbers",
+            "mailbox": "email_addresses",
+            "visit_id": "account_numbers",
+        })
+    );
+    assert_eq!(column(&draft, "who")["role"], "identifier");
+    assert_eq!(column(&draft, "where")["role"], "quasi_identifier");
 }

@@ -1,5 +1,6 @@
 //! The checks of a hierarchy that is to be made.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::canonical_text::canonical_text;
@@ -21,13 +22,14 @@ fn declared(column: &ColumnDefinition) -> Option<GeneratedHierarchy> {
         (None, Some(order)) => Some(GeneratedHierarchy::Ordered {
             order: Some(order.clone()),
             fanout: None,
+            balance: false,
         }),
         _ => None,
     }
 }
 
 /// The hierarchy that is made from the values of a table, checked; `None` for a column that has
-/// none, or an ordered one.
+/// none, or an ordered one that is not drawn from frequencies.
 pub(in crate::schema) fn check(
     column: &ColumnDefinition,
     at: &dyn Fn(&str) -> String,
@@ -39,13 +41,31 @@ pub(in crate::schema) fn check(
         let detail = "the column has another taxonomy than the one of its order";
         faults.push(Fault::at(at("order"), detail).fix("leave `order` or `taxonomy` out"));
     }
-    let hierarchy = declared(column)?;
+    let mut hierarchy = declared(column)?;
     let refused = unfit_kind(column.kind, &hierarchy).or_else(|| unfit_options(&hierarchy));
     if let Some(detail) = refused {
         faults.push(Fault::at(at("taxonomy"), detail));
         return None;
     }
-    (!matches!(hierarchy, GeneratedHierarchy::Ordered { .. })).then_some(hierarchy)
+    if let GeneratedHierarchy::Ordered { order, balance, .. } = &mut hierarchy {
+        *order = Some(ordered_labels(column, order.take()));
+        if !*balance {
+            return None;
+        }
+    }
+    Some(hierarchy)
+}
+
+/// The labels of an ordered column, in canonical form.
+fn ordered_labels(column: &ColumnDefinition, order: Option<Vec<String>>) -> Vec<String> {
+    let labels = order.or_else(|| column.order.clone()).unwrap_or_default();
+    let canonical = labels.iter().map(|label| canonical_text(label));
+    canonical.map(Cow::into_owned).collect()
+}
+
+/// Children of a node of an ordered hierarchy.
+pub(super) fn fanout_of(fanout: Option<u32>) -> usize {
+    fanout.unwrap_or(DEFAULT_FANOUT) as usize
 }
 
 fn unfit_kind(kind: ColumnKind, hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
@@ -86,9 +106,18 @@ fn unfit_options(hierarchy: &GeneratedHierarchy) -> Option<&'static str> {
                 "`lengths` must be 1 to 64 numbers above 0, each less than the one before",
             )
         }
-        GeneratedHierarchy::Ranges { start, widths } => {
+        GeneratedHierarchy::Ranges {
+            start,
+            widths,
+            balance,
+        } => {
             let is_number = |number: &f64| number.abs() <= 1e300;
             let widths = widths.as_deref().unwrap_or(&[1.0]);
+            if *balance && widths.len() > 1 {
+                return Some(
+                    "with `balance`, `widths` is one number: the ends of intervals are its multiples",
+                );
+            }
             let is_multiple = |pair: &[f64]| {
                 let times = pair[1] / pair[0];
                 times > 1.0 && (times - times.round()).abs() < 1e-9
@@ -129,7 +158,7 @@ pub(in crate::schema) fn ordered_tree(
     at: &dyn Fn(&str) -> String,
     faults: &mut Vec<Fault>,
 ) -> Option<Tree> {
-    let Some(GeneratedHierarchy::Ordered { order, fanout }) = declared(column) else {
+    let Some(GeneratedHierarchy::Ordered { order, fanout, .. }) = declared(column) else {
         return None;
     };
     if column.kind != ColumnKind::Categorical {
@@ -140,11 +169,7 @@ pub(in crate::schema) fn ordered_tree(
         Some(_) => at("taxonomy/order"),
         None => at("order"),
     };
-    let labels = order.or_else(|| column.order.clone()).unwrap_or_default();
-    let labels: Vec<String> = labels
-        .iter()
-        .map(|label| canonical_text(label).into_owned())
-        .collect();
+    let labels = ordered_labels(column, order);
     let distinct: HashSet<&String> = labels.iter().collect();
     let is_usable = |label: &String| !label.is_empty() && label != MISSING_LABEL;
     if labels.len() < 2 || distinct.len() < labels.len() || !labels.iter().all(is_usable) {
@@ -152,7 +177,7 @@ pub(in crate::schema) fn ordered_tree(
         faults.push(Fault::at(pointer, detail));
         return None;
     }
-    let fanout = fanout.unwrap_or(DEFAULT_FANOUT);
+    let fanout = fanout_of(fanout);
     if fanout < 2 {
         faults.push(Fault::at(
             at("taxonomy/fanout"),
@@ -160,7 +185,7 @@ pub(in crate::schema) fn ordered_tree(
         ));
         return None;
     }
-    match Tree::new(&ordered(&labels, fanout as usize), limits) {
+    match Tree::new(&ordered(&labels, fanout), limits) {
         Ok(tree) => Some(tree),
         Err(error) => {
             faults.push(Fault::at(pointer, error.to_string()));

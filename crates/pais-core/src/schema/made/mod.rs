@@ -1,11 +1,12 @@
 //! Hierarchies that are made for a column (`"taxonomy": {"generate": …}`).
 //!
-//! An ordered hierarchy depends on its declared labels alone, so it is made with the schema. The
-//! others depend on the values of the table, as the flat tree of a column without a taxonomy does:
-//! they are made for each run, from all its raw rows, and the search takes them as taxonomies like
-//! any other. A release has the labels of hierarchies that are drawn again from its own rows
+//! An ordered hierarchy depends on its declared labels alone, so it is made with the schema, unless it
+//! is drawn from frequencies. The others depend on the values of the table, as the flat tree of a
+//! column without a taxonomy does: they are made for each run, from all its raw rows, and the search
+//! takes them as taxonomies like any other. A release has the labels of hierarchies that are drawn again from its own rows
 //! (`redrawn`), so that no label depends on a suppressed row.
 
+mod balanced;
 mod declared;
 mod redrawn;
 mod trees;
@@ -18,6 +19,7 @@ use crate::table::{Column, Table};
 use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
 
 pub(super) use declared::{check, ordered_tree};
+pub use redrawn::ReleasedLeaves;
 use trees::Values;
 
 /// Fewest rows of a value that is not rare, where the definition does not say.
@@ -79,9 +81,13 @@ impl SchemaColumn {
             return Ok(());
         }
         let mut made = made.clone();
-        if let GeneratedHierarchy::Ranges { widths, .. } = &mut made {
+        if let GeneratedHierarchy::Ranges {
+            widths, balance, ..
+        } = &mut made
+        {
             // Whatever rows are released, these are the widths.
-            widths.get_or_insert_with(|| trees::default_widths(values));
+            let widths = widths.get_or_insert_with(|| trees::default_widths(values));
+            widths.truncate(if *balance { 1 } else { widths.len() });
         }
         let Some(root) = self.draw(&made, values)? else {
             return Ok(());
@@ -115,12 +121,39 @@ impl SchemaColumn {
             GeneratedHierarchy::Rare { below } => {
                 trees::rare(values, below.unwrap_or(DEFAULT_BELOW))
             }
-            GeneratedHierarchy::Ranges { start, widths } => {
+            GeneratedHierarchy::Ranges {
+                start,
+                widths,
+                balance: true,
+            } => {
+                let leaves = balanced::ranges(values, *start, widths.as_deref(), limits)?;
+                leaves.draw(&leaves.rows(values), declared::fanout_of(None))
+            }
+            GeneratedHierarchy::Ranges { start, widths, .. } => {
                 let widths = widths.as_deref().unwrap_or_default();
                 trees::ranges(values, *start, widths, limits)?
             }
+            GeneratedHierarchy::Ordered {
+                order: Some(order),
+                fanout,
+                balance: true,
+            } => {
+                let leaves = balanced::Leaves::Labels(order.clone());
+                leaves.draw(&leaves.rows(values), declared::fanout_of(*fanout))
+            }
             GeneratedHierarchy::Ordered { .. } => return Ok(None),
         }))
+    }
+
+    /// Whether the column's tree is drawn from frequencies.
+    pub fn is_balanced(&self) -> bool {
+        matches!(
+            self.made,
+            Some(
+                GeneratedHierarchy::Ordered { balance: true, .. }
+                    | GeneratedHierarchy::Ranges { balance: true, .. }
+            )
+        )
     }
 
     fn unmade(&self, detail: &str) -> String {

@@ -6,9 +6,10 @@
 //! is drawn again from the values of the released rows.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::trees::{MASKS, Values};
-use super::{DEFAULT_BELOW, Schema, SchemaColumn};
+use super::{DEFAULT_BELOW, Schema, SchemaColumn, balanced};
 use crate::definition::{ColumnRole, GeneratedHierarchy, TaxonomyNode};
 use crate::table::{ReleasedTable, Table};
 use crate::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Tree, TreeLimits};
@@ -17,20 +18,36 @@ use crate::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Tree, T
 /// a private character of Unicode, so that no value is equal.
 const UNRELEASED: &str = "\u{e000}";
 
+/// What is released of a made hierarchy.
+#[derive(Clone, Debug, Default)]
+pub struct ReleasedLeaves<'a> {
+    /// Number of released rows of each leaf.
+    pub rows: Vec<u64>,
+    /// The labels of the column.
+    pub labels: BTreeSet<&'a str>,
+}
+
 impl Schema {
-    /// The schema with the made hierarchies drawn again from some of their leaves. By column, `rows`
-    /// has the number of released rows of each leaf; other columns stay.
+    /// The schema with the made hierarchies drawn again from what is released of them, by column; other
+    /// columns stay.
     ///
     /// # Errors
     /// A sentence for a hierarchy that cannot be drawn.
-    pub fn redrawn(&self, rows: &BTreeMap<Box<str>, Vec<u64>>) -> Result<Self, String> {
+    pub fn redrawn(
+        &self,
+        released: &BTreeMap<Box<str>, ReleasedLeaves<'_>>,
+    ) -> Result<Self, String> {
         let mut schema = self.clone();
         for spec in &mut schema.columns {
-            let (Some(rows), Some(made)) = (rows.get(&spec.name), spec.made.clone()) else {
+            let (Some(released), Some(made)) = (released.get(&spec.name), spec.made.clone()) else {
                 continue;
             };
-            let values = spec.leaf_values(rows);
-            let drawn = spec.make_tree(&made, &values);
+            let drawn = if spec.is_balanced() {
+                spec.draw_labels(released)
+            } else {
+                let values = spec.leaf_values(&released.rows);
+                spec.make_tree(&made, &values)
+            };
             drawn.map_err(|detail| spec.unmade(&detail))?;
         }
         Ok(schema)
@@ -85,6 +102,31 @@ impl SchemaColumn {
         tree.leaf_number(label).or_else(unreleased)
     }
 
+    /// Gives the column the tree of a release of its balanced tree.
+    fn draw_labels(&mut self, released: &ReleasedLeaves<'_>) -> Result<(), String> {
+        let root = self.balanced(&released.rows);
+        let root = root.and_then(|it| it.root(&released.labels));
+        (self.tree, self.ranges) = (None, None);
+        // Without values there is nothing to generalize.
+        root.map_or(Ok(()), |root| self.set_tree(&root))
+    }
+
+    /// The column's balanced tree, of which the leaves have so many released rows.
+    fn balanced(&self, rows: &[u64]) -> Option<balanced::Released<'_>> {
+        let tree = self.tree.as_deref().filter(|_| self.is_balanced())?;
+        balanced::Released::new(tree, self.kind, rows)
+    }
+
+    /// The tree of a balanced column in which the labels of a release are found; `None` for other columns,
+    /// and for labels of no tree.
+    pub(crate) fn balanced_with_labels(&self, labels: &BTreeSet<&str>) -> Option<Arc<Tree>> {
+        let tree = self.tree.as_deref().filter(|_| self.is_balanced())?;
+        let mut column = self.clone();
+        let root = balanced::with_labels(tree, self.kind, labels)?;
+        column.set_tree(&root).ok()?;
+        column.tree
+    }
+
     /// The leaves that rows have, each with their number.
     fn leaf_values(&self, rows: &[u64]) -> Values {
         let Some(tree) = self.tree.as_deref() else {
@@ -112,6 +154,9 @@ impl SchemaColumn {
         let Some(tree) = self.tree.as_deref() else {
             return BTreeMap::new();
         };
+        if let Some(balanced) = self.balanced(rows) {
+            return balanced.relabelled(labels);
+        }
         let is_inner = |label: &&str| {
             let node = tree.find(label).map(|node| tree.node(node));
             node.is_some_and(|node| node.parent.is_some() && !node.children.is_empty())
@@ -164,7 +209,15 @@ impl SchemaColumn {
         let only = labels.first().filter(|_| is_of_ranges && labels.len() == 1);
         let outermost = only.filter(|label| *tree.node(NodeId::ROOT).label != ***label);
         let mut found = self.clone();
-        if !has_labels(tree) || is_doubtful || is_of_rare || outermost.is_some() {
+        if self.is_balanced() {
+            if let Some(mut root) = balanced::with_labels(tree, self.kind, labels) {
+                cover_missing(&mut root, outermost.copied());
+                let mut other = self.clone();
+                if other.set_tree(&root).is_ok() && other.tree.as_deref().is_some_and(has_labels) {
+                    found = other;
+                }
+            }
+        } else if !has_labels(tree) || is_doubtful || is_of_rare || outermost.is_some() {
             let values = self.leaf_values(rows);
             let least = |value: &str| {
                 let leaf = tree.leaf_number(value);

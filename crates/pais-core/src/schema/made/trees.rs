@@ -252,6 +252,11 @@ pub(super) fn position(value: &str) -> Option<f64> {
     number(value).or_else(|| Interval::parse(value).map(middle))
 }
 
+/// These widths, or the default ones.
+pub(super) fn widths_or_default(widths: Option<&[f64]>, values: &Values) -> Vec<f64> {
+    widths.map_or_else(|| default_widths(values), <[f64]>::to_vec)
+}
+
 /// The widths of intervals where the definition gives none: a power of ten and ten times as much.
 ///
 /// They follow from the numbers between the first and the last decile of the rows, so that no few
@@ -357,8 +362,18 @@ fn interval((lo, hi): (f64, f64), widths: &[f64]) -> TaxonomyNode {
 /// Between the first and the last label of an interval.
 const TO: &str = "..";
 
-/// A tree over labels in their order, in which a node has up to `fanout` children. An interval is
-/// `low..medium`, the whole is `*`.
+/// How many of the nodes that are left of a level the next node above them has. One node that would be
+/// left alone joins its neighbours, and where these would be all nodes, the level is halved.
+fn group_size(left: usize, fanout: usize, is_first: bool) -> usize {
+    match left {
+        left if left == fanout + 1 && is_first => left.div_ceil(2),
+        left if left == fanout + 1 => left,
+        left => left.min(fanout),
+    }
+}
+
+/// A tree over labels in their order, in which a node has up to `fanout` children, or one more so that
+/// none is alone. An interval is `low..medium`, the whole is `*`.
 pub(super) fn ordered(labels: &[String], fanout: usize) -> TaxonomyNode {
     let leaves: HashSet<&str> = labels.iter().map(String::as_str).collect();
     // Each node with its first and last label.
@@ -374,9 +389,10 @@ pub(super) fn ordered(labels: &[String], fanout: usize) -> TaxonomyNode {
         .collect();
     while level.len() > fanout {
         let mut above = Vec::with_capacity(level.len().div_ceil(fanout));
-        let mut nodes = level.into_iter().peekable();
-        while nodes.peek().is_some() {
-            let group: Vec<_> = nodes.by_ref().take(fanout).collect();
+        let mut nodes = level.into_iter();
+        while nodes.len() > 0 {
+            let size = group_size(nodes.len(), fanout, above.is_empty());
+            let group: Vec<_> = nodes.by_ref().take(size).collect();
             let ends = group.first().zip(group.last());
             let Some((first, last)) = ends.map(|(one, other)| (one.1, other.2)) else {
                 break;

@@ -1,0 +1,113 @@
+//! Questions that a draft leaves open, with the answers that it would take.
+
+use pais_core::definition::ColumnRole;
+use serde::Serialize;
+
+/// A question about a column that nothing in its file decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Doubt {
+    /// The column of the proposed dataset.
+    pub column: String,
+    /// What to decide, in a sentence without a value of a cell.
+    pub question: String,
+    /// The answers: roles, or formats of dates. The first one is proposed.
+    pub choices: Vec<String>,
+    /// Other columns of which the same is asked, and which the same answer decides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
+}
+
+/// What is open about a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum OpenQuestion {
+    /// Whether numbers are keys or measure something.
+    KeyOrMeasure,
+    /// Whether whole numbers of one length are codes or measure something.
+    CodeOrMeasure,
+    /// Whether a key is that of the persons whom the rows are about.
+    PersonsKey { proposed: ColumnRole },
+    /// Whether other people know few values.
+    KnownOrNot,
+    /// Whether it is what analysts predict.
+    Outcome,
+    /// Whether the text of a code is needed.
+    TextOf { code: String, role: ColumnRole },
+    /// Whether the day or the month is first.
+    DayOrMonth { formats: [&'static str; 2] },
+}
+
+impl OpenQuestion {
+    /// The question about a column, and other columns of which the same is asked.
+    pub(super) fn doubt(&self, column: &str, also: Vec<String>) -> Doubt {
+        let others = match also.len() {
+            0 => String::new(),
+            1 => format!(" The answer also decides `{}`.", also[0]),
+            count => format!(" The answer also decides {count} columns with the same values."),
+        };
+        let roles = |roles: &[ColumnRole]| roles.iter().map(|it| it.as_str().to_owned()).collect();
+        let (question, choices) = match self {
+            Self::KeyOrMeasure => (
+                format!(
+                    "Does `{column}` name a person, a stay or a record? Nearly all of its numbers are \
+                     distinct. A key is dropped; what is measured is released as it is."
+                ),
+                roles(&[ColumnRole::Identifier, ColumnRole::Insensitive]),
+            ),
+            Self::CodeOrMeasure => (
+                format!(
+                    "Are the numbers of `{column}` codes, as of a place? Codes that others know are \
+                     generalized; what is measured is released as it is."
+                ),
+                roles(&[ColumnRole::QuasiIdentifier, ColumnRole::Insensitive]),
+            ),
+            Self::PersonsKey { proposed } => {
+                let other = match proposed {
+                    ColumnRole::Subject => ColumnRole::Identifier,
+                    _ => ColumnRole::Subject,
+                };
+                let question = format!(
+                    "Does `{column}` say which person a row is about? Then all rows of a person count \
+                     as one; another key is dropped."
+                );
+                (question, roles(&[*proposed, other]))
+            }
+            Self::KnownOrNot => (
+                format!(
+                    "Can other people know `{column}` of a person? What nobody knows is released as it \
+                     is, what others know is generalized, and what nobody may learn is protected.{others}"
+                ),
+                roles(&[
+                    ColumnRole::Insensitive,
+                    ColumnRole::QuasiIdentifier,
+                    ColumnRole::Sensitive,
+                ]),
+            ),
+            Self::Outcome => (
+                format!("Is `{column}` what analysts want to predict?"),
+                roles(&[
+                    ColumnRole::Class,
+                    ColumnRole::Sensitive,
+                    ColumnRole::QuasiIdentifier,
+                ]),
+            ),
+            Self::TextOf { code, role } => {
+                let question = format!(
+                    "`{column}` says the same as `{code}`. Is it needed beside it, or can a recipient \
+                     look it up?"
+                );
+                (question, roles(&[*role, ColumnRole::Identifier]))
+            }
+            Self::DayOrMonth { formats } => (
+                format!("Is the day or the month first in the dates of `{column}`?"),
+                formats.iter().map(|&it| it.to_owned()).collect(),
+            ),
+        };
+        Doubt {
+            column: column.to_owned(),
+            question,
+            choices,
+            also,
+        }
+    }
+}
