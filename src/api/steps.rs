@@ -97,7 +97,8 @@ pub(super) async fn sweep_rows(
     let response = if wants_page {
         html_document(sweep_page(&app, &job).await?.render())
     } else {
-        let rows = runs::sweep::<SweepItem>(&app.db, id, page.first(), page.rows_to_query()).await?;
+        let rows =
+            runs::sweep::<SweepItem>(&app.db, id, page.first(), page.rows_to_query()).await?;
         let rows = Page::new(rows, page, |row| row.run);
         Json(rows.map(|row| row.item)).into_response()
     };

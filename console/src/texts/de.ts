@@ -320,7 +320,7 @@ export const de: Texts = {
     recoding: 'Umkodierung',
     recodings: { '': 'die des Modells', global: 'global', local: 'lokal', both: 'beide, im Vergleich' },
     recodingHints: {
-      '': 'Global, außer bei Modellen, die nur lokale Umkodierung haben.',
+      '': 'Global, außer bei Modellen, die nur lokale Umkodierung haben. Global verliert oft ein Mehrfaches von lokal; der Lauf warnt dann.',
       global: 'Dieselben Bezeichnungen für die ganze Tabelle: leicht auszuwerten, mit Schritten zur Auswahl.',
       local: 'Bezeichnungen je Gruppe: viel mehr Einzelheiten bleiben, Intervalle überlappen.',
       both: 'Führt beide aus und zeigt, was jede kostet.',

@@ -316,7 +316,7 @@ export const en = {
     recoding: 'Recoding',
     recodings: { '': "the model's own", global: 'global', local: 'local', both: 'both, compared' },
     recodingHints: {
-      '': 'Global, except for models that take local recoding only.',
+      '': 'Global, except for models that take local recoding only. It often loses several times what local loses; the job warns of that.',
       global: 'One set of labels for the whole table: easy to analyse, and with steps to choose from.',
       local: 'Labels of each group: much more detail stays, intervals overlap.',
       both: 'Runs both, and shows what each costs.',

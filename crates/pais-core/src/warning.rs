@@ -186,6 +186,7 @@ impl WarningCode {
                 "rows were suppressed to reach the greatest confidence, which shows that what is \
                  missing was sensitive"
             }
+            Self::LocalLosesLess => "local recoding would lose much less detail",
             Self::SeededOrder => "the order of the released rows is seeded",
         }
     }
