@@ -27,9 +27,11 @@ pub(crate) fn guidelines(page: &ReportPage) -> Markup {
 /// Opinion 05/2014: three questions.
 fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
     let (one, many) = page.unit();
-    let known = match page.known_facts() {
-        Some(facts) => counted(facts, "attribute", "attributes"),
-        None => "all identifying attributes".to_owned(),
+    let known = match (page.model(), page.known_facts()) {
+        ("k_m_anonymity", _) => counted(page.privacy["m"].as_u64().unwrap_or(1), "item", "items"),
+        (_, Some(1)) => "1 attribute".to_owned(),
+        (_, Some(facts)) => format!("{} {}", count(facts), page.known_word()),
+        (_, None) => "all identifying attributes".to_owned(),
     };
     let singling_out = &opinion["singling_out"];
     let linkability = &opinion["linkability"];
