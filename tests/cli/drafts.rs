@@ -85,8 +85,13 @@ fn the_draft_of_each_table_of_the_test_data_reads_it() {
                 )
             })
             .collect();
+        // Sets and other columns that are nearly keys are quasi-identifiers in the draft.
+        let reasons: serde_json::Map<String, Value> = roles
+            .keys()
+            .map(|column| (column.clone(), json!("only the reading is tested")))
+            .collect();
         let job = json!({"privacy": {"model": "k_anonymity", "k": k}, "roles": roles,
-            "suppression_limit": 0.5});
+            "acknowledge_unchanged": reasons, "suppression_limit": 0.5});
         folder.write("j.json", &job.to_string());
         folder.anonymize(path, "out.csv");
         assert_eq!(folder.verify("out.csv", false).0, Some(0), "{table}");

@@ -143,9 +143,9 @@ fn recodings_and_objectives_are_compared_in_one_table() {
     );
     let ncp: Vec<f64> = rows[1..]
         .iter()
-        .map(|row| row[10].parse().unwrap())
+        .map(|row| row[11].parse().unwrap())
         .collect();
-    assert_eq!(rows[0][10], "ncp");
+    assert_eq!(rows[0][11], "ncp");
     assert!(ncp[2] < ncp[0], "{ncp:?}");
 }
 

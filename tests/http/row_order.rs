@@ -28,7 +28,8 @@ async fn dataset(hospital: &Hospital, rows: &str) -> String {
 /// The CSV of a release with a seed.
 async fn released(hospital: &Hospital, dataset: &str, k: u64) -> String {
     let privacy = json!({ "model": "k_anonymity", "k": k });
-    let extra = json!({ "privacy": privacy, "seed": 9, "release": true });
+    let extra = json!({ "privacy": privacy, "seed": 9, "release": true,
+        "acknowledge_unchanged": { "number": "shows the order of the rows" } });
     let job = hospital.job(dataset, extra).await;
     let ended = hospital.ended(&job).await;
     assert_eq!(ended["status"], "succeeded", "{ended}");
@@ -83,7 +84,13 @@ async fn releases_without_a_seed_are_in_unrelated_orders() {
     let workers = hospital.work();
     let dataset = dataset(&hospital, &rows(200)).await;
     let privacy = json!({ "model": "k_anonymity", "k": 4 });
-    let job = hospital.job(&dataset, json!({ "privacy": privacy })).await;
+    let job = hospital
+        .job(
+            &dataset,
+            json!({ "privacy": privacy,
+        "acknowledge_unchanged": { "number": "shows the order of the rows" } }),
+        )
+        .await;
     hospital.ended(&job).await;
     workers.stop().await;
     let mut tables = Vec::new();

@@ -61,6 +61,16 @@ pub(crate) fn job_of(document: Value) -> Result<Job, JobError> {
     document.parse()
 }
 
+/// The job of a document, for a test that finds raw rows again by keys which are released unchanged.
+pub(crate) fn job_with_keys(document: Value, schema: &Schema) -> Result<Job, JobError> {
+    let columns = schema.columns.iter();
+    let reason = |name: &str| (name.to_owned(), "the test finds rows by it".to_owned());
+    Ok(Job {
+        acknowledged: columns.map(|column| reason(column.name())).collect(),
+        ..job_of(document)?
+    })
+}
+
 /// The kind of a job's refusal, and the pointer into the job.
 pub(crate) fn refusal<T>(checked: Result<T, JobError>) -> (JobErrorKind, String) {
     let error = checked.err().expect("the job is refused");

@@ -20,7 +20,10 @@ fn schema(columns: Value) -> Schema {
 /// Makes a release, which the gate has accepted, and has it verified beside the raw rows.
 fn release(schema: &Schema, file: &str, job: &Value) -> Result<VerifiedRelease, RunError> {
     let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
-    let job = job.parse()?;
+    let mut job = job.parse()?;
+    // The tests find raw rows again by their numbers.
+    let columns = schema.columns.iter().map(|column| column.name());
+    job.acknowledged = columns.map(|name| (name.into(), "a test".into())).collect();
     let raw = csv::read_table(schema, file.as_bytes()).unwrap();
     let observer = Unobserved::default();
     let shared = Arc::new(schema.clone());

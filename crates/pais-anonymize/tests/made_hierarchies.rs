@@ -17,7 +17,10 @@ fn release(columns: &Value, file: &str, job: &Value) -> VerifiedRelease {
     let definition = json!({"name": "t", "columns": columns});
     let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
     let job: JobDefinition = serde_json::from_value(job.clone()).unwrap();
-    let job = job.parse().unwrap();
+    let mut job = job.parse().unwrap();
+    // The tests find raw rows again by their numbers.
+    let columns = schema.columns.iter().map(|column| column.name());
+    job.acknowledged = columns.map(|name| (name.into(), "a test".into())).collect();
     let raw = csv::read_table(&schema, file.as_bytes()).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(

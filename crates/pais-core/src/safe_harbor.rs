@@ -121,6 +121,11 @@ impl SafeHarborCategory {
         if has(TIME_SPANS) {
             return None;
         }
+        // `ip` alone is often an inpatient stay.
+        let is_ip = words.iter().all(|word| is_in("ip addr address", word)) && has("ip");
+        if is_ip {
+            return Some(Self::IpAddresses);
+        }
         let found = NAMED.iter().find(|(_, list)| has(list));
         let is_of_others = has(OTHERS);
         if let Some((category, _)) = found {
@@ -187,7 +192,7 @@ const NAMED: [(SafeHarborCategory, &str); 14] = [
         SafeHarborCategory::EmailAddresses,
         "email mail emailaddress",
     ),
-    (SafeHarborCategory::IpAddresses, "ip ipaddress ipv4 ipv6"),
+    (SafeHarborCategory::IpAddresses, "ipaddress ipv4 ipv6"),
     (SafeHarborCategory::Urls, "url uri website homepage weblink"),
     (SafeHarborCategory::FaxNumbers, "fax faxnumber telefax"),
     (
@@ -287,6 +292,7 @@ mod tests {
             ("e-mail", Some(Category::EmailAddresses)),
             ("email address", Some(Category::EmailAddresses)),
             ("IP address", Some(Category::IpAddresses)),
+            ("BENE_IP_DDCTBL_AMT", None),
             ("state", None),
             ("BIRTHDATE", Some(Category::Dates)),
             ("Age", Some(Category::Dates)),

@@ -115,12 +115,12 @@ fn of_utility(name: &str) -> &'static str {
             "discernibility ratio: sum of the squared sizes of the groups, divided by the squared number of records"
         }
         "discernibility" => "sum of the squared sizes of the groups",
-        "ncp" => "normalized certainty penalty: detail lost, mean over the identifying attributes",
+        "ncp" => "normalized certainty penalty: detail lost, mean over the quasi-identifiers",
         "information_remain" => "1 - ncp: detail that is left",
-        "groups" => "groups of records that are equal in all identifying attributes",
-        "smallest_group" => {
-            "records, or patients where they are counted, of the smallest group over all identifying attributes"
+        "groups" => {
+            "groups of records: equal in all quasi-identifiers, or with common counts of sensitive values"
         }
+        "smallest_group" => "records, or patients where they are counted, of the smallest group",
         "smallest_known_group" => {
             "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
         }
@@ -140,7 +140,7 @@ fn of_utility(name: &str) -> &'static str {
 fn of_risk(name: &str) -> &'static str {
     match name {
         "highest" => {
-            "greatest chance to pick the right record by all identifying attributes: 1 / smallest group"
+            "greatest chance to pick the right record by all quasi-identifiers: 1 / smallest group"
         }
         "average" => "mean of that chance over the records: groups / records",
         "records_at_highest" => "records in groups of the smallest size",
@@ -170,18 +170,20 @@ fn of_verification(name: &str) -> &'static str {
     match name {
         "holds" => "whether the table meets the model",
         "rows" => "records that were checked",
-        "groups" => "groups of records that are equal in all identifying attributes",
+        "groups" => {
+            "groups of records: equal in all quasi-identifiers, or with common counts of sensitive values"
+        }
         "smallest_group" => {
             "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
         }
         "smallest_equivalence_class" => {
-            "fewest records, or patients, that are equal in all identifying attributes"
+            "fewest records, or patients, that are equal in all quasi-identifiers"
         }
         "greatest_confidence" => {
             "greatest share of one sensitive value that an adversary of the model finds, bounded or not"
         }
         "greatest_bounded_confidence" => "the same of the values that the model bounds",
-        "subsets" => "combinations of identifying attributes that were checked",
+        "subsets" => "combinations of quasi-identifiers that were checked",
         "violations" => "combinations of values, or groups, that break the model",
         "diversity" => "diversity of the least diverse group, in the measure of the model",
         "smallest_range" => {

@@ -13,6 +13,11 @@ pub(crate) fn asked(page: &ReportPage) -> Markup {
         section #asked {
             h2 { "What was asked" }
             p { (model_in_words(page)) }
+            p.note {
+                "Quasi-identifiers are the attributes by which others may know a patient; they are "
+                @if page.is_anatomy() { "exact here. " } @else { "generalized. " }
+                "Identifiers, such as names and numbers, are dropped and not even stored."
+            }
             (sensitive_values(&page.privacy["sensitive_values"]))
             (ranges(&page.privacy["min_range"]))
             @if let Some(columns) = page.report["pre_generalization"].as_object() {
@@ -36,7 +41,7 @@ fn model_in_words(page: &ReportPage) -> String {
             share("c")
         ),
         "k_anonymity" => format!(
-            "k-anonymity: at least k = {} records are equal in all identifying attributes.",
+            "k-anonymity: at least k = {} records are equal in all quasi-identifiers.",
             number("k")
         ),
         "confidence_bounding" => format!(
@@ -44,7 +49,7 @@ fn model_in_words(page: &ReportPage) -> String {
             share("c")
         ),
         "alpha_k" => format!(
-            "(α,k)-anonymity: at least k = {} records are equal in all identifying attributes, and at \
+            "(α,k)-anonymity: at least k = {} records are equal in all quasi-identifiers, and at \
              most α = {} of them share a listed sensitive value.",
             number("k"),
             share("alpha")

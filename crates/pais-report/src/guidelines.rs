@@ -31,7 +31,7 @@ fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
         ("k_m_anonymity", _) => counted(page.privacy["m"].as_u64().unwrap_or(1), "item", "items"),
         (_, Some(1)) => "1 attribute".to_owned(),
         (_, Some(facts)) => format!("{} {}", count(facts), page.known_word()),
-        (_, None) => "all identifying attributes".to_owned(),
+        (_, None) => "all quasi-identifiers".to_owned(),
     };
     let singling_out = &opinion["singling_out"];
     let linkability = &opinion["linkability"];
@@ -46,7 +46,7 @@ fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
             vec![
                 html! { (answer(&singling_out["answer"])) },
                 html! {
-                    (share_of(&singling_out["unique_by_quasi_identifiers"])) " of the records are unique by their identifying attributes, "
+                    (share_of(&singling_out["unique_by_quasi_identifiers"])) " of the records are unique by their quasi-identifiers, "
                     (share_of(&singling_out["unique_share"])) " by all columns that are not sensitive, and "
                     (share_of(&singling_out["unique_by_all_columns"])) " by all columns. "
                     "Whoever knows " (known) " of a patient finds at least " (counted_of(&singling_out["smallest_known_group"])) "."
@@ -58,7 +58,7 @@ fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
             vec![
                 html! { (answer(&linkability["answer"])) },
                 html! {
-                    "Another table with all identifying attributes links a record to at least "
+                    "Another table with all quasi-identifiers links a record to at least "
                     (counted_of(&linkability["smallest_group"])) ". "
                     @if !links.is_empty() { "Values of " (list(&links)) " that one record has link it exactly. " }
                     "Models of groups do not exclude links, and what other releases and tables contain is not known here."
@@ -160,7 +160,7 @@ fn thresholds(page: &ReportPage, answers: &Value) -> Markup {
         h3 { "Risk beside thresholds" }
         (table("Figure", &columns, &rows))
         p.note {
-            "For somebody who knows all identifying attributes, and no column that is released unchanged. A group of 11 has a risk of "
+            "For somebody who knows all quasi-identifiers, and no column that is released unchanged. A group of 11 has a risk of "
             (percent(1.0 / 11.0)) ", a group of 12 one of " (percent(1.0 / 12.0))
             ". A table that also divides by other columns has smaller cells."
         }

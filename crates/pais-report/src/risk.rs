@@ -18,7 +18,7 @@ pub(crate) fn risk(page: &ReportPage) -> Markup {
             h2 { "What risk remains" }
             @if let (Some(highest), Some(average)) = (risk["highest"].as_f64(), risk["average"].as_f64()) {
                 p {
-                    "Somebody who knows every identifying attribute of a patient and that the patient is in the table picks "
+                    "Somebody who knows every quasi-identifier of a patient and that the patient is in the table picks "
                     "the right " (one) " with a chance of " strong { (percent(average)) } " on average and of "
                     strong { (percent(highest)) } " where the risk is highest, which is so for "
                     (counted(risk["records_at_highest"].as_u64().unwrap_or(0), one, many)) "."
@@ -130,7 +130,11 @@ fn group_sizes(page: &ReportPage) -> Markup {
         @if !drawn.is_empty() {
             h3 { "Sizes of groups" }
             p {
-                "Records that look alike in all identifying attributes form a group; the larger, the safer against somebody who knows everything."
+                @if page.is_anatomy() {
+                    "The records of a group share the counts of its sensitive values; the larger it is, the less these say of one of them."
+                } @else {
+                    "Records that look alike in all quasi-identifiers form a group; the larger, the safer against somebody who knows everything."
+                }
                 @if page.known_facts().is_some() {
                     " Groups may be small here: the guarantee is about fewer known attributes, which match many groups together."
                 }
@@ -178,7 +182,7 @@ fn above(shares: &Value, many: &str) -> Markup {
     html! {
         @if !drawn.is_empty() {
             h3 { "Share of " (many) " by risk" }
-            p { "How many " (many) " somebody who knows all identifying attributes picks with a chance above:" }
+            p { "How many " (many) " somebody who knows all quasi-identifiers picks with a chance above:" }
             (bars("Share with a risk above", &drawn, 1.0))
         }
     }

@@ -106,7 +106,7 @@ pub(crate) fn protection(page: &ReportPage) -> String {
             };
             return group + &attribute.unwrap_or_default();
         }
-        None => "Who knows all identifying attributes of a patient".to_owned(),
+        None => "Who knows all quasi-identifiers of a patient".to_owned(),
     };
     let Some(smallest) = page.smallest_known() else {
         return format!("{who} is faced with several {many} that fit.");
@@ -141,7 +141,7 @@ fn cost(page: &ReportPage) -> String {
     }
     match page.utility()["ncp"].as_f64() {
         Some(ncp) => format!(
-            "{} of the detail of the identifying attributes was given up for this on average, and {left_out}.",
+            "{} of the detail of the quasi-identifiers was given up for this on average, and {left_out}.",
             capital(&percent(ncp))
         ),
         None => format!("{}.", capital(&left_out)),
@@ -157,14 +157,14 @@ fn risk(page: &ReportPage) -> String {
     };
     let all = match page.known_facts() {
         _ if page.is_anatomy() => {
-            "Records themselves are not protected, because these attributes are exact: somebody who \
-             knows every identifying attribute of a patient"
+            "Records themselves are not protected, because quasi-identifiers are exact: somebody who \
+             knows all of them of a patient"
         }
         Some(_) => {
-            "Somebody who knew every identifying attribute of a patient, which is more than \
+            "Somebody who knew every quasi-identifier of a patient, which is more than \
                     this release is protected against,"
         }
-        None => "Somebody who knows every identifying attribute of a patient",
+        None => "Somebody who knows every quasi-identifier of a patient",
     };
     let worst = if highest >= 0.999 {
         format!("with certainty for the most exposed {many}")

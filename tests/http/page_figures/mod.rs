@@ -291,13 +291,13 @@ impl Made {
         let page = &mut self.page;
         page.take(&format!("\n{}", counted(rows, "record")));
         page.take(&format!(
-            "{} of the detail of the identifying attributes was given up for this on average, and {left_out}",
+            "{} of the detail of the quasi-identifiers was given up for this on average, and {left_out}",
             percent(mean)
         ));
         let average = rows as f64 / row_groups.sizes.len() as f64;
         page.take(&format!(
             "{rows} records are released, {suppressed} were left out. They form {} of records that look alike \
-             in all identifying attributes, {} records on average.",
+             in all quasi-identifiers, {} records on average.",
             counted(row_groups.sizes.len(), "group"),
             (average * 10.0).round() / 10.0,
         ));
@@ -344,8 +344,7 @@ impl Made {
         page.take(&format!("\n{RAW_ROWS} records\n"));
         let average = sizes.all() as f64 / sizes.sizes.len() as f64;
         page.take(&format!(
-            "{RAW_ROWS} records are released, 0 were left out. They form {} of records that look alike in all \
-             identifying attributes, {} records on average.",
+            "{RAW_ROWS} records are released, 0 were left out. They form {}, {} records on average.",
             counted(sizes.sizes.len(), "group"),
             (average * 10.0).round() / 10.0,
         ));
@@ -637,7 +636,7 @@ impl Made {
         let below = percent(below as f64 / table.rows.len() as f64);
         let page = &mut self.page;
         page.take(&format!(
-            "{} of the records are unique by their identifying attributes, {} by all columns that are not \
+            "{} of the records are unique by their quasi-identifiers, {} by all columns that are not \
              sensitive, and {} by all columns. Whoever knows {} of a patient finds at least {}.",
             shares[0],
             shares[1],
@@ -829,14 +828,14 @@ async fn local() {
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         made.page.take(&format!(
-            "Who knows all identifying attributes of a patient finds at least {smallest} records that fit, and no \
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit, and no \
              listed sensitive value is shared by more than {} of them.",
             percent(confidence)
         ));
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all identifying attributes",
+        facts: "all quasi-identifiers",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
@@ -880,13 +879,13 @@ async fn with_suppression() {
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
-            "Who knows all identifying attributes of a patient finds at least {smallest} records that fit."
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit."
         );
         made.page.take(&sentence);
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all identifying attributes",
+        facts: "all quasi-identifiers",
         unit: "record",
         smallest,
         smallest_known: smallest,
@@ -947,13 +946,13 @@ async fn with_persons() {
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
-            "Who knows all identifying attributes of a patient finds at least {smallest} patients that fit."
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} patients that fit."
         );
         made.page.take(&sentence);
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all identifying attributes",
+        facts: "all quasi-identifiers",
         unit: "patient",
         smallest: groups.smallest(),
         smallest_known: groups.smallest(),
@@ -1011,13 +1010,13 @@ async fn sets() {
     made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         let sentence = format!(
-            "Who knows all identifying attributes of a patient finds at least {smallest} records that fit."
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit."
         );
         made.page.take(&sentence);
     }
     made.take_guidelines(&Guideline {
         known: &WITH_DRUGS,
-        facts: "all identifying attributes",
+        facts: "all quasi-identifiers",
         unit: "record",
         smallest,
         smallest_known: smallest,
@@ -1159,7 +1158,7 @@ async fn anatomized() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all identifying attributes",
+        facts: "all quasi-identifiers",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,

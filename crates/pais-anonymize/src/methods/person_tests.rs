@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::test_data::{job_of, load, schema};
+use crate::test_data::{job_with_keys, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ fn run(case: &PersonCase) -> Result<VerifiedRelease, RunError> {
         file += &(row.join(",") + "\n");
     }
     let table = load(&schema, file.as_bytes());
-    let job = job_of(case.job.clone())?;
+    let job = job_with_keys(case.job.clone(), &schema)?;
     let run = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let steps = run.search(&Unobserved::default())?;
     run.release(&steps, None, &Unobserved::default())

@@ -7,7 +7,7 @@ use pais_core::table::{Column, Table};
 use pais_measure::{ClassificationError, for_recipient};
 use serde_json::{Value, json};
 
-use crate::test_data::{adult_with, job_of, load, schema};
+use crate::test_data::{adult_with, job_with_keys, load, schema};
 use crate::{AnonymizationRun, Unobserved, VerifiedRelease};
 
 type Data = (Arc<Schema>, Table);
@@ -37,7 +37,7 @@ fn few_rows() -> Data {
 }
 
 fn released((schema, table): &Data, job: Value) -> VerifiedRelease {
-    let job = job_of(job).unwrap();
+    let job = job_with_keys(job, schema).unwrap();
     let observer = Unobserved::default();
     let run = AnonymizationRun::new(Arc::clone(schema), job, table.clone(), &observer).unwrap();
     let steps = run.search(&observer).unwrap();

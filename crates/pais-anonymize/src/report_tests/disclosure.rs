@@ -114,10 +114,60 @@ fn ncp_of_sets_does_not_count_hidden_items() {
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
     let report = one_report(&columns, &worlds, &job);
     assert_eq!(report["utility"]["ncp"], 0.0);
-    assert!(report["utility"].get("item_loss_by_column").is_none());
+    for figure in ["item_loss_by_column", "items_by_column", "item_query_error"] {
+        assert!(report["utility"].get(figure).is_none(), "{figure}");
+    }
     // The holder learns what was lost: 3 of 5 items.
     let holder = json!(run(&columns, &worlds[2], &job).report());
     assert_eq!(holder["utility"]["item_loss_by_column"]["drugs"], 0.6);
+    let items = json!({"raw": 5, "released": 2,
+        "raw_cells_without_items": 0, "released_cells_without_items": 0});
+    assert_eq!(holder["utility"]["items_by_column"]["drugs"], items);
+    // A query over the item that is kept is exact, every other one counts nothing.
+    let error = holder["utility"]["item_query_error"]["all"]
+        .as_f64()
+        .unwrap();
+    assert!((0.5..1.0).contains(&error), "{error}");
+}
+
+/// Two sensitive columns: in each group one value of the second has a greater share than any of the
+/// first. Every method finds the second one.
+#[test]
+fn the_attribute_risk_names_the_column_that_is_inferred_best() {
+    let columns = json!([
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99]},
+        {"name": "drug", "role": "sensitive"},
+        {"name": "illness", "role": "sensitive"},
+    ]);
+    let rows = "age,drug,illness\n10,a,x\n10,b,x\n10,c,y\n10,d,x\n\
+                60,a,y\n60,b,y\n60,c,x\n60,d,y\n";
+    for (job, highest) in [
+        (
+            json!({"privacy": {"model": "lkc", "l": 1, "k": 4, "c": 0.8}}),
+            0.75,
+        ),
+        (
+            json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": "local"}),
+            0.75,
+        ),
+        (json!({"privacy": {"model": "k_anonymity", "k": 8}}), 0.5),
+        (
+            json!({"privacy": {"model": "l_diversity", "k": 4, "l": 2}}),
+            0.75,
+        ),
+        (
+            json!({"privacy": {"model": "l_diversity", "k": 4, "l": 2}, "output": "generalized"}),
+            0.75,
+        ),
+    ] {
+        let report = json!(run(&columns, rows, &job).report());
+        let expected = json!({"highest": highest, "column": "illness"});
+        assert_eq!(report["risk"]["attribute"], expected, "{job}");
+    }
+    let none = json!([columns[0]]);
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
+    let report = json!(run(&none, "age\n10\n60\n", &job).report());
+    assert!(report["risk"].get("attribute").is_none());
 }
 
 #[test]

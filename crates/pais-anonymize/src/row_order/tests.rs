@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::RowDraw;
-use crate::test_data::job_of;
+use crate::test_data::job_with_keys;
 use crate::{AnonymizationRun, Unobserved};
 
 /// The released rows of `rows` patients, each with a note of its own, in the order of the release.
@@ -17,7 +17,7 @@ fn order(rows: u32, seed: u64, key: Option<[u8; 32]>) -> Vec<String> {
         {"name": "note", "role": "insensitive"}]});
     let schema = Schema::inline(&serde_json::from_value(schema).unwrap()).unwrap();
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "seed": seed});
-    let job = job_of(job).unwrap();
+    let job = job_with_keys(job, &schema).unwrap();
     let file: String = (0..rows).map(|row| format!("F,n{row}\n")).collect();
     let table = csv::read_table(&schema, format!("sex,note\n{file}").as_bytes()).unwrap();
     let observer = Unobserved::default();

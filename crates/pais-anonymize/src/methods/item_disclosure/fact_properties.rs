@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use pais_core::definition::JobErrorKind;
 
-use crate::test_data::{job_of, load, refusal, schema, unmet};
+use crate::test_data::{job_of, job_with_keys, load, refusal, schema, unmet};
 use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 const SETS: [(&str, usize); 2] = [("s", 4), ("t", 5)];
@@ -36,7 +36,7 @@ fn run(rows: &[Vec<String>], job: &Value) -> Result<VerifiedRelease, RunError> {
         file += &(row.join(",") + "\n");
     }
     let table = load(&schema, file.as_bytes());
-    let job = job_of(job.clone())?;
+    let job = job_with_keys(job.clone(), &schema)?;
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let found = prepared.search(&Unobserved::default())?;
     prepared.release(&found, None, &Unobserved::default())

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use crate::test_data::{job_of, load, schema};
+use crate::test_data::{job_with_keys, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
 
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ fn run(case: &ItemCase) -> Result<VerifiedRelease, RunError> {
         file += &(row.join(",") + "\n");
     }
     let table = load(&schema, file.as_bytes());
-    let job = job_of(case.job.clone())?;
+    let job = job_with_keys(case.job.clone(), &schema)?;
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let found = prepared.search(&Unobserved::default())?;
     prepared.release(&found, None, &Unobserved::default())

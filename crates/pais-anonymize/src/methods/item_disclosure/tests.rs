@@ -137,6 +137,16 @@ fn table_1_becomes_table_2() {
     }
     let reported = &json!(release.report())["utility"]["item_loss_by_column"];
     assert_eq!(reported, &json!({"diseases": 0.36, "drugs": 0.27}));
+    let items = &json!(release.report())["utility"]["items_by_column"];
+    let counts = |raw: u64, released: u64| {
+        json!({"raw": raw, "released": released,
+               "raw_cells_without_items": 0, "released_cells_without_items": 0})
+    };
+    // M stands for one item or two of a row.
+    assert_eq!(
+        items,
+        &json!({"diseases": counts(10, 8), "drugs": counts(11, 8)})
+    );
     assert_eq!(
         json!(release.report())["pre_generalization"]["diseases"]["level"],
         1

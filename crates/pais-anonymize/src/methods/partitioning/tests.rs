@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use pais_core::definition::JobErrorKind;
 use pais_core::table::ReleasedTable;
 
-use crate::test_data::{job_of, load, refusal, schema, unmet};
+use crate::test_data::{job_of, job_with_keys, load, refusal, schema, unmet};
 use crate::{AnonymizationRun, Anonymizer, JobPlan, RunError, Unobserved, VerifiedRelease};
 
 pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRelease, RunError> {
     let schema = schema(columns.clone());
-    let job = job_of(job.clone())?;
+    let job = job_with_keys(job.clone(), &schema)?;
     let table = load(&schema, rows.as_bytes());
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let found = prepared.search(&Unobserved::default())?;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::test_data::{job_of, load, schema};
+use crate::test_data::{job_with_keys, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved};
 
 /// A table, its columns and a job for it.
@@ -177,6 +177,6 @@ fn file(case: &SpecializationCase) -> String {
 pub(crate) fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
-    let job = job_of(case.job.clone())?;
+    let job = job_with_keys(case.job.clone(), &schema)?;
     AnonymizationRun::new(schema, job, table, &Unobserved::default())
 }
