@@ -112,7 +112,7 @@ fn meter(loss: f64) -> Markup {
     html! {
         span.meter {
             span.value { (percent(loss)) }
-            span.track aria-hidden="true" { span.fill style=(width) {} }
+            span.track aria-hidden="true" { @if loss > 0.0 { span.fill style=(width) {} } }
         }
     }
 }

@@ -637,11 +637,11 @@ impl Made {
         let page = &mut self.page;
         page.take(&format!(
             "{} of the records are unique by their quasi-identifiers, {} by all columns that are not \
-             sensitive, and {} by all columns. Whoever knows {} of a patient finds at least {}.",
+             sensitive, and {} by all columns. {} at least {}.",
             shares[0],
             shares[1],
             shares[2],
-            found.facts,
+            found.who,
             counted(found.smallest_known, found.unit)
         ));
         page.take(&format!(
@@ -709,7 +709,8 @@ struct Verified {
 /// What the answers to guidelines are calculated from.
 struct Guideline<'a> {
     known: &'a [&'a str],
-    facts: &'a str,
+    /// Who finds the fewest records.
+    who: &'a str,
     unit: &'a str,
     smallest: usize,
     smallest_known: usize,
@@ -786,7 +787,7 @@ async fn global() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "2 attributes",
+        who: "Whoever knows 2 attributes of a patient finds",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
@@ -835,7 +836,7 @@ async fn local() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
@@ -885,7 +886,7 @@ async fn with_suppression() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "record",
         smallest,
         smallest_known: smallest,
@@ -952,7 +953,7 @@ async fn with_persons() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "patient",
         smallest: groups.smallest(),
         smallest_known: groups.smallest(),
@@ -1016,7 +1017,7 @@ async fn sets() {
     }
     made.take_guidelines(&Guideline {
         known: &WITH_DRUGS,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "record",
         smallest,
         smallest_known: smallest,
@@ -1091,7 +1092,7 @@ async fn lkc_with_sets() {
     }
     made.take_guidelines(&Guideline {
         known: &WITH_DRUGS,
-        facts: "2 attributes and items",
+        who: "Whoever knows 2 attributes and items of a patient finds",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
@@ -1158,7 +1159,7 @@ async fn anatomized() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Each is in a group of",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
