@@ -43,7 +43,7 @@ pub(crate) fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
                 }
                 check_labels(spec, tree, &minimum_levels, &pointer)?;
             }
-            None if spec.has_grown_intervals() && !spec.has_made_hierarchy() => {
+            None if spec.has_grown_intervals() => {
                 let detail = "a column of numbers or dates without a taxonomy has no tree to \
                               pre-generalize by; give it a taxonomy";
                 return Err(JobError::at(JobErrorKind::Unfit, pointer, detail));

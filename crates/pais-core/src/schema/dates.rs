@@ -137,11 +137,6 @@ impl SchemaColumn {
         self.tree.is_none() && self.kind.scale().is_some()
     }
 
-    /// Whether the service makes a hierarchy from the values of the column, for each run.
-    pub fn has_made_hierarchy(&self) -> bool {
-        self.made.is_some()
-    }
-
     /// What the column's values are on; numbers where the kind has no order.
     pub fn scale(&self) -> Scale {
         self.kind.scale().unwrap_or_default()
