@@ -117,10 +117,10 @@ fn of_utility(name: &str) -> &'static str {
         "discernibility" => "sum of the squared sizes of the groups",
         "ncp" => "normalized certainty penalty: detail lost, mean over the quasi-identifiers",
         "information_remain" => "1 - ncp: detail that is left",
-        "groups" => "groups of records that are equal in all quasi-identifiers",
-        "smallest_group" => {
-            "records, or patients where they are counted, of the smallest group over all quasi-identifiers"
+        "groups" => {
+            "groups of records: equal in all quasi-identifiers, or with common counts of sensitive values"
         }
+        "smallest_group" => "records, or patients where they are counted, of the smallest group",
         "smallest_known_group" => {
             "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
         }
@@ -170,7 +170,9 @@ fn of_verification(name: &str) -> &'static str {
     match name {
         "holds" => "whether the table meets the model",
         "rows" => "records that were checked",
-        "groups" => "groups of records that are equal in all quasi-identifiers",
+        "groups" => {
+            "groups of records: equal in all quasi-identifiers, or with common counts of sensitive values"
+        }
         "smallest_group" => {
             "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
         }

@@ -20,7 +20,7 @@ pub(crate) fn cost(page: &ReportPage) -> Markup {
                 (counted(page.rows(), "record is", "records are")) " released, "
                 (plain(&page.report["suppressed_rows"])) " were left out. "
                 @if let Some(groups) = utility["groups"].as_u64() {
-                    "They form " (counted(groups, "group", "groups")) " of records that look alike in all quasi-identifiers"
+                    "They form " (counted(groups, "group", "groups")) @if !page.is_anatomy() { " of records that look alike in all quasi-identifiers" }
                     @if let Some(average) = utility["average_group"].as_f64() { ", " (plain(&((average * 10.0).round() / 10.0).into())) " records on average" }
                     "."
                 }
@@ -38,7 +38,7 @@ pub(crate) fn cost(page: &ReportPage) -> Markup {
     }
 }
 
-/// A figure that each identifying column has: the title of its column in the table, where it is in the
+/// A figure that each quasi-identifier has: the title of its column in the table, where it is in the
 /// report, and what it means.
 const FIGURES: [(&str, &str, &str); 3] = [
     (
@@ -79,8 +79,8 @@ fn known_columns(page: &ReportPage) -> Markup {
     let rows: Vec<Row> = rows.collect();
     html! {
         @if !rows.is_empty() {
-            h3 { "Attributes by which a patient could be known" }
-            (table("Attribute", &titles, &rows))
+            h3 { "Quasi-identifiers, by which a patient could be known" }
+            (table("Quasi-identifier", &titles, &rows))
             p.note {
                 "Detail lost: the share of its range or of its hierarchy that a released value leaves open on "
                 "average (normalized certainty penalty). 0 % is exact, 100 % says nothing. Records left out count as 100 %."
@@ -112,7 +112,7 @@ fn meter(loss: f64) -> Markup {
     html! {
         span.meter {
             span.value { (percent(loss)) }
-            span.track aria-hidden="true" { span.fill style=(width) {} }
+            span.track aria-hidden="true" { @if loss > 0.0 { span.fill style=(width) {} } }
         }
     }
 }

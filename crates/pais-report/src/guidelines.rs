@@ -27,9 +27,11 @@ pub(crate) fn guidelines(page: &ReportPage) -> Markup {
 /// Opinion 05/2014: three questions.
 fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
     let (one, many) = page.unit();
-    let known = match page.known_facts() {
-        Some(facts) => counted(facts, "attribute", "attributes"),
-        None => "all quasi-identifiers".to_owned(),
+    let known = match (page.model(), page.known_facts()) {
+        ("k_m_anonymity", _) => counted(page.privacy["m"].as_u64().unwrap_or(1), "item", "items"),
+        (_, Some(1)) => "1 attribute".to_owned(),
+        (_, Some(facts)) => format!("{} {}", count(facts), page.known_word()),
+        (_, None) => "all quasi-identifiers".to_owned(),
     };
     let singling_out = &opinion["singling_out"];
     let linkability = &opinion["linkability"];
@@ -47,7 +49,8 @@ fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
                     (share_of(&singling_out["unique_by_quasi_identifiers"])) " of the records are unique by their quasi-identifiers, "
                     (share_of(&singling_out["unique_share"])) " by all columns that are not sensitive, and "
                     (share_of(&singling_out["unique_by_all_columns"])) " by all columns. "
-                    "Whoever knows " (known) " of a patient finds at least " (counted_of(&singling_out["smallest_known_group"])) "."
+                    @if page.is_anatomy() { "Each is in a group of at least " } @else { "Whoever knows " (known) " of a patient finds at least " }
+                    (counted_of(&singling_out["smallest_known_group"])) "."
                 },
             ],
         ),

@@ -6,7 +6,7 @@
 mod table;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pais::roles::Role;
 use pais_report::percent;
@@ -23,7 +23,8 @@ use text::PageText;
 const RAW_ROWS: usize = 61;
 
 /// What is on every page, whatever is released.
-const WORDS: [&str; 21] = [
+const WORDS: [&str; 22] = [
+    "Article 29 Working Party",
     "1 column",
     "0 % is exact, 100 % says nothing",
     "count as 100 %",
@@ -343,8 +344,7 @@ impl Made {
         page.take(&format!("\n{RAW_ROWS} records\n"));
         let average = sizes.all() as f64 / sizes.sizes.len() as f64;
         page.take(&format!(
-            "{RAW_ROWS} records are released, 0 were left out. They form {} of records that look alike in all \
-             quasi-identifiers, {} records on average.",
+            "{RAW_ROWS} records are released, 0 were left out. They form {}, {} records on average.",
             counted(sizes.sizes.len(), "group"),
             (average * 10.0).round() / 10.0,
         ));
@@ -504,7 +504,12 @@ impl Made {
                 protected,
             ]);
         }
-        let assumed = subsets(known, lengths.assumed);
+        // A column with one label for all rows adds nothing.
+        let varied = known
+            .iter()
+            .copied()
+            .filter(|column| table.labels(column).len() > 1);
+        let assumed = subsets(&varied.collect::<Vec<_>>(), lengths.assumed);
         let sizes = assumed.iter().flat_map(|columns| table.groups(columns));
         let mut buckets: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for group in sizes {
@@ -606,12 +611,8 @@ impl Made {
             labels.sort_by_key(|label| std::cmp::Reverse(label.len()));
             let count = counted(labels.len(), "label");
             self.page.take_words(&[&format!("\n{column}{count}\n")]);
-            for label in labels
-                .iter()
-                .filter(|label| label.contains(|it: char| it.is_ascii_digit()))
-            {
-                self.page
-                    .take_words(&[&format!("{label} "), &format!("\n{label}\n")]);
+            for label in labels.iter().filter(|label| label.starts_with('[')) {
+                self.page.take_words(&[label]);
             }
         }
     }
@@ -636,11 +637,11 @@ impl Made {
         let page = &mut self.page;
         page.take(&format!(
             "{} of the records are unique by their quasi-identifiers, {} by all columns that are not \
-             sensitive, and {} by all columns. Whoever knows {} of a patient finds at least {}.",
+             sensitive, and {} by all columns. {} at least {}.",
             shares[0],
             shares[1],
             shares[2],
-            found.facts,
+            found.who,
             counted(found.smallest_known, found.unit)
         ));
         page.take(&format!(
@@ -708,7 +709,8 @@ struct Verified {
 /// What the answers to guidelines are calculated from.
 struct Guideline<'a> {
     known: &'a [&'a str],
-    facts: &'a str,
+    /// Who finds the fewest records.
+    who: &'a str,
     unit: &'a str,
     smallest: usize,
     smallest_known: usize,
@@ -785,7 +787,7 @@ async fn global() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "2 attributes",
+        who: "Whoever knows 2 attributes of a patient finds",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
@@ -834,7 +836,7 @@ async fn local() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
@@ -884,7 +886,7 @@ async fn with_suppression() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "record",
         smallest,
         smallest_known: smallest,
@@ -951,7 +953,7 @@ async fn with_persons() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "patient",
         smallest: groups.smallest(),
         smallest_known: groups.smallest(),
@@ -1005,6 +1007,7 @@ async fn sets() {
         bound: None,
         subsets: Some(1),
     });
+    made.take_labels(&["sex"]);
     made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         let sentence = format!(
@@ -1014,7 +1017,7 @@ async fn sets() {
     }
     made.take_guidelines(&Guideline {
         known: &WITH_DRUGS,
-        facts: "all quasi-identifiers",
+        who: "Whoever knows all quasi-identifiers of a patient finds",
         unit: "record",
         smallest,
         smallest_known: smallest,
@@ -1054,21 +1057,8 @@ async fn lkc_with_sets() {
         }
     }
     known.retain(|rows| !rows.is_empty());
-    // Each of two facts once, in either order.
-    let pairs = facts.iter().flat_map(|facts| {
-        let others = |(place, one): (usize, &String)| {
-            facts[place + 1..]
-                .iter()
-                .map(|other| (one.clone(), other.clone()))
-                .collect::<Vec<_>>()
-        };
-        facts
-            .iter()
-            .enumerate()
-            .flat_map(others)
-            .collect::<Vec<_>>()
-    });
-    let combinations = pairs.collect::<std::collections::BTreeSet<_>>().len();
+    let distinct: BTreeSet<&String> = facts.iter().flatten().collect();
+    let combinations = distinct.len() * (distinct.len() - 1) / 2;
     let smallest = known.iter().map(Vec::len).min().unwrap();
     let shares = known
         .iter()
@@ -1091,6 +1081,7 @@ async fn lkc_with_sets() {
         bound: Some(0.7),
         subsets: Some(combinations),
     });
+    made.take_labels(&["sex"]);
     made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         made.page.take(&format!(
@@ -1101,7 +1092,7 @@ async fn lkc_with_sets() {
     }
     made.take_guidelines(&Guideline {
         known: &WITH_DRUGS,
-        facts: "2 attributes",
+        who: "Whoever knows 2 attributes and items of a patient finds",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,
@@ -1168,7 +1159,7 @@ async fn anatomized() {
     }
     made.take_guidelines(&Guideline {
         known: &KNOWN,
-        facts: "all quasi-identifiers",
+        who: "Each is in a group of",
         unit: "record",
         smallest: groups.smallest(),
         smallest_known: smallest,

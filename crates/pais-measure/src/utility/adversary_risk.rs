@@ -97,7 +97,11 @@ fn adversaries(release: &MeasuredRelease, columns: usize) -> (LkcRequirement, Ad
     };
     match release.model {
         PrivacyModel::Lkc(model) => {
-            let requirement = LkcRequirement::from_model(model, columns, &sensitive);
+            let mut requirement = LkcRequirement::from_model(model, columns, &sensitive);
+            if requirement.sensitive.is_empty() {
+                // A model that bounds no value protects none of them.
+                requirement.sensitive = every(model.k.get()).sensitive;
+            }
             let assumed = requirement.l as u32;
             let longest = assumed.saturating_add(BEYOND);
             (requirement, AdversaryLengths { assumed, longest })

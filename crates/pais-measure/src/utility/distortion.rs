@@ -194,7 +194,9 @@ impl<'a> DistortedColumn<'a> {
         });
         let each = self.rows.len() as f64 / sample.len().max(1) as f64;
         let kept = kept.sum::<f64>() * each;
-        (1.0 - kept / whole).clamp(0.0, 1.0)
+        let lost = (1.0 - kept / whole).clamp(0.0, 1.0);
+        // What is left of a sum of all rows is its rounding.
+        if lost < 1e-9 { 0.0 } else { lost }
     }
 
     /// 1 - total variation distance between the raw shares and those that labels give if their

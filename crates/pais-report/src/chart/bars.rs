@@ -25,7 +25,7 @@ pub(crate) fn bars(title: &str, bars: &[Bar], whole: f64) -> Markup {
                         @let width = format!("width:{:.1}%", length(bar) * 100.0);
                         tr {
                             th scope="row" { (bar.name) }
-                            td.track { span.fill style=(width) {} }
+                            td.track { @if bar.share > 0.0 { span.fill style=(width) {} } }
                             td.value { (bar.text) }
                         }
                     }
