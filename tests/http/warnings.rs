@@ -58,11 +58,8 @@ async fn a_column_that_identifies_rows_is_a_warning_of_dataset_job_release_and_r
     let privacy = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.9,
         "sensitive_values": { "illness": ["flu", "Flu"] } });
     let extra = json!({ "privacy": privacy, "submissions": [submissions], "release": true,
-<<<<<<< HEAD
-        "acknowledge_unchanged": { "file": "links the study's own files" } });
-=======
+        "acknowledge_unchanged": { "file": "links the study's own files" },
         "recoding": "global" });
->>>>>>> officer
     let job = hospital.job(&dataset, extra).await;
     assert_eq!(hospital.get(&job).await.json(200)["warnings"], json!([]));
     let stream = EventStream::open(&hospital, &job).await;
