@@ -7,7 +7,6 @@ use clap::Args;
 use pais::problem::{Code, Problem};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, PrivacyDefinition, Recoding};
-use pais_core::schema::Schema;
 use pais_core::table::UnchangedRisk;
 use pais_core::warning::Warning;
 use pais_io::read::TextParameters;
