@@ -87,6 +87,7 @@ impl JobDefinition {
             roles: self.roles.clone().unwrap_or_default(),
             seed: self.seed,
             written: self.seed.and_then(|_| self.parameters()),
+            continued_cut: None,
         })
     }
 
@@ -194,6 +195,10 @@ pub struct Job {
     /// program makes.
     #[serde(skip)]
     pub written: Option<String>,
+    /// Column to the labels of the cut that the release continues: no label of it is below them.
+    /// `None` for a job that continues none. A program sets it; no document has it.
+    #[serde(skip)]
+    pub continued_cut: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl Job {
@@ -214,6 +219,7 @@ impl Job {
             roles: BTreeMap::new(),
             seed: None,
             written: None,
+            continued_cut: None,
         }
     }
 
