@@ -10,6 +10,7 @@ use crate::ids::ReleaseId;
 use crate::policy::Policy;
 use crate::problem::Code;
 
+use super::editions;
 use super::error::ApiError;
 use super::extract::{Holder, JsonBody, Path};
 
@@ -60,7 +61,10 @@ pub(super) async fn approve(
     let approved = approved.map_err(ApiError::from);
     let recorded = app.recorded(Action::ReleaseApproved, release.0, approved);
     match recorded.await? {
-        ApprovalCreation::Made(approval) => Ok((StatusCode::CREATED, Json(approval))),
+        ApprovalCreation::Made(approval) => {
+            editions::settle(&app).await;
+            Ok((StatusCode::CREATED, Json(approval)))
+        }
         ApprovalCreation::NoRelease => Err(ApiError::not_found()),
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
         ApprovalCreation::SameToken => conflict(

@@ -29,9 +29,9 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    audit, compositions, console, dataset_changes, datasets, drafts, events, grants, health, jobs,
-    legal_holds, metrics, openapi, organizations, packages, policies, profile, releases,
-    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
+    audit, compositions, console, dataset_changes, datasets, drafts, editions, events, grants, health,
+    jobs, legal_holds, metrics, openapi, organizations, packages, policies, profile,
+    publication_data, publications, releases, report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
     withdrawals,
 };
 
@@ -75,6 +75,13 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(legal_holds::place, legal_holds::lift))
         .routes(routes!(policies::show, policies::replace))
         .routes(routes!(policies::approve))
+        .routes(routes!(publications::create, publications::list))
+        .routes(routes!(
+            publications::show,
+            publications::change,
+            publications::delete
+        ))
+        .routes(routes!(publication_data::manifest))
         .routes(routes!(audit::list))
         .routes(routes!(packages::pais_signing_key))
 }
@@ -93,6 +100,9 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(submissions::create))
         .routes(routes!(drafts::propose))
         .routes(routes!(events::events))
+        .routes(routes!(events::editions::watch))
+        .routes(routes!(editions::create, editions::list))
+        .routes(routes!(publication_data::stacked))
         .routes(routes!(profile::show))
         .routes(routes!(risk::show))
         .routes(routes!(reports::report))

@@ -11,6 +11,7 @@ mod key_file;
 mod keys;
 mod output;
 mod process;
+mod publish;
 mod sample;
 mod schema;
 mod serve;
@@ -65,6 +66,9 @@ enum Command {
     /// Check the hashes and the signature of a package: exit status 0 if they are right, 1 if not, 2 if
     /// it cannot be read
     VerifyPackage(verify_package::VerifyPackage),
+    /// Send files to the dataset of a publication, and wait for their edition: exit status 0 if it is
+    /// published, 3 if it waits for approval, 1 if it is refused or has failed
+    Publish(publish::Publish),
     /// Map new raw rows through the cut of a release
     Transform(transform::Transform),
     /// Write a table of fictitious persons, with its schema and a job, for trying pais out
@@ -112,6 +116,7 @@ impl Command {
             Self::Audit(command) => return audit::run(command).map_err(Failure::Service),
             Self::VerifyPackage(command) => return command.run(),
             Self::Verify(command) => return command.run(),
+            Self::Publish(command) => return command.run(),
             Self::Serve(args) => serve::run(args).map_err(Failure::Service)?,
             Self::Migrate(args) => migrate(&args).map_err(Failure::Service)?,
             Self::Token(command) => token::run(command).map_err(Failure::Service)?,

@@ -38,6 +38,7 @@ mod packages;
 mod policies;
 mod problems;
 mod process;
+mod publications;
 mod queue;
 mod quotas;
 mod releases;

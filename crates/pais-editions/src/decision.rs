@@ -23,6 +23,8 @@ pub struct EditionTask<'a> {
     pub schema: Arc<Schema>,
     /// The job of the publication, with the cut that the edition continues.
     pub job: Job,
+    /// The secret of the dataset, on which the order of a seeded release depends.
+    pub order_key: Option<[u8; 32]>,
     /// The raw rows: those of the edition, and those that the known releases come from.
     pub raw: &'a Table,
     /// The rows that no edition has, ascending.
@@ -101,6 +103,7 @@ pub fn decide_edition(
     let EditionTask {
         schema,
         mut job,
+        order_key,
         raw,
         candidates,
         known,
@@ -118,7 +121,12 @@ pub fn decide_edition(
     let mut rows = candidates;
     let mut round = 0;
     loop {
-        let run = AnonymizationRun::new(schema.clone(), job.clone(), gathered(raw, &rows), observer)?;
+        let table = gathered(raw, &rows);
+        let run = AnonymizationRun::new(schema.clone(), job.clone(), table, observer)?;
+        let run = match order_key {
+            Some(key) => run.with_order_key(key),
+            None => run,
+        };
         let found = match run.search(observer) {
             // What is left after rows were held back is too little.
             Err(RunError::NotAnonymizable { .. }) if round > 0 => {
@@ -212,7 +220,7 @@ fn held_back(
     observer: &dyn Observer,
 ) -> Result<HashSet<u32>, EditionError> {
     let mut persons = HashSet::new();
-    for history in histories {
+    for (_, history) in distinct(histories) {
         let earlier: Vec<&KnownRelease> = history.iter().map(|&it| &known[it]).collect();
         let history = History::new(new, &earlier, raw)?;
         persons.extend(persons_to_hold_back(&history, observer.cancellation())?);
@@ -220,7 +228,7 @@ fn held_back(
     if !persons.is_empty() {
         return Ok(persons);
     }
-    for (recipient, history) in histories.iter().enumerate() {
+    for (recipient, history) in distinct(histories) {
         let earlier: Vec<&KnownRelease> = history.iter().map(|&it| &known[it]).collect();
         if earlier.is_empty() {
             continue;
@@ -240,6 +248,12 @@ fn held_back(
     Ok(persons)
 }
 
+/// The histories that are not those of an earlier recipient too, with their places.
+fn distinct(histories: &[Vec<usize>]) -> impl Iterator<Item = (usize, &Vec<usize>)> {
+    let placed = histories.iter().enumerate();
+    placed.filter(|(place, history)| !histories[..*place].contains(*history))
+}
+
 /// All persons of the edition who are in an earlier release of some recipient. Without them, each
 /// recipient knows of the persons of before what it knew.
 fn all_returning(
@@ -250,7 +264,7 @@ fn all_returning(
     observer: &dyn Observer,
 ) -> Result<HashSet<u32>, EditionError> {
     let mut persons = HashSet::new();
-    for history in histories {
+    for (_, history) in distinct(histories) {
         let earlier: Vec<&KnownRelease> = history.iter().map(|&it| &known[it]).collect();
         persons.extend(History::new(new, &earlier, raw)?.returning());
     }

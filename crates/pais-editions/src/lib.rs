@@ -17,8 +17,10 @@ mod decision;
 mod held_back;
 mod known;
 mod rows;
+mod stack;
 
 pub use common::{EditionLabels, LabelMap, common_labels};
 pub use decision::{DecidedEdition, EditionError, EditionTask, decide_edition};
 pub use known::{KnownRelease, RawTable, canonical_model};
 pub use rows::gathered;
+pub use stack::stacked;

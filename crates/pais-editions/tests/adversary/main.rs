@@ -154,6 +154,7 @@ impl Publication {
         let task = EditionTask {
             schema: self.schema.clone(),
             job: job.clone(),
+            order_key: None,
             raw: &raw,
             candidates: candidates.clone(),
             known: &known,

@@ -45,6 +45,7 @@ from .problems import (
     Problem,
     Warning,
 )
+from .publications import Edition, Publication, PublicationManifest, PublicationRecipient
 from .releases import (
     ClassificationError,
     Codebook,
@@ -79,6 +80,8 @@ from .words import (
     CalendarLevel,
     ColumnRole,
     Decimal,
+    EditionLabels,
+    EditionStatus,
     Encoding,
     Format,
     FrameFormat,
@@ -95,6 +98,7 @@ from .words import (
     Search,
     Split,
     SuppressionFor,
+    Trigger,
 )
 
 __all__ = [
@@ -119,6 +123,9 @@ __all__ = [
     "DatasetSummary",
     "Decimal",
     "Draft",
+    "Edition",
+    "EditionLabels",
+    "EditionStatus",
     "Encoding",
     "Fault",
     "Feasible",
@@ -147,6 +154,9 @@ __all__ = [
     "Problem",
     "LegalHold",
     "Profile",
+    "Publication",
+    "PublicationManifest",
+    "PublicationRecipient",
     "QueryError",
     "Ranges",
     "Rare",
@@ -171,6 +181,7 @@ __all__ = [
     "TaxonomySummary",
     "TextFormat",
     "Token",
+    "Trigger",
     "UtilityDefinition",
     "UtilityReport",
     "Verification",

@@ -41,6 +41,11 @@ Split = Literal["fixed", "best_valid"]
 Search = Literal["greedy", "thorough"]
 SuppressionFor = Literal["size", "size_and_confidence"]
 MissingSensitive = Literal["excluded", "counted"]
+EditionLabels = Literal["as_released", "common"]
+EditionStatus = Literal[
+    "queued", "running", "awaiting_approval", "published", "refused", "failed"
+]
+Trigger = Literal["submission", "manual"]
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 Format = Literal["csv", "ndjson", "parquet"]
