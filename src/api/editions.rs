@@ -93,7 +93,8 @@ pub(super) async fn create(
             return Err(ApiError::new(Code::DatasetDeleted, detail));
         }
         Queueing::Paused => {
-            let detail = "the publication is paused; go on with `PATCH` and `\"paused\": false` first";
+            let detail =
+                "the publication is paused; go on with `PATCH` and `\"paused\": false` first";
             return Err(ApiError::new(Code::PublicationPaused, detail));
         }
         Queueing::Open(number) => {

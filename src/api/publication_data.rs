@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::db::editions::{self, ReceivedEdition};
 use crate::db::StoreError;
+use crate::db::editions::{self, ReceivedEdition};
 use crate::engine::stacked_editions::{EditionTable, StackLabels, Stacked};
 use crate::ids::PublicationId;
 use crate::problem::{Code, Problem};

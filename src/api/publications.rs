@@ -105,7 +105,9 @@ pub(super) async fn create(
 ) -> Result<impl IntoResponse, ApiError> {
     let dataset = new.dataset_id.0;
     let made = create_publication(&app, &mut new).await;
-    let id = app.recorded(Action::PublicationCreated, dataset, made).await?;
+    let id = app
+        .recorded(Action::PublicationCreated, dataset, made)
+        .await?;
     editions::settle(&app).await;
     let publication = load(&app, id).await?;
     Ok(created(format!("/v1/publications/{id}"), publication))
@@ -137,9 +139,8 @@ async fn create_publication(
 
 /// The job of the editions, which must be one whose editions fit each other.
 fn checked_job(sent: &Value, dataset: &StoredDataset) -> Result<JobDefinition, Problem> {
-    let body = serde_json::to_vec(sent).map_err(|_| {
-        Problem::new(Code::MalformedJson, "`job` is not a JSON document")
-    })?;
+    let body = serde_json::to_vec(sent)
+        .map_err(|_| Problem::new(Code::MalformedJson, "`job` is not a JSON document"))?;
     let job: JobDefinition = json::parse(&body)?;
     let sweep = Sweep::new(&job)?;
     publication_job::check(&job, &sweep, &dataset.schema)?;
@@ -224,7 +225,9 @@ pub(super) async fn list(
         let found = publications::list(&app.db, &app.keys, organization, page.after, limit).await?;
         found.into_iter().map(SeenPublication::Held).collect()
     };
-    Ok(Json(Page::new(found, page, |publication| publication.id().0)))
+    Ok(Json(Page::new(found, page, |publication| {
+        publication.id().0
+    })))
 }
 
 /// Look up a publication.

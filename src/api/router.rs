@@ -29,10 +29,10 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    audit, compositions, console, dataset_changes, datasets, drafts, editions, events, grants, health,
-    jobs, legal_holds, metrics, openapi, organizations, packages, policies, profile,
-    publication_data, publications, releases, report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
-    withdrawals,
+    audit, compositions, console, dataset_changes, datasets, drafts, editions, events, grants,
+    health, jobs, legal_holds, metrics, openapi, organizations, packages, policies, profile,
+    publication_data, publications, releases, report_links, reports, risk, steps, submissions,
+    tables, taxonomies, tokens, whoami, withdrawals,
 };
 
 /// The settings of the router.

@@ -139,7 +139,10 @@ async fn fetch(
 }
 
 /// `?safe_csv=` with the requested format.
-pub(super) fn requested_rendering(query: &FormatQuery, headers: &HeaderMap) -> Result<Rendering, Problem> {
+pub(super) fn requested_rendering(
+    query: &FormatQuery,
+    headers: &HeaderMap,
+) -> Result<Rendering, Problem> {
     let format = requested_format(query, headers)?;
     let is_safe = query.safe_csv.unwrap_or(false);
     if is_safe && format != FileFormat::CSV {

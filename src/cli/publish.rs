@@ -83,12 +83,17 @@ impl Publish {
     /// # Errors
     /// For files and arguments that cannot be used, and where the service refuses a request.
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        let files = self.files.iter().map(|path| Ok((path, TableFile::of(path)?)));
+        let files = self
+            .files
+            .iter()
+            .map(|path| Ok((path, TableFile::of(path)?)));
         let files: Vec<(&PathBuf, TableFile)> = files.collect::<Result<_, Failure>>()?;
         let token = std::env::var(TOKEN)
             .map_err(|_| Failure::Usage(format!("put a token of the holder into {TOKEN}")))?;
         let service = Service::new(&self.url, token.trim());
-        let publication = service.publication(&self.publication).map_err(Failure::Service)?;
+        let publication = service
+            .publication(&self.publication)
+            .map_err(Failure::Service)?;
         if publication.paused {
             let error = anyhow!("the publication `{}` is paused", publication.name);
             return Err(Failure::Service(error));
@@ -98,10 +103,15 @@ impl Publish {
             let opened = File::open(path).map_err(|error| Failure::file(path, error))?;
             let submission = service.submit(&publication, path, &file, opened);
             let submission = submission.map_err(Failure::Service)?;
-            print(format_args!("{}: {} rows are sent", path.display(), submission.rows));
+            print(format_args!(
+                "{}: {} rows are sent",
+                path.display(),
+                submission.rows
+            ));
             sent.insert(submission.id);
         }
-        self.wait(&service, &publication, &sent).map_err(Failure::Service)
+        self.wait(&service, &publication, &sent)
+            .map_err(Failure::Service)
     }
 
     /// Waits until each submission is in an edition that has ended.
@@ -116,7 +126,8 @@ impl Publish {
             let editions = service.editions(publication)?;
             let mut ended: BTreeSet<&String> = BTreeSet::new();
             let mut failed = false;
-            let of_sent = |edition: &&Edition| edition.submissions.iter().any(|id| sent.contains(id));
+            let of_sent =
+                |edition: &&Edition| edition.submissions.iter().any(|id| sent.contains(id));
             for edition in editions.iter().filter(of_sent) {
                 let is_ended = !["queued", "running"].contains(&edition.status.as_str());
                 if is_ended && told.insert(edition.number) {
@@ -222,7 +233,10 @@ impl Service {
         table: &TableFile,
         file: File,
     ) -> anyhow::Result<Submission> {
-        let address = format!("{}/v1/datasets/{}/submissions", self.url, publication.dataset_id);
+        let address = format!(
+            "{}/v1/datasets/{}/submissions",
+            self.url, publication.dataset_id
+        );
         let mut request = self
             .agent
             .post(&address)

@@ -619,7 +619,9 @@ async fn settle_edition(
     };
     let failed = EditionStatus::Failed;
     let refused = EditionStatus::Refused;
-    let Some(release) = edition.release_id.filter(|_| edition.job_status == JobStatus::Succeeded)
+    let Some(release) = edition
+        .release_id
+        .filter(|_| edition.job_status == JobStatus::Succeeded)
     else {
         let error = match (edition.job_status, edition.job_error.clone()) {
             (JobStatus::Queued | JobStatus::Running, _) => return Ok(0),
@@ -631,20 +633,26 @@ async fn settle_edition(
     };
     if edition.is_deleted {
         let problem = Problem::new(Code::Cancelled, "the publication was deleted");
-        edition.end(store, transaction, refused, document(problem)?).await?;
+        edition
+            .end(store, transaction, refused, document(problem)?)
+            .await?;
         return Ok(0);
     }
     if edition.is_withdrawn {
         let detail = "the release was withdrawn before it was published";
         let problem = Problem::new(Code::Withdrawn, detail);
-        edition.end(store, transaction, refused, document(problem)?).await?;
+        edition
+            .end(store, transaction, refused, document(problem)?)
+            .await?;
         return Ok(0);
     }
     let (organization, now) = (edition.organization_id, store.now());
     let policy = policies::check_release(&mut transaction, organization, release, "").await;
     let policy = match policy {
         Err(StoreError::BelowPolicy(problem)) => {
-            edition.end(store, transaction, refused, document(*problem)?).await?;
+            edition
+                .end(store, transaction, refused, document(*problem)?)
+                .await?;
             return Ok(0);
         }
         policy => policy?,
@@ -656,22 +664,32 @@ async fn settle_edition(
     let recipients = publications::recipients(&mut transaction, publication).await?;
     let current = |it: &Recipient| it.expires_at.is_none_or(|at| at > now);
     let recipients: Vec<Recipient> = recipients.into_iter().filter(current).collect();
-    if let Some(other) = recipients.iter().find(|it| !policy.allows_recipient(&it.recipient.name)) {
+    if let Some(other) = recipients
+        .iter()
+        .find(|it| !policy.allows_recipient(&it.recipient.name))
+    {
         let detail = format!(
             "the policy's `recipients` does not name `{}`; take it from the publication's \
              recipients",
             other.recipient.name
         );
         let problem = Problem::new(Code::BelowPolicy, detail);
-        edition.end(store, transaction, refused, document(problem)?).await?;
+        edition
+            .end(store, transaction, refused, document(problem)?)
+            .await?;
         return Ok(0);
     }
     for Recipient { recipient, .. } in &recipients {
-        if !edition.is_decided_for(&mut transaction, recipient, release, now).await? {
+        if !edition
+            .is_decided_for(&mut transaction, recipient, release, now)
+            .await?
+        {
             return edition.decide_again(store, keys, transaction).await;
         }
     }
-    edition.publish(store, transaction, release, &recipients).await?;
+    edition
+        .publish(store, transaction, release, &recipients)
+        .await?;
     Ok(0)
 }
 
@@ -767,7 +785,8 @@ impl OpenEdition {
         let Some(job) = job else {
             let problem = Problem::new(Code::DatasetDeleted, "the dataset was deleted");
             let status = EditionStatus::Failed;
-            self.end(store, transaction, status, document(problem)?).await?;
+            self.end(store, transaction, status, document(problem)?)
+                .await?;
             return Ok(0);
         };
         sqlx::query(
@@ -817,11 +836,22 @@ impl OpenEdition {
         let names = recipients.iter().map(|it| &it.recipient.name);
         let names: Vec<&String> = names.collect();
         let detail = json!({ "number": self.number, "release_id": release, "recipients": names });
-        audit::commit(transaction, now, self.event(Action::EditionPublished, detail)).await
+        audit::commit(
+            transaction,
+            now,
+            self.event(Action::EditionPublished, detail),
+        )
+        .await
     }
 
     fn event(&self, action: Action, detail: Value) -> NewEvent {
         let by = Actor::SERVICE;
-        NewEvent::of(self.organization_id, by, action, self.publication_id.0, detail)
+        NewEvent::of(
+            self.organization_id,
+            by,
+            action,
+            self.publication_id.0,
+            detail,
+        )
     }
 }

@@ -174,7 +174,13 @@ pub(crate) async fn create(
         }
         inserted => inserted?,
     };
-    let set = set_recipients(&mut transaction, by.organization, id, new.recipients, &policy);
+    let set = set_recipients(
+        &mut transaction,
+        by.organization,
+        id,
+        new.recipients,
+        &policy,
+    );
     if let Some(refused) = set.await? {
         return Ok(refused);
     }
@@ -381,7 +387,12 @@ async fn select(
     for row in rows {
         let recipients = recipients(&mut connection, row.id).await?;
         let wrapped = match row.definition.sealed {
-            Some(_) => store.data_keys().read(&mut *connection, row.dataset_id).await?,
+            Some(_) => {
+                store
+                    .data_keys()
+                    .read(&mut *connection, row.dataset_id)
+                    .await?
+            }
             None => None,
         };
         let job = match wrapped {
@@ -469,8 +480,8 @@ pub(crate) async fn is_visible(
             .await?;
             Ok(found.is_some())
         }
-        Viewer::Recipient(organization) => {
-            Ok(!received(store, organization, Some(id), None, 1).await?.is_empty())
-        }
+        Viewer::Recipient(organization) => Ok(!received(store, organization, Some(id), None, 1)
+            .await?
+            .is_empty()),
     }
 }

@@ -9,13 +9,14 @@ use pais_core::table::Table;
 use pais_editions::{EditionError, EditionTask, KnownRelease, decide_edition};
 use serde_json::Value;
 
+use crate::db::claims::Claim;
 use crate::db::datasets::StoredDataset;
 use crate::db::editions::{DecidedEdition, EditionPlan};
 use crate::db::releases::{self, SourceRows};
 use crate::db::seal::DataKey;
 use crate::db::submissions::{self, SubmissionRows};
 use crate::db::{Store, StoreError};
-use crate::ids::{OrganizationId, ReleaseId};
+use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
 use super::WorkError;
@@ -34,6 +35,19 @@ pub(crate) struct EditionInput {
     known: Vec<StoredParts>,
 }
 
+/// The job of an edition, and the rows that it reads.
+#[derive(Clone, Copy)]
+pub(crate) struct EditionJob<'a> {
+    /// Its definition.
+    pub(crate) definition: &'a Value,
+    /// The dataset.
+    pub(crate) dataset: &'a StoredDataset,
+    /// The raw rows.
+    pub(crate) table: &'a Table,
+    /// The data key of the dataset.
+    pub(crate) key: &'a DataKey,
+}
+
 impl EditionInput {
     /// Loads it, without the rows of the releases.
     ///
@@ -43,10 +57,10 @@ impl EditionInput {
         store: &Store,
         key: &DataKey,
         dataset: &StoredDataset,
-        organization: OrganizationId,
-        (plan, submissions): (EditionPlan, &[SubmissionId]),
+        claim: &Claim,
+        plan: EditionPlan,
     ) -> Result<Self, WorkError> {
-        let is_read: BTreeSet<SubmissionId> = submissions.iter().copied().collect();
+        let is_read: BTreeSet<SubmissionId> = claim.submissions.iter().copied().collect();
         let mut read = submissions::rows_by_submission(store, dataset.id).await?;
         read.retain(|it| is_read.contains(&it.id));
         let damaged = || StoreError::Damaged("an edition");
@@ -56,7 +70,7 @@ impl EditionInput {
             published.push(sources.ok_or_else(damaged)?);
         }
         let ids: BTreeSet<ReleaseId> = plan.known.values().flatten().copied().collect();
-        let known = composition_tables::load(store, key, organization, ids).await?;
+        let known = composition_tables::load(store, key, claim.organization, ids).await?;
         let mut known = known.ok_or_else(damaged)?;
         let rows_of: BTreeMap<SubmissionId, u64> = read.iter().map(|it| (it.id, it.rows)).collect();
         let is_complete = |part: &StoredParts| {
@@ -107,9 +121,13 @@ impl EditionInput {
     /// The rows of the edition's submissions that no published edition has, ascending.
     fn candidates(&self, starts: &BTreeMap<SubmissionId, u64>) -> Vec<u32> {
         let released = self.published.iter();
-        let released = released.flat_map(|sources| composition_tables::source_rows(sources, starts));
+        let released =
+            released.flat_map(|sources| composition_tables::source_rows(sources, starts));
         let released: HashSet<u32> = released.collect();
-        let taken = self.read.iter().filter(|it| self.plan.submissions.contains(&it.id));
+        let taken = self
+            .read
+            .iter()
+            .filter(|it| self.plan.submissions.contains(&it.id));
         let rows = taken.flat_map(|it| {
             let start = starts.get(&it.id).copied().unwrap_or_default();
             (start..start + it.rows).map(|row| row as u32)
@@ -123,13 +141,17 @@ impl EditionInput {
     /// `not_anonymizable` where nothing can be published now, `composition_risk`, and those of a run.
     pub(crate) fn run(
         mut self,
-        definition: &Value,
-        dataset: &StoredDataset,
-        table: &Table,
-        key: &DataKey,
-        (mut origin, csv_bytes): (ReleaseOrigin, u64),
+        job: &EditionJob<'_>,
+        mut origin: ReleaseOrigin,
+        csv_bytes: u64,
         observer: &dyn Observer,
     ) -> Result<RunResults, WorkError> {
+        let EditionJob {
+            definition,
+            dataset,
+            table,
+            key,
+        } = *job;
         let starts = composition_tables::starts(&self.read);
         let parts = std::mem::take(&mut self.known);
         let ids: Vec<ReleaseId> = parts.iter().map(|part| part.release.id).collect();
@@ -188,7 +210,10 @@ impl EditionInput {
         rows: &[u32],
         starts: &BTreeMap<SubmissionId, u64>,
     ) -> BTreeMap<SubmissionId, u64> {
-        let taken = self.read.iter().filter(|it| self.plan.submissions.contains(&it.id));
+        let taken = self
+            .read
+            .iter()
+            .filter(|it| self.plan.submissions.contains(&it.id));
         let counted = taken.map(|it| {
             let start = starts.get(&it.id).copied().unwrap_or_default();
             let range = start..start + it.rows;
@@ -227,6 +252,8 @@ fn used_submissions(sources: &SourceRows) -> BTreeSet<SubmissionId> {
     let ends: Vec<u64> = ends.collect();
     let place = |row: &u32| ends.partition_point(|&end| end <= u64::from(*row));
     let places: BTreeSet<usize> = sources.rows.iter().map(place).collect();
-    let used = places.into_iter().filter_map(|place| sources.submissions.get(place));
+    let used = places
+        .into_iter()
+        .filter_map(|place| sources.submissions.get(place));
     used.map(|submission| submission.id).collect()
 }

@@ -1,9 +1,7 @@
 //! Which jobs can be repeated as editions that fit each other.
 
 use pais_anonymize::JobPlan;
-use pais_core::definition::{
-    ColumnKind, ColumnRole, JobDefinition, Output, Sweep, first_list,
-};
+use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, Output, Sweep, first_list};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 
@@ -17,9 +15,7 @@ pub(crate) const EDITION_COLUMN: &str = "edition";
 /// # Errors
 /// `invalid_job` with a pointer into the job, and those of a job.
 pub(crate) fn check(job: &JobDefinition, sweep: &Sweep, schema: &Schema) -> Result<(), Problem> {
-    let unfit = |pointer: &str, detail: &str| {
-        Err(Problem::at(Code::InvalidJob, pointer, detail))
-    };
+    let unfit = |pointer: &str, detail: &str| Err(Problem::at(Code::InvalidJob, pointer, detail));
     if job.dataset_id.is_some() {
         let detail = "the publication names the dataset; leave `dataset_id` out of its job";
         return unfit("/dataset_id", detail);
@@ -61,7 +57,10 @@ pub(crate) fn check(job: &JobDefinition, sweep: &Sweep, schema: &Schema) -> Resu
         );
         return unfit("/roles", &detail);
     }
-    if schema.stored().any(|column| column.name() == EDITION_COLUMN) {
+    if schema
+        .stored()
+        .any(|column| column.name() == EDITION_COLUMN)
+    {
         let detail = "all editions as one table have a column `edition`, which is a column of the \
                       dataset; declare it under another name";
         return unfit("", detail);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pais_core::codebook::Codebook;
 use pais_core::table::ReleasedTable;
-use pais_editions::{EditionLabels, common_labels, stacked};
+use pais_editions::{EditionLabels, NumberedTable, common_labels, stacked};
 
 use crate::db::releases::{self, StoredTable};
 
@@ -60,7 +60,10 @@ impl Renderer<'_> {
         });
         let task = RenderTask {
             name: format!("{}-{}", stack.name, env!("CARGO_PKG_VERSION")),
-            owner: stack.tables.first().map(|edition| edition.table.organization),
+            owner: stack
+                .tables
+                .first()
+                .map(|edition| edition.table.organization),
             bytes: bytes.fold(0, u64::saturating_add),
             sha256: None,
         };
@@ -68,8 +71,7 @@ impl Renderer<'_> {
             let mut all = Vec::with_capacity(stack.tables.len());
             for table in tables() {
                 let mut chunks = Vec::new();
-                while let Some(chunk) =
-                    releases::chunk(self.db, table, chunks.len() as u32).await?
+                while let Some(chunk) = releases::chunk(self.db, table, chunks.len() as u32).await?
                 {
                     chunks.push(chunk);
                 }
@@ -99,7 +101,11 @@ fn build(stack: &Stacked, chunks: Vec<Vec<Vec<u8>>>) -> Result<ReleasedTable, Wo
             Some(common_labels(&editions))
         }
     };
-    let numbers = stack.tables.iter().map(|edition| edition.number);
-    let numbered: Vec<(u32, ReleasedTable)> = numbers.zip(tables).collect();
+    let editions = stack.tables.iter().zip(tables);
+    let numbered = editions.map(|(edition, table)| NumberedTable {
+        number: edition.number,
+        table,
+    });
+    let numbered: Vec<NumberedTable> = numbered.collect();
     Ok(stacked(EDITION_COLUMN, &numbered, labels.as_ref()))
 }

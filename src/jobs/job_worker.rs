@@ -27,7 +27,7 @@ use super::heartbeats::Heartbeats;
 use super::progress::{Progress, StopReason};
 use super::slots::{WorkerSlot, WorkerSlots};
 use crate::engine::attempt::{self, PACKED, RunResults};
-use crate::engine::edition_attempt::EditionInput;
+use crate::engine::edition_attempt::{EditionInput, EditionJob};
 use crate::engine::release_packing::ReleaseOrigin;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::{WorkError, load_rows, on_thread};
@@ -74,7 +74,10 @@ impl Worker {
         end_exhausted(&self.store, rules.max_attempts).await?;
         if let Err(error) = editions::settle(&self.store, &self.keys).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "editions could not be brought on; this is tried again");
+            tracing::warn!(
+                error,
+                "editions could not be brought on; this is tried again"
+            );
         }
         let claimable = claims::claimable(&self.store, &rules).await?;
         for isolation in self.slots.order(claimable) {
@@ -133,9 +136,7 @@ impl Worker {
         let definition = claim.definition.clone().open(&key, item)?;
         let mut edition = match editions::plan(&self.store, claim.job).await? {
             Some(plan) => {
-                let (store, plan) = (&self.store, (plan, claim.submissions.as_slice()));
-                let organization = claim.organization;
-                let loaded = EditionInput::load(store, &key, &dataset, organization, plan);
+                let loaded = EditionInput::load(&self.store, &key, &dataset, claim, plan);
                 Some(loaded.await?)
             }
             None => None,
@@ -175,8 +176,13 @@ impl Worker {
         // One thread prepares and runs: what it frees first, it allocates again.
         let running = on_thread(move || {
             if let Some(edition) = edition {
-                let packing = (origin, csv_bytes);
-                return edition.run(&definition, &dataset, &table, &key, packing, &*progress);
+                let job = EditionJob {
+                    definition: &definition,
+                    dataset: &dataset,
+                    table: &table,
+                    key: &key,
+                };
+                return edition.run(&job, origin, csv_bytes, &*progress);
             }
             let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
             // The receiver is dropped only when the worker stops.

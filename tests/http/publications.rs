@@ -44,7 +44,10 @@ async fn visits(hospital: &Hospital, persons: &str) -> String {
 fn month(first: usize) -> String {
     let mut rows = "person,age,ward,diagnosis\n".to_owned();
     for number in 0..16 {
-        let (age, ward) = ([20, 70][number / 2 % 2], ["a1", "a2", "b1", "b2"][number / 4]);
+        let (age, ward) = (
+            [20, 70][number / 2 % 2],
+            ["a1", "a2", "b1", "b2"][number / 4],
+        );
         let person = first + number;
         rows += &format!("p{person},{age},{ward},d{}\n", number % 3);
     }
@@ -63,7 +66,10 @@ async fn publication(hospital: &Hospital, dataset: &str, trigger: &str, job: Val
 }
 
 async fn editions(hospital: &Hospital, publication: &str) -> Vec<Value> {
-    let found = hospital.get(&format!("{publication}/editions")).await.json(200);
+    let found = hospital
+        .get(&format!("{publication}/editions"))
+        .await
+        .json(200);
     found["items"].as_array().unwrap().clone()
 }
 
@@ -114,7 +120,10 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
     assert_eq!(editions(&hospital, &publication).await.len(), 1);
     let first = published(&hospital, &publication, 1).await;
     assert_eq!(first["submissions"], json!([sent["id"]]));
-    assert_eq!((&first["rows"], &first["held_back_rows"]), (&json!(16), &json!(0)));
+    assert_eq!(
+        (&first["rows"], &first["held_back_rows"]),
+        (&json!(16), &json!(0))
+    );
     hospital.submit(&dataset, &month(100)).await.json(201);
     let second = published(&hospital, &publication, 2).await;
     workers.stop().await;
@@ -127,8 +136,17 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
     assert_eq!((&two["edition"], &two["rows"]), (&place, &json!(16)));
 
     // The recipient finds both, without what is the holder's.
-    let list = hospital.app.get(&analyst, "/v1/publications").await.json(200);
-    let seen: BTreeSet<&str> = list["items"][0].as_object().unwrap().keys().map(|it| &**it).collect();
+    let list = hospital
+        .app
+        .get(&analyst, "/v1/publications")
+        .await
+        .json(200);
+    let seen: BTreeSet<&str> = list["items"][0]
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(|it| &**it)
+        .collect();
     assert_eq!(seen, BTreeSet::from(["created_at", "holder", "id", "name"]));
     let path = format!("{publication}/editions?after=1&wait=1");
     let found = hospital.app.get(&analyst, &path).await.json(200);
@@ -136,25 +154,38 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
     let seen: BTreeSet<&str> = item.as_object().unwrap().keys().map(|it| &**it).collect();
     let expected = ["number", "published_at", "release_id", "rows", "sha256"];
     assert_eq!(seen, BTreeSet::from(expected));
-    assert_eq!((&item["number"], &item["sha256"]), (&json!(2), &two["sha256"]));
+    assert_eq!(
+        (&item["number"], &item["sha256"]),
+        (&json!(2), &two["sha256"])
+    );
     let manifest = format!("{publication}/manifest");
     let manifest = hospital.app.get(&analyst, &manifest).await.json(200);
     assert_eq!(manifest["editions"].as_array().unwrap().len(), 2);
 
-    let data = hospital.app.get(&analyst, &format!("{publication}/data")).await;
+    let data = hospital
+        .app
+        .get(&analyst, &format!("{publication}/data"))
+        .await;
     let rows = csv(&data);
     assert!(data.text.starts_with("edition,"), "{}", data.text);
     let of = |number: &str| rows.iter().filter(|row| row["edition"] == number).count();
     assert_eq!((rows.len(), of("1"), of("2")), (32, 16, 16));
-    let again = hospital.app.request(Method::GET, &format!("{publication}/data"));
-    let again = again.bearer_auth(&analyst).header("if-none-match", data.header("etag"));
+    let again = hospital
+        .app
+        .request(Method::GET, &format!("{publication}/data"));
+    let again = again
+        .bearer_auth(&analyst)
+        .header("if-none-match", data.header("etag"));
     assert_eq!(send(again).await.status, 304);
     let common = format!("{publication}/data?editions=common&format=ndjson");
     let common = hospital.app.get(&analyst, &common).await;
     assert_eq!(common.status, 200);
     assert_eq!(common.text.lines().count(), 32);
     let unknown = format!("{publication}/data?editions=finest");
-    hospital.get(&unknown).await.problem(400, "invalid_parameter");
+    hospital
+        .get(&unknown)
+        .await
+        .problem(400, "invalid_parameter");
     // The fetch is one of each edition's release.
     let auditor = hospital.app.token("hospital", Role::Auditor).await;
     let events = "/v1/audit?action=release.fetched";
@@ -172,12 +203,18 @@ async fn common_labels_cover_an_edition_that_needed_coarser_ones() {
     let dataset = visits(&hospital, "insensitive").await;
     let publication = publication(&hospital, &dataset, "manual", JOB()).await;
     let path = format!("{publication}/editions");
-    hospital.post(&path, &json!({})).await.problem(409, "nothing_new");
+    hospital
+        .post(&path, &json!({}))
+        .await
+        .problem(409, "nothing_new");
     let workers = hospital.work();
     hospital.submit(&dataset, &month(0)).await.json(201);
     hospital.post(&path, &json!({})).await.json(202);
     let first = published(&hospital, &publication, 1).await;
-    hospital.post(&path, &json!({})).await.problem(409, "nothing_new");
+    hospital
+        .post(&path, &json!({}))
+        .await
+        .problem(409, "nothing_new");
     // One row on each ward of floor b: it needs the label `b`.
     let rows = "person,age,ward,diagnosis\nq1,20,a1,d0\nq2,20,a1,d1\nq3,20,b1,d0\nq4,20,b2,d1\n";
     hospital.submit(&dataset, rows).await.json(201);
@@ -191,8 +228,13 @@ async fn common_labels_cover_an_edition_that_needed_coarser_ones() {
     assert_eq!(cut(&first).await, json!(["a1", "a2", "b1", "b2"]));
     assert_eq!(cut(&second).await, json!(["a1", "b"]));
     let labels = async |editions: &str| -> BTreeSet<String> {
-        let data = hospital.get(&format!("{publication}/data?editions={editions}")).await;
-        csv(&data).into_iter().map(|mut row| row.remove("ward").unwrap()).collect()
+        let data = hospital
+            .get(&format!("{publication}/data?editions={editions}"))
+            .await;
+        csv(&data)
+            .into_iter()
+            .map(|mut row| row.remove("ward").unwrap())
+            .collect()
     };
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let released: BTreeSet<String> = names(&["a1", "a2", "b", "b1", "b2"]);
@@ -214,30 +256,51 @@ async fn persons_who_would_be_singled_out_wait_and_nothing_is_lost() {
     let rows = month(100) + "p0,20,a1,d1\n";
     hospital.submit(&dataset, &rows).await.json(201);
     let second = published(&hospital, &publication, 2).await;
-    assert_eq!((&second["rows"], &second["held_back_rows"]), (&json!(16), &json!(1)));
-    // With all the others of the first month, nobody is alone.
-    let rows: String = month(0).lines().filter(|row| !row.starts_with("p0,")).fold(
-        String::new(),
-        |rows, row| rows + &row.replace("d0", "d1") + "\n",
+    assert_eq!(
+        (&second["rows"], &second["held_back_rows"]),
+        (&json!(16), &json!(1))
     );
+    // With all the others of the first month, nobody is alone.
+    let rows: String = month(0)
+        .lines()
+        .filter(|row| !row.starts_with("p0,"))
+        .fold(String::new(), |rows, row| {
+            rows + &row.replace("d0", "d1") + "\n"
+        });
     hospital.submit(&dataset, &rows).await.json(201);
     let third = published(&hospital, &publication, 3).await;
-    assert_eq!((&third["rows"], &third["held_back_rows"]), (&json!(16), &json!(0)));
+    assert_eq!(
+        (&third["rows"], &third["held_back_rows"]),
+        (&json!(16), &json!(0))
+    );
     let submissions = third["submissions"].as_array().unwrap();
-    assert_eq!(submissions.len(), 2, "the held-back row is of the second submission");
+    assert_eq!(
+        submissions.len(),
+        2,
+        "the held-back row is of the second submission"
+    );
     workers.stop().await;
 
     // The decision of the releases together agrees.
     let path = format!("/v1/releases/{}", text(&third["release_id"]));
-    let found = hospital.get(&format!("{path}/composition?recipient=bts")).await.json(200);
+    let found = hospital
+        .get(&format!("{path}/composition?recipient=bts"))
+        .await
+        .json(200);
     assert_eq!(found["holds"], true, "{found}");
     assert_eq!(found["releases"].as_array().unwrap().len(), 3);
     // The recipient learns nothing of what waits.
-    let seen = hospital.app.get(&analyst, &format!("{publication}/editions")).await;
+    let seen = hospital
+        .app
+        .get(&analyst, &format!("{publication}/editions"))
+        .await;
     assert!(!seen.text.contains("held_back"));
     // Other releases of the job would be of other rows.
     let body = json!({ "job_id": third["job_id"], "step": 0 });
-    hospital.post("/v1/releases", &body).await.problem(409, "conflict");
+    hospital
+        .post("/v1/releases", &body)
+        .await
+        .problem(409, "conflict");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -267,7 +330,9 @@ async fn an_edition_waits_for_approval_and_its_grants_come_with_it() {
     let other = hospital.app.token("university", Role::Recipient).await;
     let second = hospital.app.token("hospital", Role::Holder).await;
     let policy = json!({ "require_approval": true });
-    change(&hospital, Method::PUT, &second, "/v1/policy", &policy).await.json(200);
+    change(&hospital, Method::PUT, &second, "/v1/policy", &policy)
+        .await
+        .json(200);
     let dataset = visits(&hospital, "subject").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();
@@ -275,32 +340,63 @@ async fn an_edition_waits_for_approval_and_its_grants_come_with_it() {
     let edition = settled(&hospital, &publication, 1).await;
     assert_eq!(edition["status"], "awaiting_approval");
     let release = format!("/v1/releases/{}", text(&edition["release_id"]));
-    let none = hospital.app.get(&analyst, &format!("{publication}/editions")).await.json(200);
+    let none = hospital
+        .app
+        .get(&analyst, &format!("{publication}/editions"))
+        .await
+        .json(200);
     assert_eq!(none["items"], json!([]));
-    hospital.app.get(&analyst, &release).await.problem(404, "not_found");
+    hospital
+        .app
+        .get(&analyst, &release)
+        .await
+        .problem(404, "not_found");
     let approve = format!("{release}/approval");
-    hospital.app.post(&second, &approve, &json!({})).await.json(201);
+    hospital
+        .app
+        .post(&second, &approve, &json!({}))
+        .await
+        .json(201);
     published(&hospital, &publication, 1).await;
-    assert_eq!(hospital.app.get(&analyst, &format!("{release}/data")).await.status, 200);
+    assert_eq!(
+        hospital
+            .app
+            .get(&analyst, &format!("{release}/data"))
+            .await
+            .status,
+        200
+    );
 
     // A recipient is added and the first is removed: who was there keeps what it has.
     let recipients = json!([{ "recipient": "university", "purpose": "teaching" }]);
     let patch = json!({ "recipients": recipients });
     let token = hospital.token.as_str();
-    change(&hospital, Method::PATCH, token, &publication, &patch).await.json(200);
+    change(&hospital, Method::PATCH, token, &publication, &patch)
+        .await
+        .json(200);
     hospital.submit(&dataset, &month(100)).await.json(201);
     let edition = settled(&hospital, &publication, 2).await;
     let approve = format!("/v1/releases/{}/approval", text(&edition["release_id"]));
-    hospital.app.post(&second, &approve, &json!({})).await.json(201);
+    hospital
+        .app
+        .post(&second, &approve, &json!({}))
+        .await
+        .json(201);
     published(&hospital, &publication, 2).await;
     workers.stop().await;
     let numbers = async |token: &str| -> Vec<u64> {
         let path = format!("{publication}/editions");
         let found = hospital.app.get(token, &path).await.json(200);
         let items = found["items"].as_array().unwrap();
-        items.iter().map(|item| item["number"].as_u64().unwrap()).collect()
+        items
+            .iter()
+            .map(|item| item["number"].as_u64().unwrap())
+            .collect()
     };
-    assert_eq!((numbers(&analyst).await, numbers(&other).await), (vec![1], vec![2]));
+    assert_eq!(
+        (numbers(&analyst).await, numbers(&other).await),
+        (vec![1], vec![2])
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -327,16 +423,26 @@ async fn a_publication_is_checked_paused_and_deleted() {
     refused(chosen, "invalid_job", "/job/submissions").await;
     let mut taken = body(JOB());
     taken["name"] = json!("monthly");
-    hospital.post("/v1/publications", &taken).await.problem(409, "name_taken");
+    hospital
+        .post("/v1/publications", &taken)
+        .await
+        .problem(409, "name_taken");
     let mut unknown = body(JOB());
     unknown["recipients"] = json!([{ "recipient": "nobody", "purpose": "x" }]);
-    hospital.post("/v1/publications", &unknown).await.problem(404, "not_found");
+    hospital
+        .post("/v1/publications", &unknown)
+        .await
+        .problem(404, "not_found");
 
     // Another organization finds nothing, and a recipient changes nothing.
     let stranger = hospital.app.token("clinic", Role::Holder).await;
     for path in ["", "/editions", "/data", "/manifest", "/events"] {
         let path = format!("{made}{path}");
-        hospital.app.get(&stranger, &path).await.problem(404, "not_found");
+        hospital
+            .app
+            .get(&stranger, &path)
+            .await
+            .problem(404, "not_found");
     }
     let pause = json!({ "paused": true });
     let patch = async |token: &str, body: &Value| {
@@ -348,18 +454,31 @@ async fn a_publication_is_checked_paused_and_deleted() {
     assert_eq!(paused["paused"], true);
     hospital.submit(&dataset, &month(0)).await.json(201);
     let path = format!("{made}/editions");
-    hospital.post(&path, &json!({})).await.problem(409, "publication_paused");
+    hospital
+        .post(&path, &json!({}))
+        .await
+        .problem(409, "publication_paused");
     let go_on = json!({ "paused": false });
     patch(&hospital.token, &go_on).await.json(200);
     hospital.post(&path, &json!({})).await.json(202);
-    hospital.post(&path, &json!({})).await.problem(409, "edition_open");
-    assert_eq!(hospital.app.delete(&hospital.token, &made).await.status, 204);
+    hospital
+        .post(&path, &json!({}))
+        .await
+        .problem(409, "edition_open");
+    assert_eq!(
+        hospital.app.delete(&hospital.token, &made).await.status,
+        204
+    );
     hospital.get(&made).await.problem(404, "not_found");
     // Its name is free, and its job does not run.
     let again = publication(&hospital, &dataset, "submission", JOB()).await;
     let jobs = hospital.get("/v1/jobs").await.json(200);
-    let statuses: Vec<&Value> =
-        jobs["items"].as_array().unwrap().iter().map(|job| &job["status"]).collect();
+    let statuses: Vec<&Value> = jobs["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| &job["status"])
+        .collect();
     assert_eq!(statuses, ["cancelled", "queued"]);
     assert_eq!(editions(&hospital, &again).await.len(), 1);
 }
@@ -372,21 +491,31 @@ async fn workers_that_settle_at_the_same_time_publish_an_edition_once() {
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = [hospital.work(), hospital.work(), hospital.work()];
     for number in 1..=3 {
-        hospital.submit(&dataset, &month(number * 100)).await.json(201);
+        hospital
+            .submit(&dataset, &month(number * 100))
+            .await
+            .json(201);
     }
     // Submissions that came while an edition was open share the next one.
     let last = poll_async(Duration::from_secs(60), async || {
         let found = editions(&hospital, &publication).await;
-        let rows = found.iter().filter_map(|edition| edition["rows"].as_u64()).sum::<u64>();
+        let rows = found
+            .iter()
+            .filter_map(|edition| edition["rows"].as_u64())
+            .sum::<u64>();
         let is_done = found.iter().all(|edition| edition["status"] == "published");
         (rows == 48 && is_done).then_some(found)
     });
-    let last = last.await.expect("the editions are not published after 60 s");
+    let last = last
+        .await
+        .expect("the editions are not published after 60 s");
     for workers in workers {
         workers.stop().await;
     }
-    let numbers: Vec<usize> =
-        last.iter().map(|edition| edition["number"].as_u64().unwrap() as usize).collect();
+    let numbers: Vec<usize> = last
+        .iter()
+        .map(|edition| edition["number"].as_u64().unwrap() as usize)
+        .collect();
     assert_eq!(numbers, (1..=last.len()).collect::<Vec<_>>());
     for edition in &last {
         let path = format!("/v1/releases/{}/grants", text(&edition["release_id"]));
@@ -433,7 +562,10 @@ async fn what_fails_while_an_edition_is_published_leaves_nothing_of_it() {
     {
         run(create).await;
         let workers = hospital.work();
-        hospital.submit(&dataset, &month(100 * number)).await.json(201);
+        hospital
+            .submit(&dataset, &month(100 * number))
+            .await
+            .json(201);
         let job = editions(&hospital, &publication).await[number]["job_id"].clone();
         let job = hospital.ended(&format!("/v1/jobs/{}", text(&job))).await;
         assert_eq!(job["status"], "succeeded", "{job}");
@@ -474,17 +606,27 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
         { "name": "diagnosis", "role": "sensitive" },
     ]);
     let body = json!({ "name": "visits", "columns": columns });
-    let dataset = call(client.post(at(&service, "/v1/datasets")).json(&body), &token).await;
+    let dataset = call(
+        client.post(at(&service, "/v1/datasets")).json(&body),
+        &token,
+    )
+    .await;
     let body = json!({
         "name": "monthly", "dataset_id": dataset["id"], "job": JOB(),
         "recipients": [{ "recipient": "bts", "purpose": "blood usage" }],
     });
-    let made = call(client.post(at(&service, "/v1/publications")).json(&body), &token).await;
+    let made = call(
+        client.post(at(&service, "/v1/publications")).json(&body),
+        &token,
+    )
+    .await;
     let list = format!("/v1/publications/{}/editions", text(&made["id"]));
     let submissions = format!("/v1/datasets/{}/submissions", text(&dataset["id"]));
     let phases = ["queued", "running", "awaiting_approval", "published"];
     for (number, phase) in phases.into_iter().enumerate() {
-        let request = client.post(at(&service, &submissions)).header("content-type", "text/csv");
+        let request = client
+            .post(at(&service, &submissions))
+            .header("content-type", "text/csv");
         call(request.body(month(100 * number)), &token).await;
         // Killed at the first sight of this phase or a later one.
         let reached = poll_async(Duration::from_secs(60), async || {
@@ -500,7 +642,9 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
             let found = call(client.get(at(&service, &list)), &token).await;
             (found["items"][number]["status"] == "published").then_some(())
         });
-        published.await.expect("the edition is published after the crash");
+        published
+            .await
+            .expect("the edition is published after the crash");
     }
     let found = call(client.get(at(&service, &list)), &token).await;
     let editions = found["items"].as_array().unwrap();
@@ -519,13 +663,31 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
         let file = folder.path().join("month.csv");
         std::fs::write(&file, rows).unwrap();
         let mut command = pais(&data);
-        command.args(["publish", "--publication", "monthly", "--url", &service.base]);
-        command.arg(&file).env("PAIS_TOKEN", &token).output().unwrap()
+        command.args([
+            "publish",
+            "--publication",
+            "monthly",
+            "--url",
+            &service.base,
+        ]);
+        command
+            .arg(&file)
+            .env("PAIS_TOKEN", &token)
+            .output()
+            .unwrap()
     };
     let done = publish(month(900));
     let printed = String::from_utf8_lossy(&done.stdout);
-    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
-    assert!(printed.contains("edition 5 of monthly is published: 16 rows"), "{printed}");
+    assert_eq!(
+        done.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    assert!(
+        printed.contains("edition 5 of monthly is published: 16 rows"),
+        "{printed}"
+    );
     let failed = publish("person,age,ward,diagnosis\nx,1,a1,d0\n".to_owned());
     assert_eq!(failed.status.code(), Some(1));
     // The same rows again are refused.

@@ -116,7 +116,10 @@ async fn filled() -> (Hospital, String) {
         "recipients": [{ "recipient": "bts", "purpose": "blood usage" }],
     });
     // Its edition is queued.
-    hospital.post("/v1/publications", &publication).await.json(201);
+    hospital
+        .post("/v1/publications", &publication)
+        .await
+        .json(201);
     (hospital, release)
 }
 
@@ -169,8 +172,14 @@ async fn a_connection_of_the_service_sees_the_rows_of_its_organization_alone() {
         set(&mut connection, "organization", &bts).await;
         let granted = count(&mut connection, &table).await;
         match table.as_str() {
-            "tokens" | "releases" | "release_tables" | "grants" | "policies"
-            | "release_readers" | "release_approvals" | "publications"
+            "tokens"
+            | "releases"
+            | "release_tables"
+            | "grants"
+            | "policies"
+            | "release_readers"
+            | "release_approvals"
+            | "publications"
             | "publication_recipients" => assert_eq!(granted, 1, "{table} bts"),
             "release_chunks" | "audit_events" | "audit_chain" => {
                 assert!(granted >= 1, "{table} bts")

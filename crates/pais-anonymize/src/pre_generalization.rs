@@ -162,7 +162,9 @@ fn end_as_continued(domain: &mut Domain, labels: &[String]) {
     let intervals: Vec<Interval> = intervals.collect();
     let starts = intervals.iter().map(|interval| interval.lo);
     let open_ends = intervals.iter().filter(|interval| !interval.closed);
-    let mut all: Vec<f64> = starts.chain(open_ends.map(|interval| interval.hi)).collect();
+    let mut all: Vec<f64> = starts
+        .chain(open_ends.map(|interval| interval.hi))
+        .collect();
     all.sort_by(f64::total_cmp);
     all.dedup();
     // The least one is where the outermost interval begins.

@@ -84,7 +84,9 @@ fn common_intervals(labels: &BTreeSet<&str>, scale: Scale) -> BTreeMap<Box<str>,
     let parsed = parsed.filter_map(|&label| Some((Interval::parse_on(label, scale)?, label)));
     let mut intervals: Vec<(Interval, &str)> = parsed.collect();
     intervals.sort_by(|(one, _), (other, _)| {
-        one.lo.total_cmp(&other.lo).then(other.hi.total_cmp(&one.hi))
+        one.lo
+            .total_cmp(&other.lo)
+            .then(other.hi.total_cmp(&one.hi))
     });
     let mut merged: Vec<(Interval, Vec<&str>)> = Vec::new();
     for (interval, label) in intervals {
@@ -134,9 +136,7 @@ fn meets(one: &Interval, other: &Interval) -> bool {
 mod tests {
     use std::collections::BTreeMap;
 
-    use pais_core::codebook::{
-        Codebook, CodebookColumn, CodebookDataset, CodebookOrganization,
-    };
+    use pais_core::codebook::{Codebook, CodebookColumn, CodebookDataset, CodebookOrganization};
     use pais_core::definition::{ColumnKind, ColumnRole, TaxonomyNode};
     use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
@@ -196,7 +196,9 @@ mod tests {
 
     fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         let pairs = pairs.iter();
-        pairs.map(|&(from, to)| (from.to_owned(), to.to_owned())).collect()
+        pairs
+            .map(|&(from, to)| (from.to_owned(), to.to_owned()))
+            .collect()
     }
 
     #[test]
@@ -242,7 +244,10 @@ mod tests {
             words(fine.clone(), &["x1", "x2", "y"]),
             words(coarse, &["x", "y"]),
         ]);
-        assert_eq!(found, pairs(&[("x1", "x"), ("x2", "x"), ("x", "x"), ("y", "y")]));
+        assert_eq!(
+            found,
+            pairs(&[("x1", "x"), ("x2", "x"), ("x", "x"), ("y", "y")])
+        );
         let found = common(&[words(fine, &["x1", "?"]), words(leaf("all"), &["all"])]);
         assert!(found.values().all(|label| label == "all"), "{found:?}");
     }

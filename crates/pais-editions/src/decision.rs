@@ -233,7 +233,9 @@ fn held_back(
         if earlier.is_empty() {
             continue;
         }
-        let all: Vec<&KnownRelease> = std::iter::once(new).chain(earlier.iter().copied()).collect();
+        let all: Vec<&KnownRelease> = std::iter::once(new)
+            .chain(earlier.iter().copied())
+            .collect();
         let found = raw.compose(&all, observer.cancellation())?;
         if found.holds {
             continue;

@@ -14,7 +14,7 @@ use hashbrown::{HashMap, HashSet};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Lkc, MissingSensitive, PrivacyModel};
 use pais_core::table::NULL_CODE;
-use pais_verify::{Composition, MOST_RELEASES, VerifyError};
+use pais_verify::{Composition, MOST_RELEASES, Recoded, VerifyError};
 
 use crate::known::{KnownRelease, RawTable};
 
@@ -124,8 +124,11 @@ impl<'a> History<'a> {
     /// The members of the sets of persons that the edition divides, by the earlier releases that have
     /// them; new persons too.
     fn divided(&self) -> HashMap<ReleaseBits, Vec<Member>> {
-        let divided: HashSet<ReleaseBits> =
-            self.persons.iter().map(|it| self.presence_of(*it)).collect();
+        let divided: HashSet<ReleaseBits> = self
+            .persons
+            .iter()
+            .map(|it| self.presence_of(*it))
+            .collect();
         let earlier = self.presence.iter();
         let earlier = earlier.filter(|(_, bits)| divided.contains(*bits));
         let mut numbers: HashMap<u32, usize> = HashMap::new();
@@ -208,11 +211,18 @@ struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    fn of(model: &'a PrivacyModel, columns: usize) -> Self {
-        match model {
+    fn of(history: &History<'a>) -> Self {
+        let columns = history.new.quasi_identifiers.len();
+        let mut releases = history.earlier.iter().copied().chain([history.new]);
+        // Where labels overlap, groups are decided by all their labels.
+        let is_one_cut = releases.all(|release| release.recoded == Recoded::OneCut);
+        match &history.new.model {
             PrivacyModel::Lkc(model) => Self {
                 k: model.k.get(),
-                known: model.l.map_or(columns, |l| columns.min(l.get() as usize)),
+                known: match model.l {
+                    Some(l) if is_one_cut => columns.min(l.get() as usize),
+                    _ => columns,
+                },
                 confidence: (!model.c.is_unbounded()).then_some(model),
             },
             PrivacyModel::KmAnonymity(model) => Self {
@@ -311,8 +321,12 @@ pub(crate) fn persons_to_hold_back(
         return Ok(held_back);
     }
     let mut sets = history.divided();
-    let condition = Condition::of(&history.new.model, history.new.quasi_identifiers.len());
-    let members = sets.values().flatten().map(|member| member.person).collect();
+    let condition = Condition::of(history);
+    let members = sets
+        .values()
+        .flatten()
+        .map(|member| member.person)
+        .collect();
     let bounded = condition
         .confidence
         .map(|model| BoundedValues::new(history, &members, model));
@@ -407,7 +421,11 @@ impl Division<'_> {
             for member in counted {
                 let group = groups.entry(key(member)).or_default();
                 group.persons += 1;
-                for cell in self.bounded.iter().flat_map(|it| it.cells(member.person, labels)) {
+                for cell in self
+                    .bounded
+                    .iter()
+                    .flat_map(|it| it.cells(member.person, labels))
+                {
                     *group.rows.entry((cell.release, cell.column)).or_default() += 1;
                     if let Some(value) = cell.bounded {
                         let value = (cell.release, cell.column, value);

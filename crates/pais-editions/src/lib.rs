@@ -23,4 +23,4 @@ pub use common::{EditionLabels, LabelMap, common_labels};
 pub use decision::{DecidedEdition, EditionError, EditionTask, decide_edition};
 pub use known::{KnownRelease, RawTable, canonical_model};
 pub use rows::gathered;
-pub use stack::stacked;
+pub use stack::{NumberedTable, stacked};

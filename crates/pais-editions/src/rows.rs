@@ -8,7 +8,9 @@ pub fn gathered(table: &Table, rows: &[u32]) -> Table {
     let columns = table.columns.iter();
     Table {
         rows: rows.len(),
-        columns: columns.map(|column| gathered_column(column, rows)).collect(),
+        columns: columns
+            .map(|column| gathered_column(column, rows))
+            .collect(),
     }
 }
 

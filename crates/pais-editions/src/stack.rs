@@ -6,33 +6,47 @@ use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
 use crate::common::LabelMap;
 
+/// The table of an edition with its number.
+#[derive(Clone, Debug)]
+pub struct NumberedTable {
+    /// The number of the edition.
+    pub number: u32,
+    /// Its table.
+    pub table: ReleasedTable,
+}
+
 /// The rows of all tables, each with the number of its edition in a first column of this name. Columns
 /// are those of the tables by name; a row of a table that lacks one has nothing there. `labels` are
 /// put in place of those of generalized columns.
 pub fn stacked(
     edition: &str,
-    tables: &[(u32, ReleasedTable)],
+    tables: &[NumberedTable],
     labels: Option<&LabelMap>,
 ) -> ReleasedTable {
-    let rows = tables.iter().map(|(_, table)| table.rows).sum();
+    let rows = tables.iter().map(|edition| edition.table.rows).sum();
     let mut names: Vec<&ReleasedColumn> = Vec::new();
-    for column in tables.iter().flat_map(|(_, table)| &table.columns) {
+    for column in tables.iter().flat_map(|edition| &edition.table.columns) {
         if names.iter().all(|known| known.name != column.name) {
             names.push(column);
         }
     }
     let numbers = (0..).zip(tables);
-    let codes = numbers.flat_map(|(code, (_, table))| std::iter::repeat_n(code, table.rows));
+    let codes = numbers.flat_map(|(code, edition)| std::iter::repeat_n(code, edition.table.rows));
+    let texts = tables
+        .iter()
+        .map(|edition| edition.number.to_string().into());
     let numbers = ReleasedColumn {
         name: edition.into(),
         form: Form::Integer,
         column: Column {
             codes: codes.collect(),
-            dictionary: tables.iter().map(|(number, _)| number.to_string().into()).collect(),
+            dictionary: texts.collect(),
         },
         missing: Vec::new(),
     };
-    let columns = names.into_iter().map(|named| stacked_column(named, tables, rows, labels));
+    let columns = names
+        .into_iter()
+        .map(|named| stacked_column(named, tables, rows, labels));
     ReleasedTable {
         name: "data".into(),
         rows,
@@ -42,7 +56,7 @@ pub fn stacked(
 
 fn stacked_column(
     named: &ReleasedColumn,
-    tables: &[(u32, ReleasedTable)],
+    tables: &[NumberedTable],
     rows: usize,
     labels: Option<&LabelMap>,
 ) -> ReleasedColumn {
@@ -53,7 +67,7 @@ fn stacked_column(
         codes: Vec::with_capacity(rows),
     };
     let (mut form, mut missing) = (named.form, named.missing.clone());
-    for (_, table) in tables {
+    for NumberedTable { table, .. } in tables {
         let mut columns = table.columns.iter();
         let Some(own) = columns.find(|own| own.name == named.name) else {
             let rows = std::iter::repeat_n(NULL_CODE, table.rows);

@@ -24,8 +24,13 @@ use super::{KEEP_ALIVE_INTERVAL, watched_token};
 /// Most editions that a stream watches: the latest.
 const MOST_EDITIONS: i64 = 10_000;
 
-/// The editions of a publication as one organization sees them.
-pub(super) type Watched = (OrganizationId, bool, PublicationId);
+/// The editions of a publication as one organization sees them in one role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Watched {
+    organization: OrganizationId,
+    role: Role,
+    publication: PublicationId,
+}
 
 /// One event of the stream.
 #[derive(ToSchema)]
@@ -75,8 +80,11 @@ async fn watched_editions(
     app: &CallerApp,
     id: PublicationId,
 ) -> Result<watch::Receiver<Vec<SeenEdition>>, ApiError> {
-    let is_recipient = app.caller.role == Role::Recipient;
-    let key = (app.caller.organization, is_recipient, id);
+    let key = Watched {
+        organization: app.caller.organization,
+        role: app.caller.role,
+        publication: id,
+    };
     if let Some(watched) = app.watching.editions.join(key) {
         return Ok(watched);
     }

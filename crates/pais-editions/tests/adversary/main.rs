@@ -149,7 +149,8 @@ impl Publication {
         let histories = recipients.iter().map(|&it| self.histories[it].clone());
         let histories: Vec<Vec<usize>> = histories.collect();
         let mut job = self.job.clone();
-        job.continued_cut = self.editions.first().map(|first| first.cut.clone());
+        let first = self.editions.first().map(|first| first.cut.clone());
+        job.continued_cut = first.filter(|cut| !cut.is_empty());
         let candidates = self.waiting();
         let task = EditionTask {
             schema: self.schema.clone(),
@@ -163,7 +164,9 @@ impl Publication {
         let observer = Unobserved::default();
         let edition = match decide_edition(task, &observer) {
             Ok(edition) => edition,
-            Err(EditionError::NothingLeft | EditionError::Run(RunError::NotAnonymizable { .. })) => {
+            Err(
+                EditionError::NothingLeft | EditionError::Run(RunError::NotAnonymizable { .. }),
+            ) => {
                 return None;
             }
             Err(error) => panic!("{error}"),
@@ -174,7 +177,9 @@ impl Publication {
         assert_eq!(distinct.len(), source_rows.len());
         assert!(distinct.iter().all(|row| candidates.contains(row)));
         let schema = edition.verified.schema();
-        let report = edition.run.measure(&edition.found, &edition.verified, &observer);
+        let report = edition
+            .run
+            .measure(&edition.found, &edition.verified, &observer);
         let organization = CodebookOrganization {
             name: "hospital".to_owned(),
             display_name: None,
@@ -238,8 +243,13 @@ impl Publication {
         for &person in rows_of.keys() {
             alike.entry(presence(person)).or_default().push(person);
         }
-        let most_known = model.l.map_or(KNOWN.len(), |l| KNOWN.len().min(l.get() as usize));
-        for (presence, persons) in alike.iter().filter(|(presence, _)| presence.contains(&true)) {
+        let most_known = model
+            .l
+            .map_or(KNOWN.len(), |l| KNOWN.len().min(l.get() as usize));
+        for (presence, persons) in alike
+            .iter()
+            .filter(|(presence, _)| presence.contains(&true))
+        {
             let victims = persons.iter().map(|person| {
                 let visit = self.visits[rows_of[person][0] as usize];
                 KNOWN.map(|column| visit.text(column))
@@ -276,7 +286,9 @@ impl Publication {
                         let rows: Vec<u32> = rows.collect();
                         let mut counts: BTreeMap<u8, u64> = BTreeMap::new();
                         for &row in &rows {
-                            *counts.entry(self.visits[row as usize].diagnosis).or_default() += 1;
+                            *counts
+                                .entry(self.visits[row as usize].diagnosis)
+                                .or_default() += 1;
                         }
                         for (value, holding) in counts {
                             assert!(
@@ -293,7 +305,11 @@ impl Publication {
 
     /// Asserts that each row is in one edition or waits.
     pub(crate) fn assert_nothing_lost(&self) {
-        let released: usize = self.editions.iter().map(|it| it.release.source_rows.len()).sum();
+        let released: usize = self
+            .editions
+            .iter()
+            .map(|it| it.release.source_rows.len())
+            .sum();
         assert_eq!(released + self.waiting().len(), self.visits.len());
     }
 }
