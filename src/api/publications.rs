@@ -48,7 +48,7 @@ pub(crate) struct PublicationDefinition {
     pub dataset_id: DatasetId,
     /// The job of each edition: as for `POST /v1/jobs`, without `dataset_id`, `submissions` and
     /// `release`, and with single values.
-    #[schema(value_type = JobDefinition)]
+    #[schema(value_type = Object)]
     pub job: Value,
     /// Who gets the editions.
     #[serde(default)]

@@ -171,7 +171,7 @@ pub(crate) async fn readable(
 /// The edition that a release is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = EditionPlaceDocument)]
-pub struct EditionPlace {
+pub(crate) struct EditionPlace {
     /// The publication.
     pub publication_id: PublicationId,
     /// The number of the edition.
@@ -398,9 +398,7 @@ async fn insert_job(
 /// What the job of an edition has to decide.
 #[derive(Clone, Debug)]
 pub(crate) struct EditionPlan {
-    /// The publication.
-    pub publication: PublicationId,
-    /// Its name.
+    /// The name of the publication.
     pub name: String,
     /// The number of the edition.
     pub number: u32,
@@ -459,7 +457,6 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
         known.insert(recipient.id, releases);
     }
     Ok(Some(EditionPlan {
-        publication: row.publication_id,
         name: row.name,
         number: row.number.cast_unsigned(),
         submissions: row.submissions.into_iter().collect(),
@@ -481,7 +478,7 @@ pub(crate) async fn is_edition(store: &Store, job: JobId) -> Result<bool, StoreE
 
 /// What the job of an edition has decided.
 #[derive(Clone, Debug)]
-pub(crate) struct DecidedEdition {
+pub struct DecidedEdition {
     /// For each recipient, the releases that were decided with that of the edition.
     pub decided_with: BTreeMap<OrganizationId, Vec<ReleaseId>>,
     /// Of each submission of the edition, the number of rows that wait.

@@ -11,7 +11,7 @@ pub mod claims;
 pub mod data_keys;
 pub mod datasets;
 pub mod deletion;
-pub(crate) mod editions;
+pub mod editions;
 pub mod grants;
 pub mod idempotency;
 pub mod instances;

@@ -11,7 +11,7 @@ use crate::ids::{OrganizationId, PublicationId};
 use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::roles::Caller;
-use pais_core::definition::{DatasetId, JobDefinition};
+use pais_core::definition::DatasetId;
 
 use super::audit::{self, Action, NewEvent};
 use super::grants::GrantRecipient;
@@ -26,7 +26,7 @@ use super::{Store, StoreError, organizations, policies, violates};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
-pub enum Trigger {
+pub(crate) enum Trigger {
     /// Each new submission.
     Submission,
     /// Each request.
@@ -44,7 +44,7 @@ pub(crate) struct Publication {
     /// The dataset whose rows it publishes.
     pub dataset_id: DatasetId,
     /// The job of each edition; when the dataset is deleted, without the values that it lists.
-    #[schema(value_type = JobDefinition)]
+    #[schema(value_type = Object)]
     pub job: Value,
     /// Who gets the next editions.
     pub recipients: Vec<Recipient>,

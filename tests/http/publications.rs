@@ -115,7 +115,7 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     assert!(editions(&hospital, &publication).await.is_empty());
     let workers = hospital.work();
-    let sent = hospital.submit(&dataset, &month(0)).await.json(201);
+    let sent = hospital.submit(&dataset, month(0)).await.json(201);
     // It is queued before the submission is answered.
     assert_eq!(editions(&hospital, &publication).await.len(), 1);
     let first = published(&hospital, &publication, 1).await;
@@ -124,7 +124,7 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
         (&first["rows"], &first["held_back_rows"]),
         (&json!(16), &json!(0))
     );
-    hospital.submit(&dataset, &month(100)).await.json(201);
+    hospital.submit(&dataset, month(100)).await.json(201);
     let second = published(&hospital, &publication, 2).await;
     workers.stop().await;
 
@@ -208,7 +208,7 @@ async fn common_labels_cover_an_edition_that_needed_coarser_ones() {
         .await
         .problem(409, "nothing_new");
     let workers = hospital.work();
-    hospital.submit(&dataset, &month(0)).await.json(201);
+    hospital.submit(&dataset, month(0)).await.json(201);
     hospital.post(&path, &json!({})).await.json(202);
     let first = published(&hospital, &publication, 1).await;
     hospital
@@ -250,11 +250,11 @@ async fn persons_who_would_be_singled_out_wait_and_nothing_is_lost() {
     let dataset = visits(&hospital, "subject").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();
-    hospital.submit(&dataset, &month(0)).await.json(201);
+    hospital.submit(&dataset, month(0)).await.json(201);
     published(&hospital, &publication, 1).await;
     // Person 0 comes again, alone of the sixteen, beside sixteen new ones.
     let rows = month(100) + "p0,20,a1,d1\n";
-    hospital.submit(&dataset, &rows).await.json(201);
+    hospital.submit(&dataset, rows).await.json(201);
     let second = published(&hospital, &publication, 2).await;
     assert_eq!(
         (&second["rows"], &second["held_back_rows"]),
@@ -267,7 +267,7 @@ async fn persons_who_would_be_singled_out_wait_and_nothing_is_lost() {
         .fold(String::new(), |rows, row| {
             rows + &row.replace("d0", "d1") + "\n"
         });
-    hospital.submit(&dataset, &rows).await.json(201);
+    hospital.submit(&dataset, rows).await.json(201);
     let third = published(&hospital, &publication, 3).await;
     assert_eq!(
         (&third["rows"], &third["held_back_rows"]),
@@ -315,7 +315,7 @@ async fn what_cannot_be_published_fails_and_its_rows_join_the_next_edition() {
     let first = settled(&hospital, &publication, 1).await;
     assert_eq!(first["status"], "failed");
     assert_eq!(first["error"]["code"], "not_anonymizable", "{first}");
-    hospital.submit(&dataset, &month(0)).await.json(201);
+    hospital.submit(&dataset, month(0)).await.json(201);
     let second = published(&hospital, &publication, 2).await;
     assert_eq!(second["rows"], 17);
     // Nothing is left for a third, and a failed one is not tried without new rows.
@@ -336,7 +336,7 @@ async fn an_edition_waits_for_approval_and_its_grants_come_with_it() {
     let dataset = visits(&hospital, "subject").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();
-    hospital.submit(&dataset, &month(0)).await.json(201);
+    hospital.submit(&dataset, month(0)).await.json(201);
     let edition = settled(&hospital, &publication, 1).await;
     assert_eq!(edition["status"], "awaiting_approval");
     let release = format!("/v1/releases/{}", text(&edition["release_id"]));
@@ -374,7 +374,7 @@ async fn an_edition_waits_for_approval_and_its_grants_come_with_it() {
     change(&hospital, Method::PATCH, token, &publication, &patch)
         .await
         .json(200);
-    hospital.submit(&dataset, &month(100)).await.json(201);
+    hospital.submit(&dataset, month(100)).await.json(201);
     let edition = settled(&hospital, &publication, 2).await;
     let approve = format!("/v1/releases/{}/approval", text(&edition["release_id"]));
     hospital
@@ -452,7 +452,7 @@ async fn a_publication_is_checked_paused_and_deleted() {
     patch(&stranger, &pause).await.problem(404, "not_found");
     let paused = patch(&hospital.token, &pause).await.json(200);
     assert_eq!(paused["paused"], true);
-    hospital.submit(&dataset, &month(0)).await.json(201);
+    hospital.submit(&dataset, month(0)).await.json(201);
     let path = format!("{made}/editions");
     hospital
         .post(&path, &json!({}))
@@ -492,7 +492,7 @@ async fn workers_that_settle_at_the_same_time_publish_an_edition_once() {
     let workers = [hospital.work(), hospital.work(), hospital.work()];
     for number in 1..=3 {
         hospital
-            .submit(&dataset, &month(number * 100))
+            .submit(&dataset, month(number * 100))
             .await
             .json(201);
     }
@@ -563,7 +563,7 @@ async fn what_fails_while_an_edition_is_published_leaves_nothing_of_it() {
         run(create).await;
         let workers = hospital.work();
         hospital
-            .submit(&dataset, &month(100 * number))
+            .submit(&dataset, month(100 * number))
             .await
             .json(201);
         let job = editions(&hospital, &publication).await[number]["job_id"].clone();

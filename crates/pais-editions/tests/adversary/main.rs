@@ -85,7 +85,6 @@ pub(crate) fn table(schema: &Schema, visits: &[Visit]) -> Table {
 /// An edition: the raw row of each released one, and the labels of the quasi-identifiers.
 #[derive(Clone, Debug)]
 pub(crate) struct Edition {
-    pub(crate) number: usize,
     pub(crate) release: KnownRelease,
     pub(crate) cut: BTreeMap<String, Vec<String>>,
     pub(crate) ncp: f64,
@@ -188,7 +187,6 @@ impl Publication {
         let number = self.editions.len();
         let cut = edition.verified.cut().cloned();
         self.editions.push(Edition {
-            number,
             codebook: Codebook::of_release(organization, &self.definition, schema, tables),
             ncp: report.unwrap().utility.ncp,
             release: KnownRelease {
