@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Args;
@@ -51,28 +51,82 @@ impl SettingsArgs {
 /// How long the connections may take to be closed.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
+/// How long a process that runs jobs only waits for a service of its data directory.
+const SERVICE_WAIT: Duration = Duration::from_secs(120);
+
+/// Time between two looks for it.
+const SERVICE_POLL: Duration = Duration::from_millis(500);
+
 /// An open database, and its embedded server if it has one.
 pub(crate) struct Database {
-    /// The database, with all migrations applied.
+    /// The database.
     pub store: Store,
     server: Option<EmbeddedServer>,
 }
 
 impl Database {
-    /// Opens the database: for the service, which starts its own embedded server, or for a command,
-    /// which shares that of a running service.
+    /// Opens the database of a service, which starts its own embedded server.
     ///
     /// # Errors
     /// When the database cannot be started, reached or migrated.
-    pub(crate) async fn open(settings: &Settings, is_service: bool) -> anyhow::Result<Self> {
-        let (dir, options) = (&settings.server.data_dir, embedded(settings));
-        let server = if settings.database.url.is_some() {
-            None
-        } else if is_service {
-            Some(pais_postgres::start(dir, &options).await?)
-        } else {
-            Some(pais_postgres::attach_or_start(dir, &options).await?)
+    pub(crate) async fn start(settings: &Settings) -> anyhow::Result<Self> {
+        let server = match settings.database.url {
+            Some(_) => None,
+            None => {
+                let dir = &settings.server.data_dir;
+                Some(pais_postgres::start(dir, &embedded(settings)).await?)
+            }
         };
+        Self::connect(settings, server)?.migrated().await
+    }
+
+    /// Opens the database of a command, which shares the embedded server of a running service.
+    ///
+    /// # Errors
+    /// When the database cannot be started, reached or migrated.
+    pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        Self::open_unmigrated(settings).await?.migrated().await
+    }
+
+    /// As [`Self::open`], but the database stays as it is: migrations may be missing.
+    ///
+    /// # Errors
+    /// When the database cannot be started. One that cannot be reached is met at the first statement.
+    pub(crate) async fn open_unmigrated(settings: &Settings) -> anyhow::Result<Self> {
+        let server = match settings.database.url {
+            Some(_) => None,
+            None => {
+                let dir = &settings.server.data_dir;
+                Some(pais_postgres::attach_or_start(dir, &embedded(settings)).await?)
+            }
+        };
+        Self::connect(settings, server)
+    }
+
+    /// Opens the database of a process that runs jobs only. It does not start an embedded server: it
+    /// waits for that of a service.
+    ///
+    /// # Errors
+    /// When no service starts one in time, or the database cannot be reached or migrated.
+    pub(crate) async fn wait_for(settings: &Settings) -> anyhow::Result<Self> {
+        let dir = &settings.server.data_dir;
+        if settings.database.url.is_none() {
+            let begun = Instant::now();
+            while pais_postgres::attach(dir).await?.is_none() {
+                if begun.elapsed() >= SERVICE_WAIT {
+                    anyhow::bail!(
+                        "no service runs in the data directory {}; start `pais serve --no-workers` there, \
+                         or set database.url",
+                        dir.display()
+                    );
+                }
+                tokio::time::sleep(SERVICE_POLL).await;
+            }
+        }
+        Self::open(settings).await
+    }
+
+    fn connect(settings: &Settings, server: Option<EmbeddedServer>) -> anyhow::Result<Self> {
         let connections = settings.database.connections;
         let clock = Arc::new(SystemClock);
         let store = match (&server, &settings.database.url) {
@@ -83,11 +137,18 @@ impl Database {
             (None, None) => anyhow::bail!("there is no database; set database.url"),
         };
         let store = store.with_data_keys(data_keys(settings)?);
-        let database = Self { store, server };
-        match migrate(&database.store).await {
-            Ok(()) => Ok(database),
+        Ok(Self { store, server })
+    }
+
+    /// Applies the missing migrations.
+    ///
+    /// # Errors
+    /// When one fails, or a service of another version uses the database. Then the database is closed.
+    pub(crate) async fn migrated(self) -> anyhow::Result<Self> {
+        match migrate(&self.store).await {
+            Ok(()) => Ok(self),
             Err(error) => {
-                database.close().await?;
+                self.close().await?;
                 Err(error)
             }
         }
@@ -125,7 +186,7 @@ pub(crate) fn with_database<T>(
     work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     block_on(async {
-        let database = Database::open(settings, false).await?;
+        let database = Database::open(settings).await?;
         let result = work(&database.store).await;
         database.close().await?;
         result
@@ -162,7 +223,8 @@ fn data_keys(settings: &Settings) -> anyhow::Result<DataKeys> {
     Ok(DataKeys::directory(&directory)?)
 }
 
-fn embedded(settings: &Settings) -> EmbeddedOptions {
+/// The options of the embedded server.
+pub(super) fn embedded(settings: &Settings) -> EmbeddedOptions {
     EmbeddedOptions {
         bin_dir: settings.postgres.bin_dir.clone(),
         max_connections: settings.postgres.max_connections,

@@ -82,6 +82,17 @@ impl KeyPlace {
         }
     }
 
+    /// The keys that there are, the current one first; none is made.
+    ///
+    /// # Errors
+    /// When the file cannot be used.
+    pub(crate) fn keys_if_any(&self) -> anyhow::Result<Option<Vec<SecretKey>>> {
+        match self {
+            Self::Settings(key) => Ok(Some(vec![key.clone()])),
+            Self::File { path, .. } => read(path),
+        }
+    }
+
     /// Reads the keys again, for a service that runs while they are rotated.
     pub(crate) fn source(self) -> Option<KeySource> {
         match self {
@@ -153,6 +164,14 @@ pub(crate) fn create(path: &Path) -> anyhow::Result<SecretKey> {
             Err(error).with_context(|| format!("cannot create the key file {}", path.display()))
         }
     }
+}
+
+/// Writes the keys to a file that does not exist, with mode 0600.
+///
+/// # Errors
+/// When the file exists or cannot be written.
+pub(crate) fn write(path: &Path, keys: &[SecretKey]) -> Result<(), KeyFileError> {
+    create_file(path, lines(keys).as_bytes())
 }
 
 /// Replaces the keys in a file; the old bytes are overwritten.

@@ -2,16 +2,19 @@
 
 mod anonymize;
 mod audit;
+mod backup;
 mod bar;
 mod data_dir;
 mod database;
 mod definitions;
 mod directory;
+mod doctor;
 mod key_file;
 mod keys;
 mod output;
 mod process;
 mod publish;
+mod restore;
 mod sample;
 mod schema;
 mod serve;
@@ -48,8 +51,17 @@ struct Cli {
 enum Command {
     /// Run the service: migrate, start the workers, serve HTTP
     Serve(serve::ServeArgs),
+    /// Run jobs only, for a service with --no-workers or beside one that runs jobs too
+    Work(SettingsArgs),
     /// Apply the missing migrations, and exit
     Migrate(SettingsArgs),
+    /// Check settings, data directory, keys, database, disk, clock and ports: exit status 0 if the service
+    /// can run, 1 if not
+    Doctor(SettingsArgs),
+    /// Back up a running or stopped service
+    Backup(backup::BackupArgs),
+    /// Restore a backup into a new data directory
+    Restore(restore::RestoreArgs),
     /// Issue API tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
@@ -114,6 +126,10 @@ impl Command {
         match self {
             Self::Keys(command) => return keys::run(command).map_err(Failure::Service),
             Self::Audit(command) => return audit::run(command).map_err(Failure::Service),
+            Self::Doctor(args) => return doctor::run(&args).map_err(Failure::Service),
+            Self::Backup(args) => return backup::run(args).map_err(Failure::Service),
+            Self::Restore(args) => restore::run(&args).map_err(Failure::Service)?,
+            Self::Work(args) => serve::work(&args).map_err(Failure::Service)?,
             Self::VerifyPackage(command) => return command.run(),
             Self::Verify(command) => return command.run(),
             Self::Publish(command) => return command.run(),

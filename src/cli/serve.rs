@@ -1,4 +1,4 @@
-//! `pais serve`.
+//! `pais serve` and `pais work`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::data_dir::{Home, open_storage};
+use super::data_dir::Home;
 use super::database::{Database, SettingsArgs};
 use super::process::{self, Stop, handle_signals};
 use super::{block_on, keys};
@@ -38,8 +38,22 @@ pub(crate) struct ServeArgs {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<SocketAddr>,
+    /// Serve HTTP only; the jobs are run by `pais work`
+    #[arg(long)]
+    no_workers: bool,
     #[command(flatten)]
     settings: SettingsArgs,
+}
+
+/// What a process does. The deletion of what is due and the chain of the audit log are work of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    /// Requests and jobs.
+    Everything,
+    /// Requests only.
+    Requests,
+    /// Jobs only.
+    Jobs,
 }
 
 /// Runs the service until SIGTERM, SIGINT or SIGQUIT.
@@ -52,24 +66,52 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
         ..Flags::default()
     };
     let settings = args.settings.load(flags)?;
-    telemetry::init(&settings.log)?;
-    process::forbid_dumps();
-    block_on(serve(&settings))
+    let duty = if args.no_workers {
+        Duty::Requests
+    } else {
+        Duty::Everything
+    };
+    start(&settings, duty)
 }
 
-async fn serve(settings: &Settings) -> anyhow::Result<()> {
+/// Runs jobs until SIGTERM, SIGINT or SIGQUIT: for a service that runs with `--no-workers`, or beside one
+/// that runs jobs too. The database is an external one, or the embedded one of a service that runs in the
+/// same data directory.
+///
+/// # Errors
+/// If the settings are invalid, or the database cannot be reached.
+pub(crate) fn work(args: &SettingsArgs) -> anyhow::Result<()> {
+    start(&args.load(Flags::default())?, Duty::Jobs)
+}
+
+fn start(settings: &Settings, duty: Duty) -> anyhow::Result<()> {
+    telemetry::init(&settings.log)?;
+    process::forbid_dumps();
+    block_on(live(settings, duty))
+}
+
+async fn live(settings: &Settings, duty: Duty) -> anyhow::Result<()> {
     let stop = handle_signals()?;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
-    let listeners = Listeners::bind(settings).await?;
-    let storage = Arc::new(open_storage(settings)?);
-    let home = Home::lock(&settings.server.data_dir)?;
+    let listeners = Listeners::bind(settings, duty).await?;
+    let home = match duty {
+        Duty::Everything | Duty::Requests => Home::of_service(&settings.server.data_dir)?,
+        Duty::Jobs => Home::of_worker(&settings.server.data_dir)?,
+    };
+    let storage = Arc::new(home.storage(&settings.storage)?);
     // The database needs space to start.
     storage.make_room();
-    let mut database = Database::open(settings, true).await?;
+    let mut database = match duty {
+        Duty::Everything | Duty::Requests => Database::start(settings).await?,
+        Duty::Jobs => tokio::select! {
+            database = Database::wait_for(settings) => database?,
+            () = stop.shutdown.cancelled() => return Ok(()),
+        },
+    };
     let store = database.store.clone();
     instances::register(&store, home.id).await?;
     let served = tokio::select! {
-        served = work(settings, &store, storage, listeners, &stop) => served,
+        served = serve(settings, duty, &store, storage, listeners, &stop) => served,
         why = database.ended() => Err(why.into()),
     };
     let closed = database.close().await;
@@ -78,7 +120,8 @@ async fn serve(settings: &Settings) -> anyhow::Result<()> {
 
 /// Where requests come in, and how many connections may be open.
 struct Listeners {
-    main: TcpListener,
+    /// That of the API; `None` for a process that runs jobs only.
+    main: Option<TcpListener>,
     tls: Option<Arc<Tls>>,
     /// That of probes and metrics, if they have one.
     operation: Option<TcpListener>,
@@ -86,8 +129,14 @@ struct Listeners {
 }
 
 impl Listeners {
-    async fn bind(settings: &Settings) -> anyhow::Result<Self> {
+    async fn bind(settings: &Settings, duty: Duty) -> anyhow::Result<Self> {
         let settings = &settings.server;
+        let main = match duty {
+            Duty::Everything | Duty::Requests => {
+                Some(listen(settings.listen, "server.listen").await?)
+            }
+            Duty::Jobs => None,
+        };
         let operation = match settings.operation_listen {
             Some(address) => Some(listen(address, "server.operation_listen").await?),
             None => None,
@@ -108,7 +157,7 @@ impl Listeners {
         };
         Ok(Self {
             tls,
-            main: listen(settings.listen, "server.listen").await?,
+            main,
             operation,
             limits: ConnectionLimits {
                 connections: settings.connections.min(possible),
@@ -119,10 +168,13 @@ impl Listeners {
         })
     }
 
-    /// The URL of the main one.
+    /// The URL of the API; empty without one.
     fn url(&self) -> anyhow::Result<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let address = self.main.local_addr()?;
+        let Some(main) = &self.main else {
+            return Ok(String::new());
+        };
+        let address = main.local_addr()?;
         Ok(if address.ip().is_unspecified() {
             format!("{scheme}://localhost:{}", address.port())
         } else {
@@ -142,8 +194,9 @@ const COMPUTE_NICENESS: i32 = 5;
 
 /// Serves requests and runs jobs until `shutdown`, and then until the running ones have ended or
 /// the grace period is over.
-async fn work(
+async fn serve(
     settings: &Settings,
+    duty: Duty,
     store: &Store,
     storage: Arc<Storage>,
     listeners: Listeners,
@@ -190,7 +243,10 @@ async fn work(
     };
     let operation_router = pais::api::operation_router(state.clone());
     let router = pais::api::router(state, &router_settings)?;
-    let workers = worker_settings(settings);
+    let mut workers = worker_settings(settings);
+    if duty == Duty::Requests {
+        workers.concurrency = 0;
+    }
     let resources = jobs::Resources { memory, storage };
     let pool = jobs::start(
         store.clone(),
@@ -207,10 +263,19 @@ async fn work(
         operation,
         limits,
     } = listeners;
-    tracing::info!(address = %main.local_addr()?, tls = tls.is_some(), "serving");
+    match &main {
+        Some(main) => {
+            tracing::info!(address = %main.local_addr()?, tls = tls.is_some(), "serving");
+        }
+        None => tracing::info!(jobs = workers.concurrency, "running jobs"),
+    }
     let grace = Duration::from_secs(settings.server.shutdown_grace_seconds);
     let _reloading = AbortOnDropHandle::new(tokio::spawn(reload(stop.reload.clone(), tls.clone())));
     let serving = async {
+        let Some(main) = main else {
+            shutdown.cancelled().await;
+            return Ok(());
+        };
         let served = tokio::select! {
             served = pais::api::serve(main, tls, router, limits, shutdown.clone(), grace) => served,
             () = stop.at_once.cancelled() => Ok(()),

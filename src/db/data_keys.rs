@@ -175,6 +175,56 @@ impl DataKeys {
         }
     }
 
+    /// Copies the keys of these owners to another directory, which exists. Returns whether all were there.
+    /// The keys in a table are part of the database.
+    ///
+    /// # Errors
+    /// When a file fails.
+    pub async fn copy(&self, owners: &[Uuid], to: &Path) -> Result<bool, StoreError> {
+        let Self::Directory(directory) = self else {
+            return Ok(true);
+        };
+        let (directory, to, owners) = (directory.clone(), to.to_owned(), owners.to_owned());
+        on_thread(move || {
+            for owner in owners {
+                let path = file_of(&directory, KeyOwner(owner));
+                match fs::read(&path) {
+                    Ok(wrapped) => create_file(&file_of(&to, KeyOwner(owner)), &wrapped)?,
+                    Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+                    Err(error) => return Err(failed(&path)(error).into()),
+                }
+            }
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Moves the keys of the table to the directory, after the restore of a database that had them in its
+    /// table.
+    ///
+    /// # Errors
+    /// When the database or a file fails.
+    pub async fn take_from_table(&self, store: &Store) -> Result<(), StoreError> {
+        let Self::Directory(_) = self else {
+            return Ok(());
+        };
+        let keys: Vec<(KeyOwner, Vec<u8>)> =
+            sqlx::query_as("SELECT dataset_id, wrapped_key FROM dataset_keys")
+                .fetch_all(store.owner())
+                .await?;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut connection = store.owner().acquire().await?;
+        for (owner, wrapped) in keys {
+            self.write(&mut connection, owner, &wrapped).await?;
+        }
+        sqlx::query("TRUNCATE dataset_keys")
+            .execute(&mut *connection)
+            .await?;
+        Ok(())
+    }
+
     /// Destroys a key, if it is there. Not inside a transaction.
     ///
     /// # Errors

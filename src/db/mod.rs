@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod audit_archive;
 pub mod audit_chain;
+pub mod backup;
 pub mod claims;
 pub mod data_keys;
 pub mod datasets;

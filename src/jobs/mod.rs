@@ -41,7 +41,7 @@ const HEARTBEATS_WAIT: Duration = Duration::from_secs(2);
 /// The settings of the workers.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerPoolSettings {
-    /// Number of jobs that run at the same time.
+    /// Number of jobs that run at the same time; 0 for a process that runs none.
     pub concurrency: usize,
     /// Duration of a lease: how long a worker keeps its job without a heartbeat.
     pub lease: Duration,
@@ -132,7 +132,7 @@ pub fn start(
         heartbeats_end: Some(end),
     };
     let slots = Arc::new(WorkerSlots::new(settings.concurrency));
-    for _ in 0..settings.concurrency.max(1) {
+    for _ in 0..settings.concurrency {
         let worker = Worker {
             store: store.clone(),
             keys: keys.clone(),

@@ -78,9 +78,28 @@ impl ServiceProcess {
         service
     }
 
+    /// Like [`Self::start`], for a service whose jobs are run by other processes.
+    pub(crate) async fn start_without_workers(data: &Path) -> Self {
+        let listen = Self::free_address();
+        let mut program = pais(data);
+        program.args(["serve", "--no-workers", "--listen", &listen]);
+        let service = Self::spawn_command(program, data, &[], &listen);
+        service.wait(&service.base, |status| status == 200).await;
+        service
+    }
+
     fn spawn(mut program: Command, data: &Path, settings: &[(&str, &str)], listen: &str) -> Self {
+        program.args(["serve", "--listen", listen]);
+        Self::spawn_command(program, data, settings, listen)
+    }
+
+    fn spawn_command(
+        mut program: Command,
+        data: &Path,
+        settings: &[(&str, &str)],
+        listen: &str,
+    ) -> Self {
         let program = program
-            .args(["serve", "--listen", listen])
             .envs(settings.iter().copied())
             .stderr(std::fs::File::create(log_of(data)).unwrap())
             .spawn()

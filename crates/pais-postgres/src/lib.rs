@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection};
+use tokio::process::Command;
 
 use account::{Account, PathAccess};
 use cluster::Password;
@@ -57,7 +58,7 @@ impl Default for EmbeddedOptions {
     fn default() -> Self {
         Self {
             bin_dir: None,
-            max_connections: 40,
+            max_connections: 100,
         }
     }
 }
@@ -166,6 +167,28 @@ pub async fn attach_or_start(
             result => return result,
         }
     }
+}
+
+/// A client program of the installation that the embedded server of `data_dir` has or would have, such
+/// as `pg_dump`: without the environment of this process, and killed when it is dropped.
+///
+/// # Errors
+/// If no supported installation is found.
+pub async fn client(
+    name: &str,
+    data_dir: &Path,
+    options: &EmbeddedOptions,
+) -> Result<Command, PostgresError> {
+    let cluster = data_dir.join("postgres").join("cluster");
+    let binaries = locate::locate(options.bin_dir.as_deref(), &cluster).await?;
+    let mut command = cluster::isolated_command(&binaries.program(name));
+    command.kill_on_drop(true);
+    Ok(command)
+}
+
+/// Whether `data_dir` has a database.
+pub fn has_cluster(data_dir: &Path) -> bool {
+    data_dir.join("postgres").join("cluster").exists()
 }
 
 async fn start_for(

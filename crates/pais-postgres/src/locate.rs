@@ -33,12 +33,17 @@ pub(super) struct Binaries {
 impl Binaries {
     /// The server program.
     pub(super) fn postgres(&self) -> PathBuf {
-        self.dir.join("postgres")
+        self.program("postgres")
     }
 
     /// The program that creates a new cluster.
     pub(super) fn initdb(&self) -> PathBuf {
-        self.dir.join("initdb")
+        self.program("initdb")
+    }
+
+    /// The program with this name.
+    pub(super) fn program(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
     }
 }
 

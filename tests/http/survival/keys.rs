@@ -12,19 +12,19 @@ use crate::process::{ServiceProcess, call, pais};
 use pais_test_support::key_file;
 use pais_test_support::poll::poll_async;
 
-async fn run(data: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
+pub(super) async fn run(data: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Output {
     let mut command = pais(data);
     command.args(arguments).envs(settings.iter().copied());
     let output = tokio::task::spawn_blocking(move || command.output());
     output.await.unwrap().unwrap()
 }
 
-fn errors(output: &Output) -> String {
+pub(super) fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Declares a dataset with rows; returns its path.
-async fn dataset(service: &ServiceProcess, token: &str, name: &str) -> String {
+pub(super) async fn dataset(service: &ServiceProcess, token: &str, name: &str) -> String {
     let client = reqwest::Client::new();
     let request = client.post(format!("{}/v1/datasets", service.base));
     let made = call(request.json(&definition(name)), token).await;
@@ -39,7 +39,7 @@ async fn dataset(service: &ServiceProcess, token: &str, name: &str) -> String {
 }
 
 /// The status of a new job on a dataset, when it has ended.
-async fn job(service: &ServiceProcess, token: &str, dataset: &str) -> Value {
+pub(super) async fn job(service: &ServiceProcess, token: &str, dataset: &str) -> Value {
     let client = reqwest::Client::new();
     let body = crate::hospital::job_on(dataset);
     let request = client.post(format!("{}/v1/jobs", service.base));

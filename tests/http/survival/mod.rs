@@ -2,8 +2,10 @@
 //! service must not harm its data.
 
 mod archives;
+mod backups;
 mod connections;
 mod database_server;
+mod doctor;
 mod erasure;
 mod fairness;
 mod full_disk;
@@ -17,3 +19,4 @@ mod slow_uploads;
 mod stopping;
 mod text;
 mod two_hospitals;
+mod worker_processes;

@@ -1,0 +1,239 @@
+//! `pais restore`: a backup in a new data directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use pais::config::Settings;
+use pais::db::key_ring::KeyRing;
+use pais::db::seal::SecretKey;
+use pais::db::{backup, data_keys, service_keys};
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::backup::{BackupManifest, DUMP, KEY, KEYS, client, ended, faults, spawn};
+use super::database::{Database, SettingsArgs};
+use super::key_file::{self, KeyPlace};
+use super::output::print_line;
+use super::process::{self, handle_signals};
+use super::{block_on, keys};
+
+/// Bytes that are read at a time.
+const BLOCK: usize = 256 << 10;
+
+/// Arguments of `pais restore`.
+#[derive(clap::Args)]
+pub(crate) struct RestoreArgs {
+    /// The directory of the backup
+    #[arg(value_name = "BACKUP")]
+    backup: PathBuf,
+    /// The key-encryption key, where it is not in the backup
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+/// Restores a backup into a data directory that is new or empty, with an embedded database.
+///
+/// # Errors
+/// If the backup is damaged, its key is not there, or the data directory or its database cannot be used.
+/// Then the data directory is as it was.
+pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<()> {
+    process::forbid_dumps();
+    let settings = args.settings.start()?;
+    if settings.database.url.is_some() {
+        bail!(
+            "`pais restore` makes an embedded database, but database.url (or DATABASE_URL) names another \
+             one; unset it, or restore {DUMP} there with pg_restore"
+        );
+    }
+    let data_dir = &settings.server.data_dir;
+    if fs::read_dir(data_dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!(
+            "{} is not empty; name a new directory with --data-dir",
+            data_dir.display()
+        );
+    }
+    let (manifest, faults) = faults(&args.backup)?;
+    if !faults.is_empty() {
+        bail!(
+            "the backup {} is damaged: {}",
+            args.backup.display(),
+            faults.join("; ")
+        );
+    }
+    let backup_keys = backup_keys(&settings, args, &manifest)?;
+    let existed = data_dir.exists();
+    let restored = block_on(restore(&settings, args, &backup_keys));
+    if restored.is_err() {
+        clear(data_dir, existed);
+    }
+    let datasets = restored?;
+    Ok(print_line(format_args!(
+        "{}: the backup of {}, datasets {datasets}, whose keys open; start it: \
+         pais serve --data-dir {}",
+        data_dir.display(),
+        manifest.created_at,
+        data_dir.display()
+    ))?)
+}
+
+/// The keys that open the backup, the current one first.
+fn backup_keys(
+    settings: &Settings,
+    args: &RestoreArgs,
+    manifest: &BackupManifest,
+) -> anyhow::Result<Vec<SecretKey>> {
+    let Some(fingerprint) = &manifest.key else {
+        return Ok(Vec::new());
+    };
+    let in_settings = match KeyPlace::of(settings)? {
+        KeyPlace::Settings(key) => vec![key],
+        KeyPlace::File { path, .. } => key_file::read(&path)?.unwrap_or_default(),
+    };
+    let keys = if let Some(path) = &args.key {
+        let keys = key_file::read(path)?;
+        keys.with_context(|| format!("there is no key file {}", path.display()))?
+    } else if manifest.has_key() {
+        key_file::read(&args.backup.join(KEY))?.unwrap_or_default()
+    } else {
+        in_settings
+    };
+    if keys.is_empty() {
+        bail!(
+            "the backup does not have its key, without which no raw row can be read; name the file of the \
+             key with the fingerprint {fingerprint}: --key FILE"
+        );
+    }
+    let mut of_backup: Vec<SecretKey> = keys;
+    let is_current = |key: &SecretKey| KeyRing::new(key).current().to_string() == *fingerprint;
+    let Some(current) = of_backup.iter().position(is_current) else {
+        let found = KeyRing::new(&of_backup[0]).current();
+        bail!(
+            "the key is not that of the backup: the backup has the key with the fingerprint \
+             {fingerprint}, this is {found}"
+        );
+    };
+    of_backup.swap(0, current);
+    Ok(of_backup)
+}
+
+/// Returns the number of datasets.
+async fn restore(
+    settings: &Settings,
+    args: &RestoreArgs,
+    backup_keys: &[SecretKey],
+) -> anyhow::Result<usize> {
+    let stop = handle_signals()?;
+    let database = Database::open_unmigrated(settings).await?;
+    let loaded = tokio::select! {
+        loaded = load(settings, &database, &args.backup) => loaded,
+        () = stop.shutdown.cancelled() => Err(anyhow::anyhow!("stopped; nothing is restored")),
+    };
+    if let Err(error) = loaded {
+        database.close().await?;
+        return Err(error);
+    }
+    // Applies the migrations that are newer than the backup.
+    let database = database.migrated().await?;
+    let opened = open(settings, &database, &args.backup, backup_keys).await;
+    database.close().await?;
+    opened
+}
+
+/// Loads the dump into the new database.
+async fn load(settings: &Settings, database: &Database, backup: &Path) -> anyhow::Result<()> {
+    let mut command = client("pg_restore", settings, database).await?;
+    command
+        .args(["--no-owner", "--exit-on-error", "--single-transaction"])
+        .arg("--dbname")
+        .arg("")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null());
+    let mut child = spawn(&mut command)?;
+    let mut sink = child.stdin.take().context("pg_restore has no input")?;
+    let mut file = File::open(backup.join(DUMP)).await?;
+    let bar = ProgressBar::new(file.metadata().await?.len());
+    bar.set_style(ProgressStyle::with_template(
+        "restoring the database [{bar:24}] {bytes} of {total_bytes}, {elapsed}",
+    )?);
+    let mut block = vec![0; BLOCK];
+    let mut copied = Ok(());
+    loop {
+        let read = file.read(&mut block).await?;
+        if read == 0 {
+            break;
+        }
+        copied = sink.write_all(&block[..read]).await;
+        if copied.is_err() {
+            // The end of the program says why.
+            break;
+        }
+        bar.inc(read as u64);
+    }
+    drop(sink);
+    bar.finish_and_clear();
+    ended(child).await.context("cannot restore the database")?;
+    Ok(copied?)
+}
+
+/// Puts the keys into their places, and opens every one.
+async fn open(
+    settings: &Settings,
+    database: &Database,
+    backup: &Path,
+    backup_keys: &[SecretKey],
+) -> anyhow::Result<usize> {
+    let store = &database.store;
+    if let data_keys::DataKeys::Directory(to) = store.data_keys() {
+        for entry in fs::read_dir(backup.join(KEYS))? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            data_keys::create_file(&target, &fs::read(entry.path())?)?;
+        }
+    }
+    backup::adopt(store).await?;
+    if backup_keys.is_empty() {
+        return Ok(0);
+    }
+    if let KeyPlace::File { path, .. } = KeyPlace::of(settings)?
+        && !path.exists()
+    {
+        key_file::write(&path, backup_keys)?;
+    }
+    let ring = keys::open(settings, store).await?;
+    let checked = service_keys::check(store, &ring).await?;
+    if let Some(dataset) = checked.bad.first() {
+        bail!(
+            "the keys of {} datasets do not open, such as that of {}",
+            checked.bad.len(),
+            dataset.0
+        );
+    }
+    Ok(checked.good)
+}
+
+/// Removes what a restore that failed has left.
+fn clear(data_dir: &Path, existed: bool) {
+    let cleared = if existed {
+        fs::read_dir(data_dir).and_then(|entries| {
+            for entry in entries {
+                let path = entry?.path();
+                if path.is_dir() {
+                    fs::remove_dir_all(path)?;
+                } else {
+                    fs::remove_file(path)?;
+                }
+            }
+            Ok(())
+        })
+    } else {
+        fs::remove_dir_all(data_dir)
+    };
+    if let Err(error) = cleared {
+        tracing::warn!(%error, directory = %data_dir.display(), "the directory could not be removed");
+    }
+}

@@ -1,0 +1,62 @@
+//! What a backup needs of the database, and what a restored one needs.
+
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::key_ring::KeyId;
+use super::{Store, StoreError};
+
+/// A state of the database that other programs can read while this lives.
+pub struct Snapshot {
+    /// Its name, for `pg_dump --snapshot`.
+    pub name: String,
+    /// The datasets in it that are not deleted, and their submissions: all that have a key.
+    pub key_owners: Vec<Uuid>,
+    /// The id of its key-encryption key; `None` before the first start of a service.
+    pub key: Option<KeyId>,
+    _transaction: Transaction<'static, Postgres>,
+}
+
+impl Snapshot {
+    /// The present state of the database.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn export(store: &Store) -> Result<Self, StoreError> {
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let mut transaction = store.owner().begin_with(begin).await?;
+        let name = sqlx::query_scalar("SELECT pg_export_snapshot()")
+            .fetch_one(&mut *transaction)
+            .await?;
+        let key_owners = sqlx::query_scalar(
+            "SELECT id FROM datasets WHERE deleted_at IS NULL
+             UNION ALL
+             SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
+             WHERE d.deleted_at IS NULL",
+        )
+        .fetch_all(&mut *transaction)
+        .await?;
+        let key = sqlx::query_scalar("SELECT key_id FROM service_keys")
+            .fetch_optional(&mut *transaction)
+            .await?;
+        Ok(Self {
+            name,
+            key_owners,
+            key,
+            _transaction: transaction,
+        })
+    }
+}
+
+/// Makes a restored database that of its data directory: the keys of its datasets move there, and the
+/// processes that used the original are forgotten, so that interrupted jobs are resumed at once.
+///
+/// # Errors
+/// When the database or a key file fails.
+pub async fn adopt(store: &Store) -> Result<(), StoreError> {
+    store.data_keys().take_from_table(store).await?;
+    sqlx::query("DELETE FROM instances")
+        .execute(store.owner())
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! `pais doctor` before the first start, beside a running service, and where something is wrong.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use super::keys::{dataset, run};
+use crate::process::ServiceProcess;
+
+/// The exit status and the findings.
+async fn doctor(data: &Path, settings: &[(&str, &str)]) -> (Option<i32>, String) {
+    let output = run(data, &["doctor"], settings).await;
+    let findings = String::from_utf8(output.stdout).unwrap();
+    (output.status.code(), findings)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_what_keeps_the_service_from_running() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let free = ServiceProcess::free_address();
+    let listen = [("PAIS__SERVER__LISTEN", free.as_str())];
+    let (status, found) = doctor(&data, &listen).await;
+    assert_eq!(status, Some(0), "{found}");
+    assert!(found.contains("the first start makes it"), "{found}");
+    assert!(!data.exists(), "a look changes nothing");
+
+    let service = ServiceProcess::start(&data, &[]).await;
+    let token = service.token("hospital", "holder");
+    dataset(&service, &token, "patients").await;
+    let address = service.base.trim_start_matches("http://").to_owned();
+    let own = [("PAIS__SERVER__LISTEN", address.as_str())];
+    let (status, found) = doctor(&data, &own).await;
+    assert_eq!(status, Some(0), "{found}");
+    assert!(found.contains("in use while the service runs"), "{found}");
+    assert!(
+        found.contains("the keys of all datasets open: 1"),
+        "{found}"
+    );
+    service.stop();
+
+    // Without a service: a foreign listener, settings that are wrong, a key that is gone.
+    let (status, found) = doctor(&data, &listen).await;
+    assert_eq!(status, Some(0), "{found}");
+    let listener = TcpListener::bind(&address).unwrap();
+    let (status, found) = doctor(&data, &own).await;
+    assert_eq!(status, Some(1), "{found}");
+    assert!(found.contains("choose another server.listen"), "{found}");
+    drop(listener);
+    let wrong = [("PAIS__WORKERS__JOBS", "0")];
+    let (status, found) = doctor(&data, &wrong).await;
+    assert_eq!(status, Some(1), "{found}");
+    assert!(found.contains("workers.jobs"), "{found}");
+    let nowhere = [("DATABASE_URL", "postgres://pais:pais@127.0.0.1:1/pais")];
+    let (status, found) = doctor(&folder.path().join("other"), &nowhere).await;
+    assert_eq!(status, Some(1), "{found}");
+    assert!(found.contains("database.url"), "{found}");
+    fs::remove_file(data.join("key-encryption.key")).unwrap();
+    let (status, found) = doctor(&data, &listen).await;
+    assert_eq!(status, Some(1), "{found}");
+    assert!(found.contains("restore it"), "{found}");
+}
