@@ -116,6 +116,10 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
     assert!(editions(&hospital, &publication).await.is_empty());
     let workers = hospital.work();
     let sent = hospital.submit(&dataset, month(0)).await.json(201);
+    let stream = hospital
+        .app
+        .request(Method::GET, &format!("{publication}/events"));
+    let mut stream = stream.bearer_auth(&hospital.token).send().await.unwrap();
     // It is queued before the submission is answered.
     assert_eq!(editions(&hospital, &publication).await.len(), 1);
     let first = published(&hospital, &publication, 1).await;
@@ -124,6 +128,16 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
         (&first["rows"], &first["held_back_rows"]),
         (&json!(16), &json!(0))
     );
+    let watched = tokio::time::timeout(Duration::from_secs(60), async {
+        let mut seen = String::new();
+        while !seen.contains("\"status\":\"published\"") {
+            let chunk = stream.chunk().await.unwrap().expect("the stream goes on");
+            seen += &String::from_utf8_lossy(&chunk);
+        }
+        seen
+    });
+    let watched = watched.await.expect("no event of the published edition");
+    assert!(watched.contains("event: edition"), "{watched}");
     hospital.submit(&dataset, month(100)).await.json(201);
     let second = published(&hospital, &publication, 2).await;
     workers.stop().await;

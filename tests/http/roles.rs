@@ -246,7 +246,9 @@ async fn each_operation_treats_ids_of_others_like_absent_ones() {
     let other = Tenant::new(&app, "elsewhere").await;
     let with_ids = operations()
         .into_iter()
-        .filter(|(path, _)| path.contains('{'));
+        .filter(|(path, _)| path.contains('{'))
+        // Its stream does not end; a test of publications asks for it.
+        .filter(|(path, _)| path != "/v1/publications/{id}/events");
     let mut with_ids: Vec<(String, Method)> = with_ids.collect();
     with_ids.sort_by_key(|(path, method)| {
         let is_last = *method == Method::DELETE;

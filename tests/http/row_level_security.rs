@@ -109,9 +109,9 @@ async fn filled() -> (Hospital, String) {
     hospital.post(&grants, &asked).await.json(201);
     let data = app.get(&bts, &format!("{release}/data")).await;
     assert_eq!(data.status, 200);
-    let dataset = hospital.filled_dataset().await;
+    let dataset = hospital.get(&release).await.json(200)["dataset_id"].clone();
     let publication = json!({
-        "name": "monthly", "dataset_id": id(&dataset),
+        "name": "monthly", "dataset_id": dataset,
         "job": { "privacy": { "model": "k_anonymity", "k": 2 } },
         "recipients": [{ "recipient": "bts", "purpose": "blood usage" }],
     });
