@@ -119,14 +119,14 @@ for name in hospital bts insurer; do
 done
 post 201 "$admin" /v1/tokens '{"organization": "hospital", "role": "holder", "label": "demo"}'
 holder=$(field 'it["token"]')
-post 201 "$admin" /v1/tokens '{"organization": "hospital", "role": "holder", "label": "privacy officer"}'
+post 201 "$admin" /v1/tokens '{"organization": "hospital", "role": "officer", "label": "privacy officer"}'
 officer=$(field 'it["token"]')
 post 201 "$admin" /v1/tokens '{"organization": "bts", "role": "recipient", "label": "demo"}'
 recipient=$(field 'it["token"]')
 post 201 "$admin" /v1/tokens '{"organization": "insurer", "role": "recipient", "label": "demo"}'
 stranger=$(field 'it["token"]')
 
-say "The privacy officer's policy: what no job, release or grant of the hospital may be below; and a second person approves each release"
+say "The privacy officer's policy: what no job, release or grant of the hospital may be below; and she approves each release"
 call 200 "$officer" PUT /v1/policy --header 'Content-Type: application/json' --data-binary \
     '{"k_min": 10, "l_min": 2, "c_max": 0.5, "sensitive_values": {"marital-status": ["Divorced", "Separated"]}, "recipients": ["bts"], "require_approval": true}'
 
@@ -231,10 +231,10 @@ rows=$(field 'it["rows"]')
 smallest=$(field 'it["verification"]["smallest_group"]')
 confidence=$(field '"%.1f" % (100 * it["verification"]["greatest_confidence"])')
 
-say "The grant, to the BTS only: it waits for the approval of a second person"
+say "The grant, to the BTS only: it waits for the approval of the privacy officer"
 post 409 "$holder" "/v1/releases/$release/grants" \
     '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
-call 201 "$officer" POST "/v1/releases/$release/approval"
+post 201 "$officer" "/v1/releases/$release/approval" '{"decision": "approved", "reason": "The board has seen the report"}'
 post 201 "$holder" "/v1/releases/$release/grants" \
     '{"recipient": "bts", "purpose": "Modelling the demand for blood"}'
 

@@ -65,6 +65,6 @@ run() {
     grep -E "generated" "$folder/$role"
 }
 run holder --phases examples,coverage,fuzzing --max-examples "${EXAMPLES:-25}"
-for role in admin recipient auditor; do
+for role in officer admin recipient auditor; do
     run $role --phases examples,fuzzing --max-examples "${OTHER_EXAMPLES:-5}"
 done

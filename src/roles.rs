@@ -32,11 +32,20 @@ pub enum Role {
     Recipient,
     /// Reads the events of its own organization, nothing else.
     Auditor,
+    /// A hospital's privacy officer: reads its schemas, profiles, risks, jobs, releases, reports and log;
+    /// sets the policy, approves or rejects, grants, withdraws; makes no datasets, submissions and jobs.
+    Officer,
 }
 
 impl Role {
     /// Every role, in the order of `openapi/openapi.json`.
-    pub const ALL: [Self; 4] = [Self::Admin, Self::Holder, Self::Recipient, Self::Auditor];
+    pub const ALL: [Self; 5] = [
+        Self::Admin,
+        Self::Holder,
+        Self::Recipient,
+        Self::Auditor,
+        Self::Officer,
+    ];
 
     /// The name in JSON, as in `openapi/openapi.json`.
     pub fn as_str(self) -> &'static str {
@@ -45,6 +54,7 @@ impl Role {
             Self::Holder => "holder",
             Self::Recipient => "recipient",
             Self::Auditor => "auditor",
+            Self::Officer => "officer",
         }
     }
 

@@ -18,13 +18,14 @@ use crate::db::{StoreError, audit_chain};
 use crate::problem::{Code, Problem};
 
 use super::error::ApiError;
-use super::extract::{Auditor, Parameters};
+use super::extract::{LogReader, Parameters};
 use super::page::{Page, page_request};
 use super::state::CallerApp;
 
 /// The problems that are recorded.
-const REFUSALS: [Code; 3] = [
+const REFUSALS: [Code; 4] = [
     Code::BelowPolicy,
+    Code::OfficerRequired,
     Code::ApprovalRequired,
     Code::CompositionRisk,
 ];
@@ -123,7 +124,7 @@ fn invalid(detail: impl Into<String>) -> Problem {
     Problem::new(Code::InvalidParameter, detail)
 }
 
-/// List the events of the auditor's organization, newest first
+/// List the events of the caller's organization, newest first
 ///
 /// The events of an organization are a chain: `hash` is the SHA-256 of `previous_hash`, a line feed,
 /// and the JSON text of `{action, at, detail, id, organization_id, seq, subject, token_id}` with
@@ -135,7 +136,7 @@ fn invalid(detail: impl Into<String>) -> Problem {
         (status = 422, description = "`invalid_value`: an export with `limit` or `cursor`"),
     ))]
 pub(super) async fn list(
-    Auditor(app): Auditor,
+    LogReader(app): LogReader,
     Parameters(query): Parameters<AuditQuery>,
 ) -> Result<Response, ApiError> {
     let (filter, is_export) = (query.filter()?, query.is_export()?);

@@ -21,7 +21,7 @@ use crate::problem::{Code, Problem};
 
 use super::datasets::find_live;
 use super::error::ApiError;
-use super::extract::{Holder, Parameters, Path};
+use super::extract::{Parameters, Path, Staff};
 use super::raw_rows::RawRows;
 use super::releases::load_release;
 use super::state::CallerApp;
@@ -69,7 +69,7 @@ pub(crate) struct CompositionDocument {
     ),
 )]
 pub(super) async fn show(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(release): Path<ReleaseId>,
     Parameters(query): Parameters<CompositionQuery>,
 ) -> Result<Json<CompositionDocument>, ApiError> {

@@ -1,12 +1,13 @@
 //! `PATCH /v1/datasets/{id}`: changes of a dataset that need no new reading of its rows.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Json;
 use axum::http::HeaderMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{
-    ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, json, whole,
+    ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TextFormatDefinition, json, whole,
 };
 use pais_core::rejection::Place;
 use pais_core::schema::Schema;
@@ -72,6 +73,10 @@ pub(crate) struct DatasetPatch {
     #[serde(default, deserialize_with = "given_days")]
     #[schema(value_type = Option<i64>, minimum = 1, maximum = 36500)]
     pub submission_retention_days: Option<Option<i64>>,
+    /// How submissions in text are written where a request does not say; null for the default.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<TextFormatDefinition>)]
+    pub format: Option<Option<TextFormatDefinition>>,
 }
 
 /// A field that was given, even if it is null.
@@ -128,7 +133,7 @@ async fn apply_patch(
         };
         let (schema, places) = (schema.clone(), places.clone());
         let check =
-            move |_: &Schema, table, _: &Cancellation| check_table(&schema, &places, &table);
+            move |_: &Arc<Schema>, table, _: &Cancellation| check_table(&schema, &places, &table);
         on_rows(app, dataset, rows, check).await?;
     }
     let change = DatasetChange {
@@ -198,6 +203,9 @@ fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Pro
     }
     if let Some(days) = patch.submission_retention_days {
         definition.submission_retention_days = days;
+    }
+    if let Some(format) = &patch.format {
+        definition.format.clone_from(format);
     }
     let mut places = HashMap::new();
     for (place, fields) in patch.columns.iter().flatten().enumerate() {

@@ -12,6 +12,7 @@ use pais_core::definition::{
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
+use pais_io::read::{TextFormat, TextParameters};
 
 use crate::db::datasets::{
     self, Dataset, DatasetCreation, DatasetState, DatasetSummary, NewDataset, StoredDataset,
@@ -20,10 +21,11 @@ use crate::db::{RowScope, StoreError, deletion, taxonomies};
 use crate::ids::OrganizationId;
 use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
+use crate::roles::Role;
 
 use super::error::ApiError;
 use super::extract::headers::require_json;
-use super::extract::{Holder, Parameters, Path, WholeBody};
+use super::extract::{Holder, Parameters, Path, Staff, WholeBody};
 use super::legal_holds::deleted;
 use super::limits::Limits;
 use super::page::{Page, PageQuery};
@@ -71,7 +73,7 @@ pub(super) async fn create(
 #[utoipa::path(get, path = "/v1/datasets", tag = "datasets", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<DatasetSummary>)))]
 pub(super) async fn list(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<DatasetSummary>>, ApiError> {
     let page = query.parse()?;
@@ -81,14 +83,21 @@ pub(super) async fn list(
 }
 
 /// Look up a dataset: its schema, number of rows, and latest submissions.
+///
+/// An officer sees how many submissions there are, but none of them.
 #[utoipa::path(get, path = "/v1/datasets/{id}", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 200, description = "The dataset", body = Dataset)))]
 pub(super) async fn get(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<Dataset>, ApiError> {
-    Ok(Json(get_dataset(&app, id).await?))
+    let mut dataset = get_dataset(&app, id).await?;
+    if app.caller.role == Role::Officer {
+        // What was sent, and its hashes, are for the holder.
+        dataset.submissions.clear();
+    }
+    Ok(Json(dataset))
 }
 
 /// Delete a dataset.
@@ -222,6 +231,7 @@ pub(crate) fn check_definition(
             ));
         }
     }
+    text_format(definition)?;
     if definition.columns.len() > limits.columns {
         return Err(Problem::at(
             Code::LimitExceeded,
@@ -233,6 +243,19 @@ pub(crate) fn check_definition(
         ));
     }
     Ok(())
+}
+
+/// How submissions in text are written where a request does not say.
+///
+/// # Errors
+/// `invalid_value` for parts of another form, and for those that contradict each other.
+pub(super) fn text_format(definition: &DatasetDefinition) -> Result<TextParameters, Problem> {
+    let Some(format) = &definition.format else {
+        return Ok(TextParameters::default());
+    };
+    let declared = TextParameters::try_from(format);
+    let declared = declared.and_then(|declared| declared.format(TextFormat::CSV).map(|_| declared));
+    declared.map_err(|error| Problem::at(Code::InvalidValue, "/format", error.to_string()))
 }
 
 /// The taxonomies that a definition refers to by id.

@@ -69,7 +69,7 @@ pub(super) async fn propose(
     body: Body,
 ) -> Response {
     let mut incoming = IncomingBody::new(body, &headers, app.limits.upload_pace);
-    let answer = draft(&app, query, &text, &headers, &mut incoming).await;
+    let answer = draft(&app, query, text, &headers, &mut incoming).await;
     // The rows after those that were read, and those of a refused body.
     incoming.drain(app.limits.upload_bytes).await;
     match answer {
@@ -81,7 +81,7 @@ pub(super) async fn propose(
 async fn draft(
     app: &CallerApp,
     query: DraftQuery,
-    text: &TextQuery,
+    text: TextQuery,
     headers: &HeaderMap,
     incoming: &mut IncomingBody,
 ) -> Result<Draft, ApiError> {
@@ -150,13 +150,14 @@ fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<FileFormat, 
         thousands: None,
         ..*text
     };
-    match received_format(headers, &without_marks)? {
+    let declared = TextParameters::default();
+    match received_format(headers, &without_marks, &declared)? {
         FileFormat::Text(format) => {
             if format.delimiter() == Delimiter::TAB {
                 text.delimiter = Some(Delimiter::TAB);
             }
             Ok(FileFormat::Text(format))
         }
-        _ => received_format(headers, text),
+        _ => received_format(headers, text, &declared),
     }
 }

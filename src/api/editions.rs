@@ -17,7 +17,7 @@ use crate::problem::{Code, Problem};
 use crate::roles::Role;
 
 use super::error::ApiError;
-use super::extract::{Holder, HolderOrRecipient, Parameters, Path};
+use super::extract::{Holder, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageRequest, page_request};
 use super::releases::viewer;
 use super::state::CallerApp;
@@ -125,7 +125,7 @@ pub(super) async fn create(
     responses((status = 200, description = "A page", body = Page<SeenEdition>)),
 )]
 pub(super) async fn list(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<PublicationId>,
     Parameters(query): Parameters<EditionsQuery>,
 ) -> Result<Json<Page<SeenEdition>>, ApiError> {

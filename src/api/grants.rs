@@ -12,7 +12,7 @@ use crate::problem::{Code, Problem};
 
 use super::compositions::compose;
 use super::error::{ApiError, done};
-use super::extract::{Holder, JsonBody, Parameters, Path};
+use super::extract::{JsonBody, Parameters, Path, Staff};
 use super::page::{Page, PageQuery};
 use super::releases::load_release;
 use super::response::created;
@@ -38,7 +38,7 @@ use super::text;
     ),
 )]
 pub(super) async fn create(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(release): Path<ReleaseId>,
     JsonBody(mut new, _memory): JsonBody<NewGrant>,
 ) -> Result<impl IntoResponse, ApiError> {
@@ -61,7 +61,7 @@ pub(super) async fn create(
     ),
 )]
 pub(super) async fn list(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(release): Path<ReleaseId>,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Grant>>, ApiError> {
@@ -84,7 +84,7 @@ pub(super) async fn list(
     ),
 )]
 pub(super) async fn delete(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path((release, grant)): Path<(ReleaseId, GrantId)>,
 ) -> Result<StatusCode, ApiError> {
     done(grants::delete(&app.db, app.caller, release, grant).await?)
@@ -161,6 +161,10 @@ fn refused(refusal: GrantRefusal) -> ApiError {
             Code::ApprovalRequired,
             "the policy requires that another token of the organization approves the release \
              first: `POST /v1/releases/{id}/approval`",
+        ),
+        GrantRefusal::Rejected => ApiError::new(
+            Code::ApprovalRequired,
+            "the release was rejected; `GET /v1/releases/{id}` has the reason; release another table",
         ),
         GrantRefusal::NotInPolicy => Problem::at(
             Code::BelowPolicy,

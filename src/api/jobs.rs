@@ -23,7 +23,7 @@ use super::datasets::find;
 use super::error::ApiError;
 use super::extract::body::JobBody;
 use super::extract::headers::require_json;
-use super::extract::{Holder, Parameters, Path};
+use super::extract::{Holder, Parameters, Path, Staff};
 use super::idempotency::{
     IdempotencyKey, KeyedRequest, abandon, idempotent_answer, key_in_use, replay,
 };
@@ -73,7 +73,7 @@ fn queued(job: &StoredJob) -> Result<IdempotentAnswer, serde_json::Error> {
     ),
 )]
 pub(super) async fn list(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<JobSummary>>, ApiError> {
     let page = query.parse()?;
@@ -91,7 +91,7 @@ pub(super) async fn list(
     ),
 )]
 pub(super) async fn show(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<JobId>,
 ) -> Result<Json<StoredJob>, ApiError> {
     Ok(Json(load_job(&app, id).await?))

@@ -11,7 +11,7 @@ use crate::db::legal_holds::{self, LegalHold};
 use crate::problem::Code;
 
 use super::error::{ApiError, done};
-use super::extract::{Holder, JsonBody, Path};
+use super::extract::{JsonBody, Path, Staff};
 use super::text;
 
 /// A legal hold to be placed.
@@ -37,7 +37,7 @@ pub(crate) struct LegalHoldDefinition {
     ),
 )]
 pub(super) async fn place(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(dataset): Path<DatasetId>,
     JsonBody(definition, _memory): JsonBody<LegalHoldDefinition>,
 ) -> Result<Json<LegalHold>, ApiError> {
@@ -55,7 +55,7 @@ pub(super) async fn place(
     responses((status = 204, description = "It has no hold any more")),
 )]
 pub(super) async fn lift(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(dataset): Path<DatasetId>,
 ) -> Result<StatusCode, ApiError> {
     done(legal_holds::lift(&app.db, app.caller, dataset).await?)

@@ -10,7 +10,8 @@
 //! - `openapi`: the OpenAPI document. `console`: the web application for people.
 //! - `router` puts them together, `serve` listens, and `connections` limits what is open.
 
-pub mod audit;
+pub mod approvals;
+mod audit;
 pub mod compositions;
 pub mod connections;
 pub mod console;

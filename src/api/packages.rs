@@ -28,7 +28,7 @@ use crate::problem::{Code, Problem};
 
 use super::downloads::Download;
 use super::error::ApiError;
-use super::extract::{HolderOrRecipient, Path};
+use super::extract::{Path, ReleaseReader};
 use super::releases::load_release;
 use super::reports::get_packed_page;
 use super::state::{App, AppState, CallerApp};
@@ -85,7 +85,7 @@ pub(super) async fn pais_signing_key(
     ),
 )]
 pub(super) async fn package(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<ReleaseId>,
     request: Parts,
 ) -> Result<Response, ApiError> {

@@ -17,7 +17,7 @@ use crate::problem::{Code, Problem};
 
 use super::datasets::load;
 use super::error::ApiError;
-use super::extract::{Holder, Path};
+use super::extract::{Path, Staff};
 use super::raw_rows::{RawRows, on_rows};
 
 /// A dataset in numbers.
@@ -61,7 +61,7 @@ pub(crate) struct ProfileDocument {
     ),
 )]
 pub(super) async fn show(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<ProfileDocument>, ApiError> {
     let dataset = load(&app, id).await?;

@@ -19,7 +19,7 @@ use crate::problem::{Code, Problem};
 use super::downloads::Download;
 use super::editions::check_visible;
 use super::error::ApiError;
-use super::extract::{HolderOrRecipient, Parameters, Path};
+use super::extract::{Parameters, Path, ReleaseReader};
 use super::releases::{load_release, viewer};
 use super::state::CallerApp;
 use super::tables::{FormatQuery, get_table, requested_rendering};
@@ -73,7 +73,7 @@ impl StackQuery {
     ),
 )]
 pub(super) async fn stacked(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<PublicationId>,
     Parameters(query): Parameters<StackQuery>,
     request: Parts,
@@ -152,7 +152,7 @@ pub(crate) struct PublicationManifest {
     responses((status = 200, description = "The editions that may be read", body = PublicationManifest)),
 )]
 pub(super) async fn manifest(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<PublicationId>,
 ) -> Result<Json<PublicationManifest>, ApiError> {
     Ok(Json(PublicationManifest {

@@ -24,7 +24,7 @@ use crate::roles::Role;
 use super::datasets::find;
 use super::editions;
 use super::error::{ApiError, done};
-use super::extract::{Holder, HolderOrRecipient, JsonBody, Parameters, Path};
+use super::extract::{Holder, JsonBody, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageQuery};
 use super::response::created;
 use super::state::CallerApp;
@@ -213,7 +213,7 @@ fn stored_id(change: PublicationChange) -> Result<PublicationId, ApiError> {
     responses((status = 200, description = "A page", body = Page<SeenPublication>)),
 )]
 pub(super) async fn list(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<SeenPublication>>, ApiError> {
     let page = query.parse()?;
@@ -237,7 +237,7 @@ pub(super) async fn list(
     responses((status = 200, description = "The publication", body = SeenPublication)),
 )]
 pub(super) async fn show(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<PublicationId>,
 ) -> Result<Json<SeenPublication>, ApiError> {
     if app.caller.role != Role::Recipient {

@@ -87,7 +87,7 @@ pub(super) async fn on_rows<T: Send + 'static>(
     app: &CallerApp,
     dataset: StoredDataset,
     rows: RawRows<'_>,
-    work: impl FnOnce(&Schema, Table, &Cancellation) -> Result<T, Problem> + Send + 'static,
+    work: impl FnOnce(&Arc<Schema>, Table, &Cancellation) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, ApiError> {
     let loaded = rows.load(app, dataset).await.map_err(|error| match error {
         ApiError::Problem(problem) if problem.code == Code::DatasetDeleted => ApiError::not_found(),

@@ -21,7 +21,7 @@ use crate::roles::{Caller, Role};
 
 use super::datasets::find_live;
 use super::error::ApiError;
-use super::extract::{Holder, HolderOrRecipient, JsonBody, Parameters, Path};
+use super::extract::{Holder, JsonBody, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageQuery, PageRequest};
 use super::raw_rows::RawRows;
 use super::response::created;
@@ -93,7 +93,7 @@ pub(super) async fn create(
     responses((status = 200, description = "A page", body = Page<StoredRelease>)),
 )]
 pub(super) async fn list(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<StoredRelease>>, ApiError> {
     let page: PageRequest = query.parse()?;
@@ -112,7 +112,7 @@ pub(super) async fn list(
     ),
 )]
 pub(super) async fn show(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<ReleaseId>,
 ) -> Result<Response, ApiError> {
     let bytes = releases::document_bytes(&app.db, id).await?.release;
@@ -243,7 +243,7 @@ pub(super) async fn load_release(
 /// As whom a caller reads releases.
 pub(super) fn viewer(caller: Caller) -> Viewer {
     match caller.role {
-        Role::Holder => Viewer::Holder(caller.organization),
+        Role::Holder | Role::Officer => Viewer::Holder(caller.organization),
         Role::Admin | Role::Recipient | Role::Auditor => Viewer::Recipient(caller.organization),
     }
 }

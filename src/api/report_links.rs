@@ -20,7 +20,7 @@ use crate::problem::Code;
 use crate::roles::{Caller, Role};
 
 use super::error::ApiError;
-use super::extract::{Anyone, HolderOrRecipient, Path};
+use super::extract::{Anyone, Path, ReleaseReader};
 use super::reports::{get_report, get_report_page};
 use super::response;
 use super::state::{App, AppState};
@@ -51,7 +51,7 @@ pub(crate) struct ReportLinkDocument {
 )]
 pub(super) async fn create(
     State(state): State<AppState>,
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
     let (owner, _) = get_report(&app, release).await?;

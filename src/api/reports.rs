@@ -8,7 +8,7 @@ use pais_core::warning::Warning;
 use pais_measure::{Report, for_recipient};
 use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 use utoipa::ToSchema;
@@ -19,12 +19,11 @@ use crate::db::{StoreError, grants, jobs, runs};
 use crate::engine::records::SweepItem;
 use crate::engine::{attempt, load_rows};
 use crate::ids::{OrganizationId, ReleaseId};
-use crate::roles::Role;
 
 use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::headers::best;
-use super::extract::{HolderOrRecipient, Path};
+use super::extract::{Path, ReleaseReader};
 use super::releases::{load_release, viewer};
 use super::response::html_document;
 use super::state::CallerApp;
@@ -59,7 +58,7 @@ pub(crate) struct ReportDocument {
     ),
 )]
 pub(super) async fn report(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<ReleaseId>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
@@ -113,7 +112,7 @@ pub(super) async fn get_report_page(
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, mut page) = get_packed_page(app, id).await?;
-    if app.caller.role == Role::Holder
+    if viewer(app.caller).is_holder()
         && let Some(key) = key_of_release(app, &load_release(app, id).await?).await?
         && let Some(shares) = releases::distributions(&app.db, &key, id).await?
     {
@@ -163,7 +162,7 @@ pub(super) async fn get_packed_page(
         released_step: release.step(),
         ..ReportPage::default()
     };
-    if app.caller.role == Role::Holder {
+    if viewer(app.caller).is_holder() {
         page.reader = Reader::Holder {
             grants: grant_facts(app, id).await?,
         };
@@ -233,35 +232,33 @@ fn keep_nearest(combinations: &mut [SweepFact], ncp: f64) {
     }
 }
 
-/// A combination in words, and whether the release can be of it.
+/// A combination, and whether the release can be of it.
 fn combination(item: &SweepItem, release: &StoredRelease) -> SweepFact {
-    let mut parts = Vec::new();
-    let mut same = true;
     let privacy = &release.privacy;
-    let mut compare = |name: &str, value: Option<f64>| {
-        same &= value.is_none_or(|value| privacy[name].as_f64().is_none_or(|it| it == value));
+    let is_of = |name: &str, value: Option<f64>| {
+        value.is_none_or(|value| privacy[name].as_f64().is_none_or(|it| it == value))
     };
-    if let Some(l) = &item.l {
-        parts.push(format!("L {l}"));
-        compare("l", l.as_f64());
-    }
-    if let Some(k) = item.k {
-        parts.push(format!("K {k}"));
-        compare("k", Some(k as f64));
-    }
-    if let Some(c) = item.c {
-        parts.push(format!("C {} %", c * 100.0));
-        compare("c", Some(c));
-    }
-    for word in [json!(item.recoding), json!(item.objective)] {
-        parts.extend(word.as_str().map(str::to_owned));
-    }
+    let same = is_of("l", item.l.as_ref().and_then(Number::as_f64))
+        && is_of("k", item.k.map(|k| k as f64))
+        && is_of("c", item.c);
     SweepFact {
-        name: parts.join(", "),
+        name: combination_name(item),
         ncp: item.ncp,
         dr: item.dr,
         is_released: same && release.step().is_none_or(|step| Some(step) == item.steps),
     }
+}
+
+/// A combination in words.
+pub(super) fn combination_name(item: &SweepItem) -> String {
+    let mut parts = Vec::new();
+    parts.extend(item.l.as_ref().map(|l| format!("L {l}")));
+    parts.extend(item.k.map(|k| format!("K {k}")));
+    parts.extend(item.c.map(|c| format!("C {} %", c * 100.0)));
+    for word in [json!(item.recoding), json!(item.objective)] {
+        parts.extend(word.as_str().map(str::to_owned));
+    }
+    parts.join(", ")
 }
 
 /// A time as people read it.

@@ -1,11 +1,12 @@
 //! `/v1/datasets/{id}/risk`: how far the rows single out persons, before any run.
 
 use axum::Json;
+use pais_anonymize::{SuggestionSample, Suggestions};
 use pais_core::definition::DatasetId;
 use pais_core::risk::{self, DEFAULT_COMBINED, MOST_COMBINED, TableRisk};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::db::audit::{self, Action, NewEvent};
 use crate::db::submissions;
@@ -13,7 +14,7 @@ use crate::problem::{Code, Problem};
 
 use super::datasets::load;
 use super::error::ApiError;
-use super::extract::{Holder, Parameters, Path};
+use super::extract::{Parameters, Path, Staff};
 use super::raw_rows::{RawRows, on_rows};
 
 /// Which combinations are examined.
@@ -43,25 +44,35 @@ impl RiskQuery {
     }
 }
 
+/// The risk of a dataset's rows, and what a job can ask for.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct RiskDocument {
+    /// The figures.
+    #[serde(flatten)]
+    risk: TableRisk,
+    /// Parameters of `lkc` that the rows can meet, each with what it costs on a sample of them.
+    suggestions: Suggestions,
+}
+
 /// Assess the risk of a dataset's rows.
 ///
 /// Before any run: how distinct each column and each combination of up to `l` quasi-identifiers is,
 /// how many persons they single out, which insensitive columns do so, what keeps a column at its
-/// topmost value, and which K, l and C the rows can meet. Counts and shares only, never a value or a
-/// row. At most 500,000 combinations, and 2,000,000,000 rows times combinations, are examined.
+/// topmost value, and which K, l and C the rows can meet; and parameters for a job, with their loss on
+/// a sample of the rows. Counts and shares only, never a value or a row. At most 500,000 combinations, and 2,000,000,000 rows times combinations, are examined.
 #[utoipa::path(
     get, path = "/v1/datasets/{id}/risk", tag = "datasets",
     params(("id" = DatasetId, Path, description = "Its id"), RiskQuery),
     responses(
-        (status = 200, description = "The risk", body = TableRisk),
+        (status = 200, description = "The risk", body = RiskDocument),
         (status = 422, description = "`limit_exceeded`: too many combinations, or its rows need more memory than there is"),
     ),
 )]
 pub(super) async fn show(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<DatasetId>,
     Parameters(query): Parameters<RiskQuery>,
-) -> Result<Json<TableRisk>, ApiError> {
+) -> Result<Json<RiskDocument>, ApiError> {
     let l = query.parse()?;
     let dataset = load(&app, id).await?;
     let size = submissions::size(&app.db, id, None).await?;
@@ -79,7 +90,10 @@ pub(super) async fn show(
         extra_bytes,
     };
     let risk = on_rows(&app, dataset, rows, move |schema, table, cancellation| {
-        Ok(risk::assess(schema, table, l, cancellation)?)
+        let sample = SuggestionSample::new(schema, &table);
+        let risk = risk::assess(schema, table, l, cancellation)?;
+        let suggestions = sample.suggestions(&risk.feasible, cancellation)?;
+        Ok(RiskDocument { risk, suggestions })
     });
     let risk = risk.await?;
     let event = NewEvent::by(app.caller, Action::RiskRead, id.0, json!({ "l": l }));

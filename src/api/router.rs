@@ -29,10 +29,10 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    audit, compositions, console, dataset_changes, datasets, drafts, editions, events, grants,
-    health, jobs, legal_holds, metrics, openapi, organizations, packages, policies, profile,
-    publication_data, publications, releases, report_links, reports, risk, steps, submissions,
-    tables, taxonomies, tokens, whoami, withdrawals,
+    approvals, audit, compositions, console, dataset_changes, datasets, drafts, editions, events,
+    grants, health, jobs, legal_holds, metrics, openapi, organizations, packages, policies,
+    profile, publication_data, publications, releases, report_links, reports, risk, steps,
+    submissions, tables, taxonomies, tokens, whoami, withdrawals,
 };
 
 /// The settings of the router.
@@ -74,7 +74,8 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(withdrawals::create))
         .routes(routes!(legal_holds::place, legal_holds::lift))
         .routes(routes!(policies::show, policies::replace))
-        .routes(routes!(policies::approve))
+        .routes(routes!(approvals::decide))
+        .routes(routes!(approvals::list))
         .routes(routes!(publications::create, publications::list))
         .routes(routes!(
             publications::show,

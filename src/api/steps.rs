@@ -1,12 +1,15 @@
 //! `/v1/jobs/{id}/steps` and `/v1/jobs/{id}/sweep`: what a job found.
 
 use axum::Json;
-use axum::response::Response;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
 use pais_anonymize::StepItem;
-use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
+use pais_core::definition::{CombinationQuery, MOST_COMBINATIONS, Objective, Recoding, Sweep};
+use pais_report::{SweepPage, SweepPoint, SweepTable};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use crate::db::jobs::StoredJob;
 use crate::db::runs;
 use crate::engine::records::SweepItem;
 use crate::engine::{attempt, load_rows};
@@ -14,9 +17,13 @@ use crate::ids::JobId;
 
 use super::datasets::find_live;
 use super::error::ApiError;
-use super::extract::{Holder, Parameters, Path};
+use super::extract::headers::best;
+use super::extract::{Parameters, Path, Staff};
 use super::jobs::load_job;
-use super::page::{NumberedPageQuery, Page, page_request};
+use super::page::{NumberedPageQuery, Page, PageRequest, page_request};
+use super::reports::combination_name;
+use super::response::html_document;
+use super::state::CallerApp;
 
 /// List the steps of a job
 ///
@@ -31,7 +38,7 @@ use super::page::{NumberedPageQuery, Page, page_request};
     ),
 )]
 pub(super) async fn steps(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<StepQuery>,
 ) -> Result<Response, ApiError> {
@@ -64,24 +71,66 @@ pub(super) async fn steps(
 
 /// List the combinations of a sweep
 ///
+/// As JSON, or as a page for people where `Accept` prefers `text/html`: all combinations, loss against risk,
+/// and the best of them.
+///
 /// One row for each combination of the job's lists of `l`, `k`, `c`, recodings and objectives, in
 /// the order of the lists; none for a job without lists or one that has not succeeded. Any combination that has
 /// succeeded can be released: `POST /v1/releases` with its parameters.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/sweep", tag = "jobs",
     params(("id" = JobId, Path, description = "The job"), NumberedPageQuery),
-    responses((status = 200, description = "A page of combinations", body = Page<SweepItem>)),
+    responses(
+        (status = 200, description = "A page of combinations", content((Page<SweepItem> = "application/json"), (String = "text/html"))),
+        (status = 406, description = "`not_acceptable`"),
+    ),
 )]
 pub(super) async fn sweep_rows(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<NumberedPageQuery>,
-) -> Result<Json<Page<SweepItem>>, ApiError> {
-    let page = query.parse()?;
-    load_job(&app, id).await?;
-    let rows = runs::sweep(&app.db, id, page.first(), page.rows_to_query()).await?;
-    let rows = Page::new(rows, page, |row| row.run);
-    Ok(Json(rows.map(|row| row.item)))
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
+    let page: PageRequest<u32> = query.parse()?;
+    let job = load_job(&app, id).await?;
+    let response = if wants_page {
+        html_document(sweep_page(&app, &job).await?.render())
+    } else {
+        let rows =
+            runs::sweep::<SweepItem>(&app.db, id, page.first(), page.rows_to_query()).await?;
+        let rows = Page::new(rows, page, |row| row.run);
+        Json(rows.map(|row| row.item)).into_response()
+    };
+    Ok(([(header::VARY, "accept")], response).into_response())
+}
+
+/// All combinations of a job as a page.
+async fn sweep_page(app: &CallerApp, job: &StoredJob) -> Result<SweepPage, ApiError> {
+    let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
+    let rows = runs::sweep(&app.db, job.id, 0, MOST_COMBINATIONS as i64).await?;
+    let points = rows.into_iter().map(|row| SweepPoint {
+        name: combination_name(&row.item),
+        table: sweep_table(&row.item),
+    });
+    Ok(SweepPage {
+        job: job.id.to_string(),
+        dataset: dataset.map(|dataset| dataset.definition.name),
+        combinations: points.collect(),
+    })
+}
+
+/// The figures of a combination's table; `None` where no table meets it.
+fn sweep_table(item: &SweepItem) -> Option<SweepTable> {
+    let smallest = item.smallest_group?;
+    // Under LKC-privacy nobody whom the model assumes knows a whole class: *K* holds for what they know.
+    let known = item.k.map_or(smallest, |k| smallest.max(k.unsigned_abs()));
+    Some(SweepTable {
+        loss: item.ncp?,
+        dr: item.dr?,
+        smallest: known,
+        suppressed: item.suppressed_rows?,
+    })
 }
 
 /// A page of steps, and of which combination they are where the job is a sweep.

@@ -22,7 +22,7 @@ use crate::engine::ingest::pipeline::{IngestSettings, ingest};
 use crate::engine::load_rows;
 use crate::problem::Code;
 
-use super::datasets::load;
+use super::datasets::{load, text_format};
 use super::editions;
 use super::error::ApiError;
 use super::extract::headers::received_format;
@@ -64,7 +64,7 @@ impl SubmissionQuery {
 /// offending cells by line and column, and the number of all by column (`errors_by_column`). The
 /// cells of a column of the role `subject` are stored only as keyed hashes.
 ///
-/// Text is read as the query says. Its numbers are stored as if they were written with a point and
+/// Text is read as the query says, and where it does not, as the dataset's `format` does. Its numbers are stored as if they were written with a point and
 /// without separators of thousands; `sha256` is that of the text as it came.
 #[utoipa::path(
     post, path = "/v1/datasets/{id}/submissions", tag = "datasets",
@@ -176,7 +176,8 @@ async fn submit(
     incoming: &mut IncomingBody,
 ) -> Result<IdempotentAnswer, ApiError> {
     let dataset = load(app, sent.dataset).await?;
-    let format = received_format(sent.headers, &sent.text.parse()?)?;
+    let declared = text_format(&dataset.definition)?;
+    let format = received_format(sent.headers, &sent.text.parse()?, &declared)?;
     let encoding = ContentEncoding::from_headers(sent.headers)?;
     incoming.receive_first().await?;
     let body = &mut *incoming.decoded(encoding);

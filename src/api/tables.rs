@@ -12,6 +12,7 @@ use utoipa::IntoParams;
 
 use crate::db::StoreError;
 use crate::db::releases::{self, StoredTable};
+use crate::engine::composition_tables::ANATOMIZED_TABLE;
 use crate::engine::rendered_tables::Rendering;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -19,7 +20,7 @@ use crate::problem::{Code, Problem};
 use super::downloads::Download;
 use super::error::ApiError;
 use super::extract::headers::best;
-use super::extract::{HolderOrRecipient, Parameters, Path};
+use super::extract::{Parameters, Path, ReleaseReader};
 use super::releases::{load_release, viewer};
 use super::state::CallerApp;
 
@@ -58,7 +59,7 @@ pub(crate) struct FormatQuery {
     ),
 )]
 pub(super) async fn data(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<ReleaseId>,
     Parameters(query): Parameters<FormatQuery>,
     request: Parts,
@@ -87,7 +88,7 @@ pub(super) async fn data(
     ),
 )]
 pub(super) async fn table(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path((id, name)): Path<(ReleaseId, String)>,
     Parameters(query): Parameters<FormatQuery>,
     request: Parts,
@@ -225,8 +226,17 @@ pub(super) async fn get_table(
     if name.contains('\0') {
         return Err(ApiError::not_found());
     }
-    let table = releases::table(&app.db, viewer(app.caller), id, name).await?;
-    let table = table.ok_or_else(ApiError::not_found)?;
+    let find = async |name| releases::table(&app.db, viewer(app.caller), id, name).await;
+    let Some(table) = find(name).await? else {
+        let is_anatomized = name == "data" && find(ANATOMIZED_TABLE).await?.is_some();
+        return Err(if is_anatomized {
+            let detail = "the release is anatomized, so it has several tables: \
+                          `/v1/releases/{id}/tables/qit` has the rows, and its `tables` the names";
+            ApiError::new(Code::NotFound, detail)
+        } else {
+            ApiError::not_found()
+        });
+    };
     if table.is_withdrawn {
         Err(ApiError::withdrawn())
     } else {

@@ -14,7 +14,7 @@ use crate::problem::{Code, Problem};
 
 use super::error::ApiError;
 use super::extract::headers::media_type;
-use super::extract::{Holder, Parameters, Path, WholeBody};
+use super::extract::{Holder, Parameters, Path, Staff, WholeBody};
 use super::page::{Page, PageQuery};
 use super::response::created;
 use super::state::CallerApp;
@@ -132,7 +132,7 @@ async fn make(
 #[utoipa::path(get, path = "/v1/taxonomies", tag = "datasets", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<TaxonomySummary>)))]
 pub(super) async fn list(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<TaxonomySummary>>, ApiError> {
     let page = query.parse()?;
@@ -146,7 +146,7 @@ pub(super) async fn list(
     params(("id" = TaxonomyId, Path, description = "Its id")),
     responses((status = 200, description = "The taxonomy", body = Taxonomy)))]
 pub(super) async fn get(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<TaxonomyId>,
 ) -> Result<Response, ApiError> {
     let documents = app.documents.clone();

@@ -17,7 +17,7 @@ use crate::roles::Role;
 
 use super::connections::ClientAddress;
 use super::error::{ApiError, done};
-use super::extract::{Admin, Anyone, HolderOrAuditor, JsonBody, Parameters, Path};
+use super::extract::{Admin, Anyone, JsonBody, Parameters, Path, StaffOrAuditor};
 use super::page::{Page, PageQuery};
 use super::state::AppState;
 use super::text;
@@ -171,7 +171,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/v1/organization/tokens", tag = "administration", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<Token>)))]
 pub(super) async fn list_own(
-    HolderOrAuditor(app): HolderOrAuditor,
+    StaffOrAuditor(app): StaffOrAuditor,
     Parameters(query): Parameters<PageQuery>,
 ) -> Result<Json<Page<Token>>, ApiError> {
     page_of_tokens(&app.db, Some(app.caller.organization), &query).await

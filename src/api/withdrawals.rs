@@ -10,7 +10,7 @@ use crate::db::releases::{self, Withdrawal, WithdrawalCreation};
 use crate::ids::ReleaseId;
 
 use super::error::ApiError;
-use super::extract::{Holder, JsonBody, Path};
+use super::extract::{JsonBody, Path, Staff};
 use super::text;
 
 /// A withdrawal to be made.
@@ -37,7 +37,7 @@ pub(crate) struct WithdrawalDefinition {
     ),
 )]
 pub(super) async fn create(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(release): Path<ReleaseId>,
     JsonBody(definition, _memory): JsonBody<WithdrawalDefinition>,
 ) -> Result<impl IntoResponse, ApiError> {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use pais_anonymize::{
-    AnonymizationRun, JobPlan, Observer, Phase, StepItem, StepRecord, VerifiedRelease, run_sweep,
+    AnonymizationRun, JobPlan, Observer, Phase, RecodingComparison, StepItem, StepRecord,
+    VerifiedRelease, run_sweep,
 };
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
@@ -62,15 +63,15 @@ impl Anonymize {
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        let input = self.format.table(&self.input)?;
+        let dataset = self.schema.load()?;
+        let input = self.format.table(&self.input, &dataset.text)?;
         let identity = input.identity();
         let outputs = [&self.output, &self.report, &self.steps];
         let mut outputs = outputs.into_iter().flatten();
         outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
         let bar = Bar::new();
-        let schema = self.schema.load()?;
         let mut job = definitions::job_to_run(&self.job)?;
-        let schema = Arc::new(definitions::schema_of_job(schema, &job, &self.job)?);
+        let schema = Arc::new(definitions::schema_of_job(dataset.schema, &job, &self.job)?);
         job.seed = self.seed.or(job.seed);
         let sweep = Sweep::new(&job).map_err(|error| in_file(&self.job, error))?;
         if sweep.is_sweep {
@@ -96,6 +97,7 @@ impl Anonymize {
         bar.progress(Phase::Reading, 0.0);
         let table = input.read_observed(&schema, bar)?;
         let declared = schema.warnings();
+        let comparison = RecodingComparison::new(&schema, &job, &table);
         let run = AnonymizationRun::new(schema, job, table, bar)?;
         let found = run.search(bar)?;
         let verified = run.verify(&found, None, bar)?;
@@ -108,8 +110,10 @@ impl Anonymize {
         written?;
         bar.progress(Phase::Writing, 0.0);
         self.write(&release, found.steps())?;
+        let compared = comparison.map(|it| it.warning(&run, &found, bar));
+        let compared = compared.transpose()?.flatten();
         bar.clear();
-        let of_job = declared.into_iter().chain(run.warnings());
+        let of_job = declared.into_iter().chain(run.warnings()).chain(compared);
         Summary::new(&release, of_job).write(Style::of_errors(self.json));
         Ok(())
     }

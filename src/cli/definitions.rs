@@ -10,6 +10,7 @@ use pais_core::definition::{
 };
 use pais_core::schema::{Schema, SchemaErrorKind};
 use pais_core::taxonomy::{Tree, TreeLimits};
+use pais_io::read::TextParameters;
 
 use super::output::{Failure, in_file};
 use super::sources::{DocumentSource, parse_dataset, parse_job, parse_taxonomies};
@@ -59,18 +60,31 @@ pub(crate) struct SchemaArgs {
     taxonomies: Vec<DocumentSource>,
 }
 
+/// A dataset as its definition declares it.
+pub(crate) struct DeclaredDataset {
+    /// Its columns.
+    pub(crate) schema: Schema,
+    /// How its raw tables in text are written where flags do not say.
+    pub(crate) text: TextParameters,
+}
+
 impl SchemaArgs {
-    /// Reads and checks the schema.
+    /// Reads and checks the definition.
     ///
     /// # Errors
     /// If a document cannot be read or is not valid.
-    pub(crate) fn load(&self) -> Result<Schema, Failure> {
+    pub(crate) fn load(&self) -> Result<DeclaredDataset, Failure> {
         let source = &self.schema;
         let definition = parse_dataset(&source.read()?);
         let definition = definition.map_err(|error| in_file(source, error))?;
+        let text = definition.format.as_ref().map(TextParameters::try_from);
+        let text = text.transpose().map_err(|error| {
+            let problem = Problem::at(Code::InvalidValue, "/format", error.to_string());
+            in_file(source, problem)
+        })?;
         let taxonomies = self.taxonomies(&definition)?;
         let resolved = Schema::resolve(&definition, LIMITS, |id| taxonomies.get(&id).cloned());
-        resolved.map_err(|error| {
+        let schema = resolved.map_err(|error| {
             let problem = if error.kind == SchemaErrorKind::UnknownTaxonomy {
                 let detail = "a taxonomy is given by an id that no document of --taxonomies has; \
                               name its file, or the address of its service";
@@ -78,8 +92,10 @@ impl SchemaArgs {
             } else {
                 error.into()
             };
-            in_file(source, problem).into()
-        })
+            in_file(source, problem)
+        })?;
+        let text = text.unwrap_or_default();
+        Ok(DeclaredDataset { schema, text })
     }
 
     /// The taxonomies that a definition names by their ids, as far as they are given.

@@ -18,8 +18,8 @@ use pais_io::FileFormat;
 use pais_io::chunk::Assembler;
 use pais_io::draft::{self, Draft, DraftOptions};
 use pais_io::read::{
-    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextParameters, ThousandsMark,
-    csv, ndjson, parquet,
+    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters,
+    ThousandsMark, csv, ndjson, parquet,
 };
 
 use super::output::{Failure, in_file};
@@ -399,13 +399,27 @@ impl InputFormat {
         self.format.is_none() && self.text.parameters().is_empty()
     }
 
-    /// The raw table at a path; `-` is standard input.
+    /// The raw table at a path, whose text is written as the flags say, or else as its dataset declares;
+    /// `-` is standard input.
     ///
     /// # Errors
     /// For an unknown ending without `--format`, and for flags that contradict each other or the
     /// format.
-    pub(crate) fn table(&self, path: &Path) -> Result<TableFile, Failure> {
-        TableFile::input(path, self.format)?.written_as(&self.text.parameters())
+    pub(crate) fn table(
+        &self,
+        path: &Path,
+        declared: &TextParameters,
+    ) -> Result<TableFile, Failure> {
+        let file = TableFile::input(path, self.format)?;
+        let flags = self.text.parameters();
+        let FileFormat::Text(format) = file.format else {
+            return file.written_as(&flags);
+        };
+        let mut declared = *declared;
+        if format != TextFormat::CSV {
+            declared.delimiter = None;
+        }
+        file.written_as(&flags.or_declared(&declared))
     }
 }
 

@@ -38,7 +38,10 @@ impl Transform {
     /// For what cannot be read, for a release without one cut, and for cells that have no label.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let output = self.output.as_deref().map(TableFile::output).transpose()?;
-        let input = self.format.table(&self.input)?;
+        let schema = self.schema.given().map(|schema| schema.load());
+        let dataset = schema.transpose()?;
+        let declared = dataset.as_ref().map_or_else(Default::default, |it| it.text);
+        let input = self.format.table(&self.input, &declared)?;
         if input.is_standard_input() {
             let detail = "the header of the rows is read before the rows; name a file";
             return Err(Failure::file(&self.input, detail));
@@ -56,8 +59,8 @@ impl Transform {
             let problem = Problem::new(Code::InvalidValue, detail);
             return Err(in_file(&self.release, problem).into());
         };
-        let raw = match self.schema.given() {
-            Some(schema) => schema.load()?,
+        let raw = match dataset {
+            Some(dataset) => dataset.schema,
             None => release
                 .codebook
                 .raw_schema()

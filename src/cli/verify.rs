@@ -7,15 +7,15 @@ use clap::Args;
 use pais::problem::{Code, Problem};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, PrivacyDefinition, Recoding};
-use pais_core::schema::Schema;
 use pais_core::warning::Warning;
+use pais_io::read::TextParameters;
 use pais_verify::{
     FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
     verify_release,
 };
 use serde::Serialize;
 
-use super::definitions::{self, LIMITS, OptionalSchemaArgs};
+use super::definitions::{self, DeclaredDataset, LIMITS, OptionalSchemaArgs};
 use super::directory::{Directory, read_anatomized};
 use super::output::{self, Failure, in_file};
 use super::sources::{DocumentSource, load_release};
@@ -75,10 +75,12 @@ impl Verify {
                     .to_owned(),
             ));
         }
-        let raw = self.raw.as_deref().map(|path| self.format.table(path));
+        let (DeclaredDataset { schema, text }, job) = self.definitions()?;
+        let raw = self.raw.as_deref().map(|path| {
+            let raw = self.format.table(path, &text)?;
+            raw.read(&schema)
+        });
         let raw = raw.transpose()?;
-        let (schema, job) = self.definitions()?;
-        let raw = raw.map(|raw| raw.read(&schema)).transpose()?;
         // The labels of hierarchies that are made from raw values are known to the verifier, which
         // draws them for this table.
         let release = if is_anatomized {
@@ -99,14 +101,14 @@ impl Verify {
         Ok(ExitCode::from(u8::from(found.fails())))
     }
 
-    /// The schema with the roles of the job, and the job.
-    fn definitions(&self) -> Result<(Schema, JobDefinition), Failure> {
+    /// The dataset with the roles of the job, and the job.
+    fn definitions(&self) -> Result<(DeclaredDataset, JobDefinition), Failure> {
         match (self.schema.given(), &self.job, &self.document) {
             (Some(schema), Some(source), None) => {
-                let schema = schema.load()?;
+                let DeclaredDataset { schema, text } = schema.load()?;
                 let job = definitions::job_of_release(source)?;
                 let schema = definitions::schema_of_job(schema, &job, source)?;
-                Ok((schema, job))
+                Ok((DeclaredDataset { schema, text }, job))
             }
             (None, None, Some(source)) if self.raw.is_none() => {
                 let release = load_release(source)?;
@@ -116,7 +118,8 @@ impl Verify {
                 // A release with one cut names it.
                 let is_local = release.terms.cut.is_none();
                 job.recoding = is_local.then_some(OneOrMany::One(Recoding::Local));
-                Ok((schema, job))
+                let text = TextParameters::default();
+                Ok((DeclaredDataset { schema, text }, job))
             }
             (None, None, Some(_)) => Err(Failure::Usage(
                 "the document of a release has no value below its cut, so raw rows are compared by \

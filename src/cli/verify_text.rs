@@ -78,19 +78,19 @@ impl Printout {
         self.line(name, format_args!("{verdict:<4} {detail}"));
     }
 
-    /// Whether the model holds, or what is open.
+    /// Whether the model holds, as far as the release shows, and what it does not show.
     fn model_holds(&mut self, holds: bool, detail: impl std::fmt::Display) {
         let Some(undecided) = self.undecided else {
             self.verdict("holds", holds, detail);
             return;
         };
         if holds {
-            self.line("holds", format_args!("open {detail}, counted in rows"))
+            self.verdict("holds in rows", true, detail)
         } else {
             self.verdict("holds", false, detail)
         }
         self.line("not decided", undecided);
-        self.note("Give the raw table with --raw.");
+        self.note("Only the raw table shows it: the holder gives it with --raw.");
     }
 
     fn rows(&mut self, rows: u64) {

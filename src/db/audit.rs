@@ -76,6 +76,8 @@ actions! {
     ReleaseWithdrawn = "release.withdrawn";
     /// A second token of the holder approved a release.
     ReleaseApproved = "release.approved";
+    /// A second token of the holder rejected a release.
+    ReleaseRejected = "release.rejected";
     /// The policy of the organization was replaced.
     PolicyChanged = "policy.changed";
     /// A link was made that opens the report for some minutes.
@@ -268,6 +270,8 @@ pub struct Event {
     pub subject: Option<String>,
     /// With which token; null for what was done on the command line or by the service itself.
     pub token_id: Option<TokenId>,
+    /// What that token is for.
+    pub token_label: Option<String>,
     /// Whose token it is in the words of the issuer, for a person.
     pub oidc_subject: Option<String>,
     /// The address that the request came from; null where there was none.
@@ -308,10 +312,11 @@ pub enum EventOrder {
 /// The chained events that pass a filter, before their order.
 const EVENTS: &str = "
     SELECT e.id, c.seq, e.at, e.action, e.subject, e.token_id, e.detail, e.address, e.outcome,
-           (SELECT t.oidc_subject FROM tokens t WHERE t.id = e.token_id) AS oidc_subject,
+           t.label AS token_label, t.oidc_subject,
            encode(c.hash, 'hex') AS hash,
            coalesce(encode(p.hash, 'hex'), encode(a.hash, 'hex'), repeat('0', 64)) AS previous_hash
     FROM audit_chain c JOIN audit_events e ON e.id = c.event_id
+    LEFT JOIN tokens t ON t.id = e.token_id
     LEFT JOIN audit_chain p ON p.organization_id = c.organization_id AND p.seq = c.seq - 1
     LEFT JOIN audit_archives a ON a.organization_id = c.organization_id AND a.seq = c.seq - 1
     WHERE c.organization_id = $1

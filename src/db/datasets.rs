@@ -15,7 +15,7 @@ use crate::ids::OrganizationId;
 use crate::roles::Caller;
 use pais_core::definition::{
     ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId, TaxonomyNode,
-    TaxonomyReference,
+    TaxonomyReference, TextFormatDefinition,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
@@ -390,6 +390,8 @@ pub struct Dataset {
     pub columns: Vec<ColumnDefinition>,
     /// Words that mean missing in every column that declares none itself.
     pub missing: Option<Vec<String>>,
+    /// How submissions in text are written where a request does not say.
+    pub format: Option<TextFormatDefinition>,
     /// Days after which the rows are deleted by themselves.
     pub retention_days: Option<i64>,
     /// Days after its arrival after which a submission is deleted by itself.
@@ -499,6 +501,7 @@ pub async fn find(
         description: definition.description,
         columns: definition.columns,
         missing: definition.missing,
+        format: definition.format,
         retention_days: definition.retention_days,
         submission_retention_days: definition.submission_retention_days,
         legal_hold: row.legal_hold,

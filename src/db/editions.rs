@@ -20,6 +20,7 @@ use crate::problem::{Code, Problem, ProblemDocument};
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
 
+use super::approvals::{self, Decision};
 use super::audit::{self, Action, Actor, NewEvent};
 use super::grants::{self, GrantRecipient};
 use super::jobs::{self, DefinitionAtRest, JobStatus, QueuedJob};
@@ -654,9 +655,21 @@ async fn settle_edition(
         }
         policy => policy?,
     };
-    if policy.requires_approval() && !policies::is_approved(&mut transaction, release).await? {
-        edition.await_approval(transaction).await?;
-        return Ok(0);
+    match approvals::decision(&mut transaction, release).await? {
+        Some(Decision::Approved) => {}
+        Some(Decision::Rejected) => {
+            let detail = "the release was rejected; `GET /v1/releases/{id}` has the reason";
+            let problem = Problem::new(Code::ApprovalRequired, detail);
+            edition
+                .end(store, transaction, refused, document(problem)?)
+                .await?;
+            return Ok(0);
+        }
+        None if policy.requires_approval() => {
+            edition.await_approval(transaction).await?;
+            return Ok(0);
+        }
+        None => {}
     }
     let recipients = publications::recipients(&mut transaction, publication).await?;
     let current = |it: &Recipient| it.expires_at.is_none_or(|at| at > now);

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::ids::{DatasetId, GrantId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::Caller;
 
+use super::approvals::{self, Decision};
 use super::audit::{self, Action, Actor, NewEvent};
 use super::releases::{self, known_releases};
 use super::{Store, StoreError};
@@ -90,6 +91,8 @@ pub enum GrantRefusal {
     Withdrawn,
     /// The holder's policy requires that the release is approved first.
     NotApproved,
+    /// The release was rejected.
+    Rejected,
     /// The holder's policy does not allow the recipient.
     NotInPolicy,
     /// The recipient already has a grant of this release that has not expired.
@@ -124,8 +127,11 @@ pub async fn create(
         return refused(GrantRefusal::NoRecipient);
     };
     let policy = policies::check_release(&mut transaction, by.organization, release, "").await?;
-    if policy.requires_approval() && !policies::is_approved(&mut transaction, release).await? {
-        return refused(GrantRefusal::NotApproved);
+    match approvals::decision(&mut transaction, release).await? {
+        Some(Decision::Approved) => {}
+        Some(Decision::Rejected) => return refused(GrantRefusal::Rejected),
+        None if policy.requires_approval() => return refused(GrantRefusal::NotApproved),
+        None => {}
     }
     if !policy.allows_recipient(&recipient.name) {
         return refused(GrantRefusal::NotInPolicy);

@@ -4,6 +4,7 @@
 //! does not exist and for what belongs to another organization. It fails when the database fails; its
 //! documentation names further errors only.
 
+pub mod approvals;
 pub mod audit;
 pub mod audit_archive;
 pub mod audit_chain;
@@ -21,6 +22,7 @@ pub mod key_ring;
 mod keyed_digest;
 pub mod legal_holds;
 mod new_release;
+pub mod officers;
 pub mod organizations;
 pub mod policies;
 pub(crate) mod publications;

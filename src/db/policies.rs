@@ -1,21 +1,19 @@
-//! The policies of organizations, and the approvals of releases that they may require.
+//! The policies of organizations.
 
 use pais_core::codebook::Codebook;
 use pais_core::definition::PrivacyDefinition;
-use serde::Serialize;
 use serde_json::json;
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
-use time::OffsetDateTime;
-use utoipa::ToSchema;
 
-use crate::ids::{OrganizationId, ReleaseId, TokenId};
+use crate::ids::{OrganizationId, ReleaseId};
 use crate::policy::{Policy, ReleasedTable};
 use crate::problem::Problem;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError, releases};
+use super::officers::{self, NoDecider};
+use super::{Store, StoreError};
 
 /// The policy of an organization; one that restricts nothing where it has none.
 pub(crate) async fn load(
@@ -104,10 +102,18 @@ async fn of_organization(
     Ok(document.map_or_else(Policy::default, |Json(policy)| policy))
 }
 
-/// Replaces the policy of the caller's organization.
-pub(crate) async fn replace(store: &Store, by: Caller, policy: &Policy) -> Result<(), StoreError> {
+/// Replaces the policy of the caller's organization; returns why the caller may not.
+pub(crate) async fn replace(
+    store: &Store,
+    by: Caller,
+    policy: &Policy,
+) -> Result<Option<NoDecider>, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
+    let refusal = officers::refusal(&mut transaction, by, now).await?;
+    if refusal.is_some() {
+        return Ok(refusal);
+    }
     // Waits for what was decided under the policy before, and what is decided later waits for this.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text, 14))")
         .bind(by.organization)
@@ -128,86 +134,6 @@ pub(crate) async fn replace(store: &Store, by: Caller, policy: &Policy) -> Resul
     .await?;
     let detail = json!({ "policy": policy });
     let event = NewEvent::by(by, Action::PolicyChanged, by.organization.0, detail);
-    audit::commit(transaction, now, event).await
-}
-
-/// The approval of a release by a second token of its holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ApprovalDocument)]
-pub(crate) struct Approval {
-    /// The release.
-    pub release_id: ReleaseId,
-    /// With which token.
-    pub token_id: TokenId,
-    /// When.
-    #[serde(with = "time::serde::rfc3339")]
-    pub at: OffsetDateTime,
-}
-
-/// The result of [`approve`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ApprovalCreation {
-    /// The release is approved.
-    Made(Approval),
-    /// The organization has no such release.
-    NoRelease,
-    /// The release was withdrawn.
-    Withdrawn,
-    /// The caller's token is the one that made the release.
-    SameToken,
-    /// The release was approved before.
-    Exists,
-}
-
-/// Approves a release of the caller's organization.
-///
-/// # Errors
-/// [`StoreError::BelowPolicy`] for a release that the policy does not allow to be granted.
-pub(crate) async fn approve(
-    store: &Store,
-    by: Caller,
-    release: ReleaseId,
-) -> Result<ApprovalCreation, StoreError> {
-    let mut transaction = store.begin().await?;
-    let found = releases::lock(&mut transaction, by.organization, release).await?;
-    let Some(found) = found else {
-        return Ok(ApprovalCreation::NoRelease);
-    };
-    if found.is_withdrawn {
-        return Ok(ApprovalCreation::Withdrawn);
-    }
-    if found.created_by == Some(by.token) {
-        return Ok(ApprovalCreation::SameToken);
-    }
-    check_release(&mut transaction, by.organization, release, "").await?;
-    let approval = Approval {
-        release_id: release,
-        token_id: by.token,
-        at: store.now(),
-    };
-    let done = sqlx::query(
-        "INSERT INTO release_approvals (release_id, approved_by, approved_at)
-         VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-    )
-    .bind(release)
-    .bind(approval.token_id)
-    .bind(approval.at)
-    .execute(&mut *transaction)
-    .await?;
-    if done.rows_affected() == 0 {
-        return Ok(ApprovalCreation::Exists);
-    }
-    let event = NewEvent::by(by, Action::ReleaseApproved, release.0, json!({}));
-    audit::commit(transaction, approval.at, event).await?;
-    Ok(ApprovalCreation::Made(approval))
-}
-
-/// Whether a release is approved.
-pub(super) async fn is_approved(
-    connection: &mut PgConnection,
-    release: ReleaseId,
-) -> Result<bool, StoreError> {
-    let exists = "SELECT EXISTS (SELECT 1 FROM release_approvals WHERE release_id = $1)";
-    let exists = sqlx::query_scalar(exists).bind(release);
-    Ok(exists.fetch_one(connection).await?)
+    audit::commit(transaction, now, event).await?;
+    Ok(None)
 }

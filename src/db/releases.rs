@@ -17,6 +17,7 @@ use pais_core::definition::{DatasetId, SuppressionFor};
 use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 
+use super::approvals::{Approval, ApprovalColumns, approval_columns};
 use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
 use super::{RowScope, Store, StoreError};
@@ -108,6 +109,11 @@ pub struct StoredRelease {
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
+    /// Whether a second person lets it leave; absent where the policy requires no approval and nobody has
+    /// decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[sqlx(flatten, try_from = "ApprovalColumns")]
+    pub approval: Option<Approval>,
     /// Since when and why the release is withdrawn; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(flatten, try_from = "WithdrawalColumns")]
@@ -162,10 +168,11 @@ pub(crate) struct StoredTable {
     pub is_withdrawn: bool,
 }
 
-/// The columns of a release. `$1` is whether the viewer is the holder.
+/// The columns of a release `r` with its row `a` of `release_approvals`, if it has one. `$1` is whether the
+/// viewer is the holder.
 macro_rules! columns {
     () => {
-        "r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
+        concat!(approval_columns!(), ", r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
          CASE WHEN $1 THEN coalesce(to_jsonb(r.step), 'null') END AS step, r.rows,
          r.suppressed_rows, r.privacy, r.created_at, r.warnings,
          r.withdrawn_at, r.withdrawn_reason,
@@ -178,28 +185,30 @@ macro_rules! columns {
               'bytes', t.csv_bytes) ORDER BY t.position)
           FROM release_tables t WHERE t.release_id = r.id) AS tables,
          (SELECT encode((array_agg(t.sha256))[1], 'hex') FROM release_tables t
-          WHERE t.release_id = r.id HAVING count(*) = 1) AS sha256"
+          WHERE t.release_id = r.id HAVING count(*) = 1) AS sha256")
     };
 }
 
 /// The condition that the viewer can read release `r`. `$1` is whether the viewer is the holder,
 /// `$2` its organization, `$3` the current time. Where the holder's policy requires approval, the
-/// grants of a release take effect with it.
+/// grants of a release take effect with it; those of a rejected one never do.
 macro_rules! visible {
     () => {
         "(CASE WHEN $1 THEN r.organization_id = $2 ELSE EXISTS (
               SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $2
               AND (g.expires_at IS NULL OR g.expires_at > $3))
-          AND (EXISTS (SELECT 1 FROM release_approvals a WHERE a.release_id = r.id)
-               OR NOT EXISTS (SELECT 1 FROM policies p WHERE p.organization_id = r.organization_id
-                              AND p.require_approval)) END)"
+          AND coalesce(
+              (SELECT d.decision = 'approved' FROM release_approvals d WHERE d.release_id = r.id),
+              NOT EXISTS (SELECT 1 FROM policies p WHERE p.organization_id = r.organization_id
+                          AND p.require_approval)) END)"
     };
 }
 
 pub(super) use visible;
 
 impl Viewer {
-    pub(super) fn is_holder(self) -> bool {
+    /// Whether the release is the viewer's own.
+    pub(crate) fn is_holder(self) -> bool {
         matches!(self, Self::Holder(_))
     }
 
@@ -224,7 +233,7 @@ pub(crate) async fn load(
           WHERE NOT $1 AND g.release_id = r.id AND g.recipient_id = $2
           AND (g.expires_at IS NULL OR g.expires_at > $3)
           ORDER BY g.created_at DESC LIMIT 1) AS purpose
-         FROM releases r WHERE r.id = $4 AND ",
+         FROM releases r LEFT JOIN release_approvals a ON a.release_id = r.id WHERE r.id = $4 AND ",
         visible!()
     ))
     .bind(viewer.is_holder())
@@ -284,7 +293,8 @@ pub async fn list(
     let mut rows = sqlx::query(concat!(
         "SELECT ",
         columns!(),
-        " FROM releases r WHERE ($4::uuid IS NULL OR r.id > $4) AND ",
+        " FROM releases r LEFT JOIN release_approvals a ON a.release_id = r.id
+         WHERE ($4::uuid IS NULL OR r.id > $4) AND ",
         visible!(),
         " ORDER BY r.id LIMIT $5"
     ))
@@ -474,7 +484,9 @@ pub(crate) async fn known_releases(
          WHERE r.dataset_id = $1 AND r.id <> $2 AND (
              EXISTS (SELECT 1 FROM release_readers k
                      WHERE k.release_id = r.id AND k.recipient_id = $3)
-             OR r.withdrawn_at IS NULL AND EXISTS (
+             OR r.withdrawn_at IS NULL AND NOT EXISTS (
+                     SELECT 1 FROM release_approvals a
+                     WHERE a.release_id = r.id AND a.decision = 'rejected') AND EXISTS (
                      SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $3
                      AND (g.expires_at IS NULL OR g.expires_at > $4)))
          ORDER BY r.id",

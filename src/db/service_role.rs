@@ -126,7 +126,7 @@ impl RowScope {
     pub fn of(caller: Caller) -> Self {
         match caller.role {
             Role::Admin => Self::Administration(caller.organization),
-            Role::Holder | Role::Recipient | Role::Auditor => {
+            Role::Holder | Role::Recipient | Role::Auditor | Role::Officer => {
                 Self::Organization(caller.organization)
             }
         }

@@ -14,7 +14,7 @@ use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::seal::random;
-use super::{Store, StoreError, organizations};
+use super::{Store, StoreError, officers, organizations};
 
 /// Time between two audit events about refused uses of one token, so that a script which goes on
 /// using it does not fill the log.
@@ -215,6 +215,9 @@ pub(crate) async fn authenticate_person(
     random(&mut unknown)?;
     let token = TokenId::new();
     let mut transaction = store.begin().await?;
+    if person.role == Role::Officer {
+        officers::lock(&mut transaction, organization.id).await?;
+    }
     let made = sqlx::query(
         "INSERT INTO tokens (id, organization_id, role, secret_sha256, created_at, oidc_subject)
          VALUES ($1, $2, $3, $4, $5, $6)

@@ -18,9 +18,9 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent};
-use super::organizations;
 use super::seal::random;
 use super::{Store, StoreError};
+use super::{officers, organizations};
 
 /// The prefix of every token, by which secret scanners recognize it.
 pub const PREFIX: &str = "pais_";
@@ -107,6 +107,9 @@ pub async fn create_token(
     let Some(organization) = organizations::find(&mut *transaction, organization).await? else {
         return Ok(None);
     };
+    if new.role == Role::Officer {
+        officers::lock(&mut transaction, organization.id).await?;
+    }
     let secret = random_secret(PREFIX)?;
     let token = Token {
         id: TokenId::new(),
@@ -187,6 +190,8 @@ pub async fn redeem(
     let Some((token, organization)) = redeemed else {
         return Ok(None);
     };
+    // The token may be that of an officer, who decides from now on.
+    officers::lock(&mut transaction, organization).await?;
     let actor = Actor::token(token, address);
     let event = NewEvent::of(
         organization,
@@ -264,20 +269,23 @@ pub async fn list(
 pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
-    let revoked: Option<(OrganizationId, Role)> = sqlx::query_as(
-        "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL
-         RETURNING organization_id, role",
+    let of = sqlx::query_scalar("SELECT organization_id FROM tokens WHERE id = $1")
+        .bind(token)
+        .fetch_optional(&mut *transaction)
+        .await?;
+    let Some(of) = of else {
+        return Ok(false);
+    };
+    officers::lock(&mut transaction, of).await?;
+    let role: Option<Role> = sqlx::query_scalar(
+        "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING role",
     )
     .bind(token)
     .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
-    let Some((of, role)) = revoked else {
-        let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM tokens WHERE id = $1)")
-            .bind(token)
-            .fetch_one(&mut *transaction)
-            .await?;
-        return Ok(exists);
+    let Some(role) = role else {
+        return Ok(true);
     };
     let detail = json!({ "role": role });
     let event = NewEvent::of(of, by.into(), Action::TokenRevoked, token.0, detail);

@@ -1,7 +1,9 @@
 //! The work of an attempt at a job on its thread: one search and its release if the job asks for one,
 //! or the searches of a sweep. It writes nothing to the database.
 
-use pais_anonymize::{AnonymizationRun, Observer, Phase, RunError, StepRecord, run_sweep};
+use pais_anonymize::{
+    AnonymizationRun, Observer, Phase, RecodingComparison, RunError, StepRecord, run_sweep,
+};
 use pais_core::definition::{JobDefinition, Sweep};
 use pais_core::table::Table;
 use pais_core::warning::{Warning, WarningCode};
@@ -65,6 +67,8 @@ pub(crate) struct PreparedAttempt {
     definition: JobDefinition,
     sweep: Sweep,
     run: AnonymizationRun,
+    /// With the recoding that the job does not say; `None` where it has no choice.
+    comparison: Option<RecodingComparison>,
 }
 
 /// Encodes the rows of a job. `order_key` is that of its dataset.
@@ -77,12 +81,18 @@ pub(crate) fn prepare(
 ) -> Result<PreparedAttempt, WorkError> {
     let definition = stored_job(definition)?;
     let sweep = Sweep::new(&definition)?;
-    let job = combination(&definition, &sweep, 0)?;
-    let run = AnonymizationRun::new(dataset.schema.clone(), job.parse()?, table, observer)?;
+    let job = combination(&definition, &sweep, 0)?.parse()?;
+    let comparison = if sweep.is_sweep {
+        None
+    } else {
+        RecodingComparison::new(&dataset.schema, &job, &table)
+    };
+    let run = AnonymizationRun::new(dataset.schema.clone(), job, table, observer)?;
     Ok(PreparedAttempt {
         definition,
         sweep,
         run: run.with_order_key(order_key),
+        comparison,
     })
 }
 
@@ -105,6 +115,7 @@ impl PreparedAttempt {
             definition,
             sweep,
             run,
+            comparison,
         } = self;
         let id = origin.job;
         if sweep.is_sweep {
@@ -115,10 +126,13 @@ impl PreparedAttempt {
             Some(true) => Some(PackedRelease::new(&run, &found, None, csv_bytes, observer)?),
             Some(false) | None => None,
         };
-        let warnings = match &release {
+        let mut warnings = match &release {
             Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
         };
+        if let Some(comparison) = comparison {
+            warnings.extend(comparison.warning(&run, &found, observer)?);
+        }
         drop(run);
         observer.progress(Phase::Writing, 0.0);
         if observer.must_stop() {

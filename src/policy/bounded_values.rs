@@ -214,6 +214,18 @@ fn place_of_values(privacy: &PrivacyDefinition, column: &str) -> String {
     }
 }
 
+/// The place below `/privacy` by which a model without a C leaves a sensitive column unbounded; `None` where
+/// it bounds all.
+pub(super) fn unbounding(privacy: &PrivacyDefinition) -> Option<&'static str> {
+    let limited = privacy.column_limits.iter().flatten();
+    // The last one stands for the columns without a limit of their own.
+    let mut columns = limited.map(|(column, _)| column.as_str()).chain([""]);
+    columns.find_map(|column| match bound(privacy, column) {
+        Bound::Nothing(place) => Some(place),
+        Bound::Every | Bound::Listed(_) => None,
+    })
+}
+
 /// What a model bounds of a sensitive column.
 fn bound<'p>(privacy: &'p PrivacyDefinition, column: &str) -> Bound<'p> {
     let l_exceeds_one = || {

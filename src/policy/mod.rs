@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 pub use self::bounded_values::BoundedValues;
+use self::bounded_values::unbounding;
 
 use crate::problem::{Code, Problem};
 
@@ -44,7 +45,8 @@ pub struct Policy {
     )]
     #[schema(minimum = 1)]
     pub l_min: Option<i64>,
-    /// Greatest confidence: C, or alpha. A model that bounds no confidence is refused then, unless
+    /// Greatest confidence: C, or alpha. It does not hold for models that bound sensitive values in
+    /// their own terms, by an L above 1 or a t below 1; a model that bounds none is refused, unless
     /// `models` names it. Which values have to be bounded says `sensitive_values`; without it, all
     /// values of all sensitive columns, so that a job lists none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,11 +241,14 @@ impl Policy {
                 }
                 ModelKind::AlphaK => ("alpha", privacy.alpha.unwrap_or(1.0)),
                 _ if is_named => ("model", 0.0),
-                _ => ("model", 1.0),
+                _ => unbounding(privacy).map_or(("model", 0.0), |place| (place, 1.0)),
             };
             if greatest > c_max {
                 let remedy = match place {
-                    "model" => format!("`{word}` bounds no confidence; use `lkc`"),
+                    "model" => format!("`{word}` bounds no sensitive value; use `lkc`"),
+                    "l" | "column_limits" => {
+                        format!("with this `{place}` a column is not bounded; raise it above 1")
+                    }
                     place => format!("lower `{place}`"),
                 };
                 add(place, format!("the policy's `c_max` is {c_max}; {remedy}"));

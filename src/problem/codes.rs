@@ -49,6 +49,8 @@ codes! {
         "Send `Authorization: Bearer <token>` with a token that is neither expired nor revoked.";
     Forbidden = "forbidden", 403, "This role may not use this endpoint",
         "Use a token of a role that may do this; an `admin` issues one at `POST /v1/tokens`.";
+    OfficerRequired = "officer_required", 403, "The organization's privacy officer decides this",
+        "Have the officer do it. An organization whose officers' tokens are all revoked or expired decides with those of its holders again.";
     NotFound = "not_found", 404, "There is no such thing",
         "Check the id or the path. This is also the answer for what belongs to another organization or was not granted to yours.";
     MethodNotAllowed = "method_not_allowed", 405, "This path does not take this method",

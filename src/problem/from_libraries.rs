@@ -77,8 +77,8 @@ impl From<RunError> for Problem {
         let detail = error.to_string();
         match error {
             RunError::Job(error) => error.into(),
-            RunError::NotAnonymizable { fault, .. } => {
-                Self::with(Code::NotAnonymizable, detail, vec![*fault])
+            RunError::NotAnonymizable { faults, .. } => {
+                Self::with(Code::NotAnonymizable, detail, faults)
             }
             RunError::NoSuchStep { .. } => Self::at(Code::NoSuchStep, "/step", detail),
             // The reasons of these two can quote labels and intervals, which can be raw values.

@@ -207,10 +207,27 @@ fn files_of_arx_and_amnesia_become_json_and_json_becomes_rows() {
         "again.json",
     ];
     assert_eq!(taxonomy(&dir, &arguments).0, Some(0));
-    assert_eq!(
-        dir.json("again.json"),
-        json!({"name": "countries", "root": root})
-    );
+    let again = dir.json("again.json");
+    assert_eq!(again, json!({"name": "countries", "root": root}));
+
+    // As it is, it is the taxonomy of a column.
+    let schema = json!({"name": "t", "columns": [
+        {"name": "country", "role": "quasi_identifier", "taxonomy": again}]});
+    dir.write("s.json", &schema.to_string());
+    dir.write("j.json", r#"{"privacy": {"model": "k_anonymity", "k": 2}}"#);
+    dir.write("raw.csv", "country\nLaos\nJapan\nOther\nOther\n");
+    let ran = [
+        "anonymize",
+        "--schema",
+        "s.json",
+        "--job",
+        "j.json",
+        "raw.csv",
+    ];
+    let ran = dir.run(&ran);
+    let out = String::from_utf8(ran.stdout).unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{:?}", ran.stderr);
+    assert_eq!(out.matches("Asia").count(), 2, "{out}");
 }
 
 #[test]

@@ -172,3 +172,44 @@ fn the_raw_table_is_not_overwritten() {
     assert_eq!(status, Some(2));
     assert!(errors.contains("overwritten"), "{errors}");
 }
+
+/// A schema that says how its text is written makes flags needless, and a flag wins over it.
+#[test]
+fn a_schema_says_how_its_text_is_written() {
+    let dir = directory();
+    let (status, released, errors) = anonymize(&dir, &["raw.csv"], b"");
+    assert_eq!(status, Some(0), "{errors}");
+    let schema = std::fs::read_to_string(dir.path().join("s.json")).unwrap();
+    let mut schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    schema["format"] = json!({"delimiter": ";", "decimal": ",", "thousands": ".",
+                              "encoding": "iso-8859-1"});
+    dir.write("s.json", &schema.to_string());
+    dir.write("raw.tsv", &GERMAN.replace(';', "\t"));
+    let german = std::fs::read(dir.path().join("german.csv")).unwrap();
+    let plain = ["--delimiter", ",", "--decimal", ".", "--encoding", "utf-8"];
+    for (arguments, input) in [
+        (vec!["german.csv"], &b""[..]),
+        (vec!["-"], &german),
+        (vec!["raw.tsv", "--encoding", "utf-8"], b""),
+        ([&plain[..], &["raw.csv"]].concat(), b""),
+    ] {
+        let (status, found, errors) = anonymize(&dir, &arguments, input);
+        assert_eq!(status, Some(0), "{arguments:?}: {errors}");
+        assert_eq!(found, released, "{arguments:?}");
+    }
+    dir.anonymize("german.csv", "o.csv");
+    let ran = dir.run(
+        &[
+            &["verify"],
+            &DOCUMENTS[..],
+            &["o.csv", "--raw", "german.csv"],
+        ]
+        .concat(),
+    );
+    assert_eq!(ran.status.code(), Some(0), "{:?}", ran.stdout);
+    schema["format"] = json!({"delimiter": "no"});
+    dir.write("s.json", &schema.to_string());
+    let (status, _, errors) = anonymize(&dir, &["german.csv"], b"");
+    assert_eq!(status, Some(1), "{errors}");
+    assert!(errors.contains("/format"), "{errors}");
+}

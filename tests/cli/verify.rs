@@ -93,7 +93,7 @@ fn k_over_persons_is_open_without_the_raw_table() {
     let dir = visits(3);
     let (status, text) = dir.verify("r.csv", false);
     assert_eq!(status, Some(0), "{text}");
-    assert!(text.contains("holds                open"), "{text}");
+    assert!(text.contains("holds in rows        yes"), "{text}");
     assert!(
         text.contains("K = 3 over subjects was not decided"),
         "{text}"

@@ -23,11 +23,12 @@ async function pages(world: World, role: Role): Promise<string[]> {
   const sweep = await world.job(dataset, { privacy: { model: 'lkc', l: 2, k: [5, 20], c: 0.6 } });
   const tree = { label: '*', children: [{ label: 'a', children: [{ label: 'b' }, { label: 'c' }] }, { label: 'd' }] };
   const hierarchy = await world.call<{ id: string }>(holder, 'POST', '/v1/taxonomies', { name: 'letters', root: tree });
-  return [
-    '#/datasets', '#/datasets/new', `#/datasets/${dataset}`, '#/hierarchies', `#/hierarchies/${hierarchy.id}`,
-    '#/jobs', '#/jobs/new', `#/jobs/${job.id}`, `#/jobs/${sweep.id}`, ...own, '#/publications/new',
-    '#/approvals', `#/approvals/${release}`, '#/policy',
+  const hospital = [
+    '#/datasets', `#/datasets/${dataset}`, '#/hierarchies', `#/hierarchies/${hierarchy.id}`,
+    '#/jobs', `#/jobs/${job.id}`, `#/jobs/${sweep.id}`, ...own, '#/approvals', `#/approvals/${release}`, '#/policy',
   ];
+  if (role === 'officer') return [...hospital, '#/log'];
+  return [...hospital, '#/datasets/new', '#/jobs/new', '#/publications/new'];
 }
 
 /** Goes to a page, and waits until everything on it is loaded. */
@@ -49,7 +50,7 @@ async function check(page: Page, address: string): Promise<void> {
   expect.soft(found, address).toEqual([]);
 }
 
-for (const role of ['holder', 'recipient', 'auditor', 'admin'] as const) {
+for (const role of ['holder', 'officer', 'recipient', 'auditor', 'admin'] as const) {
   test(`every page of the role ${role} is accessible, and fits a telephone`, async ({ page, world, enter }) => {
     test.slow();
     const addresses = await pages(world, role);

@@ -93,6 +93,17 @@ async fn an_anatomized_release_has_several_tables() {
             .await
             .problem(404, "not_found");
     }
+    let missing = hospital.get(&format!("{release}/data")).await;
+    let missing = missing.problem(404, "not_found");
+    assert!(
+        text(&missing["detail"]).contains("/tables/qit"),
+        "{missing}"
+    );
+    // Who may not see the release does not learn that it is anatomized.
+    let other = hospital.app.token("other", pais::roles::Role::Holder).await;
+    let foreign = hospital.app.get(&other, &format!("{release}/data")).await;
+    let foreign = foreign.problem(404, "not_found");
+    assert!(!text(&foreign["detail"]).contains("qit"), "{foreign}");
     let report = hospital.get(&format!("{release}/report")).await.json(200);
     assert_eq!(
         report["utility"]["groups"],

@@ -122,6 +122,8 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     let id = text(&publication["id"]);
     send(&holder, ("/v1/publications/{id}", JSON), id, &[], 200).await;
     let id = text(&release["id"]);
+    let second = app.token("hospital", Role::Holder).await;
+    send(&second, ("/v1/releases/{id}/approval", JSON), id, &[], 201).await;
     send(&holder, ("/v1/releases/{id}/grants", JSON), id, &[], 201).await;
     let table = app.get(&analysts, &format!("/v1/releases/{id}/data")).await;
     assert_eq!(table.status, 200);

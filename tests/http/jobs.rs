@@ -104,6 +104,49 @@ async fn a_job_whose_model_cannot_be_met_fails_with_a_reason() {
     refused.problem(409, "job_not_succeeded");
 }
 
+/// Every column with a value that is more frequent than C is named at once, in the order of their shares, and no
+/// value is.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_columns_above_the_greatest_confidence_are_named_at_once() {
+    let hospital = Hospital::new().await;
+    let definition = json!({ "name": "two", "columns": [
+        { "name": "age", "role": "quasi_identifier", "kind": "numeric" },
+        { "name": "ill", "role": "sensitive" },
+        { "name": "paid", "role": "sensitive" },
+        { "name": "ward", "role": "sensitive" },
+    ] });
+    let made = hospital.post("/v1/datasets", &definition).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    // `ill` has 3 of 5, `paid` 4 of 5, and `ward` 2 of 5.
+    let rows = "age,ill,paid,ward\n1,flu,yes,A\n2,flu,yes,A\n3,flu,yes,B\n4,HIV,yes,B\n5,TB,no,C\n";
+    hospital.submit(&dataset, rows).await.json(201);
+    let risk = hospital.get(&format!("{dataset}/risk")).await.json(200);
+    assert_eq!(risk["columns"][2]["shares_by_rank"], json!([0.8, 0.2]));
+    for extra in [
+        json!({}),
+        json!({ "recoding": "local" }),
+        json!({ "suppression_limit": 0.2, "suppression_for": "size_and_confidence" }),
+    ] {
+        let mut body = extra;
+        body["privacy"] = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.5 });
+        let job = hospital.job(&dataset, body.clone()).await;
+        let workers = hospital.work();
+        let ended = hospital.ended(&job).await;
+        workers.stop().await;
+        let error = &ended["error"];
+        assert_eq!(error["code"], "not_anonymizable", "{ended}");
+        let detail = text(&error["detail"]);
+        assert!(detail.contains("`paid` is in 80.00 %"), "{detail}");
+        assert!(detail.contains("`ill` (60.00 %)"), "{detail}");
+        assert!(detail.contains("at least 0.8"), "{detail}");
+        assert!(!detail.contains("`ward`"), "{detail}");
+        assert_eq!(error["errors"].as_array().unwrap().len(), 2, "{error}");
+        for value in ["flu", "HIV", "yes"] {
+            assert!(!error.to_string().contains(value), "{error}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_cannot_run_is_refused() {
     let hospital = Hospital::new().await;

@@ -30,6 +30,7 @@ mod grants;
 mod idempotency;
 mod jobs;
 mod lists;
+mod officers;
 mod oidc;
 mod openapi;
 mod operation;

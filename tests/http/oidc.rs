@@ -200,6 +200,31 @@ async fn a_person_acts_for_an_organization_and_is_named_in_its_log() {
     assert_eq!(datasets(&app, &berta).await.status, 200);
 }
 
+/// An officer who signs in decides from the first time on, until an administrator revokes that person.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_officer_who_has_signed_in_decides_for_the_organization() {
+    let key = Key::new("one");
+    let issuer = Issuer::start(&[&key]).await;
+    let app = service(&issuer).await;
+    let put = async |token: &str| {
+        let request = app.request(reqwest::Method::PUT, "/v1/policy");
+        crate::app::send(request.bearer_auth(token).json(&json!({ "k_min": 3 }))).await
+    };
+    let holder = key.sign(&issuer.claims());
+    put(&holder).await.json(200);
+    let officer = with(&issuer.claims(), "sub", json!("berta"));
+    let officer = key.sign(&with(&officer, "roles", json!(["officer"])));
+    let who = app.get(&officer, "/v1/whoami").await.json(200);
+    assert_eq!(who["role"], "officer");
+    put(&holder).await.problem(403, "officer_required");
+    put(&officer).await.json(200);
+    let admin = app.token("operators", Role::Admin).await;
+    let person = format!("/v1/tokens/{}", who["token_id"].as_str().unwrap());
+    assert_eq!(app.delete(&admin, &person).await.status, 204);
+    put(&officer).await.problem(401, "unauthenticated");
+    put(&holder).await.json(200);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_are_not_for_this_service_are_refused() {
     let key = Key::new("one");

@@ -334,7 +334,7 @@ async fn a_second_token_approves_a_release_before_its_grants_take_effect() {
 }
 
 /// Connections of the database that wait for a lock.
-async fn waiting(hospital: &Hospital) -> i64 {
+pub(crate) async fn waiting(hospital: &Hospital) -> i64 {
     sqlx::query_scalar(
         "SELECT count(*) FROM pg_stat_activity
          WHERE datname = current_database() AND wait_event_type = 'Lock'",

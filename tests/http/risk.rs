@@ -73,6 +73,18 @@ async fn a_holder_sees_counts_and_shares_of_persons_before_any_run() {
     assert_eq!(shown["singling_out_pairs"], json!([["ward", "sex"]]));
     let feasible = json!({ "k_max": 5, "l_max": 1, "c_min": 0.666667 });
     assert_eq!(shown["feasible"], feasible);
+    // Of the suggested K only 5 is that of no more than all patients.
+    let suggested = &shown["suggestions"];
+    assert_eq!(suggested["rows"], 7);
+    for item in suggested["items"].as_array().unwrap() {
+        let privacy = json!({ "model": "lkc", "l": 2, "k": 5, "c": 0.9 });
+        assert_eq!(item["privacy"], privacy);
+        // One cut for five patients is the topmost one.
+        if item["recoding"] == "global" {
+            assert_eq!(item["ncp"], 1.0, "{item}");
+        }
+    }
+    assert!(!suggested["items"].as_array().unwrap().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,6 +96,7 @@ async fn rows_are_counted_where_no_column_names_persons() {
     assert_eq!(empty["columns"][0]["unique_share"], 0.0);
     let feasible = json!({ "k_max": 0, "l_max": null, "c_min": null });
     assert_eq!(empty["feasible"], feasible);
+    assert_eq!(empty["suggestions"], json!({ "rows": 0, "items": [] }));
 
     hospital.submit(&dataset, CSV).await.json(201);
     let shown = risk(&hospital, &dataset).await;

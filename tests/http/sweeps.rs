@@ -229,3 +229,51 @@ async fn an_invalid_sweep_is_refused() {
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
     }
 }
+
+/// The sweep as a page: every combination, and the name of the best one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_is_a_page_that_names_the_best_combination() {
+    let hospital = Hospital::new().await;
+    let extra = json!({ "privacy": privacy(json!([1, 2]), json!([2, 12])),
+                        "recoding": ["global", "local"], "seed": 5 });
+    let job = hospital.done(extra).await;
+    let path = format!("{job}/sweep");
+    let rows = hospital.get(&path).await.json(200);
+    let rows = rows["items"].as_array().unwrap();
+    assert_eq!(rows.len(), 8);
+    let page = async |token: &str| {
+        let request = hospital.app.request(reqwest::Method::GET, &path);
+        let request = request.header("accept", "text/html").bearer_auth(token);
+        crate::app::send(request).await
+    };
+    let shown = page(&hospital.token).await;
+    assert_eq!(shown.status, 200, "{}", shown.text);
+    assert!(shown.header("content-type").starts_with("text/html"));
+    assert!(shown.header("vary").contains("accept"));
+    // Four combinations have a table, since eleven rows have no group of twelve. The best is that of least
+    // distance to no loss and no risk; the risk is at most 1 / K.
+    let found = rows.iter().filter(|row| row["status"] == "succeeded");
+    let distance = |row: &Value| {
+        let risk = 1.0 / row["smallest_group"].as_f64().unwrap().max(2.0);
+        row["ncp"].as_f64().unwrap().hypot(risk)
+    };
+    let best = found.min_by(|one, other| distance(one).total_cmp(&distance(other)));
+    let best = best.unwrap();
+    let name = format!(
+        "Best: <strong>L {}, K {}, C 50 %, {}</strong>",
+        best["l"],
+        best["k"],
+        text(&best["recoding"])
+    );
+    assert!(shown.text.contains(&name), "{name}: {}", shown.text);
+    assert_eq!(shown.text.matches("no table meets it").count(), 4);
+    assert!(shown.text.contains("<svg"));
+    let other = hospital.app.token("other", pais::roles::Role::Holder).await;
+    page(&other).await.problem(404, "not_found");
+    let request = hospital.app.request(reqwest::Method::GET, &path);
+    let refused = request
+        .header("accept", "image/png")
+        .bearer_auth(&hospital.token);
+    let refused = crate::app::send(refused).await;
+    refused.problem(406, "not_acceptable");
+}

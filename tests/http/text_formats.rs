@@ -174,3 +174,77 @@ async fn a_refused_file_counts_its_faults_and_names_the_parameter_that_reads_it(
     let document = refused.problem(400, "malformed_body");
     assert_eq!(document["errors"][0]["line"], 2);
 }
+
+/// A dataset says how its text is written, and a request says otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_keeps_how_its_text_is_written() {
+    let hospital = Hospital::new().await;
+    let plain = payments(&hospital).await;
+    submit(&hospital, &plain, "", "text/csv", PLAIN)
+        .await
+        .json(201);
+    let expected = profile(&hospital, &plain).await;
+    let german = "paid;DX1;Größe;DX2\n1.234,50;I10;180,5;E11\n;;171;I10\n1.000.000;E11;k.A.;\n";
+    let latin_1: Vec<u8> = german.chars().map(|it| u8::try_from(it).unwrap()).collect();
+    let format = json!({ "delimiter": ";", "decimal": ",", "thousands": ".",
+                         "encoding": "iso-8859-1" });
+    let patch = async |dataset: &str, body: Value| {
+        let request = hospital.app.request(reqwest::Method::PATCH, dataset);
+        crate::app::send(request.bearer_auth(&hospital.token).json(&body)).await
+    };
+    let tsv = german.replace(';', "\t");
+    for (query, media_type, body) in [
+        ("", "text/csv", latin_1.clone()),
+        // What the request says wins: the charset, the tabulators, the parameters.
+        ("", "text/csv; charset=utf-8", german.as_bytes().to_vec()),
+        ("?encoding=utf-8", "text/csv", german.as_bytes().to_vec()),
+        (
+            "",
+            "text/tab-separated-values; charset=utf-8",
+            tsv.into_bytes(),
+        ),
+        (
+            "?delimiter=,&decimal=.&encoding=utf-8",
+            "text/csv",
+            PLAIN.as_bytes().to_vec(),
+        ),
+    ] {
+        let dataset = payments(&hospital).await;
+        assert_eq!(
+            hospital.get(&dataset).await.json(200)["format"],
+            Value::Null
+        );
+        let kept = patch(&dataset, json!({ "format": format })).await;
+        assert_eq!(kept.json(200)["format"], format);
+        submit(&hospital, &dataset, query, media_type, body)
+            .await
+            .json(201);
+        assert_eq!(profile(&hospital, &dataset).await, expected, "{query}");
+        let reset = patch(&dataset, json!({ "format": null })).await;
+        assert_eq!(reset.json(200)["format"], Value::Null);
+    }
+    let dataset = payments(&hospital).await;
+    for (format, code) in [
+        (json!({ "delimiter": ";;" }), "invalid_value"),
+        (json!({ "decimal": "," }), "invalid_value"),
+    ] {
+        let refused = patch(&dataset, json!({ "format": format })).await;
+        let refused = refused.problem(422, code);
+        assert_eq!(refused["errors"][0]["pointer"], "/format");
+    }
+    patch(&dataset, json!({ "format": { "quote": "'" } }))
+        .await
+        .problem(400, "invalid_shape");
+
+    // The draft of a file has the format in the dataset, so that it is sent back as it is.
+    let app = &hospital.app;
+    let path = "/v1/datasets/draft?name=drafted";
+    let draft = app.post_bytes(&hospital.token, path, "text/csv", latin_1.clone());
+    let draft = draft.await.json(200);
+    assert_eq!(draft["dataset"]["format"], draft["format"]);
+    let made = hospital.post("/v1/datasets", &draft["dataset"]).await;
+    let made = format!("/v1/datasets/{}", text(&made.json(201)["id"]));
+    submit(&hospital, &made, "", "text/csv", latin_1)
+        .await
+        .json(201);
+}

@@ -57,7 +57,8 @@ async fn a_column_that_identifies_rows_is_a_warning_of_dataset_job_release_and_r
     let submissions = shown.json(200)["submissions"][0]["id"].clone();
     let privacy = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.9,
         "sensitive_values": { "illness": ["flu", "Flu"] } });
-    let extra = json!({ "privacy": privacy, "submissions": [submissions], "release": true });
+    let extra = json!({ "privacy": privacy, "submissions": [submissions], "release": true,
+        "recoding": "global" });
     let job = hospital.job(&dataset, extra).await;
     assert_eq!(hospital.get(&job).await.json(200)["warnings"], json!([]));
     let stream = EventStream::open(&hospital, &job).await;
@@ -152,7 +153,9 @@ async fn columns_that_single_out_together_or_stay_at_their_top_are_warnings_of_a
     let expected = ["column_at_top", "singled_out_rows"];
     // A local run has no steps, so its job learns from its release.
     let local = json!({ "recoding": "local", "release": true });
-    for (k, extra) in [(8, json!({ "release": true })), (8, json!({})), (16, local)] {
+    let global = json!({ "recoding": "global" });
+    let released = json!({ "recoding": "global", "release": true });
+    for (k, extra) in [(8, released), (8, global), (16, local)] {
         let mut extra = extra;
         extra["privacy"] = json!({ "model": "k_anonymity", "k": k });
         let job = hospital.job(&dataset, extra.clone()).await;
@@ -189,4 +192,70 @@ async fn columns_that_single_out_together_or_stay_at_their_top_are_warnings_of_a
         assert_eq!(report["warnings"], release["warnings"]);
     }
     workers.stop().await;
+}
+
+/// A job that does not say its recoding learns what the other one would lose; no recipient does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_learns_that_local_recoding_loses_less() {
+    let hospital = Hospital::new().await;
+    let body = json!({ "name": "places", "columns": [
+        { "name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 999] },
+        { "name": "place", "role": "quasi_identifier" },
+        { "name": "illness", "role": "sensitive" },
+    ] });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    let mut rows = "age,place,illness\n".to_owned();
+    for row in 0..400 {
+        rows += &format!(
+            "{},p{},{}\n",
+            row / 2,
+            row / 5 % 40,
+            ["a", "b", "c"][row % 3]
+        );
+    }
+    hospital.submit(&dataset, rows).await.json(201);
+    let model = json!({ "model": "lkc", "l": 2, "k": 5, "c": 0.9 });
+    let run = async |extra: Value| {
+        let mut body = json!({ "privacy": model, "release": true });
+        for (name, value) in extra.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let job = hospital.job(&dataset, body).await;
+        let workers = hospital.work();
+        let ended = hospital.ended(&job).await;
+        workers.stop().await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        ended
+    };
+    let silent = run(json!({})).await;
+    let mut warned = silent["warnings"].as_array().unwrap().iter();
+    let warning = warned.find(|warning| warning["code"] == "local_loses_less");
+    let warning = warning.unwrap_or_else(|| panic!("no warning in {silent}"));
+    assert_eq!(warning["pointer"], "/recoding");
+    let local = run(json!({ "recoding": "local" })).await;
+    assert!(!codes(&local).contains(&"local_loses_less"), "{local}");
+    // Both figures, as the reports of such releases have them; a report measures the redrawn labels.
+    let words = text(&warning["detail"]).split(' ');
+    let figures: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
+    assert_eq!(figures.len(), 2, "{warning}");
+    for (job, figure) in [&silent, &local].into_iter().zip(figures) {
+        let report = format!("/v1/releases/{}/report", text(&job["release_id"]));
+        let report = hospital.get(&report).await.json(200);
+        let ncp = 100.0 * report["utility"]["ncp"].as_f64().unwrap();
+        assert!((ncp - figure).abs() < 0.2, "{ncp} and {figure}");
+    }
+    let chosen = run(json!({ "recoding": "global" })).await;
+    assert!(!codes(&chosen).contains(&"local_loses_less"), "{chosen}");
+
+    let bts = hospital.app.token("bts", Role::Recipient).await;
+    let release = format!("/v1/releases/{}", text(&silent["release_id"]));
+    let grant = json!({ "recipient": "bts", "purpose": "planning" });
+    let granted = hospital.post(&format!("{release}/grants"), &grant).await;
+    granted.json(201);
+    for path in [release.clone(), format!("{release}/report")] {
+        let seen = hospital.app.get(&bts, &path).await;
+        assert_eq!(seen.status, 200);
+        assert!(!seen.text.contains("local_loses_less"), "{}", seen.text);
+    }
 }

@@ -202,10 +202,14 @@ def test_a_policy_an_approval_a_refused_composition_and_a_withdrawal(
     service: Service, connect: Connect, dataset: dict[str, Any]
 ) -> None:
     holder, bts = connect("hospital", "holder"), connect("bts", "recipient")
-    # A token of their own: nobody approves what they have made.
-    officer = Client(service.url, service.token("hospital", "holder"))
+    admin = connect("hospital", "admin")
+    issued = admin.create_token("hospital", "officer", label="Dr. Baumann")
+    officer = Client(service.url, issued["token"])
     officer.set_policy({"k_min": 10, "require_approval": True})
     try:
+        with pytest.raises(ProblemError) as officers:
+            holder.set_policy({})
+        assert officers.value.code == "officer_required"
         with pytest.raises(ProblemError) as below:
             holder.create_job(dataset["id"], {**PRIVACY, "k": 5})
         assert below.value.code == "below_policy"
@@ -220,8 +224,10 @@ def test_a_policy_an_approval_a_refused_composition_and_a_withdrawal(
         with pytest.raises(Conflict) as unapproved:
             holder.create_grant(first, "bts", "Modelling")
         assert unapproved.value.code == "approval_required"
+        assert [each["release_id"] for each in officer.approvals(status="pending")] == releases
         for release in releases:
-            officer.approve_release(release)
+            officer.approve_release(release, reason="The board agrees")
+        assert holder.release(first)["approval"]["by"]["label"] == "Dr. Baumann"
         holder.create_grant(first, "bts", "Modelling")
         assert len(bts.release_frame(first)) > 0
 
@@ -240,6 +246,7 @@ def test_a_policy_an_approval_a_refused_composition_and_a_withdrawal(
     finally:
         officer.set_policy({})
         officer.close()
+        admin.revoke_token(issued["id"])
 
 
 def test_the_auditor_sees_releases_newest_first(connect: Connect, job: dict[str, Any]) -> None:

@@ -554,6 +554,7 @@ export const de: Texts = {
       c_max: 'C höchstens',
       suppression_max: 'höchstens weggelassen',
       quasi_identifiers: 'Quasi-Identifikatoren, wo immer sie vorkommen',
+      sensitive_values: 'sensible Spalten, deren Werte begrenzt sind',
       recipients: 'Empfänger, bei jeder Gewährung geprüft',
     },
     decision: 'Entscheidung',

@@ -550,6 +550,7 @@ export const en = {
       c_max: 'C at most',
       suppression_max: 'left out at most',
       quasi_identifiers: 'quasi-identifiers wherever they occur',
+      sensitive_values: 'sensitive columns whose values are bounded',
       recipients: 'recipients, checked with each grant',
     },
     decision: 'Decision',

@@ -15,8 +15,8 @@ pub enum RunError {
     NotAnonymizable {
         /// The condition that cannot be met, and what would satisfy it.
         detail: String,
-        /// The same with a pointer into the job.
-        fault: Box<Fault>,
+        /// The same with pointers into the job, one for each column where several fail.
+        faults: Vec<Fault>,
     },
     /// The run has no such step.
     #[error("the job has no step {step}; {}", available(*.last))]
@@ -55,7 +55,7 @@ impl RunError {
     pub(crate) fn unmet(pointer: impl Into<String>, condition: &str, fix: String) -> Self {
         Self::NotAnonymizable {
             detail: format!("{condition}; {fix}"),
-            fault: Box::new(Fault::at(pointer, condition).fix(fix)),
+            faults: vec![Fault::at(pointer, condition).fix(fix)],
         }
     }
 

@@ -44,6 +44,7 @@ mod pre_generalization;
 mod prepared;
 mod progress;
 mod published_cut;
+mod recodings;
 mod redrawn;
 mod released_table;
 #[cfg(test)]
@@ -66,6 +67,9 @@ pub use method::SearchOutcome;
 pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, memory_needed};
 pub use progress::{RunProgress, RunStatus};
+pub use recodings::{
+    RecodingComparison, SuggestedPrivacy, Suggestion, SuggestionSample, Suggestions,
+};
 pub use run::{AnonymizationRun, Anonymizer};
 pub use step::{StepItem, StepRecord};
 pub use sweep::{SweepOutcome, run_sweep};

@@ -34,7 +34,7 @@ pub(crate) fn load(schema: &Schema, file: &[u8]) -> Table {
 /// The condition that no generalization meets.
 pub(crate) fn unmet(error: &RunError) -> &Fault {
     match error {
-        RunError::NotAnonymizable { fault, .. } => fault,
+        RunError::NotAnonymizable { faults, .. } => &faults[0],
         other => panic!("an unmet condition is expected, not {other:?}"),
     }
 }

@@ -30,6 +30,8 @@ pub enum WarningCode {
     SuppressedForConfidence,
     /// The order of released rows is seeded, and no key of a dataset protects it.
     SeededOrder,
+    /// The job does not say its recoding, and local recoding would lose much less detail.
+    LocalLosesLess,
 }
 
 /// What a holder should know about a dataset, a job or a release that is not refused. It never

@@ -33,7 +33,9 @@ mod input;
 mod page;
 mod risk;
 mod summary;
+mod sweep_page;
 mod tradeoff;
 mod words;
 
 pub use input::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
+pub use sweep_page::{SweepPage, SweepPoint, SweepTable};

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::input::ReportPage;
 use crate::{annex, cost, distributions, guarantee, hierarchies, risk, summary, tradeoff};
 
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 
 impl ReportPage {
     /// The page as an HTML document.

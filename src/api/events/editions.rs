@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::api::editions::{SeenEdition, check_visible, seen};
 use crate::api::error::ApiError;
-use crate::api::extract::{HolderOrRecipient, Path};
+use crate::api::extract::{Path, ReleaseReader};
 use crate::api::state::CallerApp;
 use crate::ids::{OrganizationId, PublicationId};
 use crate::roles::Role;
@@ -56,7 +56,7 @@ enum EditionEvent {
     ),
 )]
 pub(in crate::api) async fn watch(
-    HolderOrRecipient(app): HolderOrRecipient,
+    ReleaseReader(app): ReleaseReader,
     Path(id): Path<PublicationId>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
     let place = app.watching.streams.open(app.caller)?;

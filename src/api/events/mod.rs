@@ -20,7 +20,7 @@ use crate::ids::{JobId, OrganizationId, TokenId};
 
 use super::editions::SeenEdition;
 use super::error::ApiError;
-use super::extract::{Holder, Path};
+use super::extract::{Path, Staff};
 use super::state::CallerApp;
 
 pub(in crate::api) mod editions;
@@ -56,7 +56,7 @@ enum JobEvent {
     ),
 )]
 pub(super) async fn events(
-    Holder(app): Holder,
+    Staff(app): Staff,
     Path(id): Path<JobId>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
     let place = app.watching.streams.open(app.caller)?;

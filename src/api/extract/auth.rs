@@ -189,10 +189,12 @@ role_extractors! {
     Admin = [Admin];
     /// A caller with the role `holder`.
     Holder = [Holder];
-    /// A caller with the role `holder` or `recipient`.
-    HolderOrRecipient = [Holder, Recipient];
-    /// A caller with the role `holder` or `auditor`.
-    HolderOrAuditor = [Holder, Auditor];
-    /// A caller with the role `auditor`.
-    Auditor = [Auditor];
+    /// A caller with the role `holder` or `officer`: one of the hospital.
+    Staff = [Holder, Officer];
+    /// A caller with the role `holder`, `officer` or `recipient`.
+    ReleaseReader = [Holder, Officer, Recipient];
+    /// A caller with the role `holder`, `officer` or `auditor`.
+    StaffOrAuditor = [Holder, Officer, Auditor];
+    /// A caller with the role `officer` or `auditor`.
+    LogReader = [Officer, Auditor];
 }

@@ -6,7 +6,7 @@ use axum::extract::ConnectInfo;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use pais_io::FileFormat;
-use pais_io::read::TextParameters;
+use pais_io::read::{TextFormat, TextParameters};
 
 use crate::problem::{Code, Problem};
 
@@ -32,7 +32,8 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     ))
 }
 
-/// The format of a body with rows, of which `text` says how its text is written.
+/// The format of a body with rows, of which `text` says how its text is written; what it does not say,
+/// `declared` does. A media type of tabulators and a named charset are said, too.
 ///
 /// # Errors
 /// `unsupported_media_type` for any other media type, and for text in another charset than UTF-8;
@@ -40,6 +41,7 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
 pub(crate) fn received_format(
     headers: &HeaderMap,
     text: &TextParameters,
+    declared: &TextParameters,
 ) -> Result<FileFormat, Problem> {
     let (essence, parameters) = content_type(headers);
     if parameters.split(';').any(is_other_charset) {
@@ -50,8 +52,15 @@ pub(crate) fn received_format(
     let format = known.find(|format| essence.eq_ignore_ascii_case(format.media_type()));
     match format.ok_or_else(unsupported)? {
         FileFormat::Text(default) => {
-            let format = text.format(default).map_err(refused)?;
-            Ok(FileFormat::Text(format))
+            let mut declared = *declared;
+            if default != TextFormat::CSV {
+                declared.delimiter = None;
+            }
+            if parameters.split(';').any(is_charset) {
+                declared.encoding = None;
+            }
+            let format = text.or_declared(&declared).format(default);
+            Ok(FileFormat::Text(format.map_err(refused)?))
         }
         format if text.is_empty() => Ok(format),
         _ => {
@@ -80,6 +89,11 @@ fn content_type(headers: &HeaderMap) -> (&str, &str) {
     let text = value.and_then(|value| value.to_str().ok()).unwrap_or("");
     let (essence, parameters) = text.split_once(';').unwrap_or((text, ""));
     (essence.trim(), parameters)
+}
+
+fn is_charset(parameter: &str) -> bool {
+    let name = parameter.split('=').next().unwrap_or_default();
+    name.trim().eq_ignore_ascii_case("charset")
 }
 
 fn is_other_charset(parameter: &str) -> bool {
@@ -204,7 +218,8 @@ mod tests {
     fn received(content_type: &'static str, text: TextParameters) -> Result<FileFormat, Code> {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        received_format(&headers, &text).map_err(|problem| problem.code)
+        let declared = TextParameters::default();
+        received_format(&headers, &text, &declared).map_err(|problem| problem.code)
     }
 
     #[test]
@@ -219,7 +234,7 @@ mod tests {
         );
         assert_eq!(format("text/csv; charset=latin1"), None);
         assert_eq!(format("application/json"), None);
-        assert!(received_format(&HeaderMap::new(), &TextParameters::default()).is_err());
+        assert!(received("", TextParameters::default()).is_err());
     }
 
     #[test]

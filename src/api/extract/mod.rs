@@ -6,6 +6,6 @@ pub mod body;
 pub mod headers;
 pub mod query;
 
-pub use auth::{Admin, Anyone, Auditor, Holder, HolderOrAuditor, HolderOrRecipient};
+pub use auth::{Admin, Anyone, Holder, LogReader, ReleaseReader, Staff, StaffOrAuditor};
 pub use body::{JsonBody, WholeBody};
 pub use query::{Parameters, Path};

@@ -1,12 +1,12 @@
 //! Parameters in the path and in the query. Those that the OpenAPI document does not have are refused.
 
 use std::collections::{HashMap, HashSet};
-use std::str::FromStr;
 use std::sync::OnceLock;
 
 use axum::extract::{FromRequestParts, MatchedPath, Query};
 use axum::http::Method;
 use axum::http::request::Parts;
+use pais_core::definition::TextFormatDefinition;
 use pais_io::read::{TextFormatError, TextParameters};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -159,18 +159,21 @@ impl TextQuery {
     ///
     /// # Errors
     /// `invalid_parameter`.
-    pub(crate) fn parse(&self) -> Result<TextParameters, Problem> {
-        Ok(TextParameters {
-            delimiter: part(self.delimiter.as_ref())?,
-            decimal: part(self.decimal.as_ref())?,
-            thousands: part(self.thousands.as_ref())?,
-            encoding: part(self.encoding.as_ref())?,
-        })
+    pub(crate) fn parse(self) -> Result<TextParameters, Problem> {
+        let Self {
+            delimiter,
+            decimal,
+            thousands,
+            encoding,
+        } = self;
+        let given = TextFormatDefinition {
+            delimiter,
+            decimal,
+            thousands,
+            encoding,
+        };
+        TextParameters::try_from(&given).map_err(refused)
     }
-}
-
-fn part<T: FromStr<Err = TextFormatError>>(given: Option<&String>) -> Result<Option<T>, Problem> {
-    given.map(|text| text.parse()).transpose().map_err(refused)
 }
 
 /// A parameter of another form, or two of them that exclude each other.

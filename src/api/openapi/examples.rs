@@ -88,6 +88,9 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
             "models": ["lkc"], "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0.05,
             "sensitive_values": { "Surgery": ["Transgender"] }, "recipients": ["bts"],
         }),
+        ("/v1/releases/{id}/approval", _) => {
+            json!({ "decision": "approved", "reason": "The board has seen the report" })
+        }
         ("/v1/datasets/{id}/legal-hold", _) => {
             json!({ "reason": "The court asked for the records of March" })
         }

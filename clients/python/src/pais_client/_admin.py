@@ -1,4 +1,4 @@
-"""Organizations and tokens (role `admin`), and the audit log (role `auditor`)."""
+"""Organizations and tokens (role `admin`), and the audit log (roles `auditor` and `officer`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def tokens(*, page_size: int | None = None) -> Pages[Token]:
 
 
 def own_tokens(*, page_size: int | None = None) -> Pages[Token]:
-    """Yields all tokens of the token's organization, without their secrets. Role: holder, auditor."""
+    """Yields all tokens of the token's organization, without their secrets. Role: holder, officer, auditor."""
     return Pages(
         path("organization", "tokens"), page_size, lambda each: cast(Token, each)
     )
@@ -88,7 +88,7 @@ def audit(
     actor: str | None = None,
     page_size: int | None = None,
 ) -> Pages[AuditEvent]:
-    """Yields the audit events of the token's organization, newest first. Role: auditor.
+    """Yields the audit events of the token's organization, newest first. Role: auditor, officer.
 
     Only those from `start` on and before `end`, of an `action` such as `release.fetched`, and with
     the token of the id `actor`, where these are given. The iterator continues to the first event;

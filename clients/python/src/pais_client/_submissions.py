@@ -15,6 +15,9 @@ from .types import Column, Dataset, Decimal, Encoding, RowsFormat, Submission
 if TYPE_CHECKING:
     import pandas as pd
 
+PLAIN_TEXT = {"delimiter": ",", "decimal": ".", "encoding": "utf-8"}
+"""How the client writes a DataFrame, whatever the dataset's `format` says."""
+
 STORE_TIMEOUT = 600.0
 """Seconds to wait for the answer to a submission after its last byte was sent."""
 
@@ -59,7 +62,8 @@ def submit(
     The columns must be the declared ones, in any order. `gzip=True` compresses the body while
     it is sent. Files are streamed; a DataFrame is converted to text in memory.
 
-    Text that is not plain CSV is sent as it is, with how it is written: `delimiter` (one
+    Text that is neither plain CSV nor as the dataset's `format` says is sent as it is, with how it
+    is written: `delimiter` (one
     character or `"tab"`), `decimal` (`"."` or `","`), `thousands` (one character) and
     `encoding`. The service then stores the same rows as for plain CSV. They are not for a
     DataFrame, which the client writes itself.
@@ -81,6 +85,8 @@ def submit(
     if is_frame(data):
         columns = declared(cast(Dataset, (yield get(path("datasets", dataset_id)))))
     body: Upload = yield Work(lambda: upload(data, format, gzip, columns))
+    if columns is not None and body.format == "csv":
+        text = PLAIN_TEXT
     answer: Submission = yield Request(
         "POST",
         path("datasets", dataset_id, "submissions"),

@@ -119,6 +119,7 @@ class AsyncClient:
     policy = async_method(_policy.policy)
     set_policy = async_method(_policy.set_policy)
     approve_release = async_method(_policy.approve_release)
+    approvals = async_lister(_policy.approvals)
 
     create_publication = async_method(_publications.create_publication)
     publications = async_lister(_publications.publications)

@@ -126,6 +126,7 @@ class Client:
     policy = method(_policy.policy)
     set_policy = method(_policy.set_policy)
     approve_release = method(_policy.approve_release)
+    approvals = lister(_policy.approvals)
 
     create_publication = method(_publications.create_publication)
     publications = lister(_publications.publications)

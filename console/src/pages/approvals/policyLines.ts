@@ -4,7 +4,7 @@ import type { Schemas } from '../../api/client';
 import { percent } from '../../model/format';
 import type { Release } from '../releases/release';
 
-export type LineName = 'models' | 'k_min' | 'l_min' | 'c_max' | 'suppression_max' | 'quasi_identifiers' | 'recipients';
+export type LineName = 'models' | 'k_min' | 'l_min' | 'c_max' | 'suppression_max' | 'quasi_identifiers' | 'sensitive_values' | 'recipients';
 
 export interface Line {
   readonly name: LineName;
@@ -21,7 +21,7 @@ export function lines(policy: Schemas['Policy'], release: Release, dataset: Sche
   const add = (name: LineName, demand: string, actual: string | null, isMet: boolean | null): void => {
     found.push({ name, demand, actual, isMet });
   };
-  const { models, k_min, l_min, c_max, suppression_max, quasi_identifiers, recipients } = policy;
+  const { models, k_min, l_min, c_max, suppression_max, quasi_identifiers, sensitive_values, recipients } = policy;
   const model = String(privacy['model']);
   if (models) add('models', models.join(', '), model, models.some((word) => word === model));
   const k = number('k');
@@ -29,7 +29,7 @@ export function lines(policy: Schemas['Policy'], release: Release, dataset: Sche
   const l = number('l');
   if (l_min != null && l !== null) add('l_min', String(l_min), String(l), l >= l_min);
   const c = number('c') ?? number('alpha');
-  if (c_max != null) add('c_max', percent(c_max), c === null ? null : percent(c), c === null ? null : c <= c_max);
+  if (c_max != null && c !== null) add('c_max', percent(c_max), percent(c), c <= c_max);
   const all = release.rows + release.suppressed_rows;
   const share = all === 0 ? 0 : release.suppressed_rows / all;
   if (suppression_max != null) add('suppression_max', percent(suppression_max), percent(share), share <= suppression_max);
@@ -39,6 +39,7 @@ export function lines(policy: Schemas['Policy'], release: Release, dataset: Sche
       ['quasi_identifier', 'identifier', 'subject', undefined].includes(roles.get(name));
     add('quasi_identifiers', quasi_identifiers.join(', '), null, dataset ? quasi_identifiers.every(isSafe) : null);
   }
+  if (sensitive_values) add('sensitive_values', Object.keys(sensitive_values).join(', '), null, null);
   if (recipients) add('recipients', recipients.join(', '), null, null);
   return found;
 }

@@ -4,18 +4,6 @@ import type { Schemas } from '../../api/client';
 
 export type Release = Schemas['ReleaseDocument'];
 
-export interface Approval {
-  readonly status: 'pending' | 'approved' | 'rejected';
-  readonly by?: { readonly token_id: string; readonly label?: string | null } | null;
-  readonly at?: string | null;
-  readonly reason?: string | null;
-}
-
-/** The approval of a release, where the policy requires one. */
-export function approvalOf(release: Release): Approval | null {
-  return (release as { approval?: Approval | null }).approval ?? null;
-}
-
 export interface Verification {
   readonly holds?: boolean;
   readonly smallest_group?: number;

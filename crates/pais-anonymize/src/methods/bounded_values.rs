@@ -43,40 +43,107 @@ pub(super) fn bounded_values<'a>(
 }
 
 /// A bounded value that is more frequent in the whole table than *C*.
-pub(super) struct ExceedingShare<'a> {
+pub(super) struct ExceedingShare {
     /// Its column.
-    pub(super) column: &'a str,
+    pub(super) column: Box<str>,
+    /// Pointer to it in the job.
+    pub(super) pointer: String,
     /// Rows that have it.
     pub(super) holding: u64,
     /// Rows that its share is measured on.
     pub(super) of: u64,
-    /// Rows of the table.
-    pub(super) rows: u64,
 }
 
-impl ExceedingShare<'_> {
-    /// The error of a table that no generalization makes meet *C*. `remedies` are others than a
-    /// greater bound.
-    pub(super) fn error(&self, pointer: String, remedies: &str) -> RunError {
-        let share = self.holding as f64 / self.of as f64;
-        let with_value = if self.of < self.rows {
-            " that have a value in it"
-        } else {
-            ""
-        };
-        // Rounded up, so that the bound named is one that holds.
-        let least = (share * 10_000.0).ceil() / 10_000.0;
-        let detail = format!(
-            "a sensitive value of `{}` is in {:.2} % of the rows of the whole table{with_value}, \
-             more than the greatest confidence allows, so no generalization can meet it; set the \
-             bound to at least {least}, or take the value out of `sensitive_values`",
-            self.column,
-            share * 100.0
-        );
+impl ExceedingShare {
+    fn share(&self) -> f64 {
+        self.holding as f64 / self.of as f64
+    }
+
+    /// The least bound that it meets, in ten-thousandths, rounded up, so that the bound holds.
+    fn least(&self) -> f64 {
+        (self.share() * 10_000.0).ceil() / 10_000.0
+    }
+
+    fn fault(&self, detail: String, remedies: &str) -> Fault {
+        let least = self.least();
         let fix = format!("set the greatest confidence to at least {least}{remedies}");
-        RunError::NotAnonymizable {
-            fault: Box::new(Fault::at(pointer, detail.clone()).fix(fix)),
-            detail,
+        Fault::at(self.pointer.clone(), detail).fix(fix)
+    }
+}
+
+/// Most columns whose names a message has, beside the first.
+const MOST_NAMED: usize = 20;
+
+/// Checks that a table of `rows` rows has no value that is more frequent than *C*. `found` has the most
+/// frequent such value of each column, the column to be named first at the front; `remedies` are
+/// others than a greater bound.
+///
+/// # Errors
+/// That no generalization makes the table meet *C*, with a fault for each column.
+pub(super) fn check_shares(
+    found: &[ExceedingShare],
+    rows: u64,
+    remedies: &str,
+) -> Result<(), RunError> {
+    let Some((first, others)) = found.split_first() else {
+        return Ok(());
+    };
+    let with_value = if first.of < rows {
+        " that have a value in it"
+    } else {
+        ""
+    };
+    let greatest = found.iter().map(ExceedingShare::least).fold(0.0, f64::max);
+    let mut detail = format!(
+        "a sensitive value of `{}` is in {:.2} % of the rows of the whole table{with_value}, \
+         more than the greatest confidence allows, so no generalization can meet it",
+        first.column,
+        first.share() * 100.0,
+    );
+    if !others.is_empty() {
+        let named = others.iter().take(MOST_NAMED);
+        let named = named.map(|it| format!("`{}` ({:.2} %)", it.column, it.share() * 100.0));
+        let named: Vec<String> = named.collect();
+        detail += &format!("; the same holds for {}", named.join(", "));
+        if others.len() > MOST_NAMED {
+            detail += &format!(" and {} more columns", others.len() - MOST_NAMED);
         }
     }
+    detail += &format!(
+        "; set the bound to at least {greatest}, or take the value out of `sensitive_values`"
+    );
+    let of_others = others.iter().map(|it| {
+        let detail = format!(
+            "a sensitive value of `{}` is in {:.2} % of the rows, more than the greatest confidence \
+             allows",
+            it.column,
+            it.share() * 100.0
+        );
+        it.fault(detail, remedies)
+    });
+    let of_first = first.fault(detail.clone(), remedies);
+    Err(RunError::NotAnonymizable {
+        faults: std::iter::once(of_first).chain(of_others).collect(),
+        detail,
+    })
+}
+
+/// Of some exceeding values, the one with the greatest share of each column, the greatest first. Those of a
+/// column follow each other.
+pub(super) fn greatest_of_columns(
+    values: impl Iterator<Item = ExceedingShare>,
+) -> Vec<ExceedingShare> {
+    let mut greatest: Vec<ExceedingShare> = Vec::new();
+    for value in values {
+        match greatest.last_mut() {
+            Some(last) if last.column == value.column => {
+                if value.share() > last.share() {
+                    *last = value;
+                }
+            }
+            _ => greatest.push(value),
+        }
+    }
+    greatest.sort_by(|one, other| other.share().total_cmp(&one.share()));
+    greatest
 }

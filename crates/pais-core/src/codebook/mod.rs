@@ -100,6 +100,7 @@ impl Codebook {
             retention_days: None,
             submission_retention_days: None,
             missing: None,
+            format: None,
         }
     }
 }

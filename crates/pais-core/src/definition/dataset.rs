@@ -39,6 +39,35 @@ pub struct DatasetDefinition {
     pub submission_retention_days: Option<i64>,
     /// Words that mean missing in every column that declares none itself.
     pub missing: Option<Vec<String>>,
+    /// How submissions in text are written where a request does not say.
+    pub format: Option<TextFormatDefinition>,
+}
+
+/// How a table in text is written, in the words of the parameters of a submission. What is omitted has the
+/// default of the file's format.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TextFormatDefinition {
+    /// Between two cells: one ASCII character, or the word `tab`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^([!#-/:-@\\[-`{-~ \\t]|tab)$"))]
+    pub delimiter: Option<String>,
+    /// Before the fraction of a number: `.` or `,`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[.,]$"))]
+    pub decimal: Option<String>,
+    /// Between groups of three digits of a number: one character; null for none.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(pattern = "^[.,'_ \u{a0}\u{2019}\u{202f}]$")
+    )]
+    pub thousands: Option<String>,
+    /// `utf-8`, `iso-8859-1`, `windows-1252` or `utf-16`.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(pattern = "^(utf-8|iso-8859-1|windows-1252|utf-16)$")
+    )]
+    pub encoding: Option<String>,
 }
 
 /// One declared column.
@@ -235,7 +264,7 @@ pub enum TaxonomyReference {
 }
 
 impl<'de> Deserialize<'de> for TaxonomyReference {
-    /// A string is an id, an object is a tree or says how a hierarchy is made. Not derived: a
+    /// A string is an id, an object is a tree, a taxonomy `{name, root}`, or says how a hierarchy is made. Not derived: a
     /// derived untagged enum would lose the pointer to the invalid value.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ReferenceVisitor;
@@ -243,7 +272,7 @@ impl<'de> Deserialize<'de> for TaxonomyReference {
             type Value = TaxonomyReference;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(
-                    "the id of a taxonomy (a UUID), a tree {label, children} or {generate, \u{2026}}",
+                    "the id of a taxonomy (a UUID), a tree {label, children}, {root} or {generate, \u{2026}}",
                 )
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {

@@ -78,11 +78,15 @@ pub enum CalendarLevel {
     Decade,
 }
 
-/// All fields of a tree and of a generated hierarchy. One struct keeps the pointer to an invalid
+/// All fields of a tree, of a taxonomy with its name, and of a generated hierarchy. One struct keeps the pointer to an invalid
 /// value, and a large tree is not read twice.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReferenceFields {
+    /// Of a taxonomy as `POST /v1/taxonomies` takes it and `pais taxonomy convert` writes it; its name has
+    /// no meaning here.
+    root: Option<TaxonomyNode>,
+    name: Option<String>,
     label: Option<String>,
     #[serde(default, deserialize_with = "crate::definition::json::or_default")]
     children: Vec<TaxonomyNode>,
@@ -117,6 +121,16 @@ impl ReferenceFields {
     /// # Errors
     /// For fields that do not belong together.
     pub(super) fn reference<E: serde::de::Error>(mut self) -> Result<TaxonomyReference, E> {
+        if let Some(root) = self.root.take() {
+            self.name = None;
+            if self.generate.is_some() {
+                let detail =
+                    "`root` is a whole tree, so it does not go with `generate`; leave one out";
+                return Err(E::custom(detail));
+            }
+            self.no_more()?;
+            return Ok(TaxonomyReference::Inline(root));
+        }
         let Some(generator) = self.generate else {
             let label = self.label.take().ok_or_else(|| E::missing_field("label"))?;
             let children = std::mem::take(&mut self.children);
@@ -169,6 +183,7 @@ impl ReferenceFields {
     /// Refuses the fields that are left.
     fn no_more<E: serde::de::Error>(self) -> Result<(), E> {
         let left = [
+            ("name", self.name.is_some()),
             ("label", self.label.is_some()),
             ("children", !self.children.is_empty()),
             ("lengths", self.lengths.is_some()),

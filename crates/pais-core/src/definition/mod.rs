@@ -17,7 +17,7 @@ pub mod whole;
 
 pub use dataset::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, DomainBound, TaxonomyNode,
-    TaxonomyReference,
+    TaxonomyReference, TextFormatDefinition,
 };
 pub use generated_hierarchy::{CalendarLevel, GeneratedHierarchy};
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};

@@ -44,6 +44,8 @@ pub(super) fn measure<'s>(
                 ColumnRole::Sensitive => absent_leaves(coded, &rows_by_code),
                 _ => None,
             },
+            shares_by_rank: (spec.role == ColumnRole::Sensitive)
+                .then(|| shares_by_rank(values, rows_by_code)),
         })
     });
     measured.collect()
@@ -76,6 +78,21 @@ fn separation(rows_by_code: &[u64]) -> f64 {
         0 => 0.0,
         all => (all - equal) as f64 / all as f64,
     }
+}
+
+/// Most values whose shares are listed.
+const MOST_RANKS: usize = 20;
+
+/// The shares of the most frequent values among the rows that have one, the greatest first.
+fn shares_by_rank(values: &ValueCodes<'_>, mut rows_by_code: Vec<u64>) -> Vec<f64> {
+    if let Some(missing) = values.missing {
+        rows_by_code[missing as usize] = 0;
+    }
+    let with_value = Share::of(rows_by_code.iter().sum());
+    rows_by_code.sort_unstable_by(|one, other| other.cmp(one));
+    let present = rows_by_code.into_iter().take_while(|rows| *rows > 0);
+    let shares = present.map(|rows| with_value.share(rows));
+    shares.take(MOST_RANKS).collect()
 }
 
 /// Number of leaves of the declared taxonomy that no cell has; `None` without a taxonomy.

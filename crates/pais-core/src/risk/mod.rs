@@ -73,6 +73,9 @@ pub struct ColumnRisk {
     pub top_k_max: Option<u64>,
     /// Of a sensitive column with a taxonomy, the number of its leaves that are in no row.
     pub absent_leaves: Option<u64>,
+    /// Of a sensitive column, the shares that its most frequent values have among the rows that have a
+    /// value in it, the greatest first; at most 20. A *C* below one of them cannot bound that value.
+    pub shares_by_rank: Option<Vec<f64>>,
 }
 
 /// A combination of quasi-identifiers in numbers.

@@ -338,6 +338,7 @@ impl SchemaBuilder {
             retention_days: None,
             submission_retention_days: None,
             missing: None,
+            format: None,
         };
         Schema::inline(&definition).map_err(|mut error| {
             for fault in &mut error.faults {

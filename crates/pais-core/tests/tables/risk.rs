@@ -228,6 +228,9 @@ fn a_table_that_is_counted_by_hand() {
     assert_eq!((age.distinctness, age.top_k_max), (0.5, Some(2)));
     assert_eq!((illness.absent_leaves, illness.top_k_max), (Some(2), None));
     assert_eq!(city.absent_leaves, None);
+    // Of five rows with an illness three have the flu.
+    assert_eq!(illness.shares_by_rank, Some(vec![0.6, 0.4]));
+    assert_eq!(city.shares_by_rank, None);
     // Each person has a row with a city and an age that nobody else has.
     assert_eq!(found.combinations[0].columns, ["city", "age"]);
     assert_eq!(found.combinations[0].unique_share, 1.0);

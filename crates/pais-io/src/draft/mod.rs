@@ -165,7 +165,9 @@ pub fn csv(
         thousands: given.thousands.or(thousands.flatten()),
         encoding: given.encoding.or(Some(decoded.encoding())),
     })?;
-    rows.draft(options.name, format, form.unwrap_or(0))
+    let mut draft = rows.draft(options.name, format, form.unwrap_or(0))?;
+    draft.dataset.format = Some(format.into());
+    Ok(draft)
 }
 
 fn text_format(parameters: TextParameters) -> Result<TextFormat, DraftFailure> {

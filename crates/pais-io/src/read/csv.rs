@@ -310,15 +310,17 @@ impl<R: Read> CountingReader<R> {
         }
         self.more_delimiters += memchr::memchr_iter(self.delimiter.byte(), block).count() as u64;
         let detail = if self.since_record > limit {
-            let record = if self.records <= 1 {
-                "the header"
+            let megabytes = limit >> 20;
+            if self.records <= 1 {
+                format!(
+                    "the header is longer than {megabytes} MiB; check whether a quote is never closed, and \
+                     whether the line ends were sent: `curl --data` drops them, `--data-binary` does not"
+                )
             } else {
-                "a record"
-            };
-            format!(
-                "{record} is longer than {} MiB; check whether a quote is never closed",
-                limit >> 20
-            )
+                format!(
+                    "a record is longer than {megabytes} MiB; check whether a quote is never closed"
+                )
+            }
         } else if self.more_delimiters > MORE_DELIMITERS {
             "a record has more than a million cells; check whether a line end is missing".to_owned()
         } else {

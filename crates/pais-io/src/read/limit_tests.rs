@@ -165,6 +165,7 @@ fn records_and_headers_without_an_end_are_refused_early() {
     }
     for (start, then, said) in [
         (&b""[..], b'a', "the header is longer than 1 MiB"),
+        (b"id,x,s1,2,3", b'4', "--data-binary"),
         (b"", b',', "the header is longer than 1 MiB"),
         (b"id,x,s\n1,\"", b'a', "a record is longer than 8 MiB"),
         (b"id,x,s\n", b',', "more than a million cells"),

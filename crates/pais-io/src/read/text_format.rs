@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use pais_core::definition::TextFormatDefinition;
 use serde::Serialize;
 use serde_with::SerializeDisplay;
 
@@ -288,6 +289,17 @@ impl TextFormat {
     }
 }
 
+impl From<TextFormat> for TextFormatDefinition {
+    fn from(format: TextFormat) -> Self {
+        Self {
+            delimiter: Some(format.delimiter.to_string()),
+            decimal: Some(format.decimal.to_string()),
+            thousands: format.thousands.map(|mark| mark.to_string()),
+            encoding: Some(format.encoding.to_string()),
+        }
+    }
+}
+
 impl Default for TextFormat {
     /// [`Self::CSV`].
     fn default() -> Self {
@@ -314,6 +326,21 @@ impl TextParameters {
         *self == Self::default()
     }
 
+    /// These parameters, and those that a dataset declares for what they do not say. The marks of numbers
+    /// belong together: who names the one before the fraction names both.
+    pub fn or_declared(&self, declared: &Self) -> Self {
+        let thousands = match self.decimal {
+            Some(_) => self.thousands,
+            None => self.thousands.or(declared.thousands),
+        };
+        Self {
+            delimiter: self.delimiter.or(declared.delimiter),
+            decimal: self.decimal.or(declared.decimal),
+            thousands,
+            encoding: self.encoding.or(declared.encoding),
+        }
+    }
+
     /// The format with these parameters, and those of `default` for the others.
     ///
     /// # Errors
@@ -326,6 +353,26 @@ impl TextParameters {
             self.encoding.unwrap_or(default.encoding),
         )
     }
+}
+
+impl TryFrom<&TextFormatDefinition> for TextParameters {
+    type Error = TextFormatError;
+
+    /// Checks each part; whether they contradict each other says [`TextParameters::format`].
+    fn try_from(declared: &TextFormatDefinition) -> Result<Self, TextFormatError> {
+        Ok(Self {
+            delimiter: part(declared.delimiter.as_deref())?,
+            decimal: part(declared.decimal.as_deref())?,
+            thousands: part(declared.thousands.as_deref())?,
+            encoding: part(declared.encoding.as_deref())?,
+        })
+    }
+}
+
+fn part<T: FromStr<Err = TextFormatError>>(
+    text: Option<&str>,
+) -> Result<Option<T>, TextFormatError> {
+    text.map(str::parse).transpose()
 }
 
 /// The only character of a text.
@@ -413,6 +460,25 @@ mod tests {
             let refused = parameters("", "", "", encoding);
             assert_eq!(refused, Err(TextFormatError::Encoding));
         }
+    }
+
+    /// What is declared holds where nothing is said; the marks of numbers are a pair.
+    #[test]
+    fn a_declared_format_fills_what_is_not_said() {
+        let declared = parameters(";", ",", ".", "windows-1252").unwrap();
+        let filled = |delimiter, decimal, thousands, encoding| {
+            let said = parameters(delimiter, decimal, thousands, encoding).unwrap();
+            said.or_declared(&declared)
+        };
+        assert_eq!(filled("", "", "", ""), declared);
+        assert_eq!(
+            filled("tab", "", " ", "utf-8"),
+            parameters("tab", ",", " ", "utf-8").unwrap()
+        );
+        assert_eq!(
+            filled(",", ".", "", "utf-8"),
+            parameters(",", ".", "", "utf-8").unwrap()
+        );
     }
 
     #[test]

@@ -18,6 +18,18 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
+impl Series {
+    /// Whether no two of its points are joined.
+    fn is_scattered(&self) -> bool {
+        let is_point = |point: &(f64, f64)| point.1.is_finite();
+        self.points.len() > 1
+            && !self
+                .points
+                .windows(2)
+                .any(|pair| is_point(&pair[0]) && is_point(&pair[1]))
+    }
+}
+
 /// A chart of lines, or of bars where the horizontal axis has names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
@@ -195,6 +207,10 @@ impl Chart {
         for series in &self.series {
             let (finite, others): (Vec<&(f64, f64)>, Vec<_>) =
                 series.points.iter().partition(|point| point.1.is_finite());
+            if series.is_scattered() {
+                text += &format!(" {}: {} points.", series.name, finite.len());
+                continue;
+            }
             if let (Some(first), Some(last)) = (finite.first(), finite.last()) {
                 text += &format!(
                     " {}: from {} at {} to {} at {}.",
@@ -226,7 +242,7 @@ fn line(series: &Series, place: &Place, is_document: bool) -> Markup {
     };
     html! {
         @for part in parts.filter(|points| points.len() > 1) { polyline points=(joined(part)) {} }
-        @if series.points.len() <= MOST_MARKS {
+        @if series.points.len() <= MOST_MARKS || series.is_scattered() {
             @for &(x, y) in series.points.iter().filter(|point| point.1.is_finite()) {
                 @let (x, y) = (place.x(x), place.y(y));
                 @if is_document { (mark(x, y, series.colour)) } @else { circle cx=(short(x)) cy=(short(y)) r="3.5" {} }

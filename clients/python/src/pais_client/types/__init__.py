@@ -7,6 +7,9 @@ they are not declared here. Times are RFC 3339 strings in UTC, ids are UUID stri
 from .admin import (
     Approval,
     AuditEvent,
+    DecidedBy,
+    DecidedRelease,
+    ListedApproval,
     NewToken,
     Organization,
     Policy,
@@ -77,9 +80,11 @@ from .taxonomies import (
     TaxonomySummary,
 )
 from .words import (
+    ApprovalStatus,
     CalendarLevel,
     ColumnRole,
     Decimal,
+    Decision,
     EditionLabels,
     EditionStatus,
     Encoding,
@@ -103,6 +108,7 @@ from .words import (
 
 __all__ = [
     "Approval",
+    "ApprovalStatus",
     "AuditEvent",
     "Calendar",
     "CalendarLevel",
@@ -121,7 +127,10 @@ __all__ = [
     "DatasetDefinition",
     "DatasetRisk",
     "DatasetSummary",
+    "DecidedBy",
+    "DecidedRelease",
     "Decimal",
+    "Decision",
     "Draft",
     "Edition",
     "EditionLabels",
@@ -139,6 +148,7 @@ __all__ = [
     "JobDefinition",
     "JobStatus",
     "Kind",
+    "ListedApproval",
     "Mask",
     "MissingSensitive",
     "Model",

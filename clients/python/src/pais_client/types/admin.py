@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypedDict
 
-from .words import Model, Role
+from .words import ApprovalStatus, Model, Role
 
 
 class Organization(TypedDict):
@@ -58,16 +58,39 @@ class Policy(TypedDict, total=False):
     require_approval: bool
 
 
-class Approval(TypedDict):
-    """The approval of a release by a second token of its holder."""
+class DecidedBy(TypedDict):
+    """The token that approved or rejected a release."""
+
+    token_id: str
+    label: str | None
+
+
+class Approval(TypedDict, total=False):
+    """Whether a second person lets a release leave; `by` and `reason` are for its organization."""
+
+    status: ApprovalStatus
+    by: DecidedBy
+    at: str
+    reason: str
+
+
+class DecidedRelease(Approval, total=False):
+    """A decision about a release."""
 
     release_id: str
-    token_id: str
-    at: str
+
+
+class ListedApproval(Approval, total=False):
+    """A release that waits for an approval, or was decided."""
+
+    release_id: str
+    name: str | None
+    dataset_id: str
+    requested_at: str
 
 
 class AuditEvent(TypedDict):
-    """An action in the auditor's organization."""
+    """An action in the organization."""
 
     id: str
     seq: int
@@ -75,6 +98,7 @@ class AuditEvent(TypedDict):
     action: str
     subject: str | None
     token_id: str | None
+    token_label: str | None
     oidc_subject: str | None
     address: str | None
     outcome: Literal["done", "refused"]

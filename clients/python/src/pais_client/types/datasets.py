@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from .problems import Warning
 from .taxonomies import Hierarchy
-from .words import ColumnRole, Decimal, Encoding, Kind
+from .words import ColumnRole, Decimal, Encoding, Kind, Model, Recoding
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -90,6 +90,7 @@ class Dataset(TypedDict):
     missing: list[str] | None
     retention_days: int | None
     submission_retention_days: int | None
+    format: TextFormat | None
     legal_hold: LegalHold | None
     rows: int
     submissions: list[Submission]
@@ -110,6 +111,7 @@ class DatasetDefinition(_DatasetDefinition, total=False):
     missing: list[str] | None
     retention_days: int | None
     submission_retention_days: int | None
+    format: TextFormat | None
 
 
 class TextFormat(TypedDict):
@@ -174,7 +176,11 @@ class Profile(_Profile, total=False):
     identifier_repeats: dict[str, int] | None
 
 
-class ColumnRisk(TypedDict):
+class _SensitiveRisk(TypedDict, total=False):
+    shares_by_rank: list[float]
+
+
+class ColumnRisk(_SensitiveRisk):
     """How far one column tells rows apart; shares from 0 to 1."""
 
     name: str
@@ -206,8 +212,34 @@ class _DatasetRisk(TypedDict):
     feasible: Feasible
 
 
+class SuggestedPrivacy(TypedDict):
+    """The `privacy` of a job."""
+
+    model: Model
+    l: int
+    k: int
+    c: float
+
+
+class Suggestion(TypedDict):
+    """Parameters of a job, and what they lost on a sample of the rows."""
+
+    privacy: SuggestedPrivacy
+    recoding: Recoding
+    ncp: float
+    groups: int
+
+
+class Suggestions(TypedDict):
+    """What a job can ask for; the least loss first."""
+
+    rows: int
+    items: list[Suggestion]
+
+
 class DatasetRisk(_DatasetRisk, total=False):
     """The risk of the stored rows before a run; `singling_out` names columns."""
 
     subjects: int | None
+    suggestions: Suggestions
     warnings: list[Warning]

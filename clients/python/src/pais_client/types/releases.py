@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from .admin import Approval
 from .jobs import PreGeneralization
 from .problems import Warning
 from .taxonomies import TaxonomyNode
@@ -83,6 +84,7 @@ class Release(TypedDict, total=False):
     codebook: Codebook
     purpose: str
     created_at: str
+    approval: Approval
     withdrawn: Withdrawal
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-Role = Literal["admin", "holder", "recipient", "auditor"]
+Role = Literal["admin", "holder", "recipient", "auditor", "officer"]
 """The role of a token."""
 
 ColumnRole = Literal[
@@ -41,6 +41,8 @@ Split = Literal["fixed", "best_valid"]
 Search = Literal["greedy", "thorough"]
 SuppressionFor = Literal["size", "size_and_confidence"]
 MissingSensitive = Literal["excluded", "counted"]
+Decision = Literal["approved", "rejected"]
+ApprovalStatus = Literal["pending", "approved", "rejected"]
 EditionLabels = Literal["as_released", "common"]
 EditionStatus = Literal[
     "queued", "running", "awaiting_approval", "published", "refused", "failed"

@@ -22,7 +22,9 @@ use super::outcome::{DisclosedSet, DisclosedTable};
 use super::search::{DisclosureSettings, DisclosureTask, TIE, too_many_items};
 use super::vocabulary::Vocabulary;
 use crate::error::RunError;
-use crate::methods::bounded_values::{ExceedingShare, bounded_values};
+use crate::methods::bounded_values::{
+    ExceedingShare, bounded_values, check_shares, greatest_of_columns,
+};
 use crate::observer::Phase;
 
 /// Most look-ups of a fact in a row for one candidate; one that needs more is dropped.
@@ -46,7 +48,7 @@ pub(super) fn search_facts(task: &DisclosureTask, model: &Lkc) -> Result<Disclos
         ..
     } = task;
     let ordered = anonymity.ordered_rows(table.rows);
-    let mut sensitive = Vec::new();
+    let (mut sensitive, mut exceeding) = (Vec::new(), Vec::new());
     for (column, values) in bounded_values(model, table) {
         let bound = SensitiveBound {
             codes: &column.codes,
@@ -54,16 +56,17 @@ pub(super) fn search_facts(task: &DisclosureTask, model: &Lkc) -> Result<Disclos
             excludes_missing: model.missing_sensitive == MissingSensitive::Excluded,
         };
         if let Some((holding, of)) = bound.exceeded(&ordered, model.c) {
-            let share = ExceedingShare {
-                column: &column.name,
+            exceeding.push(ExceedingShare {
+                column: column.name.clone(),
+                pointer: "/privacy/c".to_owned(),
                 holding,
                 of,
-                rows: of,
-            };
-            return Err(share.error("/privacy/c".to_owned(), ""));
+            });
         }
         sensitive.push(bound);
     }
+    let exceeding = greatest_of_columns(exceeding.into_iter());
+    check_shares(&exceeding, ordered.len() as u64, "")?;
     let mut search = FactSearch::new(task, &ordered).ok_or_else(too_many_items)?;
     let mut items = search.items(vocabularies, settings);
     let candidates = items.len().max(1) as f64;

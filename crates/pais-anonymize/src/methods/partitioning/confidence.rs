@@ -10,7 +10,9 @@ use pais_core::model::{Confidence, Lkc, MissingSensitive};
 use pais_core::table::{EncodedTable, SensitiveColumn};
 use rustc_hash::FxHashMap;
 
-use crate::methods::bounded_values::{BoundedValue, bounded_values};
+use crate::methods::bounded_values::{
+    BoundedValue, ExceedingShare, bounded_values, greatest_of_columns,
+};
 
 /// The bounded values of a table, row by row.
 pub(super) struct ConfidenceCheck {
@@ -35,18 +37,6 @@ struct BoundedColumn {
     name: Box<str>,
     /// By value, its place in the job where it is listed.
     places: Vec<Option<usize>>,
-}
-
-/// A bounded value that the whole table has too often.
-pub(super) struct ExceedingValue {
-    /// Its column.
-    pub column: Box<str>,
-    /// Pointer to it in the job.
-    pub pointer: String,
-    /// Rows that have it.
-    pub holding: u64,
-    /// Rows that count as having a value in its column.
-    pub of: u64,
 }
 
 impl ConfidenceCheck {
@@ -141,8 +131,8 @@ impl ConfidenceCheck {
         allowed
     }
 
-    /// The value of which all rows together have the greatest share above *C*.
-    pub(super) fn exceeding(&self, rows: &[u32]) -> Option<ExceedingValue> {
+    /// By column, the value of which all rows together have the greatest share above *C*.
+    pub(super) fn exceeding(&self, rows: &[u32]) -> Vec<ExceedingShare> {
         let mut tally = self.empty_tally();
         for &row in rows {
             tally.add(self.cells.record(row as usize));
@@ -153,28 +143,25 @@ impl ConfidenceCheck {
             .flat_map(|((column, range), (_, known))| {
                 (range.0..range.1).map(move |value| (column, value, value - range.0, known))
             });
-        let share = |value: u32, known: u32| f64::from(tally.holding(value)) / f64::from(known);
         let exceeding = values.filter(|&(_, value, _, known)| {
             let bound = self.cells.bound;
             bound.is_exceeded_by(tally.holding(value).into(), known.into())
         });
-        // With a bound that it meets all others hold too.
-        let worst = exceeding.max_by(|&(_, one, _, of_one), &(_, other, _, of_other)| {
-            share(one, of_one).total_cmp(&share(other, of_other))
-        });
-        let (column, value, index, known) = worst?;
-        let pointer = match column.places.get(index as usize) {
-            Some(Some(place)) => {
-                format!("/privacy/sensitive_values/{}/{place}", escape(&column.name))
+        let shares = exceeding.map(|(column, value, index, known)| {
+            let pointer = match column.places.get(index as usize) {
+                Some(Some(place)) => {
+                    format!("/privacy/sensitive_values/{}/{place}", escape(&column.name))
+                }
+                _ => "/privacy".to_owned(),
+            };
+            ExceedingShare {
+                column: column.name.clone(),
+                pointer,
+                holding: tally.holding(value).into(),
+                of: known.into(),
             }
-            _ => "/privacy".to_owned(),
-        };
-        Some(ExceedingValue {
-            column: column.name.clone(),
-            pointer,
-            holding: tally.holding(value).into(),
-            of: known.into(),
-        })
+        });
+        greatest_of_columns(shares)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Partitions a table into groups.
 
 use crate::error::RunError;
+use crate::methods::bounded_values::check_shares;
 use crate::observer::Observer;
 use pais_core::definition::ColumnKind;
 use pais_core::definition::json::escape;
@@ -9,7 +10,6 @@ use pais_core::schema::Schema;
 use pais_core::table::{EncodedTable, QuasiIdentifier, Subjects};
 
 use super::condition::{Condition, DiversityCheck, GroupChecker, RangeCheck};
-use super::confidence::ExceedingValue;
 use super::frequency::Remedy;
 use super::loss::Loss;
 use super::minimum_cover::GreatestL;
@@ -103,10 +103,9 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), RunError> {
                 fix,
             ))
         }
-        DiversityCheck::Confidence(check) => match check.exceeding(rows) {
-            Some(value) => Err(more_frequent_than_c(value)),
-            None => Ok(()),
-        },
+        DiversityCheck::Confidence(check) => {
+            check_shares(&check.exceeding(rows), rows.len() as u64, "")
+        }
         DiversityCheck::None | DiversityCheck::MinimumCover(_) | DiversityCheck::Frequency(_) => {
             Ok(())
         }
@@ -145,21 +144,4 @@ fn less_diverse(found: &GreatestL) -> RunError {
     };
     let condition = "the sensitive values of the whole table are less diverse than `l` asks for";
     RunError::unmet("/privacy/l", condition, fix)
-}
-
-fn more_frequent_than_c(value: ExceedingValue) -> RunError {
-    let share = value.holding as f64 / value.of as f64;
-    let condition = format!(
-        "a sensitive value of `{}` is in {:.2} % of the rows of the whole table that count for it, \
-         more than the greatest confidence allows, so no group of all of them can meet it",
-        value.column,
-        share * 100.0
-    );
-    // Rounded up, so that the bound named is one that holds.
-    let least = (share * 10_000.0).ceil() / 10_000.0;
-    let fix = format!(
-        "set the greatest confidence to at least {least}, or take the value out of \
-         `sensitive_values`"
-    );
-    RunError::unmet(value.pointer, &condition, fix)
 }

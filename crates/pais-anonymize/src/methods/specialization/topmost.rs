@@ -8,7 +8,7 @@ use pais_core::table::{EncodedTable, SubjectCounter, Subjects};
 use super::requirement::{Requirement, ValueSource};
 use super::sensitive::SensitiveSlots;
 use crate::error::RunError;
-use crate::methods::bounded_values::ExceedingShare;
+use crate::methods::bounded_values::{ExceedingShare, check_shares, greatest_of_columns};
 use crate::observer::Observer;
 
 /// Draws a number below the given one, each with the same probability.
@@ -24,18 +24,9 @@ pub(super) fn check(
     sensitive: &SensitiveSlots,
 ) -> Result<(), RunError> {
     let rows = enough_rows(table, requirement)?;
-    match most_frequent(requirement, &sensitive.rows_by_value, rows) {
-        Some(exceeding) => {
-            let suppression_for = SuppressionFor::Size;
-            Err(more_frequent_than_c(
-                requirement,
-                exceeding,
-                rows,
-                suppression_for,
-            ))
-        }
-        None => Ok(()),
-    }
+    let exceeding = exceeding_values(requirement, &sensitive.rows_by_value, rows);
+    let shares = greatest_of_columns(exceeding.map(|value| value.share(requirement)));
+    check_shares(&shares, rows, remedies(SuppressionFor::Size))
 }
 
 /// Returns the rows to suppress so that the topmost table meets the requirement: ascending, at most
@@ -73,14 +64,13 @@ pub(super) fn suppress(
         };
         let mut needed = exceeding.fewest_to_suppress(requirement);
         if suppressed + needed > budget || left - needed < requirement.k.get() {
-            let exceeding = ExceedingValue::new(requirement, whole, exceeding.value, rows);
-            let suppression_for = SuppressionFor::SizeAndConfidence;
-            return Err(more_frequent_than_c(
-                requirement,
-                exceeding,
-                rows,
-                suppression_for,
-            ));
+            let first = ExceedingValue::new(requirement, whole, exceeding.value, rows);
+            let first = first.share(requirement);
+            let all = exceeding_values(requirement, whole, rows);
+            let mut shares = greatest_of_columns(all.map(|value| value.share(requirement)));
+            shares.retain(|share| share.column != first.column);
+            shares.insert(0, first);
+            check_shares(&shares, rows, remedies(SuppressionFor::SizeAndConfidence))?;
         }
         suppressed += needed;
         is_suppressed.resize(table.rows, false);
@@ -160,18 +150,26 @@ struct ExceedingValue {
     of: u64,
 }
 
-/// The most frequent sensitive value among `rows` rows if it is more frequent than *C*; the first
-/// one of equally frequent ones.
+/// The sensitive values that are more frequent than *C* among `rows` rows.
+fn exceeding_values(
+    requirement: &Requirement<'_>,
+    rows_by_value: &[u64],
+    rows: u64,
+) -> impl Iterator<Item = ExceedingValue> {
+    let is_sensitive = |value: &usize| !requirement.counts_missing(*value as u32);
+    (0..rows_by_value.len())
+        .filter(is_sensitive)
+        .map(move |value| ExceedingValue::new(requirement, rows_by_value, value, rows))
+        .filter(|value| !requirement.bounds(value.holding, value.of))
+}
+
+/// The most frequent of these values; the first one of equally frequent ones.
 fn most_frequent(
     requirement: &Requirement<'_>,
     rows_by_value: &[u64],
     rows: u64,
 ) -> Option<ExceedingValue> {
-    let is_sensitive = |value: &usize| !requirement.counts_missing(*value as u32);
-    let exceeding = (0..rows_by_value.len())
-        .filter(is_sensitive)
-        .map(|value| ExceedingValue::new(requirement, rows_by_value, value, rows))
-        .filter(|value| !requirement.bounds(value.holding, value.of));
+    let exceeding = exceeding_values(requirement, rows_by_value, rows);
     exceeding.reduce(|one, other| {
         if other.holding * one.of > one.holding * other.of {
             other
@@ -191,6 +189,21 @@ impl ExceedingValue {
         }
     }
 
+    /// The value with its place.
+    fn share(self, requirement: &Requirement<'_>) -> ExceedingShare {
+        let ValueSource { column, place } = &requirement.sources[self.value];
+        let pointer = match place {
+            Some(place) => format!("/privacy/sensitive_values/{}/{place}", escape(column)),
+            None => "/privacy".to_owned(),
+        };
+        ExceedingShare {
+            column: column.clone(),
+            pointer,
+            holding: self.holding,
+            of: self.of,
+        }
+    }
+
     /// The minimum number of rows with the value that must be suppressed so that it is within *C*.
     fn fewest_to_suppress(self, requirement: &Requirement<'_>) -> u64 {
         let (mut low, mut high) = (0, self.holding);
@@ -206,31 +219,13 @@ impl ExceedingValue {
     }
 }
 
-/// The error of a value that is more frequent among all `rows` than *C*, with what would meet it.
-fn more_frequent_than_c(
-    requirement: &Requirement<'_>,
-    exceeding: ExceedingValue,
-    rows: u64,
-    suppression_for: SuppressionFor,
-) -> RunError {
-    let ExceedingValue { value, holding, of } = exceeding;
-    let ValueSource { column, place } = &requirement.sources[value];
-    let pointer = match place {
-        Some(place) => format!("/privacy/sensitive_values/{}/{place}", escape(column)),
-        None => "/privacy".to_owned(),
-    };
-    let remedies = match suppression_for {
+/// What helps beside a greater bound.
+fn remedies(suppression_for: SuppressionFor) -> &'static str {
+    match suppression_for {
         SuppressionFor::Size => {
             ", or allow to suppress rows with the value by `\"suppression_for\": \
              \"size_and_confidence\"` and a `suppression_limit`"
         }
         SuppressionFor::SizeAndConfidence => ", or raise `suppression_limit`",
-    };
-    let share = ExceedingShare {
-        column,
-        holding,
-        of,
-        rows,
-    };
-    share.error(pointer, remedies)
+    }
 }

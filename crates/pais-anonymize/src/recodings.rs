@@ -1,0 +1,365 @@
+//! What another recoding would keep, and what parameters would cost: quick runs on a sample of the rows, for
+//! the holder who chooses. They need raw rows, so that no recipient sees them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{ColumnRole, Job, ModelKind, Recoding};
+use pais_core::model::Lkc;
+use pais_core::risk::Feasible;
+use pais_core::schema::Schema;
+use pais_core::table::{Column, NULL_CODE, Table};
+use pais_core::warning::{Warning, WarningCode};
+use serde::Serialize;
+
+use crate::error::RunError;
+use crate::method::SearchOutcome;
+use crate::observer::{Observer, Phase};
+use crate::plan::JobPlan;
+use crate::run::AnonymizationRun;
+
+/// Most rows that two recodings are compared on.
+const COMPARED_ROWS: usize = 10_000;
+
+/// Most rows that parameters are suggested from.
+const SUGGESTED_ROWS: usize = 5_000;
+
+/// How long suggestions are computed at most; those that are not begun by then are left out.
+const SUGGESTION_TIME: Duration = Duration::from_secs(5);
+
+/// The share of the loss of global recoding up to which that of local recoding is worth a warning.
+const WORTH: f64 = 0.75;
+
+/// The least difference of losses that is worth a warning.
+const LEAST_DIFFERENCE: f64 = 0.02;
+
+/// At most `limit` rows, spread evenly over a table; of a table with a subject column all rows of some
+/// persons.
+fn sample(schema: &Schema, table: &Table, limit: usize) -> Table {
+    let stride = table.rows.div_ceil(limit).max(1);
+    let subject = schema.subject().and_then(|at| table.columns.get(at));
+    let rows: Vec<usize> = match subject {
+        Some(subject) => {
+            let persons = subject.codes.iter().enumerate();
+            let some = persons.filter(|(_, person)| (**person as usize).is_multiple_of(stride));
+            some.map(|(row, _)| row).collect()
+        }
+        None => (0..table.rows).step_by(stride).collect(),
+    };
+    let columns = table.columns.iter().map(|column| part(column, &rows));
+    Table {
+        rows: rows.len(),
+        columns: columns.collect(),
+    }
+}
+
+/// Some rows of a column, with the values that they have.
+fn part(column: &Column, rows: &[usize]) -> Column {
+    let mut codes = HashMap::new();
+    let mut dictionary = Vec::new();
+    let cells = rows.iter().map(|&row| match column.codes[row] {
+        NULL_CODE => NULL_CODE,
+        code => *codes.entry(code).or_insert_with(|| {
+            dictionary.push(column.dictionary[code as usize].clone());
+            dictionary.len() as u32 - 1
+        }),
+    });
+    let codes = cells.collect();
+    Column { dictionary, codes }
+}
+
+/// A comparison of global with local recoding, for a job that says nothing of recoding and whose model takes
+/// both.
+pub struct RecodingComparison {
+    schema: Arc<Schema>,
+    global: Job,
+    local: Job,
+    /// The rows to compare on; `None` where they are those of the run.
+    sample: Option<Table>,
+}
+
+impl RecodingComparison {
+    /// The comparison for a job on a table; `None` where the job has no choice, or has chosen.
+    pub fn new(schema: &Arc<Schema>, job: &Job, table: &Table) -> Option<Self> {
+        if job.recoding.is_some() {
+            return None;
+        }
+        let with = |recoding| Job {
+            recoding: Some(recoding),
+            thorough: None,
+            ..job.clone()
+        };
+        let (global, local) = (with(Recoding::Global), with(Recoding::Local));
+        let fits = |job: &Job| JobPlan::new(schema, job).is_ok_and(|plan| plan.takes_sweeps());
+        if !fits(&global) || !fits(&local) {
+            return None;
+        }
+        let is_large = table.rows > COMPARED_ROWS;
+        Some(Self {
+            sample: is_large.then(|| sample(schema, table, COMPARED_ROWS)),
+            schema: Arc::clone(schema),
+            global,
+            local,
+        })
+    }
+
+    /// The warning where local recoding loses much less than `found`, the outcome of `run`. A comparison that
+    /// cannot be made fails no job.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`].
+    pub fn warning(
+        self,
+        run: &AnonymizationRun,
+        found: &SearchOutcome,
+        observer: &dyn Observer,
+    ) -> Result<Option<Warning>, RunError> {
+        let quiet = Quiet {
+            cancellation: observer.cancellation(),
+            end: None,
+        };
+        let rows = self.sample.as_ref().map(|sample| sample.rows);
+        let losses = match self.sample {
+            None => {
+                let global = run.figures(found, &quiet).map(|figures| figures.ncp);
+                let local = run.with_job(self.local);
+                let local = local.and_then(|run| loss(&run, &quiet));
+                global.and_then(|global| Ok((global, local?)))
+            }
+            Some(table) => {
+                let run = AnonymizationRun::new(self.schema, self.global, table, &quiet);
+                run.and_then(|run| {
+                    let local = run.with_job(self.local)?;
+                    Ok((loss(&run, &quiet)?, loss(&local, &quiet)?))
+                })
+            }
+        };
+        match losses {
+            Ok((global, local)) if is_worth_it(global, local) => {
+                Ok(Some(warning(global, local, rows)))
+            }
+            Err(RunError::Cancelled) => Err(RunError::Cancelled),
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+}
+
+fn is_worth_it(global: f64, local: f64) -> bool {
+    local <= WORTH * global && global - local >= LEAST_DIFFERENCE
+}
+
+fn warning(global: f64, local: f64, sampled: Option<usize>) -> Warning {
+    let percent = |loss: f64| format!("{:.1} %", 100.0 * loss);
+    let on = match sampled {
+        Some(rows) => format!("a sample of {rows} rows"),
+        None => "all rows".to_owned(),
+    };
+    let detail = format!(
+        "global recoding, which is taken where a job does not say `recoding`, loses {} of the detail \
+         (NCP), and local recoding {}, measured on {on}; try `\"recoding\": \"local\"`, or both as \
+         a list, unless each value must have one label in the whole table",
+        percent(global),
+        percent(local)
+    );
+    Warning::at(WarningCode::LocalLosesLess, "/recoding", detail)
+}
+
+/// The mean NCP of the table that a run finds.
+fn loss(run: &AnonymizationRun, observer: &dyn Observer) -> Result<f64, RunError> {
+    let found = run.search(observer)?;
+    Ok(run.figures(&found, observer)?.ncp)
+}
+
+/// Lets a run know when to stop, and reports nothing of it.
+struct Quiet<'a> {
+    cancellation: &'a Cancellation,
+    end: Option<Instant>,
+}
+
+impl Observer for Quiet<'_> {
+    fn progress(&self, _: Phase, _: f64) {}
+
+    fn cancellation(&self) -> &Cancellation {
+        self.cancellation
+    }
+
+    fn must_stop(&self) -> bool {
+        self.cancellation.is_cancelled() || self.end.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+/// Parameters that a job can ask for, each with what it costs on a sample of the rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Suggestions {
+    /// Rows of the sample, at most 5,000, spread evenly over the table; of a table of persons all rows of
+    /// some persons. A smaller table needs more generalization, so that the whole one costs less.
+    pub rows: u64,
+    /// The least loss first.
+    pub items: Vec<Suggestion>,
+}
+
+/// Parameters of a job, and what they cost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Suggestion {
+    /// `privacy` of the job.
+    pub privacy: SuggestedPrivacy,
+    /// `recoding` of the job.
+    pub recoding: Recoding,
+    /// Mean NCP of the table that was found.
+    pub ncp: f64,
+    /// Its equivalence classes.
+    pub groups: u64,
+}
+
+/// A privacy model with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct SuggestedPrivacy {
+    /// `lkc`.
+    pub model: ModelKind,
+    /// *L*.
+    pub l: u32,
+    /// *K*.
+    pub k: u64,
+    /// *C*.
+    pub c: f64,
+}
+
+/// The numbers of known values that are suggested.
+const SUGGESTED_L: [u32; 2] = [2, 4];
+
+/// The sizes of groups that are suggested: a common least one, that of a risk of 0.09, and a cautious one.
+const SUGGESTED_K: [u64; 3] = [5, 11, 20];
+
+/// The parameters of a job, and how it recodes.
+struct Candidate {
+    privacy: SuggestedPrivacy,
+    recoding: Recoding,
+}
+
+impl Candidate {
+    fn job(&self) -> Option<Job> {
+        let SuggestedPrivacy { l, k, c, .. } = self.privacy;
+        let mut job = Job::new(Lkc::new(l, k, c).ok()?);
+        job.recoding = Some(self.recoding);
+        Some(job)
+    }
+}
+
+/// The rows that parameters are suggested from.
+pub struct SuggestionSample {
+    schema: Arc<Schema>,
+    rows: Table,
+}
+
+impl SuggestionSample {
+    /// At most 5,000 rows of a table.
+    pub fn new(schema: &Arc<Schema>, table: &Table) -> Self {
+        Self {
+            schema: Arc::clone(schema),
+            rows: sample(schema, table, SUGGESTED_ROWS),
+        }
+    }
+
+    /// Suggests *L*, *K* and *C* with global and local recoding; `feasible` is what the whole table can
+    /// meet. Nothing is suggested for a table without quasi-identifiers, and for one with a column of
+    /// sets.
+    ///
+    /// Runs at most nine searches, for at most five seconds.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`].
+    pub fn suggestions(
+        self,
+        feasible: &Feasible,
+        cancellation: &Cancellation,
+    ) -> Result<Suggestions, RunError> {
+        let Self { schema, rows } = self;
+        let columns = schema.names(ColumnRole::QuasiIdentifier).len();
+        let fits = |job: &Job| JobPlan::new(&schema, job).is_ok_and(|plan| plan.takes_sweeps());
+        let quiet = Quiet {
+            cancellation,
+            end: Some(Instant::now() + SUGGESTION_TIME),
+        };
+        let mut suggested = Suggestions {
+            rows: rows.rows as u64,
+            items: Vec::new(),
+        };
+        let mut rows = Some(rows).filter(|rows| rows.rows > 0);
+        let mut prepared: Option<AnonymizationRun> = None;
+        for candidate in candidates(columns as u32, feasible) {
+            let Some(job) = candidate.job().filter(fits) else {
+                continue;
+            };
+            let run = match (&prepared, rows.take()) {
+                (Some(run), _) => run.with_job(job),
+                (None, Some(rows)) => AnonymizationRun::new(Arc::clone(&schema), job, rows, &quiet),
+                (None, None) => break,
+            };
+            let found = run.and_then(|run| {
+                let run = prepared.insert(run);
+                let found = run.search(&quiet)?;
+                run.figures(&found, &quiet)
+            });
+            match found {
+                Ok(figures) => suggested.items.push(Suggestion {
+                    privacy: candidate.privacy,
+                    recoding: candidate.recoding,
+                    ncp: figures.ncp,
+                    groups: figures.groups,
+                }),
+                Err(RunError::Cancelled) if cancellation.is_cancelled() => {
+                    return Err(RunError::Cancelled);
+                }
+                // The time is over.
+                Err(RunError::Cancelled) => break,
+                // The sample cannot meet these parameters.
+                Err(_) => {}
+            }
+        }
+        let items = &mut suggested.items;
+        items.sort_by(|one, other| one.ncp.total_cmp(&other.ncp));
+        Ok(suggested)
+    }
+}
+
+/// What is tried, the least costly first: the time may be over before the last one.
+fn candidates(columns: u32, feasible: &Feasible) -> Vec<Candidate> {
+    let c = feasible.c_min.map_or(1.0, above);
+    let mut ls: Vec<u32> = SUGGESTED_L.iter().map(|l| columns.min(*l)).collect();
+    ls.dedup();
+    let ks = SUGGESTED_K.into_iter().filter(|k| *k <= feasible.k_max);
+    let mut all = Vec::new();
+    for k in ks {
+        let privacy = |l| SuggestedPrivacy {
+            model: ModelKind::Lkc,
+            l,
+            k,
+            c,
+        };
+        // Groups over all quasi-identifiers hold whatever L is.
+        all.extend(ls.last().map(|&l| Candidate {
+            privacy: privacy(l),
+            recoding: Recoding::Local,
+        }));
+        all.extend(ls.iter().map(|&l| Candidate {
+            privacy: privacy(l),
+            recoding: Recoding::Global,
+        }));
+    }
+    all
+}
+
+/// A round bound that leaves room above the least one that the table can meet.
+fn above(least: f64) -> f64 {
+    let tenths = (1..10).map(|tenth| f64::from(tenth) / 10.0);
+    let mut roomy = tenths.filter(|c| *c >= 1.2 * least);
+    roomy.next().unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use std::sync::Arc;
+
+use pais_core::cancellation::Cancellation;
+use pais_core::definition::{Job, Recoding};
+use pais_core::model::Lkc;
+use pais_core::risk::Feasible;
+use pais_core::schema::Schema;
+use pais_core::table::Table;
+use pais_core::warning::WarningCode;
+use pais_io::read::csv;
+use serde_json::json;
+
+use super::{RecodingComparison, SuggestionSample, above, is_worth_it, part, sample};
+use crate::error::RunError;
+use crate::observer::Unobserved;
+use crate::run::AnonymizationRun;
+
+fn schema(subject: bool) -> Arc<Schema> {
+    let mut columns = vec![
+        json!({"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 999]}),
+        json!({"name": "zip", "role": "quasi_identifier"}),
+        json!({"name": "ill", "role": "sensitive"}),
+    ];
+    if subject {
+        columns.push(json!({"name": "who", "role": "subject"}));
+    }
+    let definition = json!({"name": "t", "columns": columns});
+    let definition = serde_json::from_value(definition).unwrap();
+    Arc::new(Schema::inline(&definition).unwrap())
+}
+
+/// Ages in pairs, one place for each five rows: one cut for all has to give up the place.
+fn table(schema: &Schema, rows: usize) -> Table {
+    let subject = schema.subject().is_some();
+    let mut text = String::from(if subject {
+        "age,zip,ill,who\n"
+    } else {
+        "age,zip,ill\n"
+    });
+    for row in 0..rows {
+        text += &format!(
+            "{},z{},{}",
+            row / 2 % 1000,
+            row / 5 % 40,
+            ["a", "b", "c"][row % 3]
+        );
+        text += &if subject {
+            format!(",p{}\n", row / 2)
+        } else {
+            "\n".to_owned()
+        };
+    }
+    csv::read_table(schema, text.as_bytes()).unwrap()
+}
+
+#[test]
+fn a_sample_is_spread_over_the_rows_and_has_their_values_alone() {
+    let plain = schema(false);
+    let all = table(&plain, 1000);
+    let some = sample(&plain, &all, 300);
+    assert_eq!(some.rows, 250);
+    let texts: Vec<Option<&str>> = (0..3).map(|row| some.columns[0].text(row)).collect();
+    assert_eq!(texts, [Some("0"), Some("2"), Some("4")]);
+    assert_eq!(some.columns[0].dictionary.len(), 250);
+    assert_eq!(sample(&plain, &all, 1000), all);
+
+    // Both rows of a person, or none.
+    let persons = schema(true);
+    let some = sample(&persons, &table(&persons, 1000), 300);
+    assert_eq!(some.rows, 250);
+    let who = part(&some.columns[3], &[0, 1, 2, 3]);
+    assert_eq!(who.codes, [0, 0, 1, 1]);
+}
+
+fn compared(job: Job, rows: usize) -> Option<pais_core::warning::Warning> {
+    let schema = schema(false);
+    let table = table(&schema, rows);
+    let observer = Unobserved::default();
+    let comparison = RecodingComparison::new(&schema, &job, &table)?;
+    let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
+    let found = run.search(&observer).unwrap();
+    comparison.warning(&run, &found, &observer).unwrap()
+}
+
+#[test]
+fn a_job_that_does_not_say_its_recoding_learns_what_the_other_loses() {
+    let job = |k| Job::new(Lkc::new(2, k, 0.9).unwrap());
+    let warning = compared(job(5), 400).expect("local loses less");
+    assert_eq!(warning.code, WarningCode::LocalLosesLess);
+    assert_eq!(warning.pointer.as_deref(), Some("/recoding"));
+    assert!(warning.detail.contains("on all rows"), "{}", warning.detail);
+    assert_eq!(
+        warning.detail.matches(" %").count(),
+        2,
+        "{}",
+        warning.detail
+    );
+    // In the sample ten rows have the same age.
+    let large = compared(job(50), 20_000).expect("local loses less");
+    assert!(
+        large.detail.contains("a sample of 10000 rows"),
+        "{}",
+        large.detail
+    );
+    // Who has chosen is not told.
+    for recoding in [Recoding::Global, Recoding::Local] {
+        let mut chosen = job(5);
+        chosen.recoding = Some(recoding);
+        assert_eq!(compared(chosen, 400), None);
+    }
+}
+
+#[test]
+fn only_a_clear_difference_is_worth_a_warning() {
+    assert!(is_worth_it(0.5, 0.1));
+    assert!(!is_worth_it(0.5, 0.4));
+    assert!(!is_worth_it(0.02, 0.005));
+}
+
+#[test]
+fn a_comparison_stops_when_its_job_is_cancelled() {
+    let schema = schema(false);
+    let table = table(&schema, 20_000);
+    let job = Job::new(Lkc::new(2, 5, 0.9).unwrap());
+    let comparison = RecodingComparison::new(&schema, &job, &table).unwrap();
+    let observer = Unobserved::default();
+    let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
+    let found = run.search(&observer).unwrap();
+    crate::observer::Observer::cancellation(&observer).cancel();
+    let stopped = comparison.warning(&run, &found, &observer);
+    assert_eq!(stopped, Err(RunError::Cancelled));
+}
+
+#[test]
+fn suggestions_can_be_met_and_come_by_their_loss() {
+    let schema = schema(false);
+    let table = table(&schema, 600);
+    let feasible = Feasible {
+        k_max: 600,
+        l_max: Some(3),
+        c_min: Some(1.0 / 3.0),
+    };
+    let cancellation = Cancellation::new();
+    let found = SuggestionSample::new(&schema, &table)
+        .suggestions(&feasible, &cancellation)
+        .unwrap();
+    assert_eq!(found.rows, 600);
+    // Three K, with two quasi-identifiers one L, and both recodings.
+    assert_eq!(found.items.len(), 6, "{found:?}");
+    assert!(found.items.is_sorted_by(|one, other| one.ncp <= other.ncp));
+    for one in &found.items {
+        assert_eq!((one.privacy.l, one.privacy.c), (2, 0.4));
+        let mut job = Job::new(Lkc::new(2, one.privacy.k, 0.4).unwrap());
+        job.recoding = Some(one.recoding);
+        let observer = Unobserved::default();
+        let run = AnonymizationRun::new(schema.clone(), job, table.clone(), &observer).unwrap();
+        let figures = run
+            .figures(&run.search(&observer).unwrap(), &observer)
+            .unwrap();
+        assert_eq!((figures.ncp, figures.groups), (one.ncp, one.groups));
+    }
+    cancellation.cancel();
+    let stopped = SuggestionSample::new(&schema, &table).suggestions(&feasible, &cancellation);
+    assert_eq!(stopped, Err(RunError::Cancelled));
+}
+
+#[test]
+fn a_suggested_bound_leaves_room() {
+    assert_eq!(above(0.2), 0.3);
+    assert_eq!(above(0.9), 1.0);
+}

@@ -1,0 +1,73 @@
+//! Who decides for an organization: its privacy officers, where it has any, and its holders otherwise.
+//!
+//! A decision takes a share of a lock of its organization, and what makes an officer or ends one takes the
+//! whole: a decision is made before the change or after it, never in between.
+
+use sqlx::PgConnection;
+use time::OffsetDateTime;
+
+use crate::ids::OrganizationId;
+use crate::roles::{Caller, Role};
+
+use super::{StoreError, token_validity};
+
+/// Why a caller may not set the policy and approve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoDecider {
+    /// The organization has an officer, who decides, and the caller is a holder.
+    OfficerDecides,
+    /// The caller's token has ended meanwhile.
+    TokenEnded,
+}
+
+/// Waits for the decisions of an organization that are under way, and lets later ones wait until the end of
+/// the transaction. For what makes or ends an officer.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text, 15))")
+        .bind(organization)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Why the caller may not decide at `now`; `None` if it may. That holds until the end of the transaction.
+pub(super) async fn refusal(
+    connection: &mut PgConnection,
+    by: Caller,
+    now: OffsetDateTime,
+) -> Result<Option<NoDecider>, StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtextextended($1::text, 15))")
+        .bind(by.organization)
+        .execute(&mut *connection)
+        .await?;
+    if !token_validity::lock_valid(&mut *connection, by.token, now).await? {
+        return Ok(Some(NoDecider::TokenEnded));
+    }
+    if by.role != Role::Officer && has_officer(connection, by.organization, now).await? {
+        return Ok(Some(NoDecider::OfficerDecides));
+    }
+    Ok(None)
+}
+
+/// Whether an organization has a token of an officer that works: one that is redeemed, and neither expired nor
+/// revoked. A person who has signed in with the issuer as an officer counts until that person's token is
+/// revoked.
+async fn has_officer(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    now: OffsetDateTime,
+) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM tokens
+                        WHERE organization_id = $1 AND role = 'officer' AND revoked_at IS NULL
+                          AND (expires_at IS NULL OR expires_at > $2)
+                          AND enrolment_sha256 IS NULL)",
+    )
+    .bind(organization)
+    .bind(now)
+    .fetch_one(connection)
+    .await?)
+}
