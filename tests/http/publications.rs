@@ -414,6 +414,35 @@ async fn an_edition_waits_for_approval_and_its_grants_come_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_rejected_edition_is_refused_and_its_rows_join_the_next_one() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let officer = hospital.app.token("hospital", Role::Officer).await;
+    let policy = json!({ "require_approval": true });
+    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
+    put.await.json(200);
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    let first = settled(&hospital, &publication, 1).await;
+    let path = format!("/v1/releases/{}/approval", text(&first["release_id"]));
+    let reject = json!({ "decision": "rejected", "reason": "the month is too small" });
+    hospital.app.post(&officer, &path, &reject).await.json(201);
+    let path = format!("{publication}/editions");
+    let seen = hospital.app.get(&officer, &path).await.json(200);
+    assert_eq!(seen["items"][0]["status"], "refused", "{seen}");
+    assert_eq!(seen["items"][0]["error"]["code"], "approval_required");
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let second = settled(&hospital, &publication, 2).await;
+    workers.stop().await;
+    assert_eq!(second["status"], "awaiting_approval");
+    assert_eq!(second["rows"], 32);
+    let asked = hospital.app.post(&officer, &path, &json!({})).await;
+    asked.problem(403, "forbidden");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_publication_is_checked_paused_and_deleted() {
     let hospital = Hospital::new().await;
     let analyst = hospital.app.token("bts", Role::Recipient).await;
