@@ -26,6 +26,10 @@ pais_core::typed_ids! {
     #[derive(ToSchema, sqlx::Type)]
     #[sqlx(transparent)]
     GrantId,
+    /// A job that repeats for new rows.
+    #[derive(ToSchema, sqlx::Type)]
+    #[sqlx(transparent)]
+    PublicationId,
     /// One line of the audit log.
     #[derive(ToSchema, sqlx::Type)]
     #[sqlx(transparent)]

@@ -11,10 +11,10 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::db::audit::{self, Action, NewEvent};
 use crate::db::datasets::StoredDataset;
-use crate::db::releases::{self, StoredRelease, Viewer};
+use crate::db::releases::{self, StoredRelease};
 use crate::db::submissions::SubmissionRows;
-use crate::db::{StoreError, organizations, submissions};
-use crate::engine::composition_tables::{self, ANATOMIZED_TABLE, StoredParts};
+use crate::db::{organizations, submissions};
+use crate::engine::composition_tables::{self, StoredParts};
 use crate::engine::load_rows;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -177,30 +177,10 @@ async fn parts(
 ) -> Result<Option<(Vec<StoredParts>, Vec<SubmissionRows>)>, ApiError> {
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, dataset)?;
-    let viewer = Viewer::Holder(app.caller.organization);
-    let damaged = || StoreError::Damaged("a release");
-    let mut parts = Vec::with_capacity(ids.len());
-    for &id in ids {
-        let release = releases::load(store, viewer, id).await?;
-        let release = release.ok_or_else(ApiError::not_found)?;
-        let sources = releases::source_rows(store, &key, id).await?;
-        let Some(sources) = sources else {
-            return Ok(None);
-        };
-        let table = match releases::table(store, viewer, id, "data").await? {
-            Some(table) => table,
-            None => {
-                let table = releases::table(store, viewer, id, ANATOMIZED_TABLE).await?;
-                table.ok_or_else(damaged)?
-            }
-        };
-        parts.push(StoredParts {
-            release,
-            table,
-            chunks: Vec::new(),
-            sources,
-        });
-    }
+    let parts = composition_tables::load(store, &key, app.caller.organization, ids.to_vec());
+    let Some(parts) = parts.await? else {
+        return Ok(None);
+    };
     let present = submissions::rows_by_submission(store, dataset.id).await?;
     let present: HashSet<SubmissionRows> = present.into_iter().collect();
     let read = parts.iter().flat_map(|part| &part.sources.submissions);
@@ -218,7 +198,7 @@ async fn decide(
 ) -> Result<Result<Composition, String>, ApiError> {
     let ids: Vec<SubmissionId> = submissions.iter().map(|it| it.id).collect();
     let size = submissions::size(&app.db, dataset.id, Some(&ids)).await?;
-    let released = parts.iter().map(|part| released_bytes(part, size.rows));
+    let released = parts.iter().map(|part| part.bytes(size.rows));
     let rows = RawRows {
         submissions: Some(&ids),
         size,
@@ -227,28 +207,13 @@ async fn decide(
     };
     let loaded = rows.load(app, dataset).await?;
     for part in &mut parts {
-        let mut index = 0;
-        while let Some(chunk) = releases::chunk(&app.db, &part.table, index).await? {
-            part.chunks.push(chunk);
-            index += 1;
-        }
+        part.load_chunks(&app.db).await?;
     }
     let decided = loaded.work(move |schema, table, work| {
         let found = composition_tables::decide(parts, &schema, table, &submissions, work)?;
         Ok(found.map_err(|error| error.to_string()))
     });
     decided.await
-}
-
-/// Bytes that a release needs beside the raw rows: its cells as stored and joined, its texts, and a
-/// number for each of its rows and each raw row.
-fn released_bytes(part: &StoredParts, raw_rows: u64) -> u64 {
-    let columns = part.table.columns.as_array().map_or(0, Vec::len) as u64;
-    let cells = part.table.rows.saturating_mul(columns).saturating_mul(12);
-    let numbers = part.table.rows.saturating_add(raw_rows).saturating_mul(8);
-    cells
-        .saturating_add(numbers)
-        .saturating_add(part.table.csv_bytes)
 }
 
 /// The finding where no two releases had to be joined: what each was verified for holds.

@@ -25,11 +25,11 @@ const ATTEMPTS: usize = 3;
 /// Time between two checks of whether a download may go on.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A file of a release.
+/// A file of one or more releases.
 pub(super) struct Download {
-    /// The release.
-    pub release: ReleaseId,
-    /// Its holder.
+    /// The releases.
+    pub releases: Vec<ReleaseId>,
+    /// Their holder.
     pub owner: OrganizationId,
     /// The name under which the audit log records that it was fetched.
     pub part: String,
@@ -83,15 +83,23 @@ impl Download {
                 return Ok(response);
             }
             self.describe(response.headers_mut(), etag);
-            let (id, caller) = (self.release, app.caller);
             if is_get {
-                releases::record_fetch(&app.db, caller, self.owner, id, &self.part).await?;
+                for &id in &self.releases {
+                    releases::record_fetch(&app.db, app.caller, self.owner, id, &self.part).await?;
+                }
             }
-            let (app, table) = (app.clone(), self.table);
+            let (app, ids, table) = (app.clone(), self.releases, self.table);
             return Ok(response.map(|body| {
                 while_permitted(CHECK_INTERVAL, body, move || {
-                    let (app, table) = (app.clone(), table.clone());
-                    async move { may_still_read(&app, id, &table).await }
+                    let (app, ids, table) = (app.clone(), ids.clone(), table.clone());
+                    async move {
+                        for id in ids {
+                            if !may_still_read(&app, id, &table).await {
+                                return false;
+                            }
+                        }
+                        true
+                    }
                 })
             }));
         }

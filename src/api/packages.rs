@@ -97,7 +97,7 @@ pub(super) async fn package(
     };
     let name = documents.release.name.clone();
     let download = Download {
-        release: id,
+        releases: vec![id],
         owner,
         part: "package".to_owned(),
         table: documents.tables().next().unwrap_or_default().to_owned(),

@@ -11,7 +11,7 @@ use crate::db::audit::Action;
 use crate::db::jobs::{self, JobStatus};
 use crate::db::releases::{self, ListedReleases, ReleaseCreation, StoredRelease, Viewer};
 use crate::db::runs::SweepRow;
-use crate::db::{policies, runs, submissions};
+use crate::db::{editions, policies, runs, submissions};
 use crate::engine::records::{SweepItem, SweepStatus};
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::engine::{attempt, load_rows};
@@ -141,6 +141,11 @@ async fn create_release(
         );
         return Err(ApiError::new(Code::JobNotSucceeded, detail));
     }
+    if editions::is_edition(&app.db, job.id).await? {
+        let detail = "the job is that of an edition, which is its only release; create a job of your \
+                      own for another release";
+        return Err(ApiError::new(Code::Conflict, detail));
+    }
     let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
     let dataset = dataset.ok_or_else(dataset_deleted)?;
     let step = request.step.map(u32::try_from).transpose();
@@ -193,6 +198,7 @@ async fn create_release(
         name,
         by: app.caller.into(),
         created_at: store.now(),
+        rows: None,
     };
     let ids = Some(job.submissions.as_slice());
     let rows = RawRows {

@@ -29,10 +29,10 @@ use super::middleware::{
 use super::response::error_page;
 use super::state::AppState;
 use super::{
-    approvals, audit, compositions, console, dataset_changes, datasets, drafts, events, grants,
-    health, jobs, legal_holds, metrics, openapi, organizations, packages, policies, profile,
-    releases, report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
-    withdrawals,
+    approvals, audit, compositions, console, dataset_changes, datasets, drafts, editions, events,
+    grants, health, jobs, legal_holds, metrics, openapi, organizations, packages, policies,
+    profile, publication_data, publications, releases, report_links, reports, risk, steps,
+    submissions, tables, taxonomies, tokens, whoami, withdrawals,
 };
 
 /// The settings of the router.
@@ -76,6 +76,13 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(policies::show, policies::replace))
         .routes(routes!(approvals::decide))
         .routes(routes!(approvals::list))
+        .routes(routes!(publications::create, publications::list))
+        .routes(routes!(
+            publications::show,
+            publications::change,
+            publications::delete
+        ))
+        .routes(routes!(publication_data::manifest))
         .routes(routes!(audit::list))
         .routes(routes!(packages::pais_signing_key))
 }
@@ -94,6 +101,9 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(submissions::create))
         .routes(routes!(drafts::propose))
         .routes(routes!(events::events))
+        .routes(routes!(events::editions::watch))
+        .routes(routes!(editions::create, editions::list))
+        .routes(routes!(publication_data::stacked))
         .routes(routes!(profile::show))
         .routes(routes!(risk::show))
         .routes(routes!(reports::report))

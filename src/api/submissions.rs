@@ -23,6 +23,7 @@ use crate::engine::load_rows;
 use crate::problem::Code;
 
 use super::datasets::{load, text_format};
+use super::editions;
 use super::error::ApiError;
 use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
@@ -105,7 +106,10 @@ pub(super) async fn create(
         headers: &headers,
     };
     match submit(&app, sent, &mut incoming).await {
-        Ok(answer) => answer.into_response(),
+        Ok(answer) => {
+            editions::settle(&app).await;
+            answer.into_response()
+        }
         Err(error) => {
             incoming.drain(app.limits.upload_bytes).await;
             error.into_response()

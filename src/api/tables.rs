@@ -112,7 +112,7 @@ async fn fetch(
     let version = env!("CARGO_PKG_VERSION");
     let stem = table.release_name.clone().unwrap_or_else(|| id.to_string());
     let download = Download {
-        release: id,
+        releases: vec![id],
         owner: table.organization,
         part: name.to_owned(),
         table: name.to_owned(),
@@ -140,7 +140,10 @@ async fn fetch(
 }
 
 /// `?safe_csv=` with the requested format.
-fn requested_rendering(query: &FormatQuery, headers: &HeaderMap) -> Result<Rendering, Problem> {
+pub(super) fn requested_rendering(
+    query: &FormatQuery,
+    headers: &HeaderMap,
+) -> Result<Rendering, Problem> {
     let format = requested_format(query, headers)?;
     let is_safe = query.safe_csv.unwrap_or(false);
     if is_safe && format != FileFormat::CSV {

@@ -14,6 +14,7 @@ mod key_file;
 mod keys;
 mod output;
 mod process;
+mod publish;
 mod restore;
 mod sample;
 mod schema;
@@ -78,6 +79,9 @@ enum Command {
     /// Check the hashes and the signature of a package: exit status 0 if they are right, 1 if not, 2 if
     /// it cannot be read
     VerifyPackage(verify_package::VerifyPackage),
+    /// Send files to the dataset of a publication, and wait for their edition: exit status 0 if it is
+    /// published, 3 if it waits for approval, 1 if it is refused or has failed
+    Publish(publish::Publish),
     /// Map new raw rows through the cut of a release
     Transform(transform::Transform),
     /// Write a table of fictitious persons, with its schema and a job, for trying pais out
@@ -129,6 +133,7 @@ impl Command {
             Self::Work(args) => serve::work(&args).map_err(Failure::Service)?,
             Self::VerifyPackage(command) => return command.run(),
             Self::Verify(command) => return command.run(),
+            Self::Publish(command) => return command.run(),
             Self::Serve(args) => serve::run(args).map_err(Failure::Service)?,
             Self::Migrate(args) => migrate(&args).map_err(Failure::Service)?,
             Self::Token(command) => token::run(command).map_err(Failure::Service)?,

@@ -73,7 +73,7 @@ impl DocumentSource {
 }
 
 /// The variable with the token.
-const TOKEN: &str = "PAIS_TOKEN";
+pub(crate) const TOKEN: &str = "PAIS_TOKEN";
 
 /// Longest time that a service may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(60);

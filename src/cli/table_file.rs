@@ -74,6 +74,20 @@ impl TableFile {
         })
     }
 
+    /// Its media type, without its compression.
+    pub(crate) fn media_type(&self) -> &'static str {
+        self.format.media_type()
+    }
+
+    /// Its compression as `Content-Encoding`; `None` where it is not compressed.
+    pub(crate) fn content_encoding(&self) -> Option<&'static str> {
+        match self.compression {
+            FileCompression::None => None,
+            FileCompression::Gzip => Some("gzip"),
+            FileCompression::Zstd => Some("zstd"),
+        }
+    }
+
     /// The table file to write at a path.
     ///
     /// # Errors

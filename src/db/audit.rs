@@ -94,6 +94,20 @@ actions! {
     AuditRead = "audit.read";
     /// The oldest events of the log were archived and removed.
     AuditArchived = "audit.archived";
+    /// A publication was made.
+    PublicationCreated = "publication.created";
+    /// A publication was paused or resumed, or got other recipients.
+    PublicationChanged = "publication.changed";
+    /// A publication was deleted; its editions stay.
+    PublicationDeleted = "publication.deleted";
+    /// An edition of a publication was queued, or queued again.
+    EditionQueued = "edition.queued";
+    /// An edition was published: its release was granted to the recipients.
+    EditionPublished = "edition.published";
+    /// An edition was refused: its release may not be granted.
+    EditionRefused = "edition.refused";
+    /// An edition has failed with its job.
+    EditionFailed = "edition.failed";
     /// A recipient was granted a release.
     GrantCreated = "grant.created";
     /// A grant was withdrawn.

@@ -7,11 +7,11 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ids::{GrantId, OrganizationId, ReleaseId};
+use crate::ids::{DatasetId, GrantId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::Caller;
 
 use super::approvals::{self, Decision};
-use super::audit::{self, Action, NewEvent};
+use super::audit::{self, Action, Actor, NewEvent};
 use super::releases::{self, known_releases};
 use super::{Store, StoreError};
 use super::{organizations, policies};
@@ -140,12 +140,7 @@ pub async fn create(
     if has_grant(&mut transaction, release, recipient.id, now).await? {
         return refused(GrantRefusal::Exists);
     }
-    // Of two grants of releases of a dataset to a recipient, the later one sees the earlier one.
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2::text, 13))")
-        .bind(dataset)
-        .bind(recipient.id)
-        .execute(&mut *transaction)
-        .await?;
+    lock_recipient(&mut transaction, dataset, recipient.id).await?;
     let known = known_releases(&mut *transaction, recipient.id, dataset, release, now).await?;
     if known != composed {
         return Ok(GrantCreation::Undecided(known));
@@ -161,21 +156,7 @@ pub async fn create(
         expires_at: grant.expires_at,
         created_at: now,
     };
-    sqlx::query(
-        "INSERT INTO grants (id, release_id, recipient_id, purpose, expires_at, created_at,
-                             created_by, organization_id)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(made.id)
-    .bind(release)
-    .bind(made.recipient.id)
-    .bind(&made.purpose)
-    .bind(made.expires_at)
-    .bind(made.created_at)
-    .bind(by.token)
-    .bind(by.organization)
-    .execute(&mut *transaction)
-    .await?;
+    insert(&mut transaction, &made, by.organization, Some(by.token)).await?;
     let mut detail = json!({
         "release_id": release,
         "recipient": made.recipient.name,
@@ -188,6 +169,84 @@ pub async fn create(
     let event = NewEvent::by(by, Action::GrantCreated, made.id.0, detail);
     audit::commit(transaction, now, event).await?;
     Ok(GrantCreation::Made(made))
+}
+
+async fn insert(
+    connection: &mut PgConnection,
+    grant: &Grant,
+    organization: OrganizationId,
+    by: Option<TokenId>,
+) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT INTO grants (id, release_id, recipient_id, purpose, expires_at, created_at,
+                             created_by, organization_id)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(grant.id)
+    .bind(grant.release_id)
+    .bind(grant.recipient.id)
+    .bind(&grant.purpose)
+    .bind(grant.expires_at)
+    .bind(grant.created_at)
+    .bind(by)
+    .bind(organization)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Waits until no other transaction makes a grant of a release of the dataset to the recipient: of two
+/// grants, the later one sees the earlier one.
+pub(super) async fn lock_recipient(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+    recipient: OrganizationId,
+) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2::text, 13))")
+        .bind(dataset)
+        .bind(recipient)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// A grant that is made with the publication of an edition.
+#[derive(Clone, Copy)]
+pub(super) struct EditionGrant<'a> {
+    pub(super) organization: OrganizationId,
+    pub(super) release: ReleaseId,
+    pub(super) recipient: &'a GrantRecipient,
+    pub(super) purpose: &'a str,
+    pub(super) expires_at: Option<OffsetDateTime>,
+}
+
+/// Makes the grant of an edition, with its event, unless the recipient has one. What the release says
+/// together with what the recipient knows must have been decided, under [`lock_recipient`].
+pub(super) async fn of_edition(
+    connection: &mut PgConnection,
+    now: OffsetDateTime,
+    new: &EditionGrant<'_>,
+) -> Result<(), StoreError> {
+    if has_grant(connection, new.release, new.recipient.id, now).await? {
+        return Ok(());
+    }
+    let made = Grant {
+        id: GrantId::new(),
+        release_id: new.release,
+        recipient: new.recipient.clone(),
+        purpose: new.purpose.to_owned(),
+        expires_at: new.expires_at,
+        created_at: now,
+    };
+    insert(connection, &made, new.organization, None).await?;
+    let detail = json!({
+        "release_id": new.release,
+        "recipient": made.recipient.name,
+        "purpose": made.purpose,
+    });
+    let (action, by) = (Action::GrantCreated, Actor::SERVICE);
+    let event = NewEvent::of(new.organization, by, action, made.id.0, detail);
+    audit::record(connection, now, event).await
 }
 
 /// Whether a recipient has a grant of a release that has not expired.

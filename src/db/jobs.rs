@@ -5,12 +5,12 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::{FromRow, PgExecutor};
+use sqlx::{FromRow, PgConnection, PgExecutor};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 use crate::policy::Policy;
 use crate::problem::{Problem, ProblemDocument};
 use crate::roles::Caller;
@@ -238,27 +238,17 @@ pub async fn create(
         Ok(chosen) => chosen,
         Err(index) => return Ok(JobCreation::NoSubmission(index)),
     };
-    let (id, now) = (JobId::new(), store.now());
-    let definition = DefinitionAtRest::seal(job.key, id, job.definition)?;
-    let row: JobRow = sqlx::query_as(concat!(
-        "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
-                           created_at, sealed_definition, rows)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
-                 (SELECT coalesce(sum(s.rows), 0)::bigint FROM submissions s
-                  WHERE s.id = ANY ($5)))
-         RETURNING ",
-        columns!()
-    ))
-    .bind(id)
-    .bind(by.organization)
-    .bind(job.dataset)
-    .bind(definition.shown)
-    .bind(chosen)
-    .bind(by.token)
-    .bind(now)
-    .bind(definition.sealed)
-    .fetch_one(&mut *transaction)
-    .await?;
+    let now = store.now();
+    let queued = QueuedJob {
+        organization: by.organization,
+        dataset: job.dataset,
+        key: job.key,
+        definition: job.definition,
+        submissions: &chosen,
+        by: Some(by.token),
+        at: now,
+    };
+    let row = insert(&mut transaction, &queued).await?;
     let made = row.open(store, &mut *transaction, keys).await?;
     let mut detail = json!({ "dataset_id": made.dataset_id });
     let reasons = job.definition.get("acknowledge_unchanged");
@@ -273,6 +263,49 @@ pub async fn create(
     } else {
         Ok(JobCreation::KeyTaken)
     }
+}
+
+/// A job that is checked, to be queued.
+#[derive(Clone, Copy)]
+pub(super) struct QueuedJob<'a> {
+    pub(super) organization: OrganizationId,
+    pub(super) dataset: DatasetId,
+    /// The data key of the dataset.
+    pub(super) key: &'a DataKey,
+    pub(super) definition: &'a Value,
+    /// The submissions to read.
+    pub(super) submissions: &'a [SubmissionId],
+    /// The token for which it is made; `None` where the service makes it for nobody.
+    pub(super) by: Option<TokenId>,
+    pub(super) at: OffsetDateTime,
+}
+
+/// Queues a job.
+pub(super) async fn insert(
+    connection: &mut PgConnection,
+    job: &QueuedJob<'_>,
+) -> Result<JobRow, StoreError> {
+    let id = JobId::new();
+    let definition = DefinitionAtRest::seal(job.key, SealedItem::Definition(id), job.definition)?;
+    Ok(sqlx::query_as(concat!(
+        "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
+                           created_at, sealed_definition, rows)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+                 (SELECT coalesce(sum(s.rows), 0)::bigint FROM submissions s
+                  WHERE s.id = ANY ($5)))
+         RETURNING ",
+        columns!()
+    ))
+    .bind(id)
+    .bind(job.organization)
+    .bind(job.dataset)
+    .bind(definition.shown)
+    .bind(job.submissions)
+    .bind(job.by)
+    .bind(job.at)
+    .bind(definition.sealed)
+    .fetch_one(connection)
+    .await?)
 }
 
 /// The submissions that a job reads.
@@ -382,8 +415,9 @@ pub(crate) async fn cancel(
     })
 }
 
+/// A job as it is stored.
 #[derive(FromRow)]
-struct JobRow {
+pub(super) struct JobRow {
     #[sqlx(flatten)]
     summary: JobSummary,
     #[sqlx(flatten)]
@@ -392,6 +426,11 @@ struct JobRow {
 }
 
 impl JobRow {
+    /// Its id.
+    pub(super) fn id(&self) -> JobId {
+        self.summary.id
+    }
+
     /// The job, with the values that it lists, unless its dataset was deleted.
     async fn open(
         self,
@@ -407,7 +446,7 @@ impl JobRow {
         let key = wrapped_key.map(|wrapped| keys.open(dataset, &wrapped));
         Ok(StoredJob {
             definition: match key.transpose()? {
-                Some(key) => self.definition.open(&key, id)?,
+                Some(key) => self.definition.open(&key, SealedItem::Definition(id))?,
                 None => self.definition.shown,
             },
             submissions: self.submissions,
@@ -467,17 +506,21 @@ pub struct DefinitionAtRest {
 }
 
 impl DefinitionAtRest {
-    /// Seals the definition of a job.
+    /// Seals the definition of a job, as the item that it is.
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
-    pub(crate) fn seal(key: &DataKey, job: JobId, definition: &Value) -> Result<Self, StoreError> {
+    pub(crate) fn seal(
+        key: &DataKey,
+        item: SealedItem,
+        definition: &Value,
+    ) -> Result<Self, StoreError> {
         let shown = without_values(definition);
         let sealed = if shown == *definition {
             None
         } else {
             let all = serde_json::to_vec(definition)?;
-            Some(key.seal(SealedItem::Definition(job), &all)?)
+            Some(key.seal(item, &all)?)
         };
         Ok(Self { shown, sealed })
     }
@@ -486,11 +529,11 @@ impl DefinitionAtRest {
     ///
     /// # Errors
     /// When it cannot be decrypted.
-    pub(crate) fn open(self, key: &DataKey, job: JobId) -> Result<Value, StoreError> {
+    pub(crate) fn open(self, key: &DataKey, item: SealedItem) -> Result<Value, StoreError> {
         let Some(sealed) = self.sealed else {
             return Ok(self.shown);
         };
-        let all = key.open(SealedItem::Definition(job), &sealed)?;
+        let all = key.open(item, &sealed)?;
         serde_json::from_slice(&all).map_err(|_| StoreError::Damaged("a job"))
     }
 }
@@ -515,7 +558,7 @@ pub(super) fn without_values(definition: &Value) -> Value {
 mod tests {
     use serde_json::json;
 
-    use super::DefinitionAtRest;
+    use super::{DefinitionAtRest, SealedItem};
     use crate::db::key_ring::KeyRing;
     use crate::ids::JobId;
     use pais_core::definition::DatasetId;
@@ -531,16 +574,17 @@ mod tests {
             "pre_generalization": { "Job": { "level": 1, "values": { "0": ["y"] } }, "Sex": {} },
             "release": true,
         });
-        let at_rest = DefinitionAtRest::seal(&key, job, &definition).unwrap();
+        let item = SealedItem::Definition(job);
+        let at_rest = DefinitionAtRest::seal(&key, item, &definition).unwrap();
         let shown = json!({
             "privacy": { "model": "lkc", "k": [2, 3], "sensitive_values": {} },
             "pre_generalization": { "Job": { "level": 1 }, "Sex": {} },
             "release": true,
         });
         assert_eq!(at_rest.shown, shown);
-        assert_eq!(at_rest.open(&key, job).unwrap(), definition);
+        assert_eq!(at_rest.open(&key, item).unwrap(), definition);
 
-        let without = DefinitionAtRest::seal(&key, job, &shown).unwrap();
+        let without = DefinitionAtRest::seal(&key, item, &shown).unwrap();
         assert_eq!((without.shown, without.sealed), (shown, None));
     }
 }

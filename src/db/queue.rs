@@ -15,6 +15,7 @@ use crate::ids::JobId;
 use pais_core::warning::Warning;
 
 use super::claims::Claim;
+use super::editions::{self, DecidedEdition};
 use super::jobs::AttemptCounts;
 use super::new_release::{self, NewRelease};
 use super::runs::{self, SealedStep};
@@ -155,6 +156,8 @@ pub struct NewRunResults<'a> {
     pub sweep: &'a [Value],
     /// The release, if the job asks for one.
     pub release: Option<&'a NewRelease>,
+    /// What was decided with the release of an edition.
+    pub edition: Option<&'a DecidedEdition>,
     /// Called after each chunk of the release. Its rows are written but not yet committed.
     pub written: &'a (dyn Fn() + Sync),
 }
@@ -165,6 +168,7 @@ impl Default for NewRunResults<'_> {
             steps: &[],
             sweep: &[],
             release: None,
+            edition: None,
             written: &|| {},
         }
     }
@@ -182,6 +186,7 @@ pub async fn succeed(
         steps,
         sweep,
         release,
+        edition,
         written,
     } = outcome;
     let mut transaction = store.begin().await?;
@@ -193,6 +198,9 @@ pub async fn succeed(
     {
         transaction.rollback().await?;
         return lost_or_cancelled(store, claim, counts).await;
+    }
+    if let (Some(release), Some(edition)) = (release, edition) {
+        editions::record(&mut transaction, claim.job, release.id, edition).await?;
     }
     let succeeded = JobStatus::Succeeded;
     let ended = end(&mut transaction, store, claim, counts, succeeded, None).await?;

@@ -102,6 +102,10 @@ pub struct StoredRelease {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(default)]
     pub purpose: Option<String>,
+    /// The edition of a publication that it is; absent where it is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<super::editions::EditionPlace>)]
+    pub edition: Option<Value>,
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
@@ -172,6 +176,8 @@ macro_rules! columns {
          CASE WHEN $1 THEN coalesce(to_jsonb(r.step), 'null') END AS step, r.rows,
          r.suppressed_rows, r.privacy, r.created_at, r.warnings,
          r.withdrawn_at, r.withdrawn_reason,
+         (SELECT jsonb_build_object('publication_id', e.publication_id, 'number', e.number)
+          FROM editions e WHERE e.release_id = r.id) AS edition,
          to_jsonb(r.suppression_for) AS suppression_for,
          to_jsonb(r.missing_sensitive) AS missing_sensitive,
          (SELECT jsonb_agg(jsonb_build_object(
@@ -198,13 +204,15 @@ macro_rules! visible {
     };
 }
 
+pub(super) use visible;
+
 impl Viewer {
     /// Whether the release is the viewer's own.
     pub(crate) fn is_holder(self) -> bool {
         matches!(self, Self::Holder(_))
     }
 
-    fn organization(self) -> OrganizationId {
+    pub(super) fn organization(self) -> OrganizationId {
         match self {
             Self::Holder(organization) | Self::Recipient(organization) => organization,
         }

@@ -7,7 +7,7 @@ use rand::TryRng;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use crate::ids::{JobId, ReleaseId};
+use crate::ids::{JobId, PublicationId, ReleaseId};
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::keyed_digest::DigestKey;
@@ -60,6 +60,8 @@ pub enum SealedItem {
     BodySha256(SubmissionId),
     /// The definition of a job, with the values that it lists.
     Definition(JobId),
+    /// The definition of the job of a publication.
+    Publication(PublicationId),
     /// The numbers of the rows that a step of a run suppressed.
     SuppressedRows(StepPlace),
     /// A step of a run as its holder sees it.
@@ -95,6 +97,7 @@ impl SealedItem {
             Self::SubmissionKey(submission) => (submission.0, "submission key", vec![]),
             Self::BodySha256(submission) => (submission.0, "sha256", vec![]),
             Self::Definition(job) => (job.0, "definition", vec![]),
+            Self::Publication(publication) => (publication.0, "publication", vec![]),
             Self::SuppressedRows(StepPlace { job, run, step }) => {
                 (job.0, "suppressed rows", vec![run, step])
             }

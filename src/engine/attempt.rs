@@ -14,6 +14,7 @@ use super::records::{SweepItem, to_json};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::db::StoreError;
 use crate::db::datasets::StoredDataset;
+use crate::db::editions::DecidedEdition;
 use crate::db::releases::NewRelease;
 use crate::db::runs::SealedStep;
 use crate::db::seal::DataKey;
@@ -28,6 +29,8 @@ pub(crate) struct RunResults {
     pub(crate) sweep: Vec<Value>,
     /// The release that the job asked for.
     pub(crate) release: Option<NewRelease>,
+    /// What was decided with it, where the job is that of an edition.
+    pub(crate) edition: Option<DecidedEdition>,
     /// What the holder should know about them beside what was known before the search.
     pub(crate) warnings: Vec<Warning>,
 }
@@ -143,6 +146,7 @@ impl PreparedAttempt {
             steps,
             sweep: Vec::new(),
             release,
+            edition: None,
             warnings,
         })
     }
@@ -150,7 +154,7 @@ impl PreparedAttempt {
 
 /// The warnings of a release that its job gets too. The others are about released rows, and the job
 /// has its own about the raw ones.
-fn at_top(warnings: &[Warning]) -> Vec<Warning> {
+pub(super) fn at_top(warnings: &[Warning]) -> Vec<Warning> {
     let of_columns = warnings.iter();
     let of_columns = of_columns.filter(|warning| warning.code == WarningCode::ColumnAtTop);
     of_columns.cloned().collect()
@@ -176,7 +180,7 @@ fn sweep_results(
     Ok(results)
 }
 
-fn seal(
+pub(super) fn seal(
     key: &DataKey,
     job: JobId,
     run: u32,

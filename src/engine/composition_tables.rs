@@ -6,15 +6,17 @@ use std::collections::BTreeMap;
 use pais_anonymize::Observer;
 use pais_core::codebook::Codebook;
 use pais_core::definition::{ColumnRole, PrivacyDefinition, SubmissionId};
-use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable, Subjects, Table};
-use pais_verify::{ComposedRelease, Composition, NOWHERE, RawRows, Recoded, VerifyError, compose};
+use pais_core::table::Table;
+use pais_editions::{KnownRelease, RawTable, canonical_model};
+use pais_verify::{Composition, NOWHERE, Recoded, VerifyError};
 
-use crate::db::StoreError;
-use crate::db::releases::{SourceRows, StoredRelease, StoredTable};
+use crate::db::releases::{self, SourceRows, StoredRelease, StoredTable, Viewer};
+use crate::db::seal::DataKey;
 use crate::db::submissions::SubmissionRows;
+use crate::db::{Store, StoreError};
 use crate::engine::{WorkError, release_packing};
+use crate::ids::{OrganizationId, ReleaseId};
 
 use super::table_work::TableWork;
 
@@ -29,14 +31,60 @@ pub(crate) struct StoredParts {
     pub(crate) sources: SourceRows,
 }
 
-/// A release that is ready to be decided with others.
-struct ReadyRelease {
-    table: ReleasedTable,
-    source_rows: Vec<u32>,
-    quasi_identifiers: Vec<Box<str>>,
-    sensitive: Vec<Box<str>>,
-    model: PrivacyModel,
-    recoded: Recoded,
+/// Loads releases of an organization as they are stored, without their rows; `None` where the raw rows of
+/// one of them are not known any more.
+pub(crate) async fn load(
+    store: &Store,
+    key: &DataKey,
+    organization: OrganizationId,
+    ids: impl IntoIterator<Item = ReleaseId>,
+) -> Result<Option<Vec<StoredParts>>, StoreError> {
+    let viewer = Viewer::Holder(organization);
+    let mut parts = Vec::new();
+    for id in ids {
+        let release = releases::load(store, viewer, id).await?;
+        let release = release.ok_or_else(damaged)?;
+        let Some(sources) = releases::source_rows(store, key, id).await? else {
+            return Ok(None);
+        };
+        let table = match releases::table(store, viewer, id, "data").await? {
+            Some(table) => table,
+            None => {
+                let table = releases::table(store, viewer, id, ANATOMIZED_TABLE).await?;
+                table.ok_or_else(damaged)?
+            }
+        };
+        parts.push(StoredParts {
+            release,
+            table,
+            chunks: Vec::new(),
+            sources,
+        });
+    }
+    Ok(Some(parts))
+}
+
+impl StoredParts {
+    /// Loads its rows.
+    pub(crate) async fn load_chunks(&mut self, store: &Store) -> Result<(), StoreError> {
+        while let Some(chunk) =
+            releases::chunk(store, &self.table, self.chunks.len() as u32).await?
+        {
+            self.chunks.push(chunk);
+        }
+        Ok(())
+    }
+
+    /// Bytes that it needs beside the raw rows: its cells as stored and joined, its texts, and a number
+    /// for each of its rows and each raw row.
+    pub(crate) fn bytes(&self, raw_rows: u64) -> u64 {
+        let columns = self.table.columns.as_array().map_or(0, Vec::len) as u64;
+        let cells = self.table.rows.saturating_mul(columns).saturating_mul(12);
+        let numbers = self.table.rows.saturating_add(raw_rows).saturating_mul(8);
+        cells
+            .saturating_add(numbers)
+            .saturating_add(self.table.csv_bytes)
+    }
 }
 
 /// Decides releases over the rows of `submissions`, which are those of `raw`, in its order.
@@ -51,30 +99,11 @@ pub(crate) fn decide(
     work: &TableWork,
 ) -> Result<Result<Composition, VerifyError>, WorkError> {
     let starts = starts(submissions);
-    let ready = parts.into_iter().map(|part| ready(part, schema, &starts));
-    let ready: Vec<ReadyRelease> = ready.collect::<Result<_, _>>()?;
-    let rows = raw.rows;
-    let raw = raw.canonical(schema);
-    let subjects = schema.subject().and_then(|column| raw.columns.get(column));
-    let subjects = subjects.cloned().and_then(Subjects::new);
-    let sensitive = sensitive_columns(schema, raw.columns, &ready);
-    let composed: Vec<ComposedRelease> = ready
-        .iter()
-        .map(|release| ComposedRelease {
-            table: &release.table,
-            source_rows: &release.source_rows,
-            quasi_identifiers: &release.quasi_identifiers,
-            sensitive: &release.sensitive,
-            model: &release.model,
-            recoded: release.recoded,
-        })
-        .collect();
-    let raw = RawRows {
-        rows,
-        sensitive: &sensitive,
-        subjects: subjects.as_ref().map(Subjects::of_row),
-    };
-    match compose(&composed, raw, work.cancellation()) {
+    let ready = parts.into_iter().map(|part| known(part, schema, &starts));
+    let ready: Vec<KnownRelease> = ready.collect::<Result<_, _>>()?;
+    let releases: Vec<&KnownRelease> = ready.iter().collect();
+    let raw = RawTable::new(schema, raw);
+    match raw.compose(&releases, work.cancellation()) {
         Err(VerifyError::UnknownSource) => Err(damaged().into()),
         found => Ok(found),
     }
@@ -85,7 +114,7 @@ fn damaged() -> StoreError {
 }
 
 /// The first row of each submission.
-fn starts(submissions: &[SubmissionRows]) -> BTreeMap<SubmissionId, u64> {
+pub(crate) fn starts(submissions: &[SubmissionRows]) -> BTreeMap<SubmissionId, u64> {
     let mut start = 0;
     let starts = submissions.iter().map(|submission| {
         let first = start;
@@ -95,11 +124,12 @@ fn starts(submissions: &[SubmissionRows]) -> BTreeMap<SubmissionId, u64> {
     starts.collect()
 }
 
-fn ready(
+/// A release that is ready to be decided with others, over raw rows that begin at `starts`.
+pub(crate) fn known(
     part: StoredParts,
     schema: &Schema,
     starts: &BTreeMap<SubmissionId, u64>,
-) -> Result<ReadyRelease, StoreError> {
+) -> Result<KnownRelease, StoreError> {
     let StoredParts {
         release,
         table,
@@ -123,18 +153,18 @@ fn ready(
         (_, Some(_)) => Recoded::OneCut,
         (_, None) => Recoded::Overlapping,
     };
-    Ok(ReadyRelease {
+    Ok(KnownRelease {
         source_rows: source_rows(&sources, starts),
         quasi_identifiers: names(ColumnRole::QuasiIdentifier),
         sensitive: names(ColumnRole::Sensitive),
-        model: canonical(model, schema),
+        model: canonical_model(model, schema),
         recoded,
         table,
     })
 }
 
 /// The raw rows of a release, numbered over other submissions than those of its job.
-fn source_rows(sources: &SourceRows, starts: &BTreeMap<SubmissionId, u64>) -> Vec<u32> {
+pub(crate) fn source_rows(sources: &SourceRows, starts: &BTreeMap<SubmissionId, u64>) -> Vec<u32> {
     // Where the rows of each submission of the job end, and by how much their numbers change.
     let mut end = 0;
     let moves: Vec<(u64, Option<i64>)> = sources
@@ -154,47 +184,6 @@ fn source_rows(sources: &SourceRows, starts: &BTreeMap<SubmissionId, u64>) -> Ve
         moved.unwrap_or(NOWHERE)
     });
     renumbered.collect()
-}
-
-/// The model with its listed values in the form of the cells.
-fn canonical(mut model: PrivacyModel, schema: &Schema) -> PrivacyModel {
-    if let PrivacyModel::Lkc(lkc) = &mut model {
-        for (name, values) in lkc.sensitive_values.iter_mut().flatten() {
-            let spec = schema.stored().find(|spec| *spec.name() == **name);
-            for (value, spec) in values.iter_mut().zip(std::iter::repeat(spec)) {
-                if let Some(spec) = spec {
-                    *value = spec.rounded(&spec.canonical(value)).into_owned();
-                }
-            }
-        }
-    }
-    model
-}
-
-/// The raw columns that are sensitive in a release.
-fn sensitive_columns(
-    schema: &Schema,
-    columns: Vec<Column>,
-    releases: &[ReadyRelease],
-) -> Vec<ReleasedColumn> {
-    let is_sensitive = |name: &str| {
-        let mut named = releases.iter().flat_map(|release| &release.sensitive);
-        named.any(|sensitive| **sensitive == *name)
-    };
-    let stored = schema.stored().zip(columns);
-    stored
-        .filter(|(spec, _)| is_sensitive(spec.name()))
-        .map(|(spec, mut column)| {
-            // What a release shows, and so what an adversary infers.
-            column.round(spec);
-            ReleasedColumn {
-                name: spec.name().into(),
-                form: Form::untouched(spec),
-                column,
-                missing: spec.missing().to_vec(),
-            }
-        })
-        .collect()
 }
 
 #[cfg(test)]

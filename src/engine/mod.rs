@@ -3,19 +3,24 @@
 //!
 //! - `table_memory`, `fair_slots`, `table_work`: the memory and the slots that work waits for.
 //! - `load_rows`, `ingest`: raw rows out of the database and into it.
-//! - `attempt`, `records`: the search of a job, and its results as they are stored.
-//! - `release_packing`, `rendered_tables`: released tables in the database and in files.
+//! - `attempt`, `edition_attempt`, `records`: the search of a job, or the decision of an edition, and its
+//!   results as they are stored.
+//! - `release_packing`, `rendered_tables`, `stacked_editions`: released tables in the database and in files.
+//! - `publication_job`: which jobs can be repeated.
 //! - `composition_tables`: what releases say together. `data_package`: the description of a package.
 
 pub(crate) mod attempt;
 pub(crate) mod composition_tables;
 pub(crate) mod data_package;
+pub(crate) mod edition_attempt;
 pub(crate) mod fair_slots;
 pub(crate) mod ingest;
 pub mod load_rows;
+pub(crate) mod publication_job;
 pub mod records;
 pub(crate) mod release_packing;
 pub(crate) mod rendered_tables;
+pub(crate) mod stacked_editions;
 pub(crate) mod table_memory;
 pub(crate) mod table_work;
 

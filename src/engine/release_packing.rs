@@ -15,7 +15,9 @@ use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable}
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
-use pais_anonymize::{AnonymizationRun, Observer, RunError, SearchOutcome, VerifiedRelease};
+use pais_anonymize::{
+    AnonymizationRun, Observer, RunError, SearchOutcome, VerifiedRelease, VerifiedTables,
+};
 use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
@@ -46,6 +48,8 @@ pub(crate) struct ReleaseOrigin {
     pub(crate) by: Actor,
     /// When it was created.
     pub(crate) created_at: OffsetDateTime,
+    /// The row of the job's submissions of each row of the run; `None` where the run has them all.
+    pub(crate) rows: Option<Vec<u32>>,
 }
 
 /// A column in `release_tables.columns`.
@@ -99,6 +103,20 @@ impl PackedRelease {
         observer: &dyn Observer,
     ) -> Result<Self, WorkError> {
         let verified = run.verify(found, step, observer)?;
+        Self::of_verified(run, found, verified, csv_bytes, observer)
+    }
+
+    /// Measures and packs verified tables, as [`Self::new`].
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn of_verified(
+        run: &AnonymizationRun,
+        found: &SearchOutcome,
+        verified: VerifiedTables,
+        csv_bytes: u64,
+        observer: &dyn Observer,
+    ) -> Result<Self, WorkError> {
         let bounds = PackBounds {
             csv_bytes,
             cancellation: observer.cancellation(),
@@ -135,7 +153,14 @@ pub(crate) fn pack(
 ) -> Result<NewRelease, WorkError> {
     let PackedRelease { release, tables } = packed;
     let id = ReleaseId::new();
-    let source_rows = releases::seal_source_rows(key, id, release.source_rows())?;
+    let rows = release.source_rows();
+    let source_rows = match &origin.rows {
+        Some(of_job) => {
+            let rows: Vec<u32> = rows.iter().map(|&row| of_job[row as usize]).collect();
+            releases::seal_source_rows(key, id, &rows)?
+        }
+        None => releases::seal_source_rows(key, id, rows)?,
+    };
     let codebook = Codebook::of_release(
         origin.holder,
         &origin.definition,

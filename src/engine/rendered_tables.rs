@@ -15,6 +15,7 @@ use tempfile::NamedTempFile;
 use crate::db::releases::{self, StoredTable};
 use crate::db::{Store, StoreError};
 
+use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use crate::storage::spool::{Spool, UNFINISHED};
@@ -76,39 +77,65 @@ impl Renderer<'_> {
     ) -> Result<PathBuf, WorkError> {
         // The version is part of the entity tag of a table, because another version of the program
         // may write other bytes. So it is part of the file name, too.
-        let name = format!(
-            "{}-{}-{}.{}",
-            table.release,
-            table.position,
-            env!("CARGO_PKG_VERSION"),
-            rendering.file_ending()
-        );
+        let version = env!("CARGO_PKG_VERSION");
+        let name = format!("{}-{}-{version}", table.release, table.position);
+        let task = RenderTask {
+            name,
+            owner: Some(table.organization),
+            bytes: render_bytes(table, rendering),
+            sha256: Some(table.sha256.clone()),
+        };
+        let load = async || {
+            let mut chunks = Vec::new();
+            while let Some(chunk) = releases::chunk(self.db, table, chunks.len() as u32).await? {
+                chunks.push(chunk);
+            }
+            Ok(chunks)
+        };
+        let (stored, bounds) = (table.clone(), rendering.bounds.clone());
+        let build = move |chunks: Vec<Vec<u8>>| {
+            let table = release_packing::unpack(&stored, chunks)?;
+            Ok(match &bounds {
+                Some(bounded) => table.with_bounds(bounded),
+                None => table,
+            })
+        };
+        self.file(task, rendering, load, build).await
+    }
+
+    /// The path of the file of a task. Where it does not exist, `load` gets what `build` makes the table
+    /// of, on a thread of its own.
+    ///
+    /// # Errors
+    /// `busy`; when the database or the disk fails.
+    pub(super) async fn file<T: Send + 'static>(
+        &self,
+        task: RenderTask,
+        rendering: &Rendering,
+        load: impl AsyncFnOnce() -> Result<T, WorkError>,
+        build: impl FnOnce(T) -> Result<ReleasedTable, WorkError> + Send + 'static,
+    ) -> Result<PathBuf, WorkError> {
+        let name = format!("{}.{}", task.name, rendering.file_ending());
         let path = self.storage.spool.directory().join(name);
         if exists(&path).await {
             return Ok(path);
         }
-        let (owner, needed) = (table.organization, render_bytes(table, rendering));
-        let guard = self.slots.begin(TableKind::Released, owner, needed);
+        let owner = task.owner.ok_or(StoreError::Damaged("a released table"))?;
+        let guard = self.slots.begin(TableKind::Released, owner, task.bytes);
         let guard = guard.await?;
         // Another request may have rendered it while this one waited.
         if exists(&path).await {
             return Ok(path);
         }
-        let mut chunks = Vec::new();
-        while let Some(chunk) = releases::chunk(self.db, table, chunks.len() as u32).await? {
-            chunks.push(chunk);
-        }
-        let (target, stored, work) = (path.clone(), table.clone(), guard.share());
+        let loaded = load().await?;
+        let (target, work) = (path.clone(), guard.share());
         let (storage, rendering) = (self.storage.clone(), rendering.clone());
         let running = on_thread(move || {
-            let mut table = release_packing::unpack(&stored, chunks)?;
-            if let Some(bounded) = &rendering.bounds {
-                table = table.with_bounds(bounded);
-            }
+            let table = build(loaded)?;
             render(
                 &table,
                 &rendering,
-                &stored.sha256,
+                task.sha256.as_deref(),
                 &target,
                 SpoolWriter::new(&storage.spool, work.cancellation().clone())?,
             )?;
@@ -119,6 +146,18 @@ impl Renderer<'_> {
         drop(guard);
         Ok(path)
     }
+}
+
+/// A file to be rendered.
+pub(super) struct RenderTask {
+    /// Its name, without the ending.
+    pub(super) name: String,
+    /// The organization for which the work counts.
+    pub(super) owner: Option<OrganizationId>,
+    /// Bytes that the work needs.
+    pub(super) bytes: u64,
+    /// What the SHA-256 of the exact CSV has to be, hexadecimal; `None` where it is not known.
+    pub(super) sha256: Option<String>,
 }
 
 /// Bytes that the rendering of a table needs: its codes as joined and as written, and its text as
@@ -140,12 +179,13 @@ async fn exists(path: &Path) -> bool {
 fn render(
     table: &ReleasedTable,
     rendering: &Rendering,
-    sha256: &str,
+    sha256: Option<&str>,
     target: &Path,
     mut out: SpoolWriter,
 ) -> Result<(), WorkError> {
     // The stored digest is that of the CSV.
-    out.hasher = rendering.is_exact_csv().then(Sha256::new);
+    let sha256 = sha256.filter(|_| rendering.is_exact_csv());
+    out.hasher = sha256.map(|_| Sha256::new());
     let written = if rendering.is_safe {
         pais_io::write::safe_csv(table, &mut out)
     } else {
@@ -158,7 +198,7 @@ fn render(
     let hasher = out.hasher.take();
     let file = out.into_inner()?;
     if let Some(hasher) = hasher
-        && hex::encode(hasher.finalize()) != sha256
+        && Some(hex::encode(hasher.finalize()).as_str()) != sha256
     {
         return Err(StoreError::Damaged("a released table").into());
     }

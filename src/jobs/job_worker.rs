@@ -14,7 +14,8 @@ use crate::db::claims::{self, Claim};
 use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::db::queue::{self, EndResult, NewRunResults};
-use crate::db::{Store, StoreError, datasets, submissions};
+use crate::db::seal::SealedItem;
+use crate::db::{Store, StoreError, datasets, editions, submissions};
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
@@ -27,6 +28,7 @@ use super::heartbeats::Heartbeats;
 use super::progress::{Progress, StopReason};
 use super::slots::{WorkerSlot, WorkerSlots};
 use crate::engine::attempt::{self, PACKED, RunResults};
+use crate::engine::edition_attempt::{EditionInput, EditionJob};
 use crate::engine::release_packing::ReleaseOrigin;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::{WorkError, load_rows, on_thread};
@@ -52,6 +54,7 @@ impl Worker {
                 Ok(Some((claim, slot))) => {
                     self.attempt(claim).await;
                     drop(slot);
+                    // The next turn settles the edition, if it was one.
                     continue;
                 }
                 Ok(None) => {}
@@ -70,6 +73,13 @@ impl Worker {
     async fn claim(&self) -> Result<Option<(Claim, WorkerSlot)>, StoreError> {
         let rules = self.settings.claim_rules();
         end_exhausted(&self.store, rules.max_attempts).await?;
+        if let Err(error) = editions::settle(&self.store, &self.keys).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(
+                error,
+                "editions could not be brought on; this is tried again"
+            );
+        }
         let claimable = claims::claimable(&self.store, &rules).await?;
         for isolation in self.slots.order(claimable) {
             let slot = tokio::select! {
@@ -123,8 +133,21 @@ impl Worker {
             .await?
             .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
         let key = load_rows::open_key(&self.keys, &dataset)?;
-        let definition = claim.definition.clone().open(&key, claim.job)?;
-        *memory = Some(self.reserve(claim, &definition, &dataset, progress).await?);
+        let item = SealedItem::Definition(claim.job);
+        let definition = claim.definition.clone().open(&key, item)?;
+        let mut edition = match editions::plan(&self.store, claim.job).await? {
+            Some(plan) => {
+                let loaded = EditionInput::load(&self.store, &key, &dataset, claim, plan);
+                Some(loaded.await?)
+            }
+            None => None,
+        };
+        let run = RunToReserve {
+            definition: &definition,
+            dataset: &dataset,
+            edition: edition.as_ref(),
+        };
+        *memory = Some(self.reserve(claim, &run, progress).await?);
         progress.begin();
         let table = load_rows::load(
             &self.store,
@@ -134,21 +157,34 @@ impl Worker {
             progress.clone(),
         )
         .await?;
+        if let Some(edition) = &mut edition {
+            edition.load_rows(&self.store).await?;
+        }
         let origin = ReleaseOrigin {
             organization: claim.organization,
             holder: load_rows::holder(&self.store, claim.organization).await?,
             job: claim.job,
             dataset: claim.dataset,
             definition: dataset.definition.clone(),
-            name: None,
+            name: edition.as_ref().map(EditionInput::name),
             by: Actor::SERVICE,
             created_at: self.store.now(),
+            rows: None,
         };
         let order_key = key.order_key();
         let (sender, warnings) = oneshot::channel();
         let (progress, csv_bytes) = (progress.clone(), self.storage.spool.limit());
         // One thread prepares and runs: what it frees first, it allocates again.
         let running = on_thread(move || {
+            if let Some(edition) = edition {
+                let job = EditionJob {
+                    definition: &definition,
+                    dataset: &dataset,
+                    table: &table,
+                    key: &key,
+                };
+                return edition.run(&job, origin, csv_bytes, &*progress);
+            }
             let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
             // The receiver is dropped only when the worker stops.
             let _ = sender.send(prepared.warnings());
@@ -176,17 +212,19 @@ impl Worker {
     async fn reserve(
         &self,
         claim: &Claim,
-        definition: &Value,
-        dataset: &StoredDataset,
+        run: &RunToReserve<'_>,
         progress: &Progress,
     ) -> Result<MemoryReservation, WorkError> {
         progress.progress(Phase::Reading, 0.0);
-        let job = attempt::stored_job(definition)?;
+        let dataset = run.dataset;
+        let job = attempt::stored_job(run.definition)?;
         let plans = table_memory::plans(&dataset.schema, &job, &Sweep::new(&job)?)?;
         let ids = Some(claim.submissions.as_slice());
         let size = submissions::size(&self.store, dataset.id, ids).await?;
         let limits = TableLimits::new(self.settings.job_bytes, &self.memory);
         let needed = limits.needed(&dataset.schema, &plans, size)?;
+        let beside = run.edition.map_or(0, |edition| edition.bytes(size.rows));
+        let needed = needed.saturating_add(beside);
         tokio::select! {
             reserved = self.memory.reserve_when_free(MemoryUse::Tables, needed) => Ok(reserved?),
             () = progress.stop_requested() => {
@@ -222,6 +260,7 @@ impl Worker {
                     steps: &results.steps,
                     sweep: &results.sweep,
                     release,
+                    edition: results.edition.as_ref(),
                     written: &written,
                 };
                 // If the stop comes while the result is committed, the job has ended, and what is
@@ -292,6 +331,14 @@ impl Worker {
         };
         Ok(ending.outcome(label))
     }
+}
+
+/// A run whose memory is reserved.
+struct RunToReserve<'a> {
+    definition: &'a Value,
+    dataset: &'a StoredDataset,
+    /// What it needs as an edition.
+    edition: Option<&'a EditionInput>,
 }
 
 impl EndResult {

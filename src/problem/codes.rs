@@ -81,6 +81,12 @@ codes! {
         "Have another token of the organization approve the release: `POST /v1/releases/{id}/approval`.";
     CompositionRisk = "composition_risk", 409, "The releases together do not meet the privacy model",
         "`GET /v1/releases/{id}/composition?recipient=NAME` has the figures. Grant another release, such as another step of the same run, or say in `acknowledge_composition_risk` why the risk is taken.";
+    NothingNew = "nothing_new", 409, "There are no new rows to publish",
+        "Send rows to the dataset first; those that wait are tried again with the next submission.";
+    EditionOpen = "edition_open", 409, "The edition before is not published yet",
+        "Wait until it is published, refused or failed (`GET /v1/publications/{id}/editions`); approve or reject its release if it waits for that.";
+    PublicationPaused = "publication_paused", 409, "The publication is paused",
+        "Go on with `PATCH /v1/publications/{id}` and `{\"paused\": false}`.";
     LegalHold = "legal_hold", 409, "The dataset has a legal hold",
         "Delete it after the hold was lifted (`DELETE /v1/datasets/{id}/legal-hold`), once the reason has ended.";
     GrantExists = "grant_exists", 409, "The recipient holds this grant already",

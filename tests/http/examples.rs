@@ -117,6 +117,10 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     assert!(stream.text.contains("event: end"), "{}", stream.text);
     let put = [("/job_id", &job["id"])];
     let release = send(&holder, ("/v1/releases", JSON), "", &put, 201).await;
+    let put = [("/dataset_id", &dataset["id"])];
+    let publication = send(&holder, ("/v1/publications", JSON), "", &put, 201).await;
+    let id = text(&publication["id"]);
+    send(&holder, ("/v1/publications/{id}", JSON), id, &[], 200).await;
     let id = text(&release["id"]);
     let second = app.token("hospital", Role::Holder).await;
     send(&second, ("/v1/releases/{id}/approval", JSON), id, &[], 201).await;

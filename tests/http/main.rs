@@ -40,6 +40,7 @@ mod page_figures;
 mod policies;
 mod problems;
 mod process;
+mod publications;
 mod queue;
 mod quotas;
 mod releases;

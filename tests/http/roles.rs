@@ -160,6 +160,12 @@ impl Tenant {
         let release = ended.await.expect("the job has made its release");
         let grant = json!({ "recipient": name, "purpose": "blood usage" });
         let grant = made(&format!("/v1/releases/{release}/grants"), &grant, 201).await;
+        let publication = json!({
+            "name": "p", "dataset_id": dataset, "trigger": "manual",
+            "job": { "privacy": body["privacy"] },
+            "recipients": [{ "recipient": name, "purpose": "blood usage" }],
+        });
+        let publication = made("/v1/publications", &publication, 201).await;
         let organization =
             sqlx::query_scalar::<_, Uuid>("SELECT id FROM organizations WHERE name = $1");
         let organization = organization
@@ -176,6 +182,7 @@ impl Tenant {
             ("jobs", job),
             ("releases", release),
             ("grants", grant),
+            ("publications", publication),
         ]);
         Self { tokens, ids }
     }
@@ -239,7 +246,9 @@ async fn each_operation_treats_ids_of_others_like_absent_ones() {
     let other = Tenant::new(&app, "elsewhere").await;
     let with_ids = operations()
         .into_iter()
-        .filter(|(path, _)| path.contains('{'));
+        .filter(|(path, _)| path.contains('{'))
+        // Its stream does not end; a test of publications asks for it.
+        .filter(|(path, _)| path != "/v1/publications/{id}/events");
     let mut with_ids: Vec<(String, Method)> = with_ids.collect();
     with_ids.sort_by_key(|(path, method)| {
         let is_last = *method == Method::DELETE;

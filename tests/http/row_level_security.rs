@@ -109,6 +109,17 @@ async fn filled() -> (Hospital, String) {
     hospital.post(&grants, &asked).await.json(201);
     let data = app.get(&bts, &format!("{release}/data")).await;
     assert_eq!(data.status, 200);
+    let dataset = hospital.get(&release).await.json(200)["dataset_id"].clone();
+    let publication = json!({
+        "name": "monthly", "dataset_id": dataset,
+        "job": { "privacy": { "model": "k_anonymity", "k": 2 } },
+        "recipients": [{ "recipient": "bts", "purpose": "blood usage" }],
+    });
+    // Its edition is queued.
+    hospital
+        .post("/v1/publications", &publication)
+        .await
+        .json(201);
     (hospital, release)
 }
 
@@ -161,8 +172,15 @@ async fn a_connection_of_the_service_sees_the_rows_of_its_organization_alone() {
         set(&mut connection, "organization", &bts).await;
         let granted = count(&mut connection, &table).await;
         match table.as_str() {
-            "tokens" | "releases" | "release_tables" | "grants" | "policies"
-            | "release_readers" | "release_approvals" => assert_eq!(granted, 1, "{table} bts"),
+            "tokens"
+            | "releases"
+            | "release_tables"
+            | "grants"
+            | "policies"
+            | "release_readers"
+            | "release_approvals"
+            | "publications"
+            | "publication_recipients" => assert_eq!(granted, 1, "{table} bts"),
             "release_chunks" | "audit_events" | "audit_chain" => {
                 assert!(granted >= 1, "{table} bts")
             }

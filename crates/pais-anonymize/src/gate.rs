@@ -99,6 +99,22 @@ impl VerifiedTables {
         &self.finding
     }
 
+    /// The raw row of each row of the first table. It leads back to raw rows, and is as secret as they
+    /// are.
+    pub fn source_rows(&self) -> &[u32] {
+        &self.candidate.rows
+    }
+
+    /// Column to the labels of its cut, with global recoding.
+    pub fn cut(&self) -> Option<&BTreeMap<String, Vec<String>>> {
+        self.candidate.cut.as_ref()
+    }
+
+    /// The schema of the release; see [`VerifiedRelease::schema`].
+    pub fn schema(&self) -> &Schema {
+        &self.redrawn.schema
+    }
+
     /// The tables with what their method claims.
     pub(crate) fn candidate(&self) -> &Candidate {
         &self.candidate

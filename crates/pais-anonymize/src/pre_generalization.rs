@@ -11,7 +11,7 @@ use pais_core::table::{
     pre_generalization_error,
 };
 use pais_core::taxonomy::pre_generalization::check_levels;
-use pais_core::taxonomy::{MinimumLevels, Tree};
+use pais_core::taxonomy::{Interval, MinimumLevels, Tree};
 
 use crate::job_checks::first_set;
 
@@ -156,6 +156,26 @@ fn labels(column: &ReleasedColumn) -> Vec<&str> {
     }
 }
 
+/// Lets the intervals of numbers end only where those of a continued cut do.
+fn end_as_continued(domain: &mut Domain, labels: &[String]) {
+    let Domain::Numeric { scale, ends, .. } = domain else {
+        return;
+    };
+    let intervals = labels
+        .iter()
+        .filter_map(|label| Interval::parse_on(label, *scale));
+    let intervals: Vec<Interval> = intervals.collect();
+    let starts = intervals.iter().map(|interval| interval.lo);
+    let open_ends = intervals.iter().filter(|interval| !interval.closed);
+    let mut all: Vec<f64> = starts
+        .chain(open_ends.map(|interval| interval.hi))
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    // The least one is where the outermost interval begins.
+    *ends = Some(all.into_iter().skip(1).collect());
+}
+
 /// The pre-generalization of a table: the generalization of each leaf, and the original columns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PreGeneralized {
@@ -177,6 +197,12 @@ impl PreGeneralized {
         let one_cut = is_one_cut(schema);
         let minimum_levels = minimum_levels(job, table)?;
         let mut raw = Vec::new();
+        for column in &mut table.quasi_identifiers {
+            let cut = job.continued_cut.as_ref();
+            if let Some(labels) = cut.and_then(|cut| cut.get(&*column.name)) {
+                end_as_continued(&mut column.domain, labels);
+            }
+        }
         for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {
             let (Some(minimum_levels), Domain::Taxonomy(tree)) =
                 (minimum_levels.get(&column.name), &column.domain)

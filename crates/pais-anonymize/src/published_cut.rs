@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Domain, EncodedTable, QuasiIdentifier};
+use pais_core::table::{Domain, EncodedTable, QuasiIdentifier, last_at_most};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale};
 use rayon::prelude::*;
 
@@ -14,8 +14,9 @@ use rayon::prelude::*;
 ///
 /// Labels that no released row has are dropped. An interval that is no node of a taxonomy ends at
 /// the least released number of the next one, which changes the label of no released row. The
-/// outermost intervals end at the declared domain, otherwise at the released numbers. The label of
-/// a code that no released row has is not meaningful.
+/// outermost intervals end at the declared domain, otherwise at the released numbers. Where a cut is
+/// continued, the other ends are ends of that cut around the released numbers. The label of a code
+/// that no released row has is not meaningful.
 ///
 /// Makes one pass over the codes of each column; threads share the columns.
 pub(crate) fn publish(
@@ -42,9 +43,12 @@ pub(crate) fn publish(
             hi,
             scale,
             round,
+            ends,
             ..
         } = &column.domain
         {
+            let missing = values.len();
+            let has_missing = occurs.get(missing).copied().unwrap_or(false);
             let spec = stored.get(column.position).copied();
             let domain = match (&is_released, spec.and_then(|spec| spec.domain())) {
                 // Without suppression the domain was computed from the released rows.
@@ -56,6 +60,12 @@ pub(crate) fn publish(
                 round_range: spec.is_some_and(|spec| spec.round_range()),
                 round: *round,
                 scale: *scale,
+                // An interval that has missing cells is the outermost one.
+                continued: ends.as_deref().filter(|_| {
+                    let mut numbers = cut.label_of.iter().take(missing);
+                    let label = cut.label_of.get(missing);
+                    !has_missing || numbers.all(|it| Some(it) != label)
+                }),
             };
             end_at_released_numbers(&mut cut, values, &occurs, ends);
         }
@@ -117,7 +127,7 @@ fn with_released_labels(cut: Cut, occurs: &[bool]) -> Cut {
 
 /// Where the intervals of a cut without a taxonomy end.
 #[derive(Clone, Copy)]
-struct GrownEnds {
+struct GrownEnds<'a> {
     /// The outermost ends; `None` where they follow from the released numbers.
     domain: Option<(f64, f64)>,
     /// Whether the outermost ends are then widened to round numbers.
@@ -126,9 +136,11 @@ struct GrownEnds {
     round: Option<Multiples>,
     /// What the ends are.
     scale: Scale,
+    /// The ends of a cut that is continued, ascending, without the outermost ones.
+    continued: Option<&'a [f64]>,
 }
 
-impl GrownEnds {
+impl GrownEnds<'_> {
     /// The outermost ends, from the least and the greatest released number.
     fn outermost(self, least: f64, greatest: f64) -> (f64, f64) {
         if let Some(domain) = self.domain {
@@ -147,15 +159,19 @@ impl GrownEnds {
 
     /// The start of an interval with this least released number.
     fn start(self, least: f64) -> f64 {
+        if let Some(ends) = self.continued {
+            return last_at_most(ends, least).unwrap_or(least);
+        }
         let rounded = self.round.and_then(|round| round.floor(least));
         rounded.unwrap_or(least)
     }
 }
 
 /// Sets the ends of the intervals of a cut without a taxonomy.
-fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends: GrownEnds) {
+fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends: GrownEnds<'_>) {
     // The intervals with released numbers, from left to right: the label and where it starts.
     let mut intervals: Vec<(usize, f64)> = Vec::new();
+    let mut last_of: Vec<f64> = Vec::new();
     let (mut least, mut greatest) = (None, None);
     for ((&value, &label), _) in values
         .iter()
@@ -169,7 +185,10 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
             .is_none_or(|(last, _)| *last != label as usize)
         {
             intervals.push((label as usize, ends.start(value)));
+            last_of.push(value);
             least = least.or(Some(value));
+        } else if let Some(last) = last_of.last_mut() {
+            *last = value;
         }
     }
     let (Some(least), Some(greatest)) = (least, greatest) else {
@@ -181,6 +200,19 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
         return;
     };
     let (lo, mut hi) = ends.outermost(least, greatest);
+    if let Some(inner) = ends.continued {
+        for (&(label, start), &last) in intervals.iter().zip(&last_of) {
+            let first = inner.first().is_none_or(|first| start < *first);
+            let lo = if first { lo } else { start };
+            let next = inner.get(inner.partition_point(|end| *end <= last));
+            let interval = match next {
+                Some(&next) => Interval::half_open(lo, next),
+                None => Interval::closed(lo, hi),
+            };
+            cut.labels[label] = interval.on(ends.scale).to_string();
+        }
+        return;
+    }
     if let (Some(round), Some((_, last))) = (ends.round, intervals.last_mut())
         && *last >= hi
     {

@@ -18,10 +18,12 @@ use crate::db::jobs::{self, StoredJob};
 use crate::db::{StoreError, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
 
+use super::editions::SeenEdition;
 use super::error::ApiError;
 use super::extract::{Path, Staff};
 use super::state::CallerApp;
 
+pub(in crate::api) mod editions;
 mod shared_polls;
 pub mod streams;
 
@@ -74,6 +76,9 @@ pub(super) async fn events(
 /// Time between two queries of a job.
 const JOB_INTERVAL: Duration = Duration::from_millis(200);
 
+/// Time between two queries of the editions of a publication.
+const EDITIONS_INTERVAL: Duration = Duration::from_millis(400);
+
 /// Time between two checks of a token. Without them, a stream would outlast the revocation of its
 /// token.
 const TOKEN_INTERVAL: Duration = Duration::from_secs(2);
@@ -91,6 +96,7 @@ struct SeenJob {
 pub(crate) struct Watching {
     streams: Streams,
     jobs: Arc<SharedPolls<(OrganizationId, JobId), SeenJob>>,
+    editions: Arc<SharedPolls<editions::Watched, Vec<SeenEdition>>>,
     /// Whether tokens are valid.
     tokens: Arc<SharedPolls<TokenId, ()>>,
 }
@@ -100,6 +106,7 @@ impl Watching {
         Self {
             streams: Streams::new(limits),
             jobs: SharedPolls::new(JOB_INTERVAL),
+            editions: SharedPolls::new(EDITIONS_INTERVAL),
             tokens: SharedPolls::new(TOKEN_INTERVAL),
         }
     }

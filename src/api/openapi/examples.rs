@@ -74,6 +74,16 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
         ("/v1/releases/{id}/grants", _) => {
             json!({ "recipient": "bts", "purpose": "Modelling the demand for blood" })
         }
+        ("/v1/publications", _) => json!({
+            "name": "blood-usage-monthly", "dataset_id": "0192f0c1-7a52-7c3e-9d3b-4c8f5e6a7b02",
+            "job": { "privacy": { "model": "lkc", "l": 2, "k": 2, "c": 0.5,
+                                  "sensitive_values": { "Surgery": ["Transgender"] } } },
+            "recipients": [
+                { "recipient": "bts", "purpose": "Modelling the demand for blood" },
+            ],
+            "trigger": "manual",
+        }),
+        ("/v1/publications/{id}", _) => json!({ "paused": true }),
         ("/v1/policy", _) => json!({
             "models": ["lkc"], "k_min": 2, "l_min": 2, "c_max": 0.5, "suppression_max": 0.05,
             "sensitive_values": { "Surgery": ["Transgender"] }, "recipients": ["bts"],

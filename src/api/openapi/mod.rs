@@ -26,6 +26,7 @@ use crate::problem::ProblemDocument;
         (name = "datasets", description = "Taxonomies, datasets and submissions"),
         (name = "jobs", description = "Anonymization runs"),
         (name = "releases", description = "Anonymized tables and who may fetch them"),
+        (name = "publications", description = "Jobs that repeat for new rows, and their editions"),
         (name = "audit", description = "Who did what"),
         (name = "operation", description = "Probes and metrics"),
     ),

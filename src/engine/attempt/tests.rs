@@ -122,6 +122,7 @@ impl Hospital {
             name: None,
             by: Actor::SERVICE,
             created_at: OffsetDateTime::UNIX_EPOCH,
+            rows: None,
         };
         let prepared = prepare(job, &self.dataset, self.table.clone(), [3; 32], observer)?;
         prepared.run(&key.unwrap(), origin, u64::MAX, observer)

@@ -12,6 +12,7 @@ from . import (
     _datasets,
     _jobs,
     _policy,
+    _publications,
     _releases,
     _schemas,
     _submissions,
@@ -119,6 +120,17 @@ class AsyncClient:
     set_policy = async_method(_policy.set_policy)
     approve_release = async_method(_policy.approve_release)
     approvals = async_lister(_policy.approvals)
+
+    create_publication = async_method(_publications.create_publication)
+    publications = async_lister(_publications.publications)
+    publication = async_method(_publications.publication)
+    change_publication = async_method(_publications.change_publication)
+    delete_publication = async_method(_publications.delete_publication)
+    publish_edition = async_method(_publications.publish_edition)
+    editions = async_method(_publications.editions)
+    publication_manifest = async_method(_publications.publication_manifest)
+    download_publication = async_method(_publications.download_publication)
+    publication_frame = async_method(_publications.publication_frame)
 
     async def close(self) -> None:
         """Closes the connections."""

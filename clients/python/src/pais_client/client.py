@@ -12,6 +12,7 @@ from . import (
     _datasets,
     _jobs,
     _policy,
+    _publications,
     _releases,
     _schemas,
     _submissions,
@@ -126,6 +127,17 @@ class Client:
     set_policy = method(_policy.set_policy)
     approve_release = method(_policy.approve_release)
     approvals = lister(_policy.approvals)
+
+    create_publication = method(_publications.create_publication)
+    publications = lister(_publications.publications)
+    publication = method(_publications.publication)
+    change_publication = method(_publications.change_publication)
+    delete_publication = method(_publications.delete_publication)
+    publish_edition = method(_publications.publish_edition)
+    editions = method(_publications.editions)
+    publication_manifest = method(_publications.publication_manifest)
+    download_publication = method(_publications.download_publication)
+    publication_frame = method(_publications.publication_frame)
 
     def close(self) -> None:
         """Closes the connections."""

@@ -94,6 +94,7 @@ impl JobDefinition {
             seed: self.seed,
             written: self.seed.and_then(|_| self.parameters()),
             acknowledged: self.acknowledged()?,
+            continued_cut: None,
         })
     }
 
@@ -221,6 +222,10 @@ pub struct Job {
     pub written: Option<String>,
     /// Column to the reason why it is released unchanged although it is a key of the rows.
     pub acknowledged: BTreeMap<String, String>,
+    /// Column to the labels of the cut that the release continues: no label of it is below them.
+    /// `None` for a job that continues none. A program sets it; no document has it.
+    #[serde(skip)]
+    pub continued_cut: Option<BTreeMap<String, Vec<String>>>,
 }
 
 impl Job {
@@ -242,6 +247,7 @@ impl Job {
             seed: None,
             written: None,
             acknowledged: BTreeMap::new(),
+            continued_cut: None,
         }
     }
 

@@ -31,6 +31,9 @@ pub enum Domain {
         scale: Scale,
         /// The numbers that ends of intervals are, but for those of a declared domain.
         round: Option<Multiples>,
+        /// The only ends of intervals between the outermost ones, ascending, where a cut is
+        /// continued; it takes the place of `round`.
+        ends: Option<Arc<[f64]>>,
     },
 }
 
@@ -46,20 +49,29 @@ impl Domain {
     }
 
     /// Where an interval is split before the number of a code: at that number; with rounding at the
-    /// greatest multiple that is at most it and below the outermost end. `None` where no such
-    /// multiple is between it and the number before.
+    /// greatest multiple that is at most it and below the outermost end; where a cut is continued at
+    /// the greatest end of it that is at most it. `None` where no such multiple or end is between it
+    /// and the number before.
     pub fn split_point(&self, code: u32) -> Option<f64> {
         let Self::Numeric {
-            values, hi, round, ..
+            values,
+            hi,
+            round,
+            ends,
+            ..
         } = self
         else {
             return None;
         };
         let at = *values.get(code as usize)?;
+        let before = (code as usize).checked_sub(1).map(|code| values[code]);
+        if let Some(ends) = ends {
+            let end = last_at_most(ends, at)?;
+            return before.is_none_or(|before| before < end).then_some(end);
+        }
         let Some(round) = round else {
             return Some(at);
         };
-        let before = (code as usize).checked_sub(1).map(|code| values[code]);
         let end = match round.floor(at)? {
             end if end < *hi => end,
             // The upper part would be one point.
@@ -67,6 +79,12 @@ impl Domain {
         };
         before.is_none_or(|before| before < end).then_some(end)
     }
+}
+
+/// The greatest of some ascending ends that is at most a number.
+pub fn last_at_most(ends: &[f64], number: f64) -> Option<f64> {
+    let end = ends.partition_point(|end| *end <= number).checked_sub(1)?;
+    ends.get(end).copied()
 }
 
 /// A quasi-identifier, *D_i* of the KDD'09 paper.
@@ -242,6 +260,7 @@ fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recod
             missing,
             scale,
             round: spec.round,
+            ends: None,
         },
         missing_code,
         map,

@@ -8,7 +8,7 @@ use crate::table::{Domain, EncodedTable, QuasiIdentifier};
 use crate::taxonomy::{MinimumLevels, PreGeneralizationError};
 
 /// The least generalization of each leaf, by column that a job pre-generalizes (*PGD* of the 2014
-/// paper, Section 4.1).
+/// paper, Section 4.1) or whose cut it continues.
 ///
 /// # Errors
 /// [`JobErrorKind::Unfit`] for a level or value that a column does not have,
@@ -32,6 +32,19 @@ pub fn minimum_levels(
         let found = MinimumLevels::new(tree, description)
             .map_err(|error| pre_generalization_error(name, &error))?;
         minimum_levels.insert(name.as_str().into(), found);
+    }
+    for column in &table.quasi_identifiers {
+        let cut = job.continued_cut.as_ref();
+        let labels = cut.and_then(|cut| cut.get(&*column.name));
+        let (Some(labels), Domain::Taxonomy(tree)) = (labels, &column.domain) else {
+            continue;
+        };
+        let found = MinimumLevels::of_cut(tree, labels);
+        let found = match minimum_levels.get(&column.name) {
+            Some(levels) => levels.joined(&found, tree),
+            None => found,
+        };
+        minimum_levels.insert(column.name.clone(), found);
     }
     Ok(minimum_levels)
 }

@@ -124,6 +124,40 @@ impl MinimumLevels {
         Ok(Self(levels.into_iter().enumerate().map(floor).collect()))
     }
 
+    /// The floors of a cut that has these labels: each of them and, where it has none, the highest
+    /// nodes without a label of it. Of two labels on one path the higher one counts.
+    pub fn of_cut(tree: &Tree, labels: &[String]) -> Self {
+        let mut is_label = vec![false; tree.nodes().len()];
+        let mut has_label = is_label.clone();
+        for node in labels.iter().filter_map(|label| tree.find(label)) {
+            is_label[node.index()] = true;
+            for above in std::iter::successors(Some(node), |&it| tree.node(it).parent) {
+                has_label[above.index()] = true;
+            }
+        }
+        let floor = |leaf: u32| {
+            let leaf = tree.leaf(leaf);
+            let path = || std::iter::successors(Some(leaf), |&it| tree.node(it).parent);
+            let labelled = path().filter(|it| is_label[it.index()]).last();
+            let open = || path().take_while(|it| !has_label[it.index()]).last();
+            labelled.or_else(open).unwrap_or(leaf)
+        };
+        Self((0..tree.leaf_count() as u32).map(floor).collect())
+    }
+
+    /// Of each leaf the higher floor of the two.
+    pub fn joined(&self, other: &Self, tree: &Tree) -> Self {
+        let higher = |(&one, &other): (&NodeId, &NodeId)| {
+            let leaves = |node| tree.node(node).leaf_count();
+            if leaves(other) > leaves(one) || tree.node(one).parent == Some(other) {
+                other
+            } else {
+                one
+            }
+        };
+        Self(self.0.iter().zip(&other.0).map(higher).collect())
+    }
+
     /// The same floors, but the parent of the floor for these leaves, given by leaf number. A floor
     /// below the root stays, because the root says nothing.
     pub fn with_parents(&self, tree: &Tree, of: impl Fn(u32) -> bool) -> Self {

@@ -10,7 +10,7 @@ use pais_core::table::{Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
 use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
 use super::person_rows::{PersonRows, bits};
-use super::presence::{Place, Presence};
+use super::presence::{Place, Presence, ReleaseBits};
 use super::reading::{Reading, gathered};
 use super::{Composition, RawRows};
 use crate::models::{known_in_full, verify_model};
@@ -25,6 +25,8 @@ struct Join<'p, 'a> {
     rows: Vec<u32>,
     /// Whether they are combinations, in which a raw row can occur several times.
     is_combined: bool,
+    /// The members that have rows of the persons.
+    persons: ReleaseBits,
 }
 
 /// A release with its released row for each joined row, or `NOWHERE`.
@@ -78,9 +80,11 @@ impl Composition {
             places.iter().map(|(place, rows)| (*place, rows)).collect();
         let by_labels = members.iter().all(|member| is_exact(member));
         for of_person in places.chunk_by(|(one, _), (other, _)| one.person == other.person) {
+            let person = of_person.first().map_or(0, |(place, _)| place.person);
             if by_labels {
-                for (_, rows) in of_person {
-                    self.decide_rows(members, rows.to_vec(), raw, cancellation)?;
+                for (place, rows) in of_person {
+                    let rows = rows.to_vec();
+                    self.decide_rows(members, place.person, rows, raw, cancellation)?;
                 }
             } else {
                 // A row that a release lacks has a label of its own there.
@@ -89,12 +93,11 @@ impl Composition {
                     .flat_map(|(_, rows)| rows.iter().copied())
                     .collect();
                 rows.sort_unstable();
-                self.decide_rows(members, rows, raw, cancellation)?;
+                self.decide_rows(members, person, rows, raw, cancellation)?;
             }
             let Some(subjects) = raw.subjects else {
                 continue;
             };
-            let person = of_person.first().map_or(0, |(place, _)| place.person);
             for read in bits(person) {
                 if let Some(combined) = PersonRows::new(person, read, of_person, subjects)? {
                     self.exact = false;
@@ -108,6 +111,7 @@ impl Composition {
     fn decide_rows(
         &mut self,
         members: &[&PlacedRelease],
+        persons: ReleaseBits,
         rows: Vec<u32>,
         raw: RawRows,
         cancellation: &Cancellation,
@@ -117,6 +121,7 @@ impl Composition {
             parts: parts.collect(),
             rows,
             is_combined: false,
+            persons,
         };
         self.decide(&join, raw, cancellation)
     }
@@ -149,6 +154,7 @@ impl Composition {
             parts,
             rows: combined.read,
             is_combined: true,
+            persons: combined.persons,
         };
         self.decide(&join, raw, cancellation)
     }
@@ -195,6 +201,12 @@ impl Composition {
             };
             let sensitive = model.release.sensitive;
             let found = verify_model(counted, &names, sensitive, &decided, cancellation)?;
+            if !found.holds() {
+                let among = bits(join.persons).into_iter();
+                let among = among.filter_map(|number| members.get(number));
+                self.broken_among
+                    .push(among.map(|member| member.position).collect());
+            }
             self.add(&found, model.position);
         }
         Ok(())

@@ -70,6 +70,9 @@ pub struct Composition {
     pub joined: Vec<usize>,
     /// The position of a release whose model does not hold on the meet.
     pub broken: Option<usize>,
+    /// In which releases those persons are among whom a model does not hold: for each set of them the
+    /// positions of all releases that have rows of the persons. Ascending, each set once.
+    pub broken_among: Vec<Vec<usize>>,
     /// Records, or persons, of the smallest group of the meet that an adversary finds; of the
     /// broken model where there is one. `None` where nothing was joined.
     pub smallest_group: Option<u64>,
@@ -87,6 +90,7 @@ impl Composition {
             holds: true,
             joined: Vec::new(),
             broken: None,
+            broken_among: Vec::new(),
             smallest_group: None,
             greatest_confidence: None,
             exact: true,
@@ -133,5 +137,7 @@ pub fn compose(
     }
     found.joined.sort_unstable();
     found.joined.dedup();
+    found.broken_among.sort_unstable();
+    found.broken_among.dedup();
     Ok(found)
 }

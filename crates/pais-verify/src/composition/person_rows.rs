@@ -10,6 +10,8 @@ const MOST_ROWS: usize = 1 << 26;
 
 /// Combinations of rows of one person: one of each release that has rows of the person.
 pub(super) struct PersonRows {
+    /// The releases that have rows of the persons.
+    pub(super) persons: ReleaseBits,
     /// For each of the releases, its raw row in each combination.
     pub(super) of_release: BTreeMap<usize, Vec<u32>>,
     /// The raw row of the release whose sensitive values are inferred.
@@ -52,6 +54,7 @@ impl PersonRows {
         let mut order = bits(person);
         order.sort_by_key(|release| *release != read);
         let mut combined = Self {
+            persons: person,
             of_release: BTreeMap::new(),
             read: Vec::new(),
         };

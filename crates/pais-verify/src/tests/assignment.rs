@@ -74,6 +74,7 @@ impl Raw {
                 missing: true,
                 scale: Scale::Number,
                 round: None,
+                ends: None,
             },
             codes: [
                 rows.iter().map(|row| row.0).collect(),

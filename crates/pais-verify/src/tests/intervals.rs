@@ -29,6 +29,7 @@ impl Ages {
                 missing: true,
                 scale: pais_core::taxonomy::Scale::Number,
                 round: None,
+                ends: None,
             },
             codes: codes.to_vec(),
         }
@@ -226,6 +227,7 @@ fn columns_without_missing_cells_need_no_outermost_interval() {
         missing: false,
         scale: pais_core::taxonomy::Scale::Number,
         round: None,
+        ends: None,
     };
     let column = OriginalQuasiIdentifier {
         name: "age",

@@ -38,6 +38,7 @@ fn age() -> Domain {
         missing: true,
         scale: pais_core::taxonomy::Scale::Number,
         round: None,
+        ends: None,
     }
 }
 

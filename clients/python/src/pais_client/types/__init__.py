@@ -48,6 +48,7 @@ from .problems import (
     Problem,
     Warning,
 )
+from .publications import Edition, Publication, PublicationManifest, PublicationRecipient
 from .releases import (
     ClassificationError,
     Codebook,
@@ -84,6 +85,8 @@ from .words import (
     ColumnRole,
     Decimal,
     Decision,
+    EditionLabels,
+    EditionStatus,
     Encoding,
     Format,
     FrameFormat,
@@ -100,6 +103,7 @@ from .words import (
     Search,
     Split,
     SuppressionFor,
+    Trigger,
 )
 
 __all__ = [
@@ -128,6 +132,9 @@ __all__ = [
     "Decimal",
     "Decision",
     "Draft",
+    "Edition",
+    "EditionLabels",
+    "EditionStatus",
     "Encoding",
     "Fault",
     "Feasible",
@@ -157,6 +164,9 @@ __all__ = [
     "Problem",
     "LegalHold",
     "Profile",
+    "Publication",
+    "PublicationManifest",
+    "PublicationRecipient",
     "QueryError",
     "Ranges",
     "Rare",
@@ -181,6 +191,7 @@ __all__ = [
     "TaxonomySummary",
     "TextFormat",
     "Token",
+    "Trigger",
     "UtilityDefinition",
     "UtilityReport",
     "Verification",

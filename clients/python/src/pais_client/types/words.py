@@ -43,6 +43,11 @@ SuppressionFor = Literal["size", "size_and_confidence"]
 MissingSensitive = Literal["excluded", "counted"]
 Decision = Literal["approved", "rejected"]
 ApprovalStatus = Literal["pending", "approved", "rejected"]
+EditionLabels = Literal["as_released", "common"]
+EditionStatus = Literal[
+    "queued", "running", "awaiting_approval", "published", "refused", "failed"
+]
+Trigger = Literal["submission", "manual"]
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
 Format = Literal["csv", "ndjson", "parquet"]

@@ -352,6 +352,7 @@ mod tests {
                 missing,
                 scale: pais_core::taxonomy::Scale::Number,
                 round: None,
+                ends: None,
             },
             codes,
         }

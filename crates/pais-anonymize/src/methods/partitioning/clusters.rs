@@ -741,6 +741,7 @@ mod tests {
                 missing: false,
                 scale: pais_core::taxonomy::Scale::Number,
                 round: None,
+                ends: None,
             };
             let column = |name: &str, values: u32, codes: Vec<u32>| QuasiIdentifier {
                 name: name.into(),

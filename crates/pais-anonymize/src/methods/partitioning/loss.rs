@@ -292,6 +292,7 @@ mod tests {
             missing: true,
             scale: pais_core::taxonomy::Scale::Number,
             round: None,
+            ends: None,
         };
         let column = column(domain, &[0, 1, 2, 3, 4]);
         let loss = Loss::new(&column, ColumnKind::Numeric);

@@ -79,6 +79,7 @@ fn columns(case: &LayoutCase) -> Vec<QuasiIdentifier> {
             missing: false,
             scale: pais_core::taxonomy::Scale::Number,
             round: None,
+            ends: None,
         },
         codes: codes.clone(),
     };

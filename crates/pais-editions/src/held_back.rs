@@ -1,0 +1,487 @@
+//! Which persons of an edition are held back, so that what a recipient has meets the model together.
+//!
+//! Persons who are in the same releases are a set of their own for an adversary who knows in which
+//! releases the victim is. An edition divides each of these sets: those who return, and those who do
+//! not. In both parts every group of persons with equal labels in at most *L* columns needs *K*
+//! persons, and no bounded value above *C*. Persons of a group that fails in the first part are held
+//! back. Where a group fails in the second part, those who return to the edition are held back who were
+//! in it: then it is as it was. Groups are held back as a whole, whatever the value of one of their
+//! persons, and only the holder learns how many rows wait.
+//!
+//! This only chooses. Whether the model holds is decided by [`pais_verify::compose`].
+
+use hashbrown::{HashMap, HashSet};
+use pais_core::cancellation::Cancellation;
+use pais_core::model::{Lkc, MissingSensitive, PrivacyModel};
+use pais_core::table::NULL_CODE;
+use pais_verify::{Composition, MOST_RELEASES, Recoded, VerifyError};
+
+use crate::known::{KnownRelease, RawTable};
+
+/// Most groups of persons and columns that are counted for one set of columns after another; beyond
+/// it a group has equal labels in all columns, which is enough.
+const MOST_WORK: u128 = 1 << 27;
+
+/// A set of releases of a history, as bits.
+type ReleaseBits = u64;
+
+/// An edition, and what one recipient has.
+pub(crate) struct History<'a> {
+    new: &'a KnownRelease,
+    earlier: &'a [&'a KnownRelease],
+    raw: &'a RawTable,
+    /// In which earlier releases a person is; none for a person of the edition alone.
+    presence: HashMap<u32, ReleaseBits>,
+    /// The persons of the edition.
+    persons: HashSet<u32>,
+}
+
+/// A person who is in the same earlier releases as others.
+struct Member {
+    person: u32,
+    /// By column, the number of its labels in the earlier releases.
+    before: Vec<u32>,
+    /// The same with those of the edition; empty for one who is not in it.
+    after: Vec<u32>,
+}
+
+/// Which labels of members are compared, and which of their rows are counted.
+#[derive(Clone, Copy, PartialEq)]
+enum Labels {
+    Before,
+    After,
+}
+
+impl Member {
+    fn labels(&self, which: Labels) -> &[u32] {
+        match which {
+            Labels::Before => &self.before,
+            Labels::After => &self.after,
+        }
+    }
+}
+
+impl<'a> History<'a> {
+    /// # Errors
+    /// [`VerifyError::TooManyReleases`].
+    pub(crate) fn new(
+        new: &'a KnownRelease,
+        earlier: &'a [&'a KnownRelease],
+        raw: &'a RawTable,
+    ) -> Result<Self, VerifyError> {
+        if earlier.len() >= MOST_RELEASES {
+            return Err(VerifyError::TooManyReleases {
+                most: MOST_RELEASES,
+            });
+        }
+        let mut presence: HashMap<u32, ReleaseBits> = HashMap::new();
+        for (number, release) in earlier.iter().enumerate() {
+            for &row in &release.source_rows {
+                *presence.entry(raw.person(row)).or_default() |= 1 << number;
+            }
+        }
+        let persons = new.source_rows.iter().map(|&row| raw.person(row));
+        Ok(Self {
+            new,
+            earlier,
+            raw,
+            presence,
+            persons: persons.collect(),
+        })
+    }
+
+    fn presence_of(&self, person: u32) -> ReleaseBits {
+        self.presence.get(&person).copied().unwrap_or_default()
+    }
+
+    /// The persons of the edition who are in an earlier release.
+    pub(crate) fn returning(&self) -> impl Iterator<Item = u32> {
+        let persons = self.persons.iter().copied();
+        persons.filter(|person| self.presence_of(*person) != 0)
+    }
+
+    /// The persons of the edition among whom a composition was found broken, of this edition (at
+    /// position 0) and the earlier releases in their order: those who are in the same earlier releases
+    /// as persons of a broken set. New ones only where no other is left.
+    pub(crate) fn returning_among(&self, found: &Composition) -> HashSet<u32> {
+        let bits = |positions: &[usize]| {
+            let earlier = positions.iter().filter_map(|it| it.checked_sub(1));
+            earlier.fold(0, |all: ReleaseBits, number| all | 1 << number)
+        };
+        let joined = bits(&found.joined);
+        let broken: HashSet<ReleaseBits> = found.broken_among.iter().map(|it| bits(it)).collect();
+        let persons = self.persons.iter().copied();
+        let among = persons.filter(|&it| broken.contains(&(self.presence_of(it) & joined)));
+        let (returning, fresh): (HashSet<u32>, HashSet<u32>) =
+            among.partition(|&person| self.presence_of(person) != 0);
+        if returning.is_empty() && self.returning().next().is_some() {
+            fresh
+        } else {
+            returning
+        }
+    }
+
+    /// The members of the sets of persons that the edition divides, by the earlier releases that have
+    /// them; new persons too.
+    fn divided(&self) -> HashMap<ReleaseBits, Vec<Member>> {
+        let divided: HashSet<ReleaseBits> = self
+            .persons
+            .iter()
+            .map(|it| self.presence_of(*it))
+            .collect();
+        let earlier = self.presence.iter();
+        let earlier = earlier.filter(|(_, bits)| divided.contains(*bits));
+        let mut numbers: HashMap<u32, usize> = HashMap::new();
+        let mut members: Vec<Member> = Vec::new();
+        let persons = earlier.map(|(person, _)| *person);
+        for person in persons.chain(self.persons.iter().copied()) {
+            numbers.entry(person).or_insert_with(|| {
+                members.push(Member {
+                    person,
+                    before: Vec::new(),
+                    after: Vec::new(),
+                });
+                members.len() - 1
+            });
+        }
+        let fixed = members.len();
+        for name in &self.new.quasi_identifiers {
+            let mut labels: Vec<Vec<(u32, u32)>> = vec![Vec::new(); fixed];
+            for (number, release) in (0..).zip(self.earlier) {
+                self.add_labels(name, number, release, &numbers, &mut labels);
+            }
+            let before = numbered(&mut labels);
+            let own = self.earlier.len() as u32;
+            self.add_labels(name, own, self.new, &numbers, &mut labels);
+            let after = numbered(&mut labels);
+            for ((member, before), after) in members.iter_mut().zip(before).zip(after) {
+                member.before.push(before);
+                if self.persons.contains(&member.person) {
+                    member.after.push(after);
+                }
+            }
+        }
+        let mut sets: HashMap<ReleaseBits, Vec<Member>> = HashMap::new();
+        for member in members {
+            let presence = self.presence_of(member.person);
+            sets.entry(presence).or_default().push(member);
+        }
+        sets
+    }
+
+    /// Adds the labels of a column of one release to those of the persons who have a number.
+    fn add_labels(
+        &self,
+        name: &str,
+        number: u32,
+        release: &KnownRelease,
+        numbers: &HashMap<u32, usize>,
+        labels: &mut [Vec<(u32, u32)>],
+    ) {
+        let mut columns = release.table.columns.iter();
+        let Some(column) = columns.find(|column| *column.name == *name) else {
+            return;
+        };
+        for (&row, &code) in release.source_rows.iter().zip(&column.column.codes) {
+            if let Some(&member) = numbers.get(&self.raw.person(row)) {
+                labels[member].push((number, code));
+            }
+        }
+    }
+}
+
+/// The number of each set of labels; equal sets have equal numbers. Sorts the sets.
+fn numbered(labels: &mut [Vec<(u32, u32)>]) -> Vec<u32> {
+    let mut numbers: HashMap<Vec<(u32, u32)>, u32> = HashMap::new();
+    let number = |labels: &mut Vec<(u32, u32)>| {
+        labels.sort_unstable();
+        labels.dedup();
+        let fresh = numbers.len() as u32;
+        *numbers.entry_ref(labels.as_slice()).or_insert(fresh)
+    };
+    labels.iter_mut().map(number).collect()
+}
+
+/// What every group of persons has to meet.
+struct Condition<'a> {
+    k: u64,
+    /// Number of columns that an adversary knows.
+    known: usize,
+    confidence: Option<&'a Lkc>,
+}
+
+impl<'a> Condition<'a> {
+    fn of(history: &History<'a>) -> Self {
+        let columns = history.new.quasi_identifiers.len();
+        let mut releases = history.earlier.iter().copied().chain([history.new]);
+        // Where labels overlap, groups are decided by all their labels.
+        let is_one_cut = releases.all(|release| release.recoded == Recoded::OneCut);
+        match &history.new.model {
+            PrivacyModel::Lkc(model) => Self {
+                k: model.k.get(),
+                known: match model.l {
+                    Some(l) if is_one_cut => columns.min(l.get() as usize),
+                    _ => columns,
+                },
+                confidence: (!model.c.is_unbounded()).then_some(model),
+            },
+            PrivacyModel::KmAnonymity(model) => Self {
+                k: model.k.get(),
+                known: columns,
+                confidence: None,
+            },
+            PrivacyModel::Groups(model) => Self {
+                k: model.k.get(),
+                known: columns,
+                confidence: None,
+            },
+        }
+    }
+}
+
+/// The sensitive values of persons that a model bounds, by release and column.
+struct BoundedValues<'a> {
+    model: &'a Lkc,
+    /// By person, the release, the column and the value of each of its rows; `None` for a value that
+    /// is not bounded.
+    of_person: HashMap<u32, Vec<Cell>>,
+    /// Number of the edition among the releases.
+    edition: u32,
+}
+
+/// A sensitive cell.
+#[derive(Clone, Copy)]
+struct Cell {
+    release: u32,
+    column: u32,
+    /// The code of the value; `None` if it is not bounded.
+    bounded: Option<u32>,
+}
+
+impl<'a> BoundedValues<'a> {
+    fn new(history: &History<'_>, members: &HashSet<u32>, model: &'a Lkc) -> Self {
+        let mut of_person: HashMap<u32, Vec<Cell>> = HashMap::new();
+        let releases = history.earlier.iter().copied().chain([history.new]);
+        let names = history.new.sensitive.iter();
+        let columns: Vec<_> = names.filter_map(|name| history.raw.column(name)).collect();
+        for (release, known) in (0..).zip(releases) {
+            for &row in &known.source_rows {
+                let person = history.raw.person(row);
+                if !members.contains(&person) {
+                    continue;
+                }
+                let cells = of_person.entry(person).or_default();
+                for (number, column) in (0..).zip(&columns) {
+                    let code = column.column.codes[row as usize];
+                    let text = column.column.dictionary.get(code as usize);
+                    let text = text.filter(|text| !column.is_missing(text));
+                    if text.is_none() && model.missing_sensitive == MissingSensitive::Excluded {
+                        continue;
+                    }
+                    let is_bounded = |text: &str| match &model.sensitive_values {
+                        None => true,
+                        Some(listed) => listed
+                            .iter()
+                            .filter(|(name, _)| **name == *column.name)
+                            .any(|(_, values)| values.iter().any(|value| *value == *text)),
+                    };
+                    let bounded = text.is_some_and(|text| is_bounded(text)).then_some(code);
+                    cells.push(Cell {
+                        release,
+                        column: number,
+                        bounded: bounded.filter(|code| *code != NULL_CODE),
+                    });
+                }
+            }
+        }
+        Self {
+            model,
+            of_person,
+            edition: history.earlier.len() as u32,
+        }
+    }
+
+    /// The cells of a person in the releases that `labels` are of.
+    fn cells(&self, person: u32, labels: Labels) -> impl Iterator<Item = Cell> {
+        let cells = self.of_person.get(&person).into_iter().flatten().copied();
+        cells.filter(move |cell| labels == Labels::After || cell.release != self.edition)
+    }
+}
+
+/// The persons of the edition who are held back.
+///
+/// # Errors
+/// [`VerifyError::Stopped`].
+pub(crate) fn persons_to_hold_back(
+    history: &History<'_>,
+    cancellation: &Cancellation,
+) -> Result<HashSet<u32>, VerifyError> {
+    let mut held_back = HashSet::new();
+    if history.returning().next().is_none() {
+        return Ok(held_back);
+    }
+    let mut sets = history.divided();
+    let condition = Condition::of(history);
+    let members = sets
+        .values()
+        .flatten()
+        .map(|member| member.person)
+        .collect();
+    let bounded = condition
+        .confidence
+        .map(|model| BoundedValues::new(history, &members, model));
+    let fresh = sets.remove(&0).unwrap_or_default();
+    let mut anyone_returns = false;
+    for (&presence, members) in &sets {
+        let division = Division {
+            presence,
+            members,
+            condition: &condition,
+            bounded: bounded.as_ref(),
+            cancellation,
+        };
+        let returning = |member: &Member| history.persons.contains(&member.person);
+        let kept = division.kept(returning)?;
+        anyone_returns |= !kept.is_empty();
+        let persons = members.iter().filter(|it| returning(it));
+        let persons = persons.map(|member| member.person);
+        held_back.extend(persons.filter(|person| !kept.contains(person)));
+    }
+    if anyone_returns {
+        // Persons of this edition alone are a set of their own beside those who return.
+        let division = Division {
+            presence: 0,
+            members: &fresh,
+            condition: &condition,
+            bounded: bounded.as_ref(),
+            cancellation,
+        };
+        let kept = division.kept(|_| true)?;
+        let persons = fresh.iter().map(|member| member.person);
+        held_back.extend(persons.filter(|person| !kept.contains(person)));
+    }
+    Ok(held_back)
+}
+
+/// A set of persons that an edition divides.
+struct Division<'a> {
+    /// The earlier releases that have the persons.
+    presence: ReleaseBits,
+    members: &'a [Member],
+    condition: &'a Condition<'a>,
+    bounded: Option<&'a BoundedValues<'a>>,
+    cancellation: &'a Cancellation,
+}
+
+impl Division<'_> {
+    /// Those of the returning persons who can be in the edition.
+    fn kept(&self, returning: impl Fn(&Member) -> bool) -> Result<HashSet<u32>, VerifyError> {
+        let mut kept: Vec<&Member> = self.members.iter().filter(|it| returning(it)).collect();
+        loop {
+            let before = kept.len();
+            let failing = self.failing(&kept, &kept, Labels::After)?;
+            kept.retain(|member| !failing.contains(&member.person));
+            // New persons who are held back are in no release.
+            if self.presence != 0 {
+                let in_edition: HashSet<u32> = kept.iter().map(|member| member.person).collect();
+                let others = self.members.iter();
+                let others = others.filter(|member| !in_edition.contains(&member.person));
+                let others: Vec<&Member> = others.collect();
+                let failing = self.failing(&others, &kept, Labels::Before)?;
+                kept.retain(|member| !failing.contains(&member.person));
+            }
+            if kept.len() == before {
+                return Ok(kept.into_iter().map(|member| member.person).collect());
+            }
+        }
+    }
+
+    /// Those of the `probed` members whose labels are those of a group of the `counted` ones that
+    /// fails, for any set of known columns.
+    fn failing(
+        &self,
+        counted: &[&Member],
+        probed: &[&Member],
+        labels: Labels,
+    ) -> Result<HashSet<u32>, VerifyError> {
+        let width = counted.first().map_or(0, |it| it.labels(labels).len());
+        let mut failing = HashSet::new();
+        if width == 0 || counted.is_empty() {
+            return Ok(failing);
+        }
+        for columns in self.known_columns(width, counted.len()) {
+            if self.cancellation.is_cancelled() {
+                return Err(VerifyError::Stopped);
+            }
+            let key = |member: &Member| -> Vec<u32> {
+                let labels = member.labels(labels);
+                columns.iter().map(|&column| labels[column]).collect()
+            };
+            let mut groups: HashMap<Vec<u32>, Group> = HashMap::new();
+            for member in counted {
+                let group = groups.entry(key(member)).or_default();
+                group.persons += 1;
+                for cell in self
+                    .bounded
+                    .iter()
+                    .flat_map(|it| it.cells(member.person, labels))
+                {
+                    *group.rows.entry((cell.release, cell.column)).or_default() += 1;
+                    if let Some(value) = cell.bounded {
+                        let value = (cell.release, cell.column, value);
+                        *group.values.entry(value).or_default() += 1;
+                    }
+                }
+            }
+            for member in probed {
+                let group = groups.get(&key(member));
+                if group.is_some_and(|group| !self.allows(group)) {
+                    failing.insert(member.person);
+                }
+            }
+        }
+        Ok(failing)
+    }
+
+    fn allows(&self, group: &Group) -> bool {
+        let exceeds = |(&(release, column, _), &holding): (&(u32, u32, u32), &u64)| {
+            let rows = group.rows.get(&(release, column)).copied().unwrap_or(0);
+            let model = self.bounded.map(|bounded| bounded.model);
+            model.is_some_and(|model| model.c.is_exceeded_by(holding, rows))
+        };
+        group.persons >= self.condition.k && !group.values.iter().any(exceeds)
+    }
+
+    /// The sets of columns that an adversary may know, of the greatest size; all columns together where
+    /// there are too many sets.
+    fn known_columns(&self, width: usize, members: usize) -> Vec<Vec<usize>> {
+        let known = self.condition.known.min(width);
+        let mut sets = 1u128;
+        for column in 0..known as u128 {
+            sets = sets.saturating_mul(width as u128 - column) / (column + 1);
+        }
+        if sets.saturating_mul(members as u128) > MOST_WORK {
+            return vec![(0..width).collect()];
+        }
+        let mut found = vec![Vec::new()];
+        for size in 0..known {
+            let longer = found.into_iter().flat_map(|columns: Vec<usize>| {
+                let first = columns.last().map_or(0, |last| last + 1);
+                let most = width - (known - size - 1);
+                (first..most).map(move |column| [columns.as_slice(), &[column]].concat())
+            });
+            found = longer.collect();
+        }
+        found
+    }
+}
+
+/// Persons with equal labels.
+#[derive(Default)]
+struct Group {
+    persons: u64,
+    /// Rows that the share of a value is measured on, by release and column.
+    rows: HashMap<(u32, u32), u64>,
+    /// Rows with a bounded value, by release, column and value.
+    values: HashMap<(u32, u32, u32), u64>,
+}

@@ -1,0 +1,124 @@
+//! What releases are decided on: their tables, and of the raw table its persons and sensitive values.
+
+use pais_core::cancellation::Cancellation;
+use pais_core::model::PrivacyModel;
+use pais_core::schema::Schema;
+use pais_core::table::{Form, ReleasedColumn, ReleasedTable, Subjects, Table};
+use pais_verify::{ComposedRelease, Composition, RawRows, Recoded, VerifyError, compose};
+
+/// A release that a recipient has, or is to get.
+#[derive(Clone, Debug)]
+pub struct KnownRelease {
+    /// The table `data`, or `qit` of an anatomized release.
+    pub table: ReleasedTable,
+    /// The raw row of each released row.
+    pub source_rows: Vec<u32>,
+    /// The quasi-identifiers of its job.
+    pub quasi_identifiers: Vec<Box<str>>,
+    /// The sensitive columns of its job.
+    pub sensitive: Vec<Box<str>>,
+    /// The model that it was made under.
+    pub model: PrivacyModel,
+    /// How its labels relate.
+    pub recoded: Recoded,
+}
+
+impl KnownRelease {
+    fn composed(&self) -> ComposedRelease<'_> {
+        ComposedRelease {
+            table: &self.table,
+            source_rows: &self.source_rows,
+            quasi_identifiers: &self.quasi_identifiers,
+            sensitive: &self.sensitive,
+            model: &self.model,
+            recoded: self.recoded,
+        }
+    }
+}
+
+/// A model with its listed values in the form of the cells.
+pub fn canonical_model(mut model: PrivacyModel, schema: &Schema) -> PrivacyModel {
+    if let PrivacyModel::Lkc(lkc) = &mut model {
+        for (name, values) in lkc.sensitive_values.iter_mut().flatten() {
+            let Some(spec) = schema.stored().find(|spec| *spec.name() == **name) else {
+                continue;
+            };
+            for value in values {
+                *value = spec.rounded(&spec.canonical(value)).into_owned();
+            }
+        }
+    }
+    model
+}
+
+/// The raw rows that releases come from: their persons and their values.
+#[derive(Clone, Debug)]
+pub struct RawTable {
+    rows: usize,
+    subjects: Option<Subjects>,
+    /// All stored columns but the subject, by name.
+    columns: Vec<ReleasedColumn>,
+}
+
+impl RawTable {
+    /// Of a table of this schema, which is brought to canonical form.
+    pub fn new(schema: &Schema, table: Table) -> Self {
+        let rows = table.rows;
+        let table = table.canonical(schema);
+        let subject = schema.subject();
+        let subjects = subject.and_then(|column| table.columns.get(column));
+        let subjects = subjects.cloned().and_then(Subjects::new);
+        let stored = schema.stored().zip(table.columns).enumerate();
+        let columns = stored.filter(|(position, _)| Some(*position) != subject);
+        let columns = columns.map(|(_, (spec, mut column))| {
+            // What a release shows, and so what an adversary infers.
+            column.round(spec);
+            ReleasedColumn {
+                name: spec.name().into(),
+                form: Form::untouched(spec),
+                column,
+                missing: spec.missing().to_vec(),
+            }
+        });
+        Self {
+            rows,
+            subjects,
+            columns: columns.collect(),
+        }
+    }
+
+    /// The person of a row; a number of its own where each row is a person.
+    pub fn person(&self, row: u32) -> u32 {
+        let subjects = self.subjects.as_ref();
+        subjects.map_or(row, |subjects| subjects.of_row()[row as usize])
+    }
+
+    /// A column, by name.
+    pub(crate) fn column(&self, name: &str) -> Option<&ReleasedColumn> {
+        self.columns.iter().find(|column| *column.name == *name)
+    }
+
+    /// Decides what releases say together, as [`compose`].
+    ///
+    /// # Errors
+    /// As [`compose`].
+    pub fn compose(
+        &self,
+        releases: &[&KnownRelease],
+        cancellation: &Cancellation,
+    ) -> Result<Composition, VerifyError> {
+        let composed: Vec<ComposedRelease> = releases.iter().map(|it| it.composed()).collect();
+        let is_sensitive = |name: &str| {
+            let mut named = releases.iter().flat_map(|release| &release.sensitive);
+            named.any(|sensitive| **sensitive == *name)
+        };
+        let sensitive = self.columns.iter().filter(|it| is_sensitive(&it.name));
+        let sensitive: Vec<ReleasedColumn> = sensitive.cloned().collect();
+        let raw = RawRows {
+            rows: self.rows,
+            sensitive: &sensitive,
+            subjects: self.subjects.as_ref().map(Subjects::of_row),
+        };
+        compose(&composed, raw, cancellation)
+    }
+}

@@ -1,0 +1,368 @@
+//! Publications beside an adversary that tries every victim and every combination of known values, over
+//! raw rows and released labels, without the decision of compositions.
+
+mod histories;
+mod monthly;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use pais_anonymize::{RunError, Unobserved};
+use pais_core::codebook::{Codebook, CodebookOrganization};
+use pais_core::definition::{ColumnDefinition, ColumnRole, DatasetDefinition, Job, TaxonomyNode};
+use pais_core::model::Lkc;
+use pais_core::schema::Schema;
+use pais_core::table::{ReleasedTable, Table};
+use pais_editions::{
+    EditionError, EditionTask, KnownRelease, RawTable, canonical_model, decide_edition,
+};
+use pais_io::read::csv;
+use pais_verify::Recoded;
+
+/// A visit of a person: the place among 0 to 99, the ward among `w00` to `w33`, and the diagnosis.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Visit {
+    pub(crate) person: u32,
+    pub(crate) age: u8,
+    pub(crate) ward: u8,
+    pub(crate) diagnosis: u8,
+}
+
+/// The quasi-identifiers.
+const KNOWN: [&str; 2] = ["age", "ward"];
+
+impl Visit {
+    fn text(self, column: &str) -> String {
+        match column {
+            "age" => self.age.to_string(),
+            "ward" => format!("w{}{}", self.ward / 4, self.ward % 4),
+            _ => format!("d{}", self.diagnosis),
+        }
+    }
+}
+
+/// Whether an adversary knows of rows which are of one person.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Persons {
+    Named,
+    EachRow,
+}
+
+pub(crate) fn definition(persons: Persons) -> DatasetDefinition {
+    let wards = (0..4).map(|floor| {
+        let wards = (0..4).map(|ward| TaxonomyNode::from(format!("w{floor}{ward}").as_str()));
+        TaxonomyNode::new(format!("w{floor}"), wards)
+    });
+    let mut columns = vec![
+        ColumnDefinition::quasi_identifier("age").numeric(0.0, 99.0),
+        ColumnDefinition::quasi_identifier("ward").taxonomy(TaxonomyNode::new("w", wards)),
+        ColumnDefinition::sensitive("diagnosis"),
+    ];
+    let role = match persons {
+        Persons::Named => ColumnRole::Subject,
+        Persons::EachRow => ColumnRole::Insensitive,
+    };
+    columns.push(ColumnDefinition::new("person", role));
+    DatasetDefinition {
+        name: "visits".to_owned(),
+        description: None,
+        columns,
+        retention_days: None,
+        submission_retention_days: None,
+        missing: None,
+    }
+}
+
+pub(crate) fn table(schema: &Schema, visits: &[Visit]) -> Table {
+    let mut text = "age,ward,diagnosis,person\n".to_owned();
+    for visit in visits {
+        let cells = ["age", "ward", "diagnosis"].map(|column| visit.text(column));
+        text += &format!("{},p{}\n", cells.join(","), visit.person);
+    }
+    csv::read_table(schema, text.as_bytes()).unwrap()
+}
+
+/// An edition: the raw row of each released one, and the labels of the quasi-identifiers.
+#[derive(Clone, Debug)]
+pub(crate) struct Edition {
+    pub(crate) release: KnownRelease,
+    pub(crate) cut: BTreeMap<String, Vec<String>>,
+    pub(crate) ncp: f64,
+    pub(crate) codebook: Codebook,
+}
+
+impl Edition {
+    /// The labels of each raw row that it has.
+    fn labels(&self) -> BTreeMap<u32, [String; 2]> {
+        let column = |name: &str, row: usize| {
+            let mut columns = self.release.table.columns.iter();
+            let column = columns.find(|column| *column.name == *name).unwrap();
+            column.column.text(row).unwrap().to_owned()
+        };
+        let sources = self.release.source_rows.iter().enumerate();
+        sources
+            .map(|(row, &raw)| (raw, KNOWN.map(|name| column(name, row))))
+            .collect()
+    }
+}
+
+/// A publication that grows.
+pub(crate) struct Publication {
+    pub(crate) persons: Persons,
+    pub(crate) schema: Arc<Schema>,
+    definition: DatasetDefinition,
+    pub(crate) job: Job,
+    pub(crate) visits: Vec<Visit>,
+    pub(crate) editions: Vec<Edition>,
+    /// The recipients, each with the numbers of the editions that it has.
+    pub(crate) histories: Vec<Vec<usize>>,
+}
+
+impl Publication {
+    pub(crate) fn new(persons: Persons, job: Job, recipients: usize) -> Self {
+        let definition = definition(persons);
+        Self {
+            persons,
+            schema: Arc::new(Schema::inline(&definition).unwrap()),
+            definition,
+            job,
+            visits: Vec::new(),
+            editions: Vec::new(),
+            histories: vec![Vec::new(); recipients],
+        }
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        let released = self.editions.iter();
+        let released = released.flat_map(|edition| &edition.release.source_rows);
+        let released: HashSet<u32> = released.copied().collect();
+        let rows = 0..self.visits.len() as u32;
+        rows.filter(|row| !released.contains(row)).collect()
+    }
+
+    /// Adds rows, and publishes an edition for some recipients; `None` where all rows wait.
+    pub(crate) fn publish(&mut self, visits: &[Visit], recipients: &[usize]) -> Option<usize> {
+        self.visits.extend_from_slice(visits);
+        let raw = table(&self.schema, &self.visits);
+        let known: Vec<KnownRelease> = self.editions.iter().map(|it| it.release.clone()).collect();
+        let histories = recipients.iter().map(|&it| self.histories[it].clone());
+        let histories: Vec<Vec<usize>> = histories.collect();
+        let mut job = self.job.clone();
+        let first = self.editions.first().map(|first| first.cut.clone());
+        job.continued_cut = first.filter(|cut| !cut.is_empty());
+        let candidates = self.waiting();
+        let task = EditionTask {
+            schema: self.schema.clone(),
+            job: job.clone(),
+            order_key: None,
+            raw: &raw,
+            candidates: candidates.clone(),
+            known: &known,
+            histories: &histories,
+        };
+        let observer = Unobserved::default();
+        let edition = match decide_edition(task, &observer) {
+            Ok(edition) => edition,
+            Err(
+                EditionError::NothingLeft | EditionError::Run(RunError::NotAnonymizable { .. }),
+            ) => {
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let source_rows = edition.source_rows();
+        // Each row of the edition is new, and is in it once.
+        let distinct: BTreeSet<u32> = source_rows.iter().copied().collect();
+        assert_eq!(distinct.len(), source_rows.len());
+        assert!(distinct.iter().all(|row| candidates.contains(row)));
+        let schema = edition.verified.schema();
+        let report = edition
+            .run
+            .measure(&edition.found, &edition.verified, &observer);
+        let organization = CodebookOrganization {
+            name: "hospital".to_owned(),
+            display_name: None,
+        };
+        let tables = edition.verified.tables();
+        let number = self.editions.len();
+        let cut = edition.verified.cut().cloned();
+        self.editions.push(Edition {
+            codebook: Codebook::of_release(organization, &self.definition, schema, tables),
+            ncp: report.unwrap().utility.ncp,
+            release: KnownRelease {
+                table: tables[0].clone(),
+                source_rows,
+                quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
+                sensitive: schema.names(ColumnRole::Sensitive),
+                model: canonical_model(schema.privacy_model(&job).unwrap(), schema),
+                recoded: match &cut {
+                    Some(_) => Recoded::OneCut,
+                    None => Recoded::Overlapping,
+                },
+            },
+            cut: cut.unwrap_or_default(),
+        });
+        for &recipient in recipients {
+            self.histories[recipient].push(number);
+        }
+        Some(number)
+    }
+
+    /// The editions of a recipient.
+    pub(crate) fn editions_of(&self, recipient: usize) -> Vec<&Edition> {
+        let history = self.histories[recipient].iter();
+        history.map(|&number| &self.editions[number]).collect()
+    }
+
+    fn person(&self, row: u32) -> u32 {
+        match self.persons {
+            Persons::Named => self.visits[row as usize].person,
+            Persons::EachRow => row,
+        }
+    }
+
+    /// Asserts that nobody who has these editions finds fewer than K persons, or a value with more than
+    /// C among the rows of one edition that fit: rows of persons who are in the same editions as the
+    /// victim and have a row that fits in each of them.
+    pub(crate) fn assert_private(&self, editions: &[&Edition], model: &Lkc) {
+        let labels: Vec<BTreeMap<u32, [String; 2]>> =
+            editions.iter().map(|edition| edition.labels()).collect();
+        let mut rows_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for row in 0..self.visits.len() as u32 {
+            rows_of.entry(self.person(row)).or_default().push(row);
+        }
+        let presence = |person: u32| -> Vec<bool> {
+            let has = |labels: &BTreeMap<u32, [String; 2]>| {
+                rows_of[&person].iter().any(|row| labels.contains_key(row))
+            };
+            labels.iter().map(has).collect()
+        };
+        let mut alike: BTreeMap<Vec<bool>, Vec<u32>> = BTreeMap::new();
+        for &person in rows_of.keys() {
+            alike.entry(presence(person)).or_default().push(person);
+        }
+        let most_known = model
+            .l
+            .map_or(KNOWN.len(), |l| KNOWN.len().min(l.get() as usize));
+        for (presence, persons) in alike
+            .iter()
+            .filter(|(presence, _)| presence.contains(&true))
+        {
+            let victims = persons.iter().map(|person| {
+                let visit = self.visits[rows_of[person][0] as usize];
+                KNOWN.map(|column| visit.text(column))
+            });
+            let victims: BTreeSet<[String; 2]> = victims.collect();
+            for victim in victims {
+                for known in [&[][..], &[0], &[1], &[0, 1]] {
+                    if known.len() > most_known {
+                        continue;
+                    }
+                    let fitting = |edition: usize, person: u32| -> Vec<u32> {
+                        let rows = rows_of[&person].iter().copied();
+                        let fits = |row: &u32| {
+                            labels[edition].get(row).is_some_and(|labels| {
+                                let mut known = known.iter();
+                                known.all(|&at| covers(&labels[at], &victim[at]))
+                            })
+                        };
+                        rows.filter(fits).collect()
+                    };
+                    let having: Vec<usize> = (0..labels.len()).filter(|it| presence[*it]).collect();
+                    let candidates = persons.iter().copied().filter(|&person| {
+                        let mut having = having.iter();
+                        having.all(|&edition| !fitting(edition, person).is_empty())
+                    });
+                    let candidates: Vec<u32> = candidates.collect();
+                    assert!(
+                        candidates.len() as u64 >= model.k.get(),
+                        "{} persons like {victim:?} by {known:?} in {presence:?}",
+                        candidates.len()
+                    );
+                    for &edition in &having {
+                        let rows = candidates.iter().flat_map(|&it| fitting(edition, it));
+                        let rows: Vec<u32> = rows.collect();
+                        let mut counts: BTreeMap<u8, u64> = BTreeMap::new();
+                        for &row in &rows {
+                            *counts
+                                .entry(self.visits[row as usize].diagnosis)
+                                .or_default() += 1;
+                        }
+                        for (value, holding) in counts {
+                            assert!(
+                                !model.c.is_exceeded_by(holding, rows.len() as u64),
+                                "{holding} of {} rows like {victim:?} have d{value}",
+                                rows.len()
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asserts that each row is in one edition or waits.
+    pub(crate) fn assert_nothing_lost(&self) {
+        let released: usize = self
+            .editions
+            .iter()
+            .map(|it| it.release.source_rows.len())
+            .sum();
+        assert_eq!(released + self.waiting().len(), self.visits.len());
+    }
+}
+
+/// Whether a label covers a value: as an interval of numbers, or as what the value begins with.
+fn covers(label: &str, value: &str) -> bool {
+    let Ok(number) = value.parse::<f64>() else {
+        return value.starts_with(label);
+    };
+    let Some(inner) = label.strip_prefix('[') else {
+        return label == value;
+    };
+    let closed = inner.ends_with(']');
+    let (lo, hi) = inner[..inner.len() - 1].split_once(',').unwrap();
+    let (lo, hi): (f64, f64) = (lo.parse().unwrap(), hi.parse().unwrap());
+    lo <= number && (number < hi || closed && number == hi)
+}
+
+/// The released table of an edition with its codebook.
+pub(crate) fn shown(edition: &Edition) -> (&ReleasedTable, &Codebook) {
+    (&edition.release.table, &edition.codebook)
+}
+
+#[test]
+fn the_adversary_of_the_tests_breaks_a_month_that_is_published_alone() {
+    // Six persons come again: each month is 3-anonymous, but only two come in both with one age.
+    let visit = |person, age| Visit {
+        person,
+        age,
+        ward: 0,
+        diagnosis: (person % 3) as u8,
+    };
+    let model = Lkc::k_anonymity(3).unwrap();
+    let mut publication = Publication::new(Persons::Named, Job::new(model.clone()), 2);
+    let first: Vec<Visit> = (0..6).map(|it| visit(it, 10)).collect();
+    publication.publish(&first, &[0]).unwrap();
+    let second: Vec<Visit> = (4..10).map(|it| visit(it, 10)).collect();
+    // The second recipient has nothing, so nobody is held back for it.
+    publication.publish(&second, &[1]).unwrap();
+    publication.assert_private(&publication.editions_of(0), &model);
+    publication.assert_private(&publication.editions_of(1), &model);
+    let both: Vec<&Edition> = publication.editions.iter().collect();
+    let broken = std::panic::AssertUnwindSafe(|| publication.assert_private(&both, &model));
+    assert!(std::panic::catch_unwind(broken).is_err());
+}
+
+#[test]
+fn raw_rows_are_persons_of_their_own_without_a_subject() {
+    let schema = Schema::inline(&definition(Persons::EachRow)).unwrap();
+    let visit = Visit {
+        person: 1,
+        age: 1,
+        ward: 1,
+        diagnosis: 1,
+    };
+    let raw = RawTable::new(&schema, table(&schema, &[visit, visit]));
+    assert_ne!(raw.person(0), raw.person(1));
+}

@@ -1,0 +1,194 @@
+//! `/v1/publications/{id}/editions`: editions are queued and listed.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::db::StoreError;
+use crate::db::editions::{self, Cause, Edition, Queueing, ReceivedEdition};
+use crate::db::publications;
+use crate::ids::PublicationId;
+use crate::problem::{Code, Problem};
+use crate::roles::Role;
+
+use super::error::ApiError;
+use super::extract::{Holder, Parameters, Path, ReleaseReader};
+use super::page::{Page, PageRequest, page_request};
+use super::releases::viewer;
+use super::state::CallerApp;
+
+/// Longest time that a list waits for its first item, in seconds.
+const LONGEST_WAIT: i64 = 30;
+
+/// Time between two queries of a list that waits.
+const WAIT_INTERVAL: Duration = Duration::from_millis(300);
+
+/// `?after=`, `?wait=` and `?limit=`.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct EditionsQuery {
+    /// Only editions with a greater number; 0 when omitted.
+    #[param(minimum = 0, maximum = 999_999_999)]
+    pub after: Option<i64>,
+    /// Seconds to wait for an edition where there is none, 0 to 30; 0 when omitted.
+    #[param(minimum = 0, maximum = 30)]
+    pub wait: Option<i64>,
+    /// Items on a page, 1 to 1000; 100 when omitted.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<i64>,
+    /// `next_cursor` of the page before.
+    #[param(pattern = "^[0-9]{1,9}$")]
+    pub cursor: Option<String>,
+}
+
+/// An edition as its holder or a recipient sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum SeenEdition {
+    /// Its holder: every edition.
+    Held(Box<Edition>),
+    /// A recipient: a published edition that it may read.
+    Received(ReceivedEdition),
+}
+
+impl SeenEdition {
+    /// Its number.
+    pub(super) fn number(&self) -> u32 {
+        match self {
+            Self::Held(edition) => edition.number,
+            Self::Received(edition) => edition.number,
+        }
+    }
+}
+
+/// Publish an edition now
+///
+/// Of the rows that no published edition has. It is a job; `GET …/editions` has its state.
+#[utoipa::path(
+    post, path = "/v1/publications/{id}/editions", tag = "publications",
+    params(("id" = PublicationId, Path, description = "The publication")),
+    responses(
+        (status = 202, description = "Queued", body = Edition),
+        (status = 409, description = "`nothing_new`: all rows are in editions, or wait since the last one; `edition_open`: the edition before is not published yet; `publication_paused`; `dataset_deleted`"),
+    ),
+)]
+pub(super) async fn create(
+    Holder(app): Holder,
+    Path(id): Path<PublicationId>,
+) -> Result<Response, ApiError> {
+    app.storage.check()?;
+    settle(&app).await;
+    let cause = Cause::Request(app.caller);
+    let organization = app.caller.organization;
+    let number = match editions::queue(&app.db, &app.keys, organization, id, cause).await? {
+        Queueing::Queued(number) => number,
+        Queueing::NotFound => return Err(ApiError::not_found()),
+        Queueing::NoDataset => {
+            let detail = "the dataset was deleted with its rows; only earlier editions remain";
+            return Err(ApiError::new(Code::DatasetDeleted, detail));
+        }
+        Queueing::Paused => {
+            let detail =
+                "the publication is paused; go on with `PATCH` and `\"paused\": false` first";
+            return Err(ApiError::new(Code::PublicationPaused, detail));
+        }
+        Queueing::Open(number) => {
+            let detail = format!(
+                "edition {number} is not published yet, and the next one depends on it; wait until it \
+                 has ended"
+            );
+            return Err(ApiError::new(Code::EditionOpen, detail));
+        }
+        Queueing::NothingNew => {
+            let detail = "no submission came since the last edition; send rows first";
+            return Err(ApiError::new(Code::NothingNew, detail));
+        }
+    };
+    app.wake.notify_one();
+    let mut made = editions::list(&app.db, organization, id, number - 1, 1).await?;
+    let made = made.pop().ok_or(StoreError::Damaged("an edition"))?;
+    Ok((StatusCode::ACCEPTED, Json(made)).into_response())
+}
+
+/// List editions, oldest first
+///
+/// With `?after=N&wait=SECONDS` the answer comes as soon as there is an edition after number N, at the
+/// latest after that time. A recipient gets the published editions that it may read.
+#[utoipa::path(
+    get, path = "/v1/publications/{id}/editions", tag = "publications",
+    params(("id" = PublicationId, Path, description = "The publication"), EditionsQuery),
+    responses((status = 200, description = "A page", body = Page<SeenEdition>)),
+)]
+pub(super) async fn list(
+    ReleaseReader(app): ReleaseReader,
+    Path(id): Path<PublicationId>,
+    Parameters(query): Parameters<EditionsQuery>,
+) -> Result<Json<Page<SeenEdition>>, ApiError> {
+    let page: PageRequest<u32> = page_request(query.limit, query.cursor.as_deref())?;
+    let after = bounded("after", query.after, 999_999_999)?;
+    let after = page.after.unwrap_or_default().max(after as u32);
+    let wait = Duration::from_secs(bounded("wait", query.wait, LONGEST_WAIT)?);
+    let deadline = Instant::now() + wait;
+    check_visible(&app, id).await?;
+    loop {
+        let found = seen(&app, id, after, page.rows_to_query()).await?;
+        if !found.is_empty() || Instant::now() >= deadline || app.shutdown.is_cancelled() {
+            return Ok(Json(Page::new(found, page, SeenEdition::number)));
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(deadline.min(Instant::now() + WAIT_INTERVAL)) => {}
+            () = app.shutdown.cancelled() => {}
+        }
+    }
+}
+
+fn bounded(name: &str, value: Option<i64>, most: i64) -> Result<u64, Problem> {
+    let value = value.unwrap_or_default();
+    let bounded = u64::try_from(value).ok().filter(|_| value <= most);
+    bounded.ok_or_else(|| {
+        let detail = format!("`{name}` must be a whole number from 0 to {most}");
+        Problem::new(Code::InvalidParameter, detail)
+    })
+}
+
+/// # Errors
+/// `not_found`.
+pub(super) async fn check_visible(app: &CallerApp, id: PublicationId) -> Result<(), ApiError> {
+    let is_visible = publications::is_visible(&app.db, viewer(app.caller), id).await?;
+    is_visible.then_some(()).ok_or_else(ApiError::not_found)
+}
+
+/// The editions after a number as the caller sees them.
+pub(super) async fn seen(
+    app: &CallerApp,
+    id: PublicationId,
+    after: u32,
+    limit: i64,
+) -> Result<Vec<SeenEdition>, StoreError> {
+    let (db, caller) = (&app.db, app.caller);
+    if caller.role == Role::Recipient {
+        let found = editions::readable(db, viewer(caller), id, after, limit).await?;
+        return Ok(found.into_iter().map(SeenEdition::Received).collect());
+    }
+    let found = editions::list(db, caller.organization, id, after, limit).await?;
+    let found = found.into_iter().map(Box::new);
+    Ok(found.map(SeenEdition::Held).collect())
+}
+
+/// Brings the editions of the caller's organization on after a request that may have an effect on them.
+/// Workers do the same again and again, so that a failure delays an edition and loses none.
+pub(super) async fn settle(app: &CallerApp) {
+    match editions::settle(&app.db, &app.keys).await {
+        Ok(settled) if settled.queued > 0 => app.wake.notify_one(),
+        Ok(_) => {}
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "editions could not be brought on; workers try again");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `/v1/publications/{id}/events`: the editions of a publication as server-sent events.
+
+use std::collections::VecDeque;
+
+use axum::response::Sse;
+use axum::response::sse::{Event, KeepAlive};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use utoipa::ToSchema;
+
+use crate::api::editions::{SeenEdition, check_visible, seen};
+use crate::api::error::ApiError;
+use crate::api::extract::{Path, ReleaseReader};
+use crate::api::state::CallerApp;
+use crate::ids::{OrganizationId, PublicationId};
+use crate::roles::Role;
+
+use super::shared_polls::Polled;
+use super::streams::StreamPlace;
+use super::{KEEP_ALIVE_INTERVAL, watched_token};
+
+/// Most editions that a stream watches: the latest.
+const MOST_EDITIONS: i64 = 10_000;
+
+/// The editions of a publication as one organization sees them in one role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Watched {
+    organization: OrganizationId,
+    role: Role,
+    publication: PublicationId,
+}
+
+/// One event of the stream.
+#[derive(ToSchema)]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
+#[expect(dead_code, reason = "events are written by axum; this is their schema")]
+enum EditionEvent {
+    /// An edition is new, or its state has changed.
+    Edition(SeenEdition),
+}
+
+/// Watch the editions of a publication
+///
+/// One `edition` event for each edition that there is, then one whenever an edition changes. A recipient
+/// gets the published editions that it may read. The stream ends when the service stops or its token
+/// is no longer valid: open it again. A token and an organization have a limited number of open streams;
+/// further ones are answered 429.
+#[utoipa::path(
+    get, path = "/v1/publications/{id}/events", tag = "publications",
+    params(("id" = PublicationId, Path, description = "The publication")),
+    responses(
+        (status = 200, description = "`edition` events; the schema is that of one event, whose `data` is \
+         JSON text", body = EditionEvent, content_type = "text/event-stream"),
+    ),
+)]
+pub(in crate::api) async fn watch(
+    ReleaseReader(app): ReleaseReader,
+    Path(id): Path<PublicationId>,
+) -> Result<Sse<impl Stream<Item = Result<Event, axum::Error>>>, ApiError> {
+    let place = app.watching.streams.open(app.caller)?;
+    check_visible(&app, id).await?;
+    let watcher = EditionWatcher {
+        editions: watched_editions(&app, id).await?,
+        token: watched_token(&app),
+        shutdown: app.shutdown.clone(),
+        sent: Vec::new(),
+        waiting: VecDeque::new(),
+        is_new: true,
+        _place: place,
+    };
+    let events = unfold(watcher, EditionWatcher::next);
+    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE_INTERVAL);
+    Ok(Sse::new(events).keep_alive(keep_alive))
+}
+
+/// The editions as the caller sees them, polled for all watchers of its organization and kind.
+async fn watched_editions(
+    app: &CallerApp,
+    id: PublicationId,
+) -> Result<watch::Receiver<Vec<SeenEdition>>, ApiError> {
+    let key = Watched {
+        organization: app.caller.organization,
+        role: app.caller.role,
+        publication: id,
+    };
+    if let Some(watched) = app.watching.editions.join(key) {
+        return Ok(watched);
+    }
+    let now = seen(app, id, 0, MOST_EDITIONS).await?;
+    let polled = app.clone();
+    let poll = move || {
+        let app = polled.clone();
+        async move { Ok(Polled::Now(seen(&app, id, 0, MOST_EDITIONS).await?)) }
+    };
+    Ok(app.watching.editions.watch(key, now, poll))
+}
+
+struct EditionWatcher {
+    editions: watch::Receiver<Vec<SeenEdition>>,
+    /// Has no sender any more when the token is not valid.
+    token: watch::Receiver<()>,
+    shutdown: CancellationToken,
+    sent: Vec<SeenEdition>,
+    waiting: VecDeque<SeenEdition>,
+    /// Whether the editions were not compared to what was sent.
+    is_new: bool,
+    _place: StreamPlace,
+}
+
+impl EditionWatcher {
+    /// The next event. `None` when the service stops or the token is not valid.
+    async fn next(mut self) -> Option<(Result<Event, axum::Error>, Self)> {
+        loop {
+            if let Some(edition) = self.waiting.pop_front() {
+                let event = Event::default().event("edition").json_data(&edition);
+                return Some((event, self));
+            }
+            if !self.is_new {
+                tokio::select! {
+                    biased;
+                    () = self.shutdown.cancelled() => return None,
+                    // Its value never changes, so this is its end.
+                    _ = self.token.changed() => return None,
+                    changed = self.editions.changed() => changed.ok()?,
+                }
+            }
+            self.is_new = false;
+            let now = self.editions.borrow_and_update().clone();
+            let changed = now.iter().filter(|edition| !self.sent.contains(edition));
+            self.waiting.extend(changed.cloned());
+            self.sent = now;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `/v1/publications/{id}/data` and `/manifest`: all editions as one table, and what they are.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::http::request::Parts;
+use axum::response::Response;
+use pais_io::FileFormat;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::db::StoreError;
+use crate::db::editions::{self, ReceivedEdition};
+use crate::engine::stacked_editions::{EditionTable, StackLabels, Stacked};
+use crate::ids::PublicationId;
+use crate::problem::{Code, Problem};
+
+use super::downloads::Download;
+use super::editions::check_visible;
+use super::error::ApiError;
+use super::extract::{Parameters, Path, ReleaseReader};
+use super::releases::{load_release, viewer};
+use super::state::CallerApp;
+use super::tables::{FormatQuery, get_table, requested_rendering};
+
+/// Most editions of one table.
+const MOST_EDITIONS: i64 = 10_000;
+
+/// `?editions=` and `?format=`.
+#[derive(Clone, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StackQuery {
+    /// `as_released` (default): the labels of each edition. `common`: the finest labels that cover
+    /// those of all editions, so that one query fits the whole.
+    #[param(pattern = "^(as_released|common)$")]
+    pub editions: Option<String>,
+    /// `csv`, `ndjson` or `parquet`; wins over `Accept`.
+    #[param(pattern = "^(csv|ndjson|parquet)$")]
+    pub format: Option<String>,
+}
+
+impl StackQuery {
+    fn labels(&self) -> Result<StackLabels, Problem> {
+        match self.editions.as_deref() {
+            None | Some("as_released") => Ok(StackLabels::AsReleased),
+            Some("common") => Ok(StackLabels::Common),
+            Some(_) => Err(Problem::new(
+                Code::InvalidParameter,
+                "`editions` must be as_released or common",
+            )),
+        }
+    }
+}
+
+/// Fetch all published editions as one table
+///
+/// Its first column `edition` has the number of the edition of each row. It has the editions that the
+/// caller may read; those that are withdrawn are left out. The entity tag changes with each edition.
+#[utoipa::path(
+    get, path = "/v1/publications/{id}/data", tag = "publications",
+    params(("id" = PublicationId, Path, description = "The publication"), StackQuery),
+    responses(
+        (status = 200, description = "The table", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),
+         headers(("ETag" = String, description = "Changes with each edition"))),
+        (status = 206, description = "The part that `Range` requests", content((String = "text/csv"), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+        (status = 304, description = "The client has it, by `If-None-Match`"),
+        (status = 400, description = "`invalid_parameter`: no such format, or another word than `as_released` and `common`"),
+        (status = 404, description = "`not_found`: no such publication, or no edition that may be read"),
+        (status = 406, description = "`not_acceptable`"),
+        (status = 416, description = "`range_not_satisfiable`"),
+        (status = 422, description = "`limit_exceeded`: the table needs more memory than there is"),
+    ),
+)]
+pub(super) async fn stacked(
+    ReleaseReader(app): ReleaseReader,
+    Path(id): Path<PublicationId>,
+    Parameters(query): Parameters<StackQuery>,
+    request: Parts,
+) -> Result<Response, ApiError> {
+    let labels = query.labels()?;
+    let format = FormatQuery {
+        format: query.format.clone(),
+        ..FormatQuery::default()
+    };
+    let rendering = requested_rendering(&format, &request.headers)?;
+    let published = published(&app, id).await?;
+    if published.is_empty() {
+        let detail = "no edition of the publication is published yet that this token may read";
+        return Err(ApiError::new(Code::NotFound, detail));
+    }
+    let mut tables = Vec::with_capacity(published.len());
+    for edition in &published {
+        let table = get_table(&app, edition.release_id, "data").await?;
+        let release = load_release(&app, edition.release_id).await?;
+        let damaged = |_| StoreError::Damaged("the codebook of a release");
+        let codebook = release.codebook.unwrap_or_default();
+        tables.push(EditionTable {
+            number: edition.number,
+            table,
+            codebook: serde_json::from_value(codebook).map_err(damaged)?,
+        });
+    }
+    let format = rendering.format;
+    let word = match labels {
+        StackLabels::AsReleased => "as_released",
+        StackLabels::Common => "common",
+    };
+    let mut digest = Sha256::new();
+    for edition in &published {
+        digest.update(format!("{}:{}\n", edition.number, edition.sha256));
+    }
+    let digest = hex::encode(digest.finalize());
+    let version = env!("CARGO_PKG_VERSION");
+    let download = Download {
+        releases: published.iter().map(|it| it.release_id).collect(),
+        owner: tables[0].table.organization,
+        part: "data".to_owned(),
+        table: "data".to_owned(),
+        tag: format!("{digest}-{word}-{}-{version}", rendering.file_ending()),
+        content_type: match format {
+            FileFormat::Text(_) => "text/csv; charset=utf-8",
+            FileFormat::Ndjson | FileFormat::Parquet => format.media_type(),
+        },
+        stem: format!("publication-{id}-{word}"),
+        ending: format.as_str(),
+        is_negotiated: true,
+    };
+    let stack = Arc::new(Stacked {
+        // A recipient may read other editions than the holder: the digest is of those.
+        name: format!("{id}-{digest}-{word}"),
+        labels,
+        tables,
+    });
+    let render = || async { Ok(app.renderer().render_stack(&stack, &rendering).await?) };
+    download.answer(&app, &request, render).await
+}
+
+/// The editions of a publication that the caller may read, with the SHA-256 of each.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct PublicationManifest {
+    /// The publication.
+    pub publication_id: PublicationId,
+    /// Its published editions, oldest first. `sha256` is that of the CSV of the edition's release.
+    pub editions: Vec<ReceivedEdition>,
+}
+
+/// Look up what editions there are, with the SHA-256 of each.
+#[utoipa::path(
+    get, path = "/v1/publications/{id}/manifest", tag = "publications",
+    params(("id" = PublicationId, Path, description = "The publication")),
+    responses((status = 200, description = "The editions that may be read", body = PublicationManifest)),
+)]
+pub(super) async fn manifest(
+    ReleaseReader(app): ReleaseReader,
+    Path(id): Path<PublicationId>,
+) -> Result<Json<PublicationManifest>, ApiError> {
+    Ok(Json(PublicationManifest {
+        publication_id: id,
+        editions: published(&app, id).await?,
+    }))
+}
+
+/// # Errors
+/// `not_found`.
+async fn published(app: &CallerApp, id: PublicationId) -> Result<Vec<ReceivedEdition>, ApiError> {
+    check_visible(app, id).await?;
+    Ok(editions::readable(&app.db, viewer(app.caller), id, 0, MOST_EDITIONS).await?)
+}

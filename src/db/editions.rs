@@ -1,0 +1,867 @@
+//! Editions: the releases of a publication, one after the other.
+//!
+//! An edition is queued with its job in one transaction, and its release, what was decided with it and
+//! what waits are written with the end of the job. [`settle`] does the rest, each edition in one
+//! transaction: it fails with its job, waits for approval, is refused, or is published with the grants
+//! of all recipients. Whoever comes first settles an edition, and a lock on its row keeps the others
+//! away, so that it is published once or not at all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, Postgres, Transaction};
+use time::OffsetDateTime;
+use utoipa::ToSchema;
+
+use crate::ids::{JobId, OrganizationId, PublicationId, ReleaseId, TokenId};
+use crate::problem::{Code, Problem, ProblemDocument};
+use crate::roles::Caller;
+use pais_core::definition::{DatasetId, SubmissionId};
+
+use super::approvals::{self, Decision};
+use super::audit::{self, Action, Actor, NewEvent};
+use super::grants::{self, GrantRecipient};
+use super::jobs::{self, DefinitionAtRest, JobStatus, QueuedJob};
+use super::key_ring::KeyRing;
+use super::publications::{self, Recipient};
+use super::releases::{Viewer, known_releases, visible};
+use super::seal::SealedItem;
+use super::submissions::lock_dataset;
+use super::{Store, StoreError, policies};
+
+/// States of an edition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub(crate) enum EditionStatus {
+    /// Its job waits for a worker.
+    Queued,
+    /// Its job runs, or has just ended.
+    Running,
+    /// Its release waits for approval.
+    AwaitingApproval,
+    /// Its release is granted to the recipients.
+    Published,
+    /// Its release was rejected, or may not be granted; its rows wait.
+    Refused,
+    /// Its job has ended without a release; its rows wait.
+    Failed,
+}
+
+/// An edition as its holder sees it.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
+#[schema(as = EditionDocument)]
+pub(crate) struct Edition {
+    /// Its number, from 1.
+    #[sqlx(try_from = "i32")]
+    pub number: u32,
+    /// Its state.
+    pub status: EditionStatus,
+    /// The submissions whose rows it takes.
+    pub submissions: Vec<SubmissionId>,
+    /// Its job.
+    pub job_id: JobId,
+    /// Its release; null while there is none.
+    pub release_id: Option<ReleaseId>,
+    /// Rows of its release; null while there is none.
+    #[schema(value_type = Option<u64>)]
+    pub rows: Option<i64>,
+    /// Rows that wait for a later edition; null until that is decided.
+    #[schema(value_type = Option<u64>)]
+    pub held_back_rows: Option<i64>,
+    /// Of the CSV of its release, hexadecimal; null while there is none.
+    pub sha256: Option<String>,
+    /// When it was queued.
+    #[serde(with = "time::serde::rfc3339")]
+    pub created_at: OffsetDateTime,
+    /// When it was published; null where it is not.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub published_at: Option<OffsetDateTime>,
+    /// Why it was refused or has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<ProblemDocument>)]
+    pub error: Option<Value>,
+}
+
+/// A published edition as its recipients see it.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
+pub(crate) struct ReceivedEdition {
+    /// Its number, from 1.
+    #[sqlx(try_from = "i32")]
+    pub number: u32,
+    /// Its release.
+    pub release_id: ReleaseId,
+    /// Rows of its release.
+    #[sqlx(try_from = "i64")]
+    pub rows: u64,
+    /// Of the CSV of its release, hexadecimal.
+    pub sha256: String,
+    /// When it was published.
+    #[serde(with = "time::serde::rfc3339")]
+    pub published_at: OffsetDateTime,
+}
+
+/// The condition that edition `e` comes after `$4`; of at most `$5`.
+macro_rules! holder_editions {
+    () => {
+        "SELECT e.number, e.job_id, e.release_id, e.held_back_rows, e.created_at, e.published_at,
+                e.error, r.rows,
+                CASE WHEN e.status = 'queued' AND j.status <> 'queued' THEN 'running'
+                     ELSE e.status END AS status,
+                ARRAY(SELECT s.submission_id FROM edition_submissions s
+                      WHERE s.publication_id = e.publication_id AND s.number = e.number
+                      ORDER BY s.submission_id) AS submissions,
+                (SELECT encode((array_agg(t.sha256))[1], 'hex') FROM release_tables t
+                 WHERE t.release_id = e.release_id HAVING count(*) = 1) AS sha256
+         FROM editions e JOIN jobs j ON j.id = e.job_id
+              LEFT JOIN releases r ON r.id = e.release_id
+         WHERE e.publication_id = $1 AND e.organization_id = $2 AND e.number > $3"
+    };
+}
+
+/// The editions of a publication of an organization after number `after`, oldest first, at most
+/// `limit`.
+pub(crate) async fn list(
+    store: &Store,
+    organization: OrganizationId,
+    publication: PublicationId,
+    after: u32,
+    limit: i64,
+) -> Result<Vec<Edition>, StoreError> {
+    Ok(
+        sqlx::query_as(concat!(holder_editions!(), " ORDER BY e.number LIMIT $4"))
+            .bind(publication)
+            .bind(organization)
+            .bind(i64::from(after))
+            .bind(limit)
+            .fetch_all(&mut *store.connection().await?)
+            .await?,
+    )
+}
+
+/// The published editions that a viewer may read, after number `after`, oldest first, at most `limit`;
+/// without those whose release is withdrawn.
+pub(crate) async fn readable(
+    store: &Store,
+    viewer: Viewer,
+    publication: PublicationId,
+    after: u32,
+    limit: i64,
+) -> Result<Vec<ReceivedEdition>, StoreError> {
+    Ok(sqlx::query_as(concat!(
+        "SELECT e.number, e.release_id, r.rows, encode(t.sha256, 'hex') AS sha256, e.published_at
+         FROM editions e JOIN releases r ON r.id = e.release_id
+              JOIN release_tables t ON t.release_id = r.id AND t.name = 'data'
+         WHERE e.publication_id = $4 AND e.status = 'published' AND r.withdrawn_at IS NULL
+           AND e.number > $5 AND ",
+        visible!(),
+        " ORDER BY e.number LIMIT $6"
+    ))
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
+    .bind(store.now())
+    .bind(publication)
+    .bind(i64::from(after))
+    .bind(limit)
+    .fetch_all(&mut *store.connection().await?)
+    .await?)
+}
+
+/// The edition that a release is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = EditionPlaceDocument)]
+pub(crate) struct EditionPlace {
+    /// The publication.
+    pub publication_id: PublicationId,
+    /// The number of the edition.
+    pub number: u32,
+}
+
+/// Why a new edition is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cause {
+    /// A submission that no edition has taken.
+    Submission,
+    /// A request.
+    Request(Caller),
+}
+
+/// The result of [`queue`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Queueing {
+    /// The edition with this number is queued.
+    Queued(u32),
+    /// The organization has no such publication.
+    NotFound,
+    /// The dataset was deleted.
+    NoDataset,
+    /// The publication is paused.
+    Paused,
+    /// An edition is under way.
+    Open(u32),
+    /// All rows are in editions, or wait since the last one.
+    NothingNew,
+}
+
+#[derive(FromRow)]
+struct LockedPublication {
+    organization_id: OrganizationId,
+    dataset_id: DatasetId,
+    #[sqlx(flatten)]
+    definition: DefinitionAtRest,
+    paused: bool,
+    created_by: Option<TokenId>,
+}
+
+/// A submission, and what editions of a publication have taken of it.
+#[derive(FromRow)]
+struct TakenSubmission {
+    id: SubmissionId,
+    /// Whether any edition has taken it, published or not.
+    is_tried: bool,
+    /// Rows that wait after the last published edition that has taken it; `None` if none has.
+    held_back: Option<i64>,
+}
+
+/// Queues the next edition of a publication: of the rows that no published edition has.
+pub(crate) async fn queue(
+    store: &Store,
+    keys: &KeyRing,
+    organization: OrganizationId,
+    id: PublicationId,
+    cause: Cause,
+) -> Result<Queueing, StoreError> {
+    let mut transaction = store.begin().await?;
+    let publication: Option<LockedPublication> = sqlx::query_as(
+        "SELECT organization_id, dataset_id, definition AS shown, sealed_definition AS sealed, paused,
+                created_by
+         FROM publications
+         WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR UPDATE",
+    )
+    .bind(id)
+    .bind(organization)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some(publication) = publication else {
+        return Ok(Queueing::NotFound);
+    };
+    if publication.paused {
+        return Ok(Queueing::Paused);
+    }
+    let open: Option<i32> = sqlx::query_scalar(
+        "SELECT number FROM editions
+         WHERE publication_id = $1 AND status IN ('queued', 'awaiting_approval')",
+    )
+    .bind(id)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    if let Some(number) = open {
+        return Ok(Queueing::Open(number.cast_unsigned()));
+    }
+    let taken = taken_submissions(&mut transaction, id, publication.dataset_id).await?;
+    let is_new = |it: &TakenSubmission| match cause {
+        Cause::Submission => !it.is_tried,
+        Cause::Request(_) => it.held_back.is_none(),
+    };
+    if !taken.iter().any(is_new) {
+        return Ok(Queueing::NothingNew);
+    }
+    let number: i32 = sqlx::query_scalar(
+        "SELECT coalesce(max(number), 0) + 1 FROM editions WHERE publication_id = $1",
+    )
+    .bind(id)
+    .fetch_one(&mut *transaction)
+    .await?;
+    let by = match cause {
+        Cause::Submission => publication.created_by,
+        Cause::Request(caller) => Some(caller.token),
+    };
+    let job = insert_job(&mut transaction, store, keys, id, &publication, by).await?;
+    let Some(job) = job else {
+        return Ok(Queueing::NoDataset);
+    };
+    let now = store.now();
+    sqlx::query(
+        "INSERT INTO editions (publication_id, number, organization_id, job_id, created_at)
+         VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(id)
+    .bind(number)
+    .bind(publication.organization_id)
+    .bind(job)
+    .bind(now)
+    .execute(&mut *transaction)
+    .await?;
+    let waiting = taken.iter().filter(|it| it.held_back != Some(0));
+    let waiting: Vec<SubmissionId> = waiting.map(|it| it.id).collect();
+    sqlx::query(
+        "INSERT INTO edition_submissions (publication_id, number, submission_id)
+         SELECT $1, $2, * FROM unnest($3::uuid[])",
+    )
+    .bind(id)
+    .bind(number)
+    .bind(&waiting)
+    .execute(&mut *transaction)
+    .await?;
+    let actor = match cause {
+        Cause::Submission => Actor::SERVICE,
+        Cause::Request(caller) => caller.into(),
+    };
+    let number = number.cast_unsigned();
+    let detail = json!({ "number": number, "job_id": job, "submissions": waiting.len() });
+    let event = NewEvent::of(organization, actor, Action::EditionQueued, id.0, detail);
+    audit::commit(transaction, now, event).await?;
+    Ok(Queueing::Queued(number))
+}
+
+async fn taken_submissions(
+    connection: &mut PgConnection,
+    publication: PublicationId,
+    dataset: DatasetId,
+) -> Result<Vec<TakenSubmission>, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT s.id,
+                EXISTS (SELECT 1 FROM edition_submissions t
+                        WHERE t.publication_id = $1 AND t.submission_id = s.id) AS is_tried,
+                (SELECT t.held_back FROM edition_submissions t
+                 JOIN editions e ON e.publication_id = t.publication_id AND e.number = t.number
+                 WHERE t.publication_id = $1 AND t.submission_id = s.id AND e.status = 'published'
+                 ORDER BY t.number DESC LIMIT 1) AS held_back
+         FROM submissions s WHERE s.dataset_id = $2 ORDER BY s.id",
+    )
+    .bind(publication)
+    .bind(dataset)
+    .fetch_all(connection)
+    .await?)
+}
+
+/// Queues the job of an edition; `None` where the dataset was deleted. Where persons can be in several
+/// submissions, or recipients have other releases of the dataset, it reads all rows: the decision of
+/// what releases say together needs them.
+async fn insert_job(
+    connection: &mut PgConnection,
+    store: &Store,
+    keys: &KeyRing,
+    id: PublicationId,
+    publication: &LockedPublication,
+    by: Option<TokenId>,
+) -> Result<Option<JobId>, StoreError> {
+    let dataset = publication.dataset_id;
+    if !lock_dataset(connection, dataset).await? {
+        return Ok(None);
+    }
+    let submissions: Vec<SubmissionId> = sqlx::query_scalar(
+        "SELECT s.id FROM submissions s
+         WHERE s.dataset_id = $2 AND (
+             EXISTS (SELECT 1 FROM datasets d, jsonb_array_elements(d.definition -> 'columns') c
+                     WHERE d.id = $2 AND c ->> 'role' = 'subject')
+             OR EXISTS (SELECT 1 FROM releases r
+                        WHERE r.dataset_id = $2
+                          AND (EXISTS (SELECT 1 FROM grants g WHERE g.release_id = r.id)
+                               OR EXISTS (SELECT 1 FROM release_readers k WHERE k.release_id = r.id))
+                          AND NOT EXISTS (SELECT 1 FROM editions e
+                                          WHERE e.publication_id = $1 AND e.release_id = r.id))
+             OR (SELECT t.held_back FROM edition_submissions t
+                 JOIN editions e ON e.publication_id = t.publication_id AND e.number = t.number
+                 WHERE t.publication_id = $1 AND t.submission_id = s.id AND e.status = 'published'
+                 ORDER BY t.number DESC LIMIT 1) IS DISTINCT FROM 0)
+         ORDER BY s.id",
+    )
+    .bind(id)
+    .bind(dataset)
+    .fetch_all(&mut *connection)
+    .await?;
+    let wrapped = store.data_keys().read(&mut *connection, dataset).await?;
+    let Some(wrapped) = wrapped else {
+        return Ok(None);
+    };
+    let key = keys.open(dataset, &wrapped)?;
+    let item = SealedItem::Publication(id);
+    let mut definition = publication.definition.clone().open(&key, item)?;
+    if let Some(definition) = definition.as_object_mut() {
+        definition.insert("dataset_id".to_owned(), json!(dataset));
+        definition.insert("release".to_owned(), json!(true));
+    }
+    let queued = QueuedJob {
+        organization: publication.organization_id,
+        dataset,
+        key: &key,
+        definition: &definition,
+        submissions: &submissions,
+        by,
+        at: store.now(),
+    };
+    Ok(Some(jobs::insert(connection, &queued).await?.id()))
+}
+
+/// What the job of an edition has to decide.
+#[derive(Clone, Debug)]
+pub(crate) struct EditionPlan {
+    /// The name of the publication.
+    pub name: String,
+    /// The number of the edition.
+    pub number: u32,
+    /// The submissions whose rows it takes.
+    pub submissions: BTreeSet<SubmissionId>,
+    /// The releases of the published editions, oldest first.
+    pub published: Vec<ReleaseId>,
+    /// The cut that it continues: that of the first edition; `None` where there is none.
+    pub continued_cut: Option<BTreeMap<String, Vec<String>>>,
+    /// For each recipient, the releases of the dataset that it knows.
+    pub known: BTreeMap<OrganizationId, Vec<ReleaseId>>,
+    /// The names of the recipients.
+    pub recipients: Vec<Recipient>,
+}
+
+#[derive(FromRow)]
+struct PlanRow {
+    publication_id: PublicationId,
+    name: String,
+    number: i32,
+    dataset_id: DatasetId,
+    submissions: Vec<SubmissionId>,
+    published: Vec<ReleaseId>,
+    cut: Option<Json<BTreeMap<String, Vec<String>>>>,
+}
+
+/// What a job has to decide as an edition; `None` for a job that is none.
+pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan>, StoreError> {
+    let mut connection = store.connection().await?;
+    let row: Option<PlanRow> = sqlx::query_as(
+        "SELECT e.publication_id, p.name, e.number, p.dataset_id,
+                ARRAY(SELECT s.submission_id FROM edition_submissions s
+                      WHERE s.publication_id = e.publication_id AND s.number = e.number)
+                AS submissions,
+                ARRAY(SELECT o.release_id FROM editions o
+                      WHERE o.publication_id = e.publication_id AND o.status = 'published'
+                      ORDER BY o.number) AS published,
+                (SELECT r.cut FROM editions o JOIN releases r ON r.id = o.release_id
+                 WHERE o.publication_id = e.publication_id AND o.status = 'published'
+                 ORDER BY o.number LIMIT 1) AS cut
+         FROM editions e JOIN publications p ON p.id = e.publication_id
+         WHERE e.job_id = $1",
+    )
+    .bind(job)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(row) = row else { return Ok(None) };
+    let recipients = publications::recipients(&mut connection, row.publication_id).await?;
+    let now = store.now();
+    let mut known = BTreeMap::new();
+    for Recipient { recipient, .. } in &recipients {
+        // No release has this id.
+        let none = ReleaseId::new();
+        let releases =
+            known_releases(&mut *connection, recipient.id, row.dataset_id, none, now).await?;
+        known.insert(recipient.id, releases);
+    }
+    Ok(Some(EditionPlan {
+        name: row.name,
+        number: row.number.cast_unsigned(),
+        submissions: row.submissions.into_iter().collect(),
+        published: row.published,
+        continued_cut: row.cut.map(|Json(cut)| cut),
+        known,
+        recipients,
+    }))
+}
+
+/// Whether a job is that of an edition.
+pub(crate) async fn is_edition(store: &Store, job: JobId) -> Result<bool, StoreError> {
+    let found = sqlx::query("SELECT 1 FROM editions WHERE job_id = $1")
+        .bind(job)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?;
+    Ok(found.is_some())
+}
+
+/// What the job of an edition has decided.
+#[derive(Clone, Debug)]
+pub struct DecidedEdition {
+    /// For each recipient, the releases that were decided with that of the edition.
+    pub decided_with: BTreeMap<OrganizationId, Vec<ReleaseId>>,
+    /// Of each submission of the edition, the number of rows that wait.
+    pub held_back: BTreeMap<SubmissionId, u64>,
+}
+
+/// Writes what the job of an edition has decided, in the transaction that ends the job.
+pub(super) async fn record(
+    connection: &mut PgConnection,
+    job: JobId,
+    release: ReleaseId,
+    decided: &DecidedEdition,
+) -> Result<(), StoreError> {
+    let total: u64 = decided.held_back.values().sum();
+    sqlx::query(
+        "UPDATE editions SET release_id = $2, decided_with = $3, held_back_rows = $4
+         WHERE job_id = $1",
+    )
+    .bind(job)
+    .bind(release)
+    .bind(Json(&decided.decided_with))
+    .bind(total.cast_signed())
+    .execute(&mut *connection)
+    .await?;
+    let submissions: Vec<SubmissionId> = decided.held_back.keys().copied().collect();
+    let rows = decided.held_back.values().map(|rows| rows.cast_signed());
+    let rows: Vec<i64> = rows.collect();
+    sqlx::query(
+        "UPDATE edition_submissions s SET held_back = n.rows
+         FROM unnest($2::uuid[], $3::bigint[]) AS n (id, rows), editions e
+         WHERE e.job_id = $1 AND s.publication_id = e.publication_id AND s.number = e.number
+           AND s.submission_id = n.id",
+    )
+    .bind(job)
+    .bind(submissions)
+    .bind(rows)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// An edition that may go on.
+#[derive(FromRow)]
+struct OpenEdition {
+    publication_id: PublicationId,
+    number: i32,
+    organization_id: OrganizationId,
+    status: EditionStatus,
+    release_id: Option<ReleaseId>,
+    decided_with: Option<Json<BTreeMap<OrganizationId, Vec<ReleaseId>>>>,
+    job_status: JobStatus,
+    job_error: Option<Value>,
+    is_withdrawn: bool,
+    is_deleted: bool,
+}
+
+/// Whether something was queued, so that a worker should be woken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Settled {
+    /// Number of jobs that were queued.
+    pub queued: u64,
+}
+
+/// Brings all editions on that can go on, and queues those that are due. Called by workers again and
+/// again, and after each request that may have an effect. Cheap where there is nothing to do.
+pub(crate) async fn settle(store: &Store, keys: &KeyRing) -> Result<Settled, StoreError> {
+    let mut settled = Settled::default();
+    let open: Vec<(PublicationId, i32)> = sqlx::query_as(
+        "SELECT e.publication_id, e.number
+         FROM editions e JOIN jobs j ON j.id = e.job_id
+              JOIN publications p ON p.id = e.publication_id
+              LEFT JOIN releases r ON r.id = e.release_id
+         WHERE e.status = 'queued' AND j.status IN ('succeeded', 'failed', 'cancelled')
+            OR e.status = 'awaiting_approval' AND (
+                p.deleted_at IS NOT NULL OR r.withdrawn_at IS NOT NULL
+                OR EXISTS (SELECT 1 FROM release_approvals a WHERE a.release_id = e.release_id)
+                OR NOT EXISTS (SELECT 1 FROM policies c
+                               WHERE c.organization_id = e.organization_id AND c.require_approval))
+         ORDER BY e.created_at",
+    )
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    for (publication, number) in open {
+        settled.queued += settle_edition(store, keys, publication, number).await?;
+    }
+    let due: Vec<(PublicationId, OrganizationId)> = sqlx::query_as(
+        "SELECT p.id, p.organization_id FROM publications p
+         WHERE p.deleted_at IS NULL AND NOT p.paused AND p.trigger = 'submission'
+           AND NOT EXISTS (SELECT 1 FROM editions e
+                           WHERE e.publication_id = p.id
+                             AND e.status IN ('queued', 'awaiting_approval'))
+           AND EXISTS (SELECT 1 FROM submissions s
+                       WHERE s.dataset_id = p.dataset_id
+                         AND NOT EXISTS (SELECT 1 FROM edition_submissions t
+                                         WHERE t.publication_id = p.id AND t.submission_id = s.id))
+           AND EXISTS (SELECT 1 FROM datasets d
+                       WHERE d.id = p.dataset_id AND d.deleted_at IS NULL)
+         ORDER BY p.id",
+    )
+    .fetch_all(&mut *store.connection().await?)
+    .await?;
+    for (publication, organization) in due {
+        let queued = queue(store, keys, organization, publication, Cause::Submission).await?;
+        settled.queued += u64::from(matches!(queued, Queueing::Queued(_)));
+    }
+    Ok(settled)
+}
+
+/// Brings one edition on; returns the number of jobs that were queued.
+async fn settle_edition(
+    store: &Store,
+    keys: &KeyRing,
+    publication: PublicationId,
+    number: i32,
+) -> Result<u64, StoreError> {
+    let mut transaction = store.begin().await?;
+    let edition: Option<OpenEdition> = sqlx::query_as(
+        "SELECT e.publication_id, e.number, e.organization_id, e.status, e.release_id,
+                e.decided_with, j.status AS job_status, j.error AS job_error,
+                p.deleted_at IS NOT NULL AS is_deleted,
+                EXISTS (SELECT 1 FROM releases r
+                        WHERE r.id = e.release_id AND r.withdrawn_at IS NOT NULL) AS is_withdrawn
+         FROM editions e JOIN jobs j ON j.id = e.job_id
+              JOIN publications p ON p.id = e.publication_id
+         WHERE e.publication_id = $1 AND e.number = $2
+           AND e.status IN ('queued', 'awaiting_approval')
+         FOR UPDATE OF e SKIP LOCKED",
+    )
+    .bind(publication)
+    .bind(number)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    let Some(edition) = edition else {
+        return Ok(0);
+    };
+    let failed = EditionStatus::Failed;
+    let refused = EditionStatus::Refused;
+    let Some(release) = edition
+        .release_id
+        .filter(|_| edition.job_status == JobStatus::Succeeded)
+    else {
+        let error = match (edition.job_status, edition.job_error.clone()) {
+            (JobStatus::Queued | JobStatus::Running, _) => return Ok(0),
+            (_, Some(error)) => error,
+            (_, None) => document(Problem::new(Code::Cancelled, "the edition was cancelled"))?,
+        };
+        edition.end(store, transaction, failed, error).await?;
+        return Ok(0);
+    };
+    if edition.is_deleted {
+        let problem = Problem::new(Code::Cancelled, "the publication was deleted");
+        edition
+            .end(store, transaction, refused, document(problem)?)
+            .await?;
+        return Ok(0);
+    }
+    if edition.is_withdrawn {
+        let detail = "the release was withdrawn before it was published";
+        let problem = Problem::new(Code::Withdrawn, detail);
+        edition
+            .end(store, transaction, refused, document(problem)?)
+            .await?;
+        return Ok(0);
+    }
+    let (organization, now) = (edition.organization_id, store.now());
+    let policy = policies::check_release(&mut transaction, organization, release, "").await;
+    let policy = match policy {
+        Err(StoreError::BelowPolicy(problem)) => {
+            edition
+                .end(store, transaction, refused, document(*problem)?)
+                .await?;
+            return Ok(0);
+        }
+        policy => policy?,
+    };
+    match approvals::decision(&mut transaction, release).await? {
+        Some(Decision::Approved) => {}
+        Some(Decision::Rejected) => {
+            let detail = "the release was rejected; `GET /v1/releases/{id}` has the reason";
+            let problem = Problem::new(Code::ApprovalRequired, detail);
+            edition
+                .end(store, transaction, refused, document(problem)?)
+                .await?;
+            return Ok(0);
+        }
+        None if policy.requires_approval() => {
+            edition.await_approval(transaction).await?;
+            return Ok(0);
+        }
+        None => {}
+    }
+    let recipients = publications::recipients(&mut transaction, publication).await?;
+    let current = |it: &Recipient| it.expires_at.is_none_or(|at| at > now);
+    let recipients: Vec<Recipient> = recipients.into_iter().filter(current).collect();
+    if let Some(other) = recipients
+        .iter()
+        .find(|it| !policy.allows_recipient(&it.recipient.name))
+    {
+        let detail = format!(
+            "the policy's `recipients` does not name `{}`; take it from the publication's \
+             recipients",
+            other.recipient.name
+        );
+        let problem = Problem::new(Code::BelowPolicy, detail);
+        edition
+            .end(store, transaction, refused, document(problem)?)
+            .await?;
+        return Ok(0);
+    }
+    for Recipient { recipient, .. } in &recipients {
+        if !edition
+            .is_decided_for(&mut transaction, recipient, release, now)
+            .await?
+        {
+            return edition.decide_again(store, keys, transaction).await;
+        }
+    }
+    edition
+        .publish(store, transaction, release, &recipients)
+        .await?;
+    Ok(0)
+}
+
+fn document(problem: Problem) -> Result<Value, StoreError> {
+    Ok(serde_json::to_value(problem.document())?)
+}
+
+impl OpenEdition {
+    /// Ends the edition with an error.
+    async fn end(
+        &self,
+        store: &Store,
+        mut transaction: Transaction<'static, Postgres>,
+        status: EditionStatus,
+        error: Value,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE editions SET status = $3, error = $4 WHERE publication_id = $1 AND number = $2",
+        )
+        .bind(self.publication_id)
+        .bind(self.number)
+        .bind(status)
+        .bind(&error)
+        .execute(&mut *transaction)
+        .await?;
+        let action = match status {
+            EditionStatus::Failed => Action::EditionFailed,
+            _ => Action::EditionRefused,
+        };
+        let detail = json!({ "number": self.number, "code": error["code"] });
+        let event = self.event(action, detail);
+        audit::commit(transaction, store.now(), event).await
+    }
+
+    async fn await_approval(
+        &self,
+        mut transaction: Transaction<'static, Postgres>,
+    ) -> Result<(), StoreError> {
+        if self.status == EditionStatus::AwaitingApproval {
+            return Ok(());
+        }
+        sqlx::query(
+            "UPDATE editions SET status = 'awaiting_approval'
+             WHERE publication_id = $1 AND number = $2",
+        )
+        .bind(self.publication_id)
+        .bind(self.number)
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Whether all that a recipient knows was decided with the release. Until the end of the
+    /// transaction it gets no other grant of the dataset.
+    async fn is_decided_for(
+        &self,
+        connection: &mut PgConnection,
+        recipient: &GrantRecipient,
+        release: ReleaseId,
+        now: OffsetDateTime,
+    ) -> Result<bool, StoreError> {
+        let dataset: DatasetId =
+            sqlx::query_scalar("SELECT dataset_id FROM publications WHERE id = $1")
+                .bind(self.publication_id)
+                .fetch_one(&mut *connection)
+                .await?;
+        grants::lock_recipient(connection, dataset, recipient.id).await?;
+        let known = known_releases(&mut *connection, recipient.id, dataset, release, now).await?;
+        let decided = self.decided_with.as_ref();
+        let decided = decided.and_then(|Json(decided)| decided.get(&recipient.id));
+        Ok(decided.is_some_and(|decided| known.iter().all(|it| decided.contains(it))))
+    }
+
+    /// Queues the edition again, because a recipient was added or has got other releases.
+    async fn decide_again(
+        &self,
+        store: &Store,
+        keys: &KeyRing,
+        mut transaction: Transaction<'static, Postgres>,
+    ) -> Result<u64, StoreError> {
+        let publication: LockedPublication = sqlx::query_as(
+            "SELECT organization_id, dataset_id, definition AS shown, sealed_definition AS sealed,
+                    paused, created_by
+             FROM publications WHERE id = $1",
+        )
+        .bind(self.publication_id)
+        .fetch_one(&mut *transaction)
+        .await?;
+        let by = publication.created_by;
+        let id = self.publication_id;
+        let job = insert_job(&mut transaction, store, keys, id, &publication, by).await?;
+        let Some(job) = job else {
+            let problem = Problem::new(Code::DatasetDeleted, "the dataset was deleted");
+            let status = EditionStatus::Failed;
+            self.end(store, transaction, status, document(problem)?)
+                .await?;
+            return Ok(0);
+        };
+        sqlx::query(
+            "UPDATE editions SET status = 'queued', job_id = $3, release_id = NULL,
+                                 decided_with = NULL, held_back_rows = NULL
+             WHERE publication_id = $1 AND number = $2",
+        )
+        .bind(id)
+        .bind(self.number)
+        .bind(job)
+        .execute(&mut *transaction)
+        .await?;
+        let detail = json!({ "number": self.number, "job_id": job });
+        let event = self.event(Action::EditionQueued, detail);
+        audit::commit(transaction, store.now(), event).await?;
+        Ok(1)
+    }
+
+    /// Publishes the edition: grants its release to the recipients.
+    async fn publish(
+        &self,
+        store: &Store,
+        mut transaction: Transaction<'static, Postgres>,
+        release: ReleaseId,
+        recipients: &[Recipient],
+    ) -> Result<(), StoreError> {
+        let now = store.now();
+        for recipient in recipients {
+            let grant = grants::EditionGrant {
+                organization: self.organization_id,
+                release,
+                recipient: &recipient.recipient,
+                purpose: &recipient.purpose,
+                expires_at: recipient.expires_at,
+            };
+            grants::of_edition(&mut transaction, now, &grant).await?;
+        }
+        sqlx::query(
+            "UPDATE editions SET status = 'published', published_at = $3
+             WHERE publication_id = $1 AND number = $2",
+        )
+        .bind(self.publication_id)
+        .bind(self.number)
+        .bind(now)
+        .execute(&mut *transaction)
+        .await?;
+        let names = recipients.iter().map(|it| &it.recipient.name);
+        let names: Vec<&String> = names.collect();
+        let detail = json!({ "number": self.number, "release_id": release, "recipients": names });
+        audit::commit(
+            transaction,
+            now,
+            self.event(Action::EditionPublished, detail),
+        )
+        .await
+    }
+
+    fn event(&self, action: Action, detail: Value) -> NewEvent {
+        let by = Actor::SERVICE;
+        NewEvent::of(
+            self.organization_id,
+            by,
+            action,
+            self.publication_id.0,
+            detail,
+        )
+    }
+}

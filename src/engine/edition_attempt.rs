@@ -1,0 +1,259 @@
+//! The work of an attempt at the job of an edition: what is loaded for it, and on its thread the
+//! decision which rows it has, and its release.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use pais_anonymize::Observer;
+use pais_core::definition::{SubmissionId, Sweep};
+use pais_core::table::Table;
+use pais_editions::{EditionError, EditionTask, KnownRelease, decide_edition};
+use serde_json::Value;
+
+use crate::db::claims::Claim;
+use crate::db::datasets::StoredDataset;
+use crate::db::editions::{DecidedEdition, EditionPlan};
+use crate::db::releases::{self, SourceRows};
+use crate::db::seal::DataKey;
+use crate::db::submissions::{self, SubmissionRows};
+use crate::db::{Store, StoreError};
+use crate::ids::ReleaseId;
+use crate::problem::{Code, Problem};
+
+use super::WorkError;
+use super::attempt::{self, RunResults};
+use super::composition_tables::{self, StoredParts};
+use super::release_packing::{self, PackedRelease, ReleaseOrigin};
+
+/// What an edition is decided on, beside its raw rows.
+pub(crate) struct EditionInput {
+    plan: EditionPlan,
+    /// The submissions that the job reads, in the order of the raw table.
+    read: Vec<SubmissionRows>,
+    /// Where the rows of the published editions come from.
+    published: Vec<SourceRows>,
+    /// The releases that recipients know.
+    known: Vec<StoredParts>,
+}
+
+/// The job of an edition, and the rows that it reads.
+#[derive(Clone, Copy)]
+pub(crate) struct EditionJob<'a> {
+    /// Its definition.
+    pub(crate) definition: &'a Value,
+    /// The dataset.
+    pub(crate) dataset: &'a StoredDataset,
+    /// The raw rows.
+    pub(crate) table: &'a Table,
+    /// The data key of the dataset.
+    pub(crate) key: &'a DataKey,
+}
+
+impl EditionInput {
+    /// Loads it, without the rows of the releases.
+    ///
+    /// # Errors
+    /// `composition_risk` where rows that are needed were deleted; when the database fails.
+    pub(crate) async fn load(
+        store: &Store,
+        key: &DataKey,
+        dataset: &StoredDataset,
+        claim: &Claim,
+        plan: EditionPlan,
+    ) -> Result<Self, WorkError> {
+        let is_read: BTreeSet<SubmissionId> = claim.submissions.iter().copied().collect();
+        let mut read = submissions::rows_by_submission(store, dataset.id).await?;
+        read.retain(|it| is_read.contains(&it.id));
+        let damaged = || StoreError::Damaged("an edition");
+        let mut published = Vec::with_capacity(plan.published.len());
+        for &release in &plan.published {
+            let sources = releases::source_rows(store, key, release).await?;
+            published.push(sources.ok_or_else(damaged)?);
+        }
+        let ids: BTreeSet<ReleaseId> = plan.known.values().flatten().copied().collect();
+        let known = composition_tables::load(store, key, claim.organization, ids).await?;
+        let mut known = known.ok_or_else(damaged)?;
+        let rows_of: BTreeMap<SubmissionId, u64> = read.iter().map(|it| (it.id, it.rows)).collect();
+        let is_complete = |part: &StoredParts| {
+            let mut sources = part.sources.submissions.iter();
+            let used = used_submissions(&part.sources);
+            sources.all(|it| !used.contains(&it.id) || rows_of.get(&it.id) == Some(&it.rows))
+        };
+        if dataset.schema.subject().is_none() {
+            // Each row is a person: a release of other rows says nothing about those of the edition.
+            known.retain(is_complete);
+        } else if let Some(part) = known.iter().find(|part| !is_complete(part)) {
+            let detail = format!(
+                "rows of release {} were deleted, so that it cannot be decided what it says together \
+                 with a new edition; take the recipients who have it from the publication, or send \
+                 further rows to a new dataset",
+                part.release.id
+            );
+            return Err(Problem::new(Code::CompositionRisk, detail).into());
+        }
+        Ok(Self {
+            plan,
+            read,
+            published,
+            known,
+        })
+    }
+
+    /// Bytes that the decision needs beside the run.
+    pub(crate) fn bytes(&self, raw_rows: u64) -> u64 {
+        let known = self.known.iter().map(|part| part.bytes(raw_rows));
+        // The numbers of the rows, and a copy of the raw table.
+        known.fold(raw_rows.saturating_mul(64), u64::saturating_add)
+    }
+
+    /// Loads the rows of the releases.
+    pub(crate) async fn load_rows(&mut self, store: &Store) -> Result<(), StoreError> {
+        for part in &mut self.known {
+            part.load_chunks(store).await?;
+        }
+        Ok(())
+    }
+
+    /// The name of the release.
+    pub(crate) fn name(&self) -> String {
+        format!("{}-{}", self.plan.name, self.plan.number)
+    }
+
+    /// The rows of the edition's submissions that no published edition has, ascending.
+    fn candidates(&self, starts: &BTreeMap<SubmissionId, u64>) -> Vec<u32> {
+        let released = self.published.iter();
+        let released =
+            released.flat_map(|sources| composition_tables::source_rows(sources, starts));
+        let released: HashSet<u32> = released.collect();
+        let taken = self
+            .read
+            .iter()
+            .filter(|it| self.plan.submissions.contains(&it.id));
+        let rows = taken.flat_map(|it| {
+            let start = starts.get(&it.id).copied().unwrap_or_default();
+            (start..start + it.rows).map(|row| row as u32)
+        });
+        rows.filter(|row| !released.contains(row)).collect()
+    }
+
+    /// Decides the edition and packs its release. A released table has at most `csv_bytes` as CSV.
+    ///
+    /// # Errors
+    /// `not_anonymizable` where nothing can be published now, `composition_risk`, and those of a run.
+    pub(crate) fn run(
+        mut self,
+        job: &EditionJob<'_>,
+        mut origin: ReleaseOrigin,
+        csv_bytes: u64,
+        observer: &dyn Observer,
+    ) -> Result<RunResults, WorkError> {
+        let EditionJob {
+            definition,
+            dataset,
+            table,
+            key,
+        } = *job;
+        let starts = composition_tables::starts(&self.read);
+        let parts = std::mem::take(&mut self.known);
+        let ids: Vec<ReleaseId> = parts.iter().map(|part| part.release.id).collect();
+        let known = parts.into_iter();
+        let known = known.map(|part| composition_tables::known(part, &dataset.schema, &starts));
+        let known: Vec<KnownRelease> = known.collect::<Result<_, _>>()?;
+        let place = |release: &ReleaseId| ids.iter().position(|id| id == release);
+        let histories = self.plan.known.values();
+        let histories = histories.map(|releases| releases.iter().filter_map(place).collect());
+        let histories: Vec<Vec<usize>> = histories.collect();
+        let definition = attempt::stored_job(definition)?;
+        let sweep = Sweep::new(&definition)?;
+        let definition = attempt::combination(&definition, &sweep, 0)?;
+        let mut job = definition.parse()?;
+        job.continued_cut = self.plan.continued_cut.take();
+        let candidates = self.candidates(&starts);
+        let task = EditionTask {
+            schema: dataset.schema.clone(),
+            job,
+            order_key: Some(key.order_key()),
+            raw: table,
+            candidates: candidates.clone(),
+            known: &known,
+            histories: &histories,
+        };
+        let edition = decide_edition(task, observer).map_err(|error| self.problem(error))?;
+        let released: HashSet<u32> = edition.source_rows().into_iter().collect();
+        let (run, found) = (edition.run, edition.found);
+        let mut warnings = run.warnings();
+        let release =
+            PackedRelease::of_verified(&run, &found, edition.verified, csv_bytes, observer)?;
+        warnings.extend(attempt::at_top(release.warnings()));
+        drop(run);
+        let steps = attempt::seal(key, origin.job, 0, found.into_steps(), observer)?;
+        origin.rows = Some(edition.rows);
+        let release = release_packing::pack(release, origin, &definition, key)?;
+        let waiting: Vec<u32> = candidates
+            .into_iter()
+            .filter(|row| !released.contains(row))
+            .collect();
+        Ok(RunResults {
+            steps,
+            sweep: Vec::new(),
+            release: Some(release),
+            edition: Some(DecidedEdition {
+                held_back: self.by_submission(&waiting, &starts),
+                decided_with: self.plan.known,
+            }),
+            warnings,
+        })
+    }
+
+    /// The number of these rows in each submission of the edition.
+    fn by_submission(
+        &self,
+        rows: &[u32],
+        starts: &BTreeMap<SubmissionId, u64>,
+    ) -> BTreeMap<SubmissionId, u64> {
+        let taken = self
+            .read
+            .iter()
+            .filter(|it| self.plan.submissions.contains(&it.id));
+        let counted = taken.map(|it| {
+            let start = starts.get(&it.id).copied().unwrap_or_default();
+            let range = start..start + it.rows;
+            let rows = rows.iter().filter(|row| range.contains(&u64::from(**row)));
+            (it.id, rows.count() as u64)
+        });
+        counted.collect()
+    }
+
+    fn problem(&self, error: EditionError) -> WorkError {
+        let detail = match error {
+            EditionError::Run(error) => return error.into(),
+            EditionError::NothingLeft => {
+                return Problem::new(Code::NotAnonymizable, error.to_string()).into();
+            }
+            EditionError::Broken { history } => {
+                let recipient = self.plan.known.keys().nth(history);
+                let mut recipients = self.plan.recipients.iter();
+                let recipient = recipients.find(|it| Some(&it.recipient.id) == recipient);
+                let name = recipient.map_or("a recipient", |it| &it.recipient.name);
+                format!("{error}; the recipient is `{name}`")
+            }
+            EditionError::Undecided(_) => error.to_string(),
+        };
+        Problem::new(Code::CompositionRisk, detail).into()
+    }
+}
+
+/// The submissions that released rows come from.
+fn used_submissions(sources: &SourceRows) -> BTreeSet<SubmissionId> {
+    let mut end = 0;
+    let ends = sources.submissions.iter().map(|submission| {
+        end += submission.rows;
+        end
+    });
+    let ends: Vec<u64> = ends.collect();
+    let place = |row: &u32| ends.partition_point(|&end| end <= u64::from(*row));
+    let places: BTreeSet<usize> = sources.rows.iter().map(place).collect();
+    let used = places
+        .into_iter()
+        .filter_map(|place| sources.submissions.get(place));
+    used.map(|submission| submission.id).collect()
+}

@@ -1,0 +1,111 @@
+//! All editions of a publication as one table, rendered into a file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pais_core::codebook::Codebook;
+use pais_core::table::ReleasedTable;
+use pais_editions::{EditionLabels, NumberedTable, common_labels, stacked};
+
+use crate::db::releases::{self, StoredTable};
+
+use super::publication_job::EDITION_COLUMN;
+use super::rendered_tables::{RenderTask, Renderer, Rendering};
+use super::{WorkError, release_packing};
+
+/// Which labels the table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StackLabels {
+    /// Those of each edition.
+    AsReleased,
+    /// The finest that cover those of all editions.
+    Common,
+}
+
+/// The table of an edition, without its rows.
+pub(crate) struct EditionTable {
+    /// The number of the edition.
+    pub(crate) number: u32,
+    /// Its table.
+    pub(crate) table: StoredTable,
+    /// What explains its labels.
+    pub(crate) codebook: Codebook,
+}
+
+/// Editions to be rendered as one table.
+pub(crate) struct Stacked {
+    /// The name of the file, without the ending. It says which editions and labels the table has.
+    pub(crate) name: String,
+    /// Which labels it has.
+    pub(crate) labels: StackLabels,
+    /// The editions, oldest first.
+    pub(crate) tables: Vec<EditionTable>,
+}
+
+impl Renderer<'_> {
+    /// The path of the file with the editions in a format, as [`Self::render`].
+    ///
+    /// # Errors
+    /// `busy`; `limit_exceeded`; when the database or the disk fails.
+    pub(crate) async fn render_stack(
+        &self,
+        stack: &Arc<Stacked>,
+        rendering: &Rendering,
+    ) -> Result<PathBuf, WorkError> {
+        let tables = || stack.tables.iter().map(|edition| &edition.table);
+        let bytes = tables().map(|table| {
+            let columns = table.columns.as_array().map_or(0, Vec::len) as u64 + 1;
+            let codes = table.rows.saturating_mul(columns).saturating_mul(16);
+            codes.saturating_add(table.csv_bytes.saturating_mul(4))
+        });
+        let task = RenderTask {
+            name: format!("{}-{}", stack.name, env!("CARGO_PKG_VERSION")),
+            owner: stack
+                .tables
+                .first()
+                .map(|edition| edition.table.organization),
+            bytes: bytes.fold(0, u64::saturating_add),
+            sha256: None,
+        };
+        let load = async || {
+            let mut all = Vec::with_capacity(stack.tables.len());
+            for table in tables() {
+                let mut chunks = Vec::new();
+                while let Some(chunk) = releases::chunk(self.db, table, chunks.len() as u32).await?
+                {
+                    chunks.push(chunk);
+                }
+                all.push(chunks);
+            }
+            Ok(all)
+        };
+        let stack = stack.clone();
+        let build = move |all: Vec<Vec<Vec<u8>>>| build(&stack, all);
+        self.file(task, rendering, load, build).await
+    }
+}
+
+fn build(stack: &Stacked, chunks: Vec<Vec<Vec<u8>>>) -> Result<ReleasedTable, WorkError> {
+    let editions = stack.tables.iter().zip(chunks);
+    let tables = editions.map(|(edition, chunks)| release_packing::unpack(&edition.table, chunks));
+    let tables: Vec<ReleasedTable> = tables.collect::<Result<_, _>>()?;
+    let labels = match stack.labels {
+        StackLabels::AsReleased => None,
+        StackLabels::Common => {
+            let editions = stack.tables.iter().zip(&tables);
+            let editions = editions.map(|(edition, table)| EditionLabels {
+                table,
+                codebook: &edition.codebook,
+            });
+            let editions: Vec<EditionLabels> = editions.collect();
+            Some(common_labels(&editions))
+        }
+    };
+    let editions = stack.tables.iter().zip(tables);
+    let numbered = editions.map(|(edition, table)| NumberedTable {
+        number: edition.number,
+        table,
+    });
+    let numbered: Vec<NumberedTable> = numbered.collect();
+    Ok(stacked(EDITION_COLUMN, &numbered, labels.as_ref()))
+}
