@@ -123,8 +123,9 @@ async fn sweep_page(app: &CallerApp, job: &StoredJob) -> Result<SweepPage, ApiEr
 /// The figures of a combination's table; `None` where no table meets it.
 fn sweep_table(item: &SweepItem) -> Option<SweepTable> {
     let smallest = item.smallest_group?;
-    // Under LKC-privacy nobody whom the model assumes knows a whole class: *K* holds for what they know.
-    let known = item.k.map_or(smallest, |k| smallest.max(k.unsigned_abs()));
+    // It is absent where it would take too long; what is known is never less than *K*.
+    let least = || item.k.map_or(smallest, |k| smallest.max(k.unsigned_abs()));
+    let known = item.smallest_known_group.unwrap_or_else(least);
     Some(SweepTable {
         loss: item.ncp?,
         dr: item.dr?,

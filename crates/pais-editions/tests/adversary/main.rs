@@ -68,6 +68,7 @@ pub(crate) fn definition(persons: Persons) -> DatasetDefinition {
         description: None,
         columns,
         retention_days: None,
+        format: None,
         submission_retention_days: None,
         missing: None,
     }
