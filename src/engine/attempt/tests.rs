@@ -140,6 +140,11 @@ fn an_attempt_ends_wherever_it_is_stopped() {
     let local = json!({ "privacy": { "model": "lkc", "l": 2, "k": 5, "c": 0.9 }, "recoding": "local", "release": true });
     let anatomized = json!({ "privacy": { "model": "l_diversity", "k": 2, "l": 2 }, "output": "anatomized", "release": true });
     let sweep = json!({ "privacy": { "model": "k_anonymity", "k": [2, 5, 9] } });
+    // The column has a value of its own in each row.
+    let [lkc, local, anatomized, sweep] = [lkc, local, anatomized, sweep].map(|mut job| {
+        job["acknowledge_unchanged"] = json!({ "note": "a long table is wanted" });
+        job
+    });
     let (plain, with_sets) = (Hospital::new(false), Hospital::new(true));
     for (hospital, job) in [
         (&plain, &lkc),
