@@ -83,7 +83,8 @@ impl ServiceProcess {
         let listen = Self::free_address();
         let mut program = pais(data);
         program.args(["serve", "--no-workers", "--listen", &listen]);
-        let service = Self::spawn_command(program, data, &[], &listen);
+        let unlimited = [("PAIS__LIMITS__REQUESTS_PER_SECOND", "0")];
+        let service = Self::spawn_command(program, data, &unlimited, &listen);
         service.wait(&service.base, |status| status == 200).await;
         service
     }

@@ -535,7 +535,7 @@ async fn a_report_is_json_or_html() {
         "discernibility",
         "What risk remains",
         "records_at_highest",
-        "Every column, and what happened to it",
+        "Quasi-identifiers, by which a patient could be known",
         "Sizes of groups",
     ] {
         assert!(page.text.contains(expected), "{expected}");

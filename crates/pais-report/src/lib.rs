@@ -35,12 +35,12 @@ mod page;
 mod risk;
 mod sets;
 mod summary;
-mod table;
 mod sweep_page;
+mod table;
 mod tradeoff;
 mod unchanged;
 mod words;
 
 pub use input::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
-pub use words::percent;
 pub use sweep_page::{SweepPage, SweepPoint, SweepTable};
+pub use words::percent;

@@ -749,6 +749,8 @@ async fn global() {
     made.page.take("L = 2 attributes");
     made.page.take("K = 4 records");
     made.page.take("C = 50 %");
+    made.page
+        .take("Somebody who knows more than 2 attributes of a patient: see what risk remains.");
     made.take_of_generalized(&KNOWN, &groups, "record");
     made.take_above(&groups);
     made.take_lengths(
@@ -1058,7 +1060,8 @@ async fn lkc_with_sets() {
     }
     known.retain(|rows| !rows.is_empty());
     let distinct: BTreeSet<&String> = facts.iter().flatten().collect();
-    let combinations = distinct.len() * (distinct.len() - 1) / 2;
+    // Of one or two facts.
+    let combinations = distinct.len() * (distinct.len() + 1) / 2;
     let smallest = known.iter().map(Vec::len).min().unwrap();
     let shares = known
         .iter()
@@ -1067,6 +1070,8 @@ async fn lkc_with_sets() {
     made.page.take("L = 2 attributes");
     made.page.take("K = 5 records");
     made.page.take("C = 70 %");
+    made.page
+        .take("Somebody who knows more than 2 attributes of a patient: see what risk remains.");
     made.take_of_generalized(&WITH_DRUGS, &groups, "record");
     made.take_above(&groups);
     made.page.take(&format!(

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::two_hospitals::{Hub, Tenant, has_ended, quick};
 use pais_test_support::poll::poll_async;
@@ -33,9 +33,11 @@ async fn three_hundred_jobs_of_one_organization_do_not_hold_up_another() {
     let hub = Hub::start(&folder.path().join("data"), &settings).await;
     let many = hub.tenant("many", 1).await;
     let one = hub.tenant("one", 1).await;
+    // Each takes longer than the request that makes it.
+    let longer = json!({ "model": "lkc", "l": 3, "k": 100, "c": 1.0 });
     let mut jobs = Vec::new();
     for _ in 0..JOBS {
-        jobs.push(hub.job(&many, &quick()).await);
+        jobs.push(hub.job(&many, &longer).await);
     }
     let queued = Instant::now();
     let theirs = hub.job(&one, &quick()).await;

@@ -34,7 +34,9 @@ async fn a_long_cell_is_refused_by_its_place_and_long_text_counts_as_memory_of_a
     for (length, fits) in [(4, true), (2000, false)] {
         let dataset = hospital.dataset().await;
         hospital.submit(&dataset, rows(length)).await.json(201);
-        let answer = hospital.post("/v1/jobs", &job_on(&dataset)).await;
+        let mut job = job_on(&dataset);
+        job["acknowledge_unchanged"] = json!({ "Surgery": "long text is wanted" });
+        let answer = hospital.post("/v1/jobs", &job).await;
         if fits {
             answer.json(202);
         } else {

@@ -95,13 +95,13 @@ fn a_job_that_does_not_say_its_recoding_learns_what_the_other_loses() {
         "{}",
         warning.detail
     );
-    // In the sample ten rows have the same age.
-    let large = compared(job(50), 20_000).expect("local loses less");
-    assert!(
-        large.detail.contains("a sample of 10000 rows"),
-        "{}",
-        large.detail
-    );
+    // Of a large table a part of the rows is compared, and the warning says so.
+    let schema = schema(false);
+    let large = RecodingComparison::new(&schema, &job(5), &table(&schema, 20_000)).unwrap();
+    let compared_rows = large.sample.map(|sample| sample.rows);
+    assert_eq!(compared_rows, Some(10_000));
+    let sampled = super::warning(0.5, 0.1, compared_rows).detail;
+    assert!(sampled.contains("a sample of 10000 rows"), "{sampled}");
     // Who has chosen is not told.
     for recoding in [Recoding::Global, Recoding::Local] {
         let mut chosen = job(5);

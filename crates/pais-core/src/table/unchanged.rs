@@ -65,10 +65,12 @@ pub enum Verdict {
 impl Verdict {
     /// The verdict on a release that meets its model or not.
     pub fn of(holds: bool, unchanged: &UnchangedRisk) -> Self {
-        match holds {
-            false => Self::DoesNotHold,
-            true if unchanged.singled_out_share > ACCEPTED_SHARE => Self::HoldsButSinglesOut,
-            true => Self::Holds,
+        if !holds {
+            Self::DoesNotHold
+        } else if unchanged.singled_out_share > ACCEPTED_SHARE {
+            Self::HoldsButSinglesOut
+        } else {
+            Self::Holds
         }
     }
 }

@@ -149,6 +149,8 @@ impl Publication {
         let histories = recipients.iter().map(|&it| self.histories[it].clone());
         let histories: Vec<Vec<usize>> = histories.collect();
         let mut job = self.job.clone();
+        let reason = "rows of one person each are wanted".to_owned();
+        job.acknowledged.insert("person".to_owned(), reason);
         let first = self.editions.first().map(|first| first.cut.clone());
         job.continued_cut = first.filter(|cut| !cut.is_empty());
         let candidates = self.waiting();

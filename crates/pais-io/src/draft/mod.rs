@@ -114,7 +114,9 @@ impl Draft {
                 }
             }
         }
-        self.evidence.clone().draft(self.format, &all)
+        let mut draft = self.evidence.clone().draft(self.format, &all)?;
+        draft.dataset.format.clone_from(&self.dataset.format);
+        Ok(draft)
     }
 }
 

@@ -19,10 +19,10 @@ pub struct Series {
 }
 
 impl Series {
-    /// Whether no two of its points are joined.
+    /// Whether it has several points, of which no two are joined.
     fn is_scattered(&self) -> bool {
         let is_point = |point: &(f64, f64)| point.1.is_finite();
-        self.points.len() > 1
+        self.points.iter().filter(|point| is_point(point)).count() > 1
             && !self
                 .points
                 .windows(2)

@@ -46,6 +46,13 @@ impl Schema {
                 continue;
             };
             let values = spec.values_of(column);
+            if matches!(made, GeneratedHierarchy::Ranges { balance: true, .. })
+                && values.values().sum::<u64>() < table.rows as u64
+            {
+                return Err(spec.unmade(
+                    "cannot be balanced, because cells of the column are missing; leave out `balance`",
+                ));
+            }
             let drawn = spec.make_tree(&made, &values);
             drawn.map_err(|detail| spec.unmade(&detail))?;
         }

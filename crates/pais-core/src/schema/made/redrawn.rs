@@ -206,11 +206,7 @@ impl SchemaColumn {
         let is_of_rare = matches!(made, GeneratedHierarchy::Rare { .. }) && rows != least;
         // The one range of all rows is the outermost one of the release, whatever it is in this tree.
         let is_of_ranges = matches!(made, GeneratedHierarchy::Ranges { .. });
-        let only = match (is_of_ranges, self.is_balanced()) {
-            (true, true) => enclosing(labels),
-            (true, false) => labels.first().filter(|_| labels.len() == 1),
-            (false, _) => None,
-        };
+        let only = labels.first().filter(|_| is_of_ranges && labels.len() == 1);
         let outermost = only.filter(|label| *tree.node(NodeId::ROOT).label != ***label);
         let mut found = self.clone();
         if self.is_balanced() {
@@ -528,16 +524,6 @@ fn with_ends(values: &Values, labels: &BTreeSet<&str>, widest: f64) -> Values {
         values.entry(end).or_default();
     }
     values
-}
-
-/// The range that encloses all others: that of a group with missing cells, which is the root of a release.
-/// The root of a balanced tree over the raw numbers is wider, whatever is suppressed.
-fn enclosing<'l, 's>(labels: &'l BTreeSet<&'s str>) -> Option<&'l &'s str> {
-    let ranges = || labels.iter().filter_map(|label| Interval::parse(label));
-    labels.iter().find(|label| {
-        let range = Interval::parse(label);
-        range.is_some_and(|range| ranges().all(|other| range.encloses(&other)))
-    })
 }
 
 /// The leaf of missing cells, which the outermost label of a release covers too.
