@@ -240,7 +240,7 @@ fn ncp(column: &str, label: &str) -> f64 {
         // Nothing of an empty set is released.
         (_, "") => 1.0,
         (_, items) => {
-            let items: Vec<f64> = items.split('|').map(|item| of_item_of_set(item)).collect();
+            let items: Vec<f64> = items.split('|').map(of_item_of_set).collect();
             items.iter().sum::<f64>() / items.len() as f64
         }
     }
@@ -630,7 +630,7 @@ impl Made {
         let others: Vec<&str> = names().filter(|name| *name != "illness").collect();
         let all: Vec<&str> = names().collect();
         let shares =
-            [&found.known[..], &others, &all].map(|columns| percent(table.unique_share(columns)));
+            [found.known, &others, &all].map(|columns| percent(table.unique_share(columns)));
         let rows = table.groups(found.known);
         let below: usize = rows.iter().map(Vec::len).filter(|&size| size < 11).sum();
         let below = percent(below as f64 / table.rows.len() as f64);

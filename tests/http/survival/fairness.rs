@@ -34,7 +34,7 @@ async fn three_hundred_jobs_of_one_organization_do_not_hold_up_another() {
     let many = hub.tenant("many", 1).await;
     let one = hub.tenant("one", 1).await;
     // Each takes longer than the request that makes it.
-    let longer = json!({ "model": "lkc", "l": 3, "k": 100, "c": 1.0 });
+    let longer = json!({ "model": "lkc", "l": [3, 4], "k": [10, 20, 30], "c": 1.0 });
     let mut jobs = Vec::new();
     for _ in 0..JOBS {
         jobs.push(hub.job(&many, &longer).await);

@@ -81,12 +81,12 @@ impl Pair {
         }
         // A word for missing is no value.
         let hashes = |column: &Column| -> Vec<Option<u64>> {
-            let of = |text: &Box<str>| {
+            let of = |text: &str| {
                 MissingWords::find(text)
                     .is_none()
                     .then(|| hash(text.trim()))
             };
-            column.dictionary.iter().map(of).collect()
+            column.dictionary.iter().map(|text| of(text)).collect()
         };
         let (ones, others) = (hashes(one), hashes(other));
         for (&code, &other_code) in one.codes.iter().zip(&other.codes) {
