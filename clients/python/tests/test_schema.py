@@ -120,6 +120,7 @@ def test_a_schema_takes_the_rows_of_its_frame(
     client = connect("clinic-of-frames-with-schemas", "holder")
     schema = Schema.from_frame(visits(), client=client if drafted else None)
     schema = schema.identifier("patient").sensitive("diagnosis").insensitive("drugs", "units")
+    schema = schema.quasi_identifier("grade")
     definition = schema.named(f"{drafted} {format}").to_definition()
     dataset = client.create_dataset(**definition)
     assert client.submit(dataset["id"], visits(), format=format)["rows"] == len(visits())

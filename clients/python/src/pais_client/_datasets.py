@@ -24,6 +24,7 @@ from .types import (
     LegalHold,
     Profile,
     RowsFormat,
+    TextFormat,
 )
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def create(
     retention_days: int | None = None,
     submission_retention_days: int | None = None,
     missing: Sequence[str] | None = None,
+    format: TextFormat | None = None,
 ) -> Operation[Dataset]:
     """Declares a table. Role: holder.
 
@@ -60,7 +62,8 @@ def create(
     `domain`, `separator`, `missing`, `order` and `from` are described in the service's API
     reference (`/docs`). `missing` has the words that mean missing in the columns that declare none
     themselves. The rows are deleted `retention_days` after the dataset was declared, and those of a
-    submission `submission_retention_days` after its arrival.
+    submission `submission_retention_days` after its arrival. `format` says how files of text are
+    written where a submission does not, as a draft proposes it.
     """
     definition = given(
         {
@@ -70,6 +73,7 @@ def create(
             "retention_days": retention_days,
             "submission_retention_days": submission_retention_days,
             "missing": None if missing is None else list(missing),
+            "format": None if format is None else dict(format),
         }
     )
     answer = yield post(path("datasets"), definition)
@@ -116,6 +120,7 @@ def change(
     description: str | Unchanged | None = UNCHANGED,
     retention_days: int | Unchanged | None = UNCHANGED,
     submission_retention_days: int | Unchanged | None = UNCHANGED,
+    format: TextFormat | Unchanged | None = UNCHANGED,
 ) -> Operation[Dataset]:
     """Changes a dataset where its stored rows still fit. Role: holder.
 
@@ -127,6 +132,7 @@ def change(
         "description": description,
         "retention_days": retention_days,
         "submission_retention_days": submission_retention_days,
+        "format": format,
     }
     changes = {name: value for name, value in changes.items() if value is not UNCHANGED}
     if columns is not None:
