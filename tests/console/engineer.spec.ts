@@ -45,7 +45,7 @@ test('a dropped file becomes a release that the analyst fetches', async ({ page,
     await slider.fill(String(step));
     await expect(page.getByText(`${String(items[step]?.groups)} groups`, { exact: true })).toBeVisible();
   }
-  await expect(page.getByRole('img', { name: /^Released labels of age: \[/ })).toBeVisible();
+  await expect(page.getByRole('img', { name: /^Released labels of occupation: / })).toBeVisible();
   await slider.fill('2');
   await page.getByRole('textbox', { name: 'Name of the release' }).fill('second step');
   await page.getByRole('button', { name: 'Release this step' }).click();
