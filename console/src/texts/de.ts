@@ -544,7 +544,6 @@ export const de: Texts = {
     verdict: 'Urteil',
     unprotected: 'Was nicht geschützt ist',
     unprotectedHint: 'Spalten, die unverändert freigegeben werden, und was jemand fände, der mehr weiß, als das Modell annimmt.',
-    unchanged: 'Unverändert freigegeben:',
     together: 'Zusammen mit dem, was Empfänger haben',
     noRecipients: 'Weder eine Gewährung noch die Richtlinie nennt einen Empfänger.',
     policy: 'Die Richtlinie',

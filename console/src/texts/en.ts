@@ -540,7 +540,6 @@ export const en = {
     verdict: 'Verdict',
     unprotected: 'What is not protected',
     unprotectedHint: 'Columns that are released unchanged, and what somebody who knows more than the model assumes would find.',
-    unchanged: 'Released unchanged:',
     together: 'Together with what recipients have',
     noRecipients: 'Neither a grant nor the policy names a recipient.',
     policy: 'The policy',
