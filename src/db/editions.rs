@@ -1,7 +1,7 @@
 //! Editions: the releases of a publication, one after the other.
 //!
 //! An edition is queued with its job in one transaction, and its release, what was decided with it and
-//! what waits are written with the end of the job. [`settle`] does the rest, each edition in one
+//! what waits are written with the end of the job. `settle` does the rest, each edition in one
 //! transaction: it fails with its job, waits for approval, is refused, or is published with the grants
 //! of all recipients. Whoever comes first settles an edition, and a lock on its row keeps the others
 //! away, so that it is published once or not at all.
