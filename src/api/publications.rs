@@ -7,7 +7,8 @@ use pais_core::definition::{DatasetId, JobDefinition, Sweep, json};
 use pais_core::rejection::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::db::audit::Action;
 use crate::db::datasets::StoredDataset;
@@ -48,7 +49,7 @@ pub(crate) struct PublicationDefinition {
     pub dataset_id: DatasetId,
     /// The job of each edition: as for `POST /v1/jobs`, without `dataset_id`, `submissions` and
     /// `release`, and with single values.
-    #[schema(value_type = Object)]
+    #[schema(schema_with = edition_job)]
     pub job: Value,
     /// Who gets the editions.
     #[serde(default)]
@@ -135,6 +136,20 @@ async fn create_publication(
         check: &|policy| policy.check_job(&job, &dataset.schema).map_err(below_job),
     };
     stored_id(publications::create(&app.db, app.caller, &stored).await?)
+}
+
+/// The schema of a job without what each edition has of its own.
+fn edition_job() -> RefOr<Schema> {
+    let mut schema = JobDefinition::schema();
+    if let RefOr::T(Schema::Object(job)) = &mut schema {
+        let is_own = |name: &str| ["dataset_id", "submissions", "release"].contains(&name);
+        job.properties.retain(|name, _| !is_own(name));
+        job.required.retain(|name| !is_own(name));
+        job.description = Some(
+            "The job of each edition: as for `POST /v1/jobs`, with single values.".to_owned(),
+        );
+    }
+    schema
 }
 
 /// The job of the editions, which must be one whose editions fit each other.
