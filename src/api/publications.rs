@@ -145,9 +145,8 @@ fn edition_job() -> RefOr<Schema> {
         let is_own = |name: &str| ["dataset_id", "submissions", "release"].contains(&name);
         job.properties.retain(|name, _| !is_own(name));
         job.required.retain(|name| !is_own(name));
-        job.description = Some(
-            "The job of each edition: as for `POST /v1/jobs`, with single values.".to_owned(),
-        );
+        job.description =
+            Some("The job of each edition: as for `POST /v1/jobs`, with single values.".to_owned());
     }
     schema
 }
