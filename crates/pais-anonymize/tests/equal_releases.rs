@@ -569,13 +569,13 @@ fn quasi_identifier(draws: &mut Draws, name: &str, sets: bool) -> Drawn {
         13 => grown(json!({"kind": "date"}), &DAYS, &OTHER_DAYS),
         14 => made(
             "categorical",
-            json!({"generate": "ordered", "order": OTHER_GRADES, "balance": false,
+            json!({"generate": "ordered", "order": OTHER_GRADES, "balance": draws.chance(5, 6),
                 "fanout": draws.pick(&[2, 3])}),
             &GRADES,
             &OTHER_GRADES,
         ),
-        15 => of_numbers(json!({"generate": "ranges", "widths": [10]})),
-        16 => of_numbers(json!({"generate": "ranges", "start": 5, "widths": [4]})),
+        15 => of_numbers(json!({"generate": "ranges", "widths": [10], "balance": true})),
+        16 => of_numbers(json!({"generate": "ranges", "start": 5, "widths": [4], "balance": true})),
         _ => grown(json!({}), &FLAT_WORDS, &["z", "zz", "u"]),
     }
 }
