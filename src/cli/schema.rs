@@ -29,7 +29,7 @@ pub(crate) struct DraftArgs {
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Asks the open questions on standard error and reads the answers from standard input. An empty
-    /// line takes the proposed answer, which is the safe one.
+    /// line takes the proposed answer, the first choice.
     #[arg(long)]
     interactive: bool,
     /// Prints the schema, the format of the text, the reasons and the open questions as one document.

@@ -169,16 +169,6 @@ pub(crate) async fn readable(
     .await?)
 }
 
-/// The edition that a release is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = EditionPlaceDocument)]
-pub(crate) struct EditionPlace {
-    /// The publication.
-    pub publication_id: PublicationId,
-    /// The number of the edition.
-    pub number: u32,
-}
-
 /// Why a new edition is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {

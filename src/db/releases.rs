@@ -2,15 +2,16 @@
 //! them.
 
 use futures_util::TryStreamExt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
+use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgExecutor, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
+use crate::ids::{JobId, OrganizationId, PublicationId, ReleaseId, TokenId};
 use crate::roles::{Caller, Role};
 use pais_core::codebook::Codebook;
 use pais_core::definition::{DatasetId, SuppressionFor};
@@ -33,6 +34,16 @@ pub enum Viewer {
     /// A recipient: can read the releases that the organization has a grant for, until the grant
     /// expires.
     Recipient(OrganizationId),
+}
+
+/// The edition that a release is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = EditionPlaceDocument)]
+pub struct EditionPlace {
+    /// The publication.
+    pub publication_id: PublicationId,
+    /// The number of the edition.
+    pub number: u32,
 }
 
 /// A release.
@@ -104,8 +115,8 @@ pub struct StoredRelease {
     pub purpose: Option<String>,
     /// The edition of a publication that it is; absent where it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<super::editions::EditionPlace>)]
-    pub edition: Option<Value>,
+    #[schema(value_type = Option<EditionPlace>)]
+    pub edition: Option<Json<EditionPlace>>,
     /// When it was made.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,

@@ -373,10 +373,10 @@ fn masks_that_no_row_shows_do_not_tell_how_long_hidden_values_are() {
 }
 
 /// The attack: the ends of balanced ranges reached to a suppressed number, and which leaves a label covers
-/// told where suppressed rows are. Releases that are equal have equal documents, and no label goes beyond
+/// showed where suppressed rows are. Releases that are equal have equal documents, and no label goes beyond
 /// the released numbers, in whole intervals.
 #[test]
-fn balanced_hierarchies_do_not_tell_of_suppressed_rows() {
+fn balanced_hierarchies_do_not_depend_on_suppressed_rows() {
     let ranges = json!({"generate": "ranges", "widths": [10], "balance": true});
     let order = ["a", "b", "c", "d", "e", "f"];
     let ordered = json!({"generate": "ordered", "order": order, "balance": true});

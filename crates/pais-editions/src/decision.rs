@@ -221,7 +221,7 @@ fn held_back(
 ) -> Result<HashSet<u32>, EditionError> {
     let mut persons = HashSet::new();
     for (_, history) in distinct(histories) {
-        let earlier: Vec<&KnownRelease> = history.iter().map(|&it| &known[it]).collect();
+        let earlier = earlier_of(history, known);
         let history = History::new(new, &earlier, raw)?;
         persons.extend(persons_to_hold_back(&history, observer.cancellation())?);
     }
@@ -229,7 +229,7 @@ fn held_back(
         return Ok(persons);
     }
     for (recipient, history) in distinct(histories) {
-        let earlier: Vec<&KnownRelease> = history.iter().map(|&it| &known[it]).collect();
+        let earlier = earlier_of(history, known);
         if earlier.is_empty() {
             continue;
         }
@@ -250,6 +250,11 @@ fn held_back(
     Ok(persons)
 }
 
+/// The releases of a history.
+fn earlier_of<'k>(history: &[usize], known: &'k [KnownRelease]) -> Vec<&'k KnownRelease> {
+    history.iter().map(|&it| &known[it]).collect()
+}
+
 /// The histories that are not those of an earlier recipient too, with their places.
 fn distinct(histories: &[Vec<usize>]) -> impl Iterator<Item = (usize, &Vec<usize>)> {
     let placed = histories.iter().enumerate();
@@ -267,7 +272,7 @@ fn all_returning(
 ) -> Result<HashSet<u32>, EditionError> {
     let mut persons = HashSet::new();
     for (_, history) in distinct(histories) {
-        let earlier: Vec<&KnownRelease> = history.iter().map(|&it| &known[it]).collect();
+        let earlier = earlier_of(history, known);
         persons.extend(History::new(new, &earlier, raw)?.returning());
     }
     if persons.is_empty() {

@@ -209,14 +209,14 @@ fn verdict(found: &ColumnDefinition, expected: &Expected) -> Verdict {
             _ => Verdict::Right,
         };
     }
-    if told(found.role) < told(expected.roles[0]) {
+    if disclosed(found.role) < disclosed(expected.roles[0]) {
         return Verdict::OverCautious;
     }
     Verdict::OtherwiseWrong
 }
 
-/// How much a release tells of a column of this role, in a rank.
-fn told(role: ColumnRole) -> u8 {
+/// How much a release discloses of a column with this role, as a rank.
+fn disclosed(role: ColumnRole) -> u8 {
     match role {
         ColumnRole::Identifier | ColumnRole::Subject => 0,
         ColumnRole::QuasiIdentifier => 1,

@@ -9,6 +9,7 @@
 
 mod classification;
 mod guidelines;
+mod measure;
 mod release;
 mod sample;
 #[cfg(test)]
@@ -21,7 +22,8 @@ pub use guidelines::{
     SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding,
     SafeHarborRequirement, SinglingOut, SmallCells,
 };
-pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding, measure};
+pub use measure::measure;
+pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding};
 pub use utility::{
     AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
     QueryError, RawSets, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,

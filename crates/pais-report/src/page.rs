@@ -7,7 +7,7 @@ use crate::{
     annex, cost, distributions, guarantee, guidelines, hierarchies, risk, summary, tradeoff,
 };
 
-pub(crate) const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("page.css");
 
 impl ReportPage {
     /// The page as an HTML document.
@@ -32,38 +32,44 @@ impl ReportPage {
             ("guidelines", "What guidelines ask", shown(&guidelines)),
             ("annex", "For the record", true),
         ];
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (self.title()) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    main {
-                        (summary::head(self))
-                        (summary::summary(self))
-                        nav aria-label="Sections" {
-                            @for (id, title, _) in sections.iter().filter(|section| section.2) {
-                                a href=(format!("#{id}")) { (title) }
-                            }
-                        }
-                        (guarantee::asked(self))
-                        (guarantee::guaranteed(self))
-                        (cost::cost(self))
-                        (risk::risk(self))
-                        (hierarchies)
-                        (tradeoff)
-                        (distributions)
-                        (guidelines)
-                        (annex::annex(self))
-                    }
+        let content = html! {
+            (summary::head(self))
+            (summary::summary(self))
+            nav aria-label="Sections" {
+                @for (id, title, _) in sections.iter().filter(|section| section.2) {
+                    a href=(format!("#{id}")) { (title) }
                 }
             }
+            (guarantee::asked(self))
+            (guarantee::guaranteed(self))
+            (cost::cost(self))
+            (risk::risk(self))
+            (hierarchies)
+            (tradeoff)
+            (distributions)
+            (guidelines)
+            (annex::annex(self))
         };
-        page.into_string()
+        document(&self.title(), &content)
     }
+}
+
+/// A page as an HTML document.
+pub(crate) fn document(title: &str, content: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (content) }
+            }
+        }
+    };
+    page.into_string()
 }

@@ -1,9 +1,9 @@
 //! The combinations of a sweep as a page: loss against risk, and which combination is the best.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use crate::chart::{Axis, Chart, Series};
-use crate::page::STYLE;
+use crate::page::document;
 use crate::words::percent;
 
 /// What is known of a sweep.
@@ -80,41 +80,27 @@ impl SweepPage {
             Some(dataset) => format!("Combinations compared: {dataset}"),
             None => "Combinations compared".to_owned(),
         };
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (title) }
-                    style { (PreEscaped(STYLE)) }
+        let content = html! {
+            header { h1 { (title) } p { "Job " code { (self.job) } } }
+            section {
+                @match best.and_then(|best| Some((&best.name, best.table?))) {
+                    Some((name, table)) => p {
+                        "Best: " strong { (name) } ", which loses " (percent(table.loss))
+                        " of the detail; the chance to pick the right record is at most "
+                        (percent(table.risk())) "."
+                    },
+                    None => p { "No combination has a table yet." },
                 }
-                body {
-                    main {
-                        header { h1 { (title) } p { "Job " code { (self.job) } } }
-                        section {
-                            @match best.and_then(|best| Some((&best.name, best.table?))) {
-                                Some((name, table)) => p {
-                                    "Best: " strong { (name) } ", which loses " (percent(table.loss))
-                                    " of the detail; the chance to pick the right record is at most "
-                                    (percent(table.risk())) "."
-                                },
-                                None => p { "No combination has a table yet." },
-                            }
-                            p {
-                                "A combination is beaten where another loses no more and has no greater risk. Of those that none beats, "
-                                "the best is the one nearest to no loss and no risk; which loss and which risk are acceptable is yours to decide. "
-                                "Any combination with a table can be released."
-                            }
-                            @if best.is_some() { (self.chart(&ranks).figure()) }
-                            (self.table(&ranks))
-                        }
-                    }
+                p {
+                    "A combination is beaten where another loses no more and has no greater risk. Of those that none beats, "
+                    "the best is the one nearest to no loss and no risk; which loss and which risk are acceptable is yours to decide. "
+                    "Any combination with a table can be released."
                 }
+                @if best.is_some() { (self.chart(&ranks).figure()) }
+                (self.table(&ranks))
             }
         };
-        page.into_string()
+        document(&title, &content)
     }
 
     fn ranks(&self) -> Vec<Rank> {

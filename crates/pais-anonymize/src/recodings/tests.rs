@@ -102,7 +102,7 @@ fn a_job_that_does_not_say_its_recoding_learns_what_the_other_loses() {
     assert_eq!(compared_rows, Some(10_000));
     let sampled = super::warning(0.5, 0.1, compared_rows).detail;
     assert!(sampled.contains("a sample of 10000 rows"), "{sampled}");
-    // Who has chosen is not told.
+    // A job that names its recoding gets no warning.
     for recoding in [Recoding::Global, Recoding::Local] {
         let mut chosen = job(5);
         chosen.recoding = Some(recoding);

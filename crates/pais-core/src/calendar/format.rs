@@ -159,9 +159,10 @@ impl DateFormat {
 /// A year below 1000 must be written with four digits: `87` is not the year 87.
 fn with_whole_year(day: NaiveDate, text: &str) -> Result<NaiveDate, NotADate> {
     let year = day.year();
-    match year >= 1000 || text.contains(&format!("{year:04}")) {
-        true => Ok(day),
-        false => Err(NotADate::Form),
+    if year >= 1000 || text.contains(&format!("{year:04}")) {
+        Ok(day)
+    } else {
+        Err(NotADate::Form)
     }
 }
 

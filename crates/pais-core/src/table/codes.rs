@@ -111,9 +111,10 @@ impl<'a> Codes<'a> {
         } else {
             return Self::Four(Cow::Borrowed(codes));
         };
-        match (greatest as usize) < count {
-            true => narrowed,
-            false => Self::Four(Cow::Borrowed(codes)),
+        if (greatest as usize) < count {
+            narrowed
+        } else {
+            Self::Four(Cow::Borrowed(codes))
         }
     }
 }

@@ -16,7 +16,7 @@ const TELLING: usize = 3;
 const ROWS_TO_CHOOSE: usize = 100_000;
 
 /// The share of rows singled out by unchanged columns above which a release that holds has the
-/// second verdict. Who knows these columns of the patients finds at least so many of them, and 0.09
+/// second verdict. Who knows these columns of all patients finds at least this share of them, and 0.09
 /// is the risk that EMA Policy 0070 and Health Canada accept of those who look for anybody.
 const ACCEPTED_SHARE: f64 = 0.09;
 

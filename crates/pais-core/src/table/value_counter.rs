@@ -78,7 +78,7 @@ impl ValueCounters {
         }
     }
 
-    /// Distinct values up to which the counts of a table with so many counted columns are exact.
+    /// Distinct values up to which counts are exact, for a table with this number of counted columns.
     pub fn exact_up_to(columns: usize) -> u64 {
         MOST_VALUES.min(MOST_OF_ALL / columns.max(1)) as u64
     }

@@ -34,7 +34,7 @@ fn months() -> impl Strategy<Value = Vec<Month>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..Default::default() })]
 
-    /// Whatever arrives, and whoever gets it: no recipient learns more than the model allows, and each
+    /// For random arrivals and recipients: no recipient learns more than the model allows, and each
     /// row is released or waits.
     #[test]
     fn no_recipient_learns_more_than_the_model_allows(

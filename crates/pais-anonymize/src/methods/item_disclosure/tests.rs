@@ -142,7 +142,7 @@ fn table_1_becomes_table_2() {
         json!({"raw": raw, "released": released,
                "raw_cells_without_items": 0, "released_cells_without_items": 0})
     };
-    // M stands for one item or two of a row.
+    // M replaces one or two items of a row.
     assert_eq!(
         items,
         &json!({"diseases": counts(10, 8), "drugs": counts(11, 8)})

@@ -150,9 +150,12 @@ mod tests {
                 *count += 1;
                 persons.insert(*person);
             }
-            let size = |(count, persons): (u64, BTreeSet<u32>)| match by_person {
-                true => persons.len() as u64,
-                false => count,
+            let size = |(count, persons): (u64, BTreeSet<u32>)| {
+                if by_person {
+                    persons.len() as u64
+                } else {
+                    count
+                }
             };
             groups.into_values().map(size).collect::<Vec<_>>()
         });

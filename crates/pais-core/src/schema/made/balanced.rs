@@ -3,7 +3,7 @@
 //! The leaves have an order: labels as they are declared, or intervals of one width. A node is an interval
 //! of leaves. Where nodes begin follows from all raw rows, as the choice of a cut does. A release shows
 //! only its own labels: each end of a node moves to the next leaf that a released row has, so that no label
-//! tells which leaves suppressed rows have, and nodes that are not released are not shown.
+//! depends on the leaves of suppressed rows. Nodes that are not released are not shown.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -317,7 +317,7 @@ impl<'t> Released<'t> {
         })
     }
 
-    /// The leaves that a node has in the release. A leaf tells of no other one, and stays.
+    /// The leaves that a node has in the release. A leaf keeps its label: it does not depend on other leaves.
     fn shown(&self, node: NodeId) -> Range<usize> {
         let node = self.tree.node(node);
         if node.children.is_empty() {

@@ -111,7 +111,7 @@ impl SchemaColumn {
         root.map_or(Ok(()), |root| self.set_tree(&root))
     }
 
-    /// The column's balanced tree, of which the leaves have so many released rows.
+    /// The column's balanced tree; `rows` has the number of released rows of each leaf.
     fn balanced(&self, rows: &[u64]) -> Option<balanced::Released<'_>> {
         let tree = self.tree.as_deref().filter(|_| self.is_balanced())?;
         balanced::Released::new(tree, self.kind, rows)
