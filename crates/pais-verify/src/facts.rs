@@ -11,6 +11,7 @@
 //! Under k^m-anonymity the values of columns that are not set-valued are always known: rows that
 //! agree on them are a group, and facts are items, of which an adversary knows at most m.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use hashbrown::HashMap;
@@ -180,27 +181,33 @@ impl FactLists {
     }
 }
 
-/// The facts of each value of a column. Appends the names of new ones.
+/// The facts of each value of a column, numbered in the order of their texts. Appends their names.
+///
+/// How many combinations are enumerated depends on the order of facts, and the order of a dictionary on
+/// the raw rows.
 fn facts_of_values(values: &Values, names: &mut Vec<ColumnValue>) -> Lists<u32> {
-    let mut numbers: HashMap<Option<&str>, u32> = HashMap::new();
-    let mut number = |value| {
-        *numbers.entry(value).or_insert_with(|| {
-            names.push(ColumnValue {
-                column: values.column.name.to_string(),
-                value: value.map(str::to_owned),
-            });
-            names.len() as u32 - 1
-        })
-    };
-    let mut facts = Lists::default();
-    for value in 0..values.count() as u32 {
+    let of_value = |value: u32| -> Vec<Option<&str>> {
         let text = values.text(value);
-        if let Form::Set { separator } = values.column.form {
-            let cell = text.unwrap_or_default();
-            facts.push(items(cell, separator).map(|item| number(Some(item))));
-        } else {
-            facts.push([number(text)]);
+        match values.column.form {
+            Form::Set { separator } => {
+                let cell = text.unwrap_or_default();
+                items(cell, separator).map(Some).collect()
+            }
+            _ => vec![text],
         }
+    };
+    let count = values.count() as u32;
+    let distinct: BTreeSet<Option<&str>> = (0..count).flat_map(of_value).collect();
+    let first = names.len() as u32;
+    let numbers: HashMap<Option<&str>, u32> = distinct.iter().copied().zip(first..).collect();
+    names.extend(distinct.iter().map(|value| ColumnValue {
+        column: values.column.name.to_string(),
+        value: value.map(str::to_owned),
+    }));
+    let mut facts = Lists::default();
+    for value in 0..count {
+        let of_value = of_value(value).into_iter();
+        facts.push(of_value.filter_map(|fact| numbers.get(&fact).copied()));
     }
     facts
 }

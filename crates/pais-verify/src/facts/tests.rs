@@ -5,9 +5,9 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 
-use crate::{CountedTable, verify_lkc_model};
+use crate::{CountedTable, Verification, verify_km, verify_lkc_model};
 use pais_core::cancellation::Cancellation;
-use pais_core::model::{Confidence, Lkc, MissingSensitive};
+use pais_core::model::{Confidence, KmAnonymity, Lkc, MissingSensitive};
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
 /// Sex, ward, items, and a sensitive value, which is missing where it is 0.
@@ -49,8 +49,42 @@ fn facts(row: &Row) -> Vec<(u8, u8)> {
         .collect()
 }
 
+/// What is found under k^m-anonymity.
+fn found(rows: &[Row]) -> Verification {
+    let model = KmAnonymity {
+        k: NonZeroU64::new(2).unwrap(),
+        m: NonZeroU32::new(2).unwrap(),
+    };
+    let known = ["sex".into(), "ward".into(), "drugs".into()];
+    verify_km(&table(rows), &known, &[], model, &Cancellation::new()).unwrap()
+}
+
+/// The attack: the number of enumerated combinations followed the order in which the items of the raw rows
+/// were read, hidden ones included.
+#[test]
+fn the_number_of_combinations_does_not_depend_on_the_order_of_rows() {
+    let mut rows: Vec<Row> = vec![(0, 0, vec![1, 2], 1), (0, 0, vec![1, 2], 1)];
+    rows.extend([(0, 0, vec![2], 1), (0, 0, vec![2], 1)]);
+    let one = found(&rows);
+    rows.reverse();
+    assert_eq!(found(&rows).subsets, one.subsets);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn rows_in_another_order_are_found_alike(
+        rows in prop::collection::vec((0..2u8, 0..2u8, prop::collection::vec(0..5u8, 0..4), 0..4u8), 1..14),
+        by in 0..14usize,
+    ) {
+        let mut others = rows.clone();
+        others.rotate_left(by % rows.len());
+        let (one, other) = (found(&rows), found(&others));
+        prop_assert_eq!(one.subsets, other.subsets);
+        prop_assert_eq!(one.violations, other.violations);
+        prop_assert_eq!(one.smallest_group, other.smallest_group);
+    }
 
     #[test]
     fn agrees_with_brute_force(

@@ -163,6 +163,21 @@ impl<'a> FactLists<'a> {
             })
         };
         let all = 0..values.count() as u32;
+        // In the order of their texts, as the present search numbers them.
+        let mut texts: Vec<Option<&'a str>> = Vec::new();
+        for value in all.clone() {
+            match values.column.form {
+                Form::Set { separator } => {
+                    let cell = values.text(value).unwrap_or_default();
+                    texts.extend(items(cell, separator).map(Some));
+                }
+                _ => texts.push(values.text(value)),
+            }
+        }
+        texts.sort_unstable();
+        for text in texts {
+            number(text);
+        }
         let facts = all.map(|value| match values.column.form {
             Form::Set { separator } => {
                 let cell = values.text(value).unwrap_or_default();
