@@ -7,6 +7,8 @@
 //! branch have does not divide them, so the branch is not extended by it. Where rows are not
 //! persons, k is asked of the distinct persons of the rows.
 
+use std::collections::BTreeSet;
+
 use hashbrown::HashMap;
 
 use pais_core::cancellation::Cancellation;
@@ -137,17 +139,19 @@ impl<'a> ItemLists<'a> {
             let Form::Set { separator } = values.column.form else {
                 continue;
             };
+            let cells = (0..values.count() as u32).map(|it| values.text(it).unwrap_or_default());
+            // In the order of their texts, as the present search numbers them.
+            let texts: BTreeSet<&str> = cells.flat_map(|cell| items(cell, separator)).collect();
             let mut numbers: HashMap<&str, u32> = HashMap::new();
+            for item in texts {
+                numbers.insert(item, lists.names.len() as u32);
+                lists.names.push((&values.column.name, item));
+            }
             let mut of_value: Vec<Vec<u32>> = Vec::with_capacity(values.count());
             for value in 0..values.count() as u32 {
                 let cell = values.text(value).unwrap_or_default();
-                let list = items(cell, separator).map(|item| {
-                    *numbers.entry(item).or_insert_with(|| {
-                        lists.names.push((&values.column.name, item));
-                        lists.names.len() as u32 - 1
-                    })
-                });
-                of_value.push(list.collect());
+                let list = items(cell, separator);
+                of_value.push(list.map(|item| numbers[item]).collect());
             }
             for (row, list) in lists.of_row.iter_mut().enumerate() {
                 list.extend_from_slice(&of_value[values.at(row) as usize]);
