@@ -428,6 +428,30 @@ fn balanced_hierarchies_do_not_depend_on_suppressed_rows() {
     }
 }
 
+/// A node whose ends move to the first and the last label is not the outermost one where cells are missing:
+/// the verifier rejected the release, in which `*` was also a label for the released missing cells.
+#[test]
+fn a_balanced_label_over_all_labels_does_not_cover_released_missing_cells() {
+    let order = ["a", "b", "c", "d", "e", "f"];
+    let case = Case {
+        columns: json!([
+            {"name": "x", "role": "quasi_identifier", "missing": ["NA"],
+             "taxonomy": {"generate": "ordered", "order": order, "balance": true}},
+        ]),
+        job: json!({"privacy": {"model": "k_anonymity", "k": 3}, "suppression_limit": 0.3}),
+    };
+    let cells_of_rows = ["b", "d", "b", "NA", "b", "NA", "a", "NA", "c"];
+    let raw: Vec<Vec<String>> = cells_of_rows.iter().map(|&x| vec![x.to_owned()]).collect();
+    let release = case.release(&raw).unwrap();
+    case.verify(&raw, &release);
+    let labels = cells(&release, "x");
+    let is_root = |label: &String| label == "*";
+    assert!(
+        labels.iter().all(is_root) || !labels.iter().any(is_root),
+        "{labels:?}"
+    );
+}
+
 /// Random choices of a case.
 struct Draws(TestRng);
 

@@ -206,13 +206,14 @@ impl Leaves {
     }
 
     /// The tree of a release that has these nodes beside its root, and no others between the root and the
-    /// leaves; `None` where two of the nodes overlap in part.
+    /// leaves; `None` where two of the nodes overlap in part. A node over all labels is below the root,
+    /// which missing cells are below too; a node over all ranges is the root.
     fn over(&self, all: Range<usize>, nodes: &BTreeSet<(usize, usize)>) -> Option<TaxonomyNode> {
         let root = self.root(&all);
         let mut inner: Vec<Range<usize>> = nodes
             .iter()
             .map(|&(start, end)| start..end)
-            .filter(|node| node.len() > 1 && *node != all)
+            .filter(|node| node.len() > 1 && self.label(node) != root)
             .collect();
         // Each node before those that it contains.
         inner.sort_by_key(|node| (node.start, std::cmp::Reverse(node.end)));
@@ -334,23 +335,34 @@ impl<'t> Released<'t> {
     /// The tree of the release, in which only its own labels are between root and leaves.
     pub(super) fn root(&self, labels: &BTreeSet<&str>) -> Option<TaxonomyNode> {
         let nodes = labels.iter().filter_map(|label| {
-            let shown = self.shown(self.tree.find(label)?);
-            (!shown.is_empty()).then_some((shown.start, shown.end))
+            let node = self.tree.find(label)?;
+            let shown = self.shown(node);
+            let is_below = !shown.is_empty() && !self.is_root(node, labels);
+            is_below.then_some((shown.start, shown.end))
         });
         self.leaves.over(self.all(), &nodes.collect())
+    }
+
+    /// Whether a release with these labels shows a node as its root. Missing cells are below the root, so
+    /// where they are released, a node without them is another one.
+    fn is_root(&self, node: NodeId, labels: &BTreeSet<&str>) -> bool {
+        let is_all = self.shown(node) == self.all() && !labels.contains(MISSING_LABEL);
+        node == NodeId::ROOT || is_all
     }
 
     /// What takes the place of each of these labels in the release.
     pub(super) fn relabelled(&self, labels: &BTreeSet<&str>) -> BTreeMap<Box<str>, Box<str>> {
         let pairs = labels.iter().filter_map(|label| {
             let node = self.tree.find(label)?;
-            let is_missing = &*self.tree.node(node).label == MISSING_LABEL;
             let shown = self.shown(node);
-            let new = match (is_missing, shown == self.all()) {
-                (true, _) => MISSING_LABEL.to_owned(),
-                (_, true) => self.leaves.root(&shown),
-                (_, false) if shown.is_empty() => return None,
-                (_, false) => self.leaves.label(&shown),
+            let new = if *label == MISSING_LABEL {
+                MISSING_LABEL.to_owned()
+            } else if self.is_root(node, labels) {
+                self.leaves.root(&shown)
+            } else if shown.is_empty() {
+                return None;
+            } else {
+                self.leaves.label(&shown)
             };
             Some(((*label).into(), new.into()))
         });
