@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::Sweep;
 use pais_core::warning::Warning;
-use pais_measure::{Report, for_recipient};
+use pais_measure::{Report, for_package, for_recipient};
 use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact, percent};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
@@ -111,7 +111,8 @@ pub(super) async fn get_report_page(
     app: &CallerApp,
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
-    let (owner, mut page) = get_packed_page(app, id).await?;
+    let (owner, report) = get_report(app, id).await?;
+    let mut page = page_with(app, id, report).await?;
     if viewer(app.caller).is_holder()
         && let Some(key) = key_of_release(app, &load_release(app, id).await?).await?
         && let Some(shares) = releases::distributions(&app.db, &key, id).await?
@@ -131,7 +132,8 @@ async fn key_of_release(
     Ok(key.transpose()?)
 }
 
-/// The page as a package has it, which may be passed on: without distributions.
+/// The page as a package has it, which may be passed on: without distributions, counts of raw items and
+/// the holder's words.
 ///
 /// # Errors
 /// As [`get_report`].
@@ -140,6 +142,11 @@ pub(super) async fn get_packed_page(
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, report) = get_report(app, id).await?;
+    Ok((owner, page_with(app, id, for_package(report)).await?))
+}
+
+/// The page of a release that the caller may see, with this report.
+async fn page_with(app: &CallerApp, id: ReleaseId, report: Value) -> Result<ReportPage, ApiError> {
     let release = load_release(app, id).await?;
     let context = releases::report_context(&app.db, app.caller.organization, id).await?;
     let mut page = ReportPage {
@@ -169,7 +176,7 @@ pub(super) async fn get_packed_page(
         };
         add_tradeoff(app, &release, &mut page).await?;
     }
-    Ok((owner, page))
+    Ok(page)
 }
 
 async fn grant_facts(app: &CallerApp, release: ReleaseId) -> Result<Vec<GrantFact>, ApiError> {

@@ -208,7 +208,7 @@ impl Printout {
         let detail = format_args!("{share} of the rows are singled out by {columns}");
         self.line("unchanged", detail);
         if Verdict::of(!found.fails(), unchanged) == Verdict::HoldsButSinglesOut {
-            self.note("The model holds, but assumes that nobody knows these columns.");
+            self.note("The model assumes that nobody knows these columns.");
         }
     }
 

@@ -90,6 +90,11 @@ pub struct StoredRelease {
     #[schema(value_type = Option<Object>)]
     #[sqlx(default)]
     pub verification: Option<Value>,
+    /// The release at a glance: more than that it meets its model. Absent in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<pais_core::table::Verdict>)]
+    #[sqlx(default)]
+    pub verdict: Option<String>,
     /// What rows could be suppressed for; absent where none could.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(json(nullable))]
@@ -239,7 +244,7 @@ pub(crate) async fn load(
     Ok(sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
-        ", r.cut, r.verification, r.codebook,
+        ", r.cut, r.verification, r.report->>'verdict' AS verdict, r.codebook,
          (SELECT g.purpose FROM grants g
           WHERE NOT $1 AND g.release_id = r.id AND g.recipient_id = $2
           AND (g.expires_at IS NULL OR g.expires_at > $3)

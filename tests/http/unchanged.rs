@@ -145,7 +145,7 @@ async fn a_key_refuses_the_job_until_a_reason_is_given() {
         .header("accept", "text/html")
         .bearer_auth(&hospital.token);
     let page = send(page).await.text;
-    let verdict = "✓ The released table meets its privacy model, but what is released unchanged \
+    let verdict = "The released table meets its privacy model, but what is released unchanged \
                    singles out 100 % of its records.";
     assert!(page.contains(verdict), "{page}");
     assert!(page.contains("only the study can read it"), "{page}");

@@ -446,6 +446,7 @@ export const de: Texts = {
     confidence: 'höchste Konfidenz',
     verdict: 'unabhängig geprüft',
     holds: 'erfüllt',
+    holdsBut: 'erfüllt, aber Unverändertes hebt Zeilen heraus',
     broken: 'nicht erfüllt',
     fetch: 'Herunterladen',
     of: 'von',

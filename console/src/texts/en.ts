@@ -442,6 +442,7 @@ export const en = {
     confidence: 'highest confidence',
     verdict: 'verified independently',
     holds: 'holds',
+    holdsBut: 'holds, but unchanged columns single out rows',
     broken: 'does not hold',
     fetch: 'Download',
     of: 'of',

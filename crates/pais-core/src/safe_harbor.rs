@@ -183,6 +183,19 @@ impl SchemaColumn {
     pub fn safe_harbor(&self) -> Option<SafeHarborCategory> {
         SafeHarborCategory::of_column(&self.name, self.role, self.kind, self.made.as_ref())
     }
+
+    /// Whether the column is named as one of ages, or has ages made of dates.
+    pub fn is_of_ages(&self) -> bool {
+        let is_made = matches!(self.made, Some(GeneratedHierarchy::Age { .. }));
+        is_made || words(&self.name).iter().any(|word| is_in(AGE, word))
+    }
+
+    /// Whether the column is named as one of postal codes.
+    pub fn is_of_postal_codes(&self) -> bool {
+        words(&self.name)
+            .iter()
+            .any(|word| is_in(POSTAL_CODE, word))
+    }
 }
 
 /// Words that name a category by themselves. The first one of a name decides: an e-mail address is no
@@ -241,6 +254,12 @@ const NAMED: [(SafeHarborCategory, &str); 14] = [
 
 /// Words of time spans and of measures of newborns, in which a word of a date means no date.
 const TIME_SPANS: &str = "weight length rate order rank outcome outcomes defect interval duration";
+
+/// Those words of dates that mean an age.
+const AGE: &str = "age ages alter agegroup";
+
+/// Those words of places that mean a postal code.
+const POSTAL_CODE: &str = "zip zipcode postal postcode postleitzahl plz zcta";
 
 /// Words beside `name` with which it is a person's.
 const WITH_NAME: &str = "\

@@ -27,5 +27,5 @@ pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding};
 pub use utility::{
     AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
     QueryError, RawSets, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,
-    for_recipient, group_figures, item_loss, node_ncp,
+    for_package, for_recipient, group_figures, item_loss, node_ncp,
 };

@@ -30,7 +30,6 @@ impl ReportPage {
     /// The release at a glance; `None` where nothing was verified.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         let holds = self.verification["holds"].as_bool()?;
-        // A report of an earlier version has no verdict.
         Some(match (holds, self.report["verdict"].as_str()) {
             (false, _) => Verdict::DoesNotHold,
             (true, Some("holds_but_singles_out")) => Verdict::HoldsButSinglesOut,

@@ -59,7 +59,7 @@ pub(crate) fn summary(page: &ReportPage) -> Markup {
             @match page.verdict() {
                 Some(Verdict::Holds) => p.verdict.yes { "✓ The released table meets its privacy model." },
                 Some(Verdict::HoldsButSinglesOut) => p.verdict.but {
-                    "✓ The released table meets its privacy model, but what is released unchanged singles out "
+                    "The released table meets its privacy model, but what is released unchanged singles out "
                     (percent(page.singled_out())) " of its records."
                 },
                 Some(Verdict::DoesNotHold) => p.verdict.no { "✗ The released table does not meet its privacy model." },

@@ -5,7 +5,6 @@ import type { Schemas } from '../../api/client';
 export type Release = Schemas['ReleaseDocument'];
 
 export interface Verification {
-  readonly holds?: boolean;
   readonly smallest_group?: number;
   readonly smallest_known_group?: number;
   readonly greatest_confidence?: number | null;

@@ -1,6 +1,8 @@
 //! What became of the 18 categories of HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i), and what is missing
 //! for them.
 
+use std::ops::RangeInclusive;
+
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::SchemaColumn;
@@ -14,8 +16,8 @@ use crate::release::{MeasuredRelease, ReleaseRecoding};
 /// The greatest age that may be released as it is.
 const GREATEST_AGE: f64 = 89.0;
 
-/// Numbers above this are no ages, but years.
-const GREATEST_LIFETIME: f64 = 150.0;
+/// Whole numbers between these are years.
+const YEARS: RangeInclusive<f64> = 1000.0..=2200.0;
 
 /// Most digits of a ZIP code that may be released.
 const ZIP_DIGITS: usize = 3;
@@ -238,19 +240,16 @@ impl Column<'_> {
         labels.map(str::to_owned).collect()
     }
 
-    /// What is missing of places: of codes with at most three digits the population, of longer ones
-    /// the rest. What a word means is not known, but unchanged ones are smaller than a state.
+    /// What is missing of places: of postal codes with at most three digits the population, of longer ones
+    /// the rest. What other labels mean is not known, but unchanged ones are smaller than a state.
     fn missing_of_places(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
         let is_part =
             |character: char| character.is_ascii_digit() || matches!(character, '*' | '-' | ' ');
         let digits = |label: &String| label.chars().filter(char::is_ascii_digit).count();
         let is_code = |label: &String| label.chars().all(is_part) && digits(label) > 0;
-        if labels.is_empty() || !labels.iter().all(is_code) {
-            return if self.is_exact {
-                vec![SafeHarborRequirement::StateOrLarger]
-            } else {
-                vec![SafeHarborRequirement::MeaningOfLabels]
-            };
+        let is_of_codes = self.spec.is_of_postal_codes() && labels.iter().all(is_code);
+        if labels.is_empty() || !is_of_codes {
+            return vec![self.unknown_or(SafeHarborRequirement::StateOrLarger)];
         }
         let is_long = labels.iter().any(|label| digits(label) > ZIP_DIGITS);
         let longer = is_long.then_some(SafeHarborRequirement::ThreeDigits);
@@ -260,7 +259,7 @@ impl Column<'_> {
             .collect()
     }
 
-    /// What is missing of dates and ages.
+    /// What is missing of dates and ages. Numbers are ages only where the column is named as one of ages.
     fn missing_of_dates(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
         let on = |scale| {
             let intervals = labels.iter().map(|label| Interval::of_label(label, scale));
@@ -278,17 +277,32 @@ impl Column<'_> {
                 .chain([SafeHarborRequirement::YearsOfAgesOver89])
                 .collect();
         }
-        let Some(found) = on(Scale::Number) else {
-            return vec![SafeHarborRequirement::MeaningOfLabels];
-        };
-        if found.iter().any(|interval| interval.lo > GREATEST_LIFETIME) {
-            return vec![SafeHarborRequirement::YearsOfAgesOver89];
+        let numbers = on(Scale::Number);
+        if self.spec.is_of_ages() {
+            let Some(ages) = numbers else {
+                return vec![self.unknown_or(SafeHarborRequirement::AgesOver89)];
+            };
+            let fits = ages_over_89_are_one_group(self.spec, &ages);
+            let missing = (!fits).then_some(SafeHarborRequirement::AgesOver89);
+            return missing.into_iter().collect();
         }
-        let fits = ages_over_89_are_one_group(self.spec, &found);
-        (!fits)
-            .then_some(SafeHarborRequirement::AgesOver89)
-            .into_iter()
-            .collect()
+        let is_year = |end: f64| end.fract() == 0.0 && YEARS.contains(&end);
+        let are_years =
+            |found: Vec<Interval>| found.iter().all(|it| is_year(it.lo) && is_year(it.hi));
+        if numbers.is_some_and(are_years) {
+            vec![SafeHarborRequirement::YearsOfAgesOver89]
+        } else {
+            vec![self.unknown_or(SafeHarborRequirement::YearOnly)]
+        }
+    }
+
+    /// What is required where it is not known what the labels mean: of exact ones what the rule says.
+    fn unknown_or(self, required: SafeHarborRequirement) -> SafeHarborRequirement {
+        if self.is_exact {
+            required
+        } else {
+            SafeHarborRequirement::MeaningOfLabels
+        }
     }
 }
 
@@ -433,9 +447,10 @@ mod tests {
                     SafeHarborRequirement::YearsOfAgesOver89,
                 ],
             ),
+            // Not known to be ages.
             (
                 &["[85,90)", "[90,95)"],
-                vec![SafeHarborRequirement::AgesOver89],
+                vec![SafeHarborRequirement::MeaningOfLabels],
             ),
         ] {
             assert_eq!(
@@ -450,12 +465,49 @@ mod tests {
             (outcome, found[0]),
             (ColumnOutcome::Unchanged, SafeHarborRequirement::YearOnly)
         );
+        let made = json!({"kind": "date", "taxonomy": {"generate": "age", "at": "2026-01-01"}});
+        let ages = missing(
+            quasi_identifier("admitted", made),
+            SafeHarborCategory::Dates,
+            &["[85,90)", "[90,95)"],
+        );
+        assert_eq!(ages.1, [SafeHarborRequirement::AgesOver89]);
         let words = missing(
             quasi_identifier("age", json!({})),
             SafeHarborCategory::Dates,
             &["old"],
         );
         assert_eq!(words.1, [SafeHarborRequirement::MeaningOfLabels]);
+    }
+
+    /// The attack: whatever number was above 150 passed for a year, and one below for an age.
+    #[test]
+    fn numbers_are_years_or_ages_only_where_that_is_known() {
+        let of = |name: &str, role: &str, labels: &[&str]| {
+            let declared = json!({"name": name, "role": role, "kind": "numeric"});
+            missing(declared, SafeHarborCategory::Dates, labels).1
+        };
+        let years = [SafeHarborRequirement::YearsOfAgesOver89];
+        assert_eq!(
+            of("birth", "quasi_identifier", &["[1950,1960)", "1987"]),
+            years
+        );
+        assert_eq!(of("birth", "insensitive", &["1987"]), years);
+        for other in ["19870903", "32000", "1987.5", "3"] {
+            let exact = of("birth", "insensitive", &[other, "1987"]);
+            assert_eq!(exact, [SafeHarborRequirement::YearOnly], "{other}");
+            let generalized = of("birth", "quasi_identifier", &[other, "1987"]);
+            assert_eq!(
+                generalized,
+                [SafeHarborRequirement::MeaningOfLabels],
+                "{other}"
+            );
+        }
+        assert_eq!(of("age", "insensitive", &["17"]), []);
+        // The values of a table of its own are not seen.
+        let unseen = json!({"name": "admitted", "role": "sensitive", "kind": "date"});
+        let unseen = missing(unseen, SafeHarborCategory::Dates, &[]);
+        assert_eq!(unseen.1, [SafeHarborRequirement::YearOnly]);
     }
 
     /// 164.514(b)(2)(i)(B): nothing smaller than a state, but for three digits of a ZIP code.
@@ -481,6 +533,10 @@ mod tests {
             found(&["Boston"]).1,
             [SafeHarborRequirement::MeaningOfLabels]
         );
+        // A number of a county is no ZIP code.
+        let county = quasi_identifier("county", json!({}));
+        let county = missing(county, SafeHarborCategory::GeographicSubdivisions, &["025"]);
+        assert_eq!(county.1, [SafeHarborRequirement::MeaningOfLabels]);
         let city = json!({"name": "city", "role": "insensitive"});
         let city = missing(
             city,

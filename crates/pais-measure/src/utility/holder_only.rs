@@ -36,6 +36,10 @@ const HOLDER_ONLY_OF_SUBJECTS: [&str; 6] = [
     "/risk/qid_confidences",
 ];
 
+/// The fields that the holder's package does not have, since it may be passed on: counts of raw items, and
+/// the holder's words.
+const NOT_PACKED: [&str; 2] = ["/utility/items_by_column", "/acknowledged_unchanged"];
+
 /// A report as its recipients see it: without the fields that are computed from raw rows.
 ///
 /// ```
@@ -48,14 +52,24 @@ const HOLDER_ONLY_OF_SUBJECTS: [&str; 6] = [
 pub fn for_recipient(mut report: Value) -> Value {
     let of_subjects = report.get("subjects").is_some_and(|it| !it.is_null());
     let of_subjects = HOLDER_ONLY_OF_SUBJECTS.iter().filter(|_| of_subjects);
-    for pointer in HOLDER_ONLY.iter().chain(of_subjects) {
+    remove(&mut report, HOLDER_ONLY.iter().chain(of_subjects));
+    report
+}
+
+/// A report as a package has it.
+pub fn for_package(mut report: Value) -> Value {
+    remove(&mut report, &NOT_PACKED);
+    report
+}
+
+fn remove<'a>(report: &mut Value, pointers: impl IntoIterator<Item = &'a &'static str>) {
+    for pointer in pointers {
         let parent = pointer.rsplit_once('/');
         let object = parent.and_then(|(parent, _)| report.pointer_mut(parent)?.as_object_mut());
         if let (Some(object), Some((_, field))) = (object, parent) {
             object.remove(field);
         }
     }
-    report
 }
 
 /// A measure of raw rows with two significant digits.
@@ -76,7 +90,7 @@ pub(crate) fn rounded_count(count: u64) -> u64 {
 mod tests {
     use serde_json::json;
 
-    use super::{for_recipient, rounded, rounded_count};
+    use super::{for_package, for_recipient, rounded, rounded_count};
 
     #[test]
     fn two_significant_digits_remain() {
@@ -93,6 +107,13 @@ mod tests {
         for (count, expected) in [(0, 0), (7, 7), (42, 42), (8_800, 8_800), (4_372, 4_400)] {
             assert_eq!(rounded_count(count), expected, "{count}");
         }
+    }
+
+    #[test]
+    fn a_package_has_no_counts_of_raw_items_and_no_words_of_the_holder() {
+        let utility = json!({"dr": 1.0, "items_by_column": {"x": {"kept": 3}}});
+        let report = json!({"utility": utility, "acknowledged_unchanged": {"cost": "asked for"}});
+        assert_eq!(for_package(report), json!({"utility": {"dr": 1.0}}));
     }
 
     #[test]

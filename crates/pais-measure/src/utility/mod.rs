@@ -32,7 +32,7 @@ pub use adversary_risk::LengthRisk;
 pub use attribute_risk::AttributeRisk;
 pub use distortion::{ColumnDistribution, LabelShare};
 pub use group_metrics::{GroupMetrics, SizeBucket};
-pub use holder_only::for_recipient;
+pub use holder_only::{for_package, for_recipient};
 pub use item_counts::ItemCounts;
 pub use node_ncp::node_ncp;
 pub use queries::QueryError;
