@@ -10,7 +10,7 @@ use std::process::{ExitCode, Stdio};
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use pais::config::Settings;
-use pais::db::backup::Snapshot;
+use pais::db::backup::{self, Snapshot};
 use pais::db::data_keys;
 use pais_package::PackagedFile;
 use percent_encoding::percent_decode_str;
@@ -140,8 +140,10 @@ async fn back_up(settings: &Settings, out: &Path, with_key: bool) -> anyhow::Res
     let manifest = written?;
     closed?;
     File::open(work.path())?.sync_all()?;
-    fs::rename(work.keep(), out)
+    fs::rename(work.path(), out)
         .with_context(|| format!("cannot give the backup its name {}", out.display()))?;
+    // It has another name now, and is not removed.
+    let _ = work.keep();
     File::open(parent)?.sync_all()?;
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     print_line(format_args!(
@@ -200,15 +202,23 @@ async fn write(
     Ok(manifest)
 }
 
-/// A state of the database, and the keys of its datasets in a new directory. A key that was destroyed since
-/// the state was taken belongs to a dataset that is deleted: then a later state is taken.
+/// A state of the database, and the keys of its datasets in a new directory. Where a dataset was deleted
+/// since the state was taken, a later one is taken: its key must not be in the backup. Keys are not rotated
+/// meanwhile, because the state has the service's key as it is wrapped now.
 async fn snapshot_with_keys(database: &Database, directory: &Path) -> anyhow::Result<Snapshot> {
     let store = &database.store;
     for _ in 0..ATTEMPTS {
         DirBuilder::new().mode(0o700).create(directory)?;
+        let rotation = backup::hold_rotation(store).await?;
         let snapshot = Snapshot::export(store).await?;
         let keys = store.data_keys();
-        if keys.copy(&snapshot.key_owners, directory).await? {
+        let is_complete = keys.copy(&snapshot.key_owners, directory).await?;
+        drop(rotation);
+        if is_complete
+            && backup::key_owners(store)
+                .await?
+                .is_superset(&snapshot.key_owners)
+        {
             return Ok(snapshot);
         }
         fs::remove_dir_all(directory)?;
@@ -283,8 +293,11 @@ pub(super) async fn client(
     database: &Database,
 ) -> anyhow::Result<Command> {
     let options = database.store.owner().connect_options();
-    let dir = &settings.server.data_dir;
-    let mut command = pais_postgres::client(name, dir, &embedded(settings)).await?;
+    let cluster_of = match settings.database.url {
+        Some(_) => None,
+        None => Some(settings.server.data_dir.as_path()),
+    };
+    let mut command = pais_postgres::client(name, cluster_of, &embedded(settings)).await?;
     command.envs(environment(&options));
     Ok(command)
 }

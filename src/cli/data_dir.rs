@@ -5,6 +5,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use pais::config::StorageSettings;
@@ -13,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use uuid::Uuid;
 
 /// The file with the id of the directory, which is locked.
-const FILE: &str = "instance";
+pub(super) const FILE: &str = "instance";
 
 /// The processes of one data directory that run jobs only have the directories 1, 2, … in this one.
 const WORKERS: &str = "workers";
@@ -21,8 +22,11 @@ const WORKERS: &str = "workers";
 /// Most of them.
 const MOST_WORKERS: u32 = 256;
 
-/// The spool directory inside `storage.spool_dir`, so that nothing else there is removed.
-const SPOOL_IN_DIR: &str = "pais-spool";
+/// How long a service waits for the lock: a look at whether a service runs takes it for a moment.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
+
+/// Time between two attempts.
+const LOCK_POLL: Duration = Duration::from_millis(50);
 
 /// The directory of a process, locked until this is dropped.
 #[derive(Debug)]
@@ -30,8 +34,6 @@ pub(crate) struct Home {
     /// The id of the directory, drawn when it is first used.
     pub id: Uuid,
     directory: PathBuf,
-    /// The number of a process that runs jobs only.
-    worker: Option<u32>,
     _lock: File,
 }
 
@@ -42,13 +44,20 @@ impl Home {
     /// # Errors
     /// When another service uses the directory, or its file cannot be used.
     pub(crate) fn of_service(data_dir: &Path) -> anyhow::Result<Self> {
-        Self::lock(data_dir, None)?.with_context(|| {
-            format!(
-                "another pais service is using the data directory {}; stop it, or choose another \
-                 --data-dir",
-                data_dir.display()
-            )
-        })
+        let begun = Instant::now();
+        loop {
+            if let Some(home) = Self::lock(data_dir)? {
+                return Ok(home);
+            }
+            if begun.elapsed() >= LOCK_WAIT {
+                bail!(
+                    "another pais service is using the data directory {}; stop it, or choose another \
+                     --data-dir",
+                    data_dir.display()
+                );
+            }
+            std::thread::sleep(LOCK_POLL);
+        }
     }
 
     /// Locks the first free directory for a process that runs jobs only.
@@ -58,7 +67,7 @@ impl Home {
     pub(crate) fn of_worker(data_dir: &Path) -> anyhow::Result<Self> {
         for number in 1..=MOST_WORKERS {
             let directory = data_dir.join(WORKERS).join(number.to_string());
-            if let Some(home) = Self::lock(&directory, Some(number))? {
+            if let Some(home) = Self::lock(&directory)? {
                 return Ok(home);
             }
         }
@@ -75,7 +84,7 @@ impl Home {
     }
 
     /// Locks a directory, which is made if it is missing; `None` if another process has the lock.
-    fn lock(directory: &Path, worker: Option<u32>) -> anyhow::Result<Option<Self>> {
+    fn lock(directory: &Path) -> anyhow::Result<Option<Self>> {
         let path = directory.join(FILE);
         let failed = || format!("cannot use {} (server.data_dir)", path.display());
         create_private(directory).with_context(failed)?;
@@ -101,9 +110,17 @@ impl Home {
         Ok(Some(Self {
             id,
             directory: directory.to_owned(),
-            worker,
             _lock: file,
         }))
+    }
+
+    /// Removes the directory, if it has nothing but the lock.
+    pub(crate) fn remove(self) {
+        let removed = std::fs::remove_file(self.directory.join(FILE))
+            .and_then(|()| std::fs::remove_dir(&self.directory));
+        if let Err(error) = removed {
+            tracing::warn!(%error, directory = %self.directory.display(), "the directory could not be removed");
+        }
     }
 
     /// The disks of the process. Its spool directory is emptied of what earlier processes have left.
@@ -111,13 +128,13 @@ impl Home {
     /// # Errors
     /// When the spool directory cannot be made or emptied.
     pub(crate) fn storage(&self, settings: &StorageSettings) -> anyhow::Result<Storage> {
-        let (spool, key) = match (&settings.spool_dir, self.worker) {
-            (Some(dir), None) => (dir.join(SPOOL_IN_DIR), "storage.spool_dir"),
-            (Some(dir), Some(number)) => (
-                dir.join(format!("{SPOOL_IN_DIR}-worker-{number}")),
+        let (spool, key) = match &settings.spool_dir {
+            // Another process may use the same directory.
+            Some(dir) => (
+                dir.join(format!("pais-spool-{}", self.id)),
                 "storage.spool_dir",
             ),
-            (None, _) => (self.directory.join("spool"), "server.data_dir"),
+            None => (self.directory.join("spool"), "server.data_dir"),
         };
         create_empty(&spool)
             .with_context(|| format!("cannot create {} ({key})", spool.display()))?;
@@ -159,6 +176,43 @@ mod tests {
         let id = first.id;
         drop(first);
         assert_eq!(Home::of_service(dir.path()).unwrap().id, id);
+    }
+
+    /// The attack: a look at the lock while a service started made it end.
+    #[test]
+    fn a_look_at_the_lock_does_not_stop_a_service_from_starting() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Home::of_service(dir.path()).unwrap());
+        let look = std::fs::File::open(dir.path().join(super::FILE)).unwrap();
+        super::flock(&look, super::FlockOperation::LockShared).unwrap();
+        let ended = std::thread::spawn(move || {
+            std::thread::sleep(super::LOCK_POLL);
+            drop(look);
+        });
+        Home::of_service(dir.path()).unwrap();
+        ended.join().unwrap();
+    }
+
+    /// The attack: two services with one `storage.spool_dir` emptied each other's spool directory.
+    #[test]
+    fn processes_with_one_spool_directory_have_directories_of_their_own_in_it() {
+        let (dir, spool) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let settings = pais::config::StorageSettings {
+            spool_dir: Some(spool.path().to_owned()),
+            spool_bytes: 1 << 20,
+            min_free_bytes: 0,
+            reserve_bytes: 0,
+        };
+        let home = |name: &str| Home::of_service(&dir.path().join(name)).unwrap();
+        let (first, second) = (home("a"), home("b"));
+        first.storage(&settings).unwrap();
+        let own = std::fs::read_dir(spool.path()).unwrap().next().unwrap();
+        let kept = own.unwrap().path().join("kept");
+        std::fs::write(&kept, "").unwrap();
+        second.storage(&settings).unwrap();
+        assert!(kept.exists());
+        first.storage(&settings).unwrap();
+        assert!(!kept.exists());
     }
 
     #[test]

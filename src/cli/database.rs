@@ -13,6 +13,7 @@ use pais::db::{self, Store, instances};
 use pais::telemetry;
 use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
 use secrecy::ExposeSecret;
+use sqlx::postgres::PgConnectOptions;
 
 use super::block_on;
 
@@ -77,6 +78,9 @@ impl Database {
                 Some(pais_postgres::start(dir, &embedded(settings)).await?)
             }
         };
+        if let Some(directory) = key_directory(settings) {
+            DataKeys::directory(&directory)?;
+        }
         Self::connect(settings, server)?.migrated().await
     }
 
@@ -109,34 +113,32 @@ impl Database {
     /// # Errors
     /// When no service starts one in time, or the database cannot be reached or migrated.
     pub(crate) async fn wait_for(settings: &Settings) -> anyhow::Result<Self> {
-        let dir = &settings.server.data_dir;
-        if settings.database.url.is_none() {
-            let begun = Instant::now();
-            while pais_postgres::attach(dir).await?.is_none() {
-                if begun.elapsed() >= SERVICE_WAIT {
-                    anyhow::bail!(
-                        "no service runs in the data directory {}; start `pais serve --no-workers` there, \
-                         or set database.url",
-                        dir.display()
-                    );
-                }
-                tokio::time::sleep(SERVICE_POLL).await;
-            }
+        if settings.database.url.is_some() {
+            return Self::open(settings).await;
         }
-        Self::open(settings).await
+        let dir = &settings.server.data_dir;
+        let begun = Instant::now();
+        let options = loop {
+            if let Some(options) = pais_postgres::attach(dir).await? {
+                break options;
+            }
+            if begun.elapsed() >= SERVICE_WAIT {
+                anyhow::bail!(
+                    "no service runs in the data directory {}; start `pais serve --no-workers` there, \
+                     or set database.url",
+                    dir.display()
+                );
+            }
+            tokio::time::sleep(SERVICE_POLL).await;
+        };
+        let store = store(settings, Some(options))?;
+        let server = None;
+        Self { store, server }.migrated().await
     }
 
     fn connect(settings: &Settings, server: Option<EmbeddedServer>) -> anyhow::Result<Self> {
-        let connections = settings.database.connections;
-        let clock = Arc::new(SystemClock);
-        let store = match (&server, &settings.database.url) {
-            (Some(server), _) => Store::new(server.connect_options(), connections, clock),
-            (None, Some(url)) => Store::from_url(url.expose_secret(), connections, clock).context(
-                "database.url is invalid; expected postgres://user:password@host/database",
-            )?,
-            (None, None) => anyhow::bail!("there is no database; set database.url"),
-        };
-        let store = store.with_data_keys(data_keys(settings)?);
+        let options = server.as_ref().map(EmbeddedServer::connect_options);
+        let store = store(settings, options)?;
         Ok(Self { store, server })
     }
 
@@ -212,15 +214,31 @@ async fn migrate(store: &Store) -> anyhow::Result<()> {
     Ok(store.migrate().await?)
 }
 
-/// Where the data keys are: in `encryption.data_key_dir`; or in the data directory, where the embedded
-/// database is, too; or in an external database.
-fn data_keys(settings: &Settings) -> anyhow::Result<DataKeys> {
-    let directory = match (&settings.encryption.data_key_dir, &settings.database.url) {
-        (Some(directory), _) => directory.clone(),
-        (None, None) => settings.server.data_dir.join("dataset-keys"),
-        (None, Some(_)) => return Ok(DataKeys::Table),
+/// The database that an embedded server has, or that the settings name.
+fn store(settings: &Settings, embedded: Option<PgConnectOptions>) -> anyhow::Result<Store> {
+    let connections = settings.database.connections;
+    let clock = Arc::new(SystemClock);
+    let store = match (embedded, &settings.database.url) {
+        (Some(options), _) => Store::new(options, connections, clock),
+        (None, Some(url)) => Store::from_url(url.expose_secret(), connections, clock)
+            .context("database.url is invalid; expected postgres://user:password@host/database")?,
+        (None, None) => anyhow::bail!("there is no database; set database.url"),
     };
-    Ok(DataKeys::directory(&directory)?)
+    let keys = match key_directory(settings) {
+        Some(directory) => DataKeys::in_directory(&directory)?,
+        None => DataKeys::Table,
+    };
+    Ok(store.with_data_keys(keys))
+}
+
+/// Where the data keys are: in `encryption.data_key_dir`; or in the data directory, where the embedded
+/// database is, too. `None` where they are in an external database.
+pub(super) fn key_directory(settings: &Settings) -> Option<PathBuf> {
+    match (&settings.encryption.data_key_dir, &settings.database.url) {
+        (Some(directory), _) => Some(directory.clone()),
+        (None, None) => Some(settings.server.data_dir.join("dataset-keys")),
+        (None, Some(_)) => None,
+    }
 }
 
 /// The options of the embedded server.

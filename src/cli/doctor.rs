@@ -14,7 +14,7 @@ use rustix::fs::{Access, access, statvfs};
 use time::OffsetDateTime;
 
 use super::data_dir::Home;
-use super::database::{Database, SettingsArgs, embedded};
+use super::database::{Database, SettingsArgs, embedded, key_directory};
 use super::key_file::KeyPlace;
 use super::output::print_line;
 use super::{block_on, keys, process};
@@ -303,7 +303,7 @@ async fn database(settings: &Settings, findings: &mut Findings) {
 /// Before the first start with an embedded database.
 async fn no_cluster(settings: &Settings, options: &EmbeddedOptions, findings: &mut Findings) {
     let dir = &settings.server.data_dir;
-    match pais_postgres::client("postgres", dir, options).await {
+    match pais_postgres::client("postgres", Some(dir), options).await {
         Ok(server) => {
             let program = PathBuf::from(server.as_std().get_program());
             findings.good(
@@ -425,7 +425,7 @@ async fn open_keys(settings: &Settings, store: &Store, findings: &mut Findings) 
                 "the keys of {} datasets are missing or do not open; `pais keys check` names them: \
                  restore {} from the backup",
                 checked.bad.len(),
-                key_directory(settings)
+                place_of_keys(settings)
             ),
         ),
         Err(error) => findings.bad("key", format_args!("{error:#}")),
@@ -433,13 +433,9 @@ async fn open_keys(settings: &Settings, store: &Store, findings: &mut Findings) 
 }
 
 /// Where the wrapped keys are, in words.
-fn key_directory(settings: &Settings) -> String {
-    match (&settings.encryption.data_key_dir, &settings.database.url) {
-        (Some(dir), _) => dir.display().to_string(),
-        (None, Some(_)) => "the database".to_owned(),
-        (None, None) => {
-            let dir = settings.server.data_dir.join("dataset-keys");
-            fs::canonicalize(&dir).unwrap_or(dir).display().to_string()
-        }
+fn place_of_keys(settings: &Settings) -> String {
+    match key_directory(settings) {
+        Some(dir) => fs::canonicalize(&dir).unwrap_or(dir).display().to_string(),
+        None => "the database".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! `pais restore`: a backup in a new data directory.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -14,11 +15,15 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::backup::{BackupManifest, DUMP, KEY, KEYS, client, ended, faults, spawn};
+use super::data_dir::{self, Home};
 use super::database::{Database, SettingsArgs};
 use super::key_file::{self, KeyPlace};
 use super::output::print_line;
 use super::process::{self, handle_signals};
 use super::{block_on, keys};
+
+/// The directory of an embedded database in its data directory.
+const DATABASE: &str = "postgres";
 
 /// Bytes that are read at a time.
 const BLOCK: usize = 256 << 10;
@@ -38,6 +43,9 @@ pub(crate) struct RestoreArgs {
 
 /// Restores a backup into a data directory that is new or empty, with an embedded database.
 ///
+/// Everything is made and checked in a directory of its own inside the data directory, and then moved to its
+/// place. So nothing is removed that the restore has not made.
+///
 /// # Errors
 /// If the backup is damaged, its key is not there, or the data directory or its database cannot be used.
 /// Then the data directory is as it was.
@@ -51,11 +59,9 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<()> {
         );
     }
     let data_dir = &settings.server.data_dir;
-    if fs::read_dir(data_dir).is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!(
-            "{} is not empty; name a new directory with --data-dir",
-            data_dir.display()
-        );
+    refuse_used(data_dir, "--data-dir")?;
+    if let Some(directory) = &settings.encryption.data_key_dir {
+        refuse_used(directory, "encryption.data_key_dir")?;
     }
     let (manifest, faults) = faults(&args.backup)?;
     if !faults.is_empty() {
@@ -66,10 +72,12 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<()> {
         );
     }
     let backup_keys = backup_keys(&settings, args, &manifest)?;
-    let existed = data_dir.exists();
-    let restored = block_on(restore(&settings, args, &backup_keys));
-    if restored.is_err() {
-        clear(data_dir, existed);
+    let is_new = !data_dir.exists();
+    let home = Home::of_service(data_dir)?;
+    let restored = refuse_used(data_dir, "--data-dir")
+        .and_then(|()| restore_inside(&settings, args, &backup_keys));
+    if restored.is_err() && is_new {
+        home.remove();
     }
     let datasets = restored?;
     Ok(print_line(format_args!(
@@ -81,6 +89,64 @@ pub(crate) fn run(args: &RestoreArgs) -> anyhow::Result<()> {
     ))?)
 }
 
+/// Refuses a directory that has anything but the lock of a process that has ended.
+fn refuse_used(directory: &Path, setting: &str) -> anyhow::Result<()> {
+    let mut entries = fs::read_dir(directory).into_iter().flatten();
+    if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != data_dir::FILE)) {
+        bail!(
+            "{} is not empty; name a new directory with {setting}",
+            directory.display()
+        );
+    }
+    Ok(())
+}
+
+/// Restores in a directory inside the data directory, and moves what is there to its place. Returns the
+/// number of datasets.
+fn restore_inside(
+    settings: &Settings,
+    args: &RestoreArgs,
+    backup_keys: &[SecretKey],
+) -> anyhow::Result<usize> {
+    let data_dir = &settings.server.data_dir;
+    let staging = tempfile::Builder::new()
+        .prefix(".restore-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir_in(data_dir)
+        .with_context(|| format!("cannot make a directory in {}", data_dir.display()))?;
+    let mut staged = settings.clone();
+    staged.server.data_dir = staging.path().to_owned();
+    staged.encryption.data_key_dir = None;
+    staged.encryption.key_file = None;
+    let datasets = block_on(restore(&staged, args, backup_keys))?;
+    let from = |name: &str| staging.path().join(name);
+    // Fails where another command has made a database meanwhile, before anything else is moved.
+    fs::rename(from(DATABASE), data_dir.join(DATABASE)).with_context(|| {
+        format!(
+            "cannot move the database to {}; another command uses this directory",
+            data_dir.display()
+        )
+    })?;
+    if let Some(directory) = &settings.encryption.data_key_dir {
+        data_keys::DataKeys::directory(directory)?;
+        for entry in fs::read_dir(from(KEYS))? {
+            let entry = entry?;
+            let content = fs::read(entry.path())?;
+            data_keys::create_file(&directory.join(entry.file_name()), &content)?;
+        }
+    } else {
+        fs::rename(from(KEYS), data_dir.join(KEYS))?;
+    }
+    if !backup_keys.is_empty()
+        && let KeyPlace::File { path, .. } = KeyPlace::of(settings)?
+        && !path.exists()
+    {
+        key_file::write(&path, backup_keys)?;
+    }
+    fs::File::open(data_dir)?.sync_all()?;
+    Ok(datasets)
+}
+
 /// The keys that open the backup, the current one first.
 fn backup_keys(
     settings: &Settings,
@@ -90,17 +156,14 @@ fn backup_keys(
     let Some(fingerprint) = &manifest.key else {
         return Ok(Vec::new());
     };
-    let in_settings = match KeyPlace::of(settings)? {
-        KeyPlace::Settings(key) => vec![key],
-        KeyPlace::File { path, .. } => key_file::read(&path)?.unwrap_or_default(),
-    };
+    let in_place = KeyPlace::of(settings)?.keys_if_any()?.unwrap_or_default();
     let keys = if let Some(path) = &args.key {
         let keys = key_file::read(path)?;
         keys.with_context(|| format!("there is no key file {}", path.display()))?
     } else if manifest.has_key() {
         key_file::read(&args.backup.join(KEY))?.unwrap_or_default()
     } else {
-        in_settings
+        in_place.clone()
     };
     if keys.is_empty() {
         bail!(
@@ -109,8 +172,15 @@ fn backup_keys(
         );
     }
     let mut of_backup: Vec<SecretKey> = keys;
-    let is_current = |key: &SecretKey| KeyRing::new(key).current().to_string() == *fingerprint;
-    let Some(current) = of_backup.iter().position(is_current) else {
+    let is_of_backup = |key: &SecretKey| KeyRing::new(key).current().to_string() == *fingerprint;
+    if !in_place.is_empty() && !in_place.iter().any(is_of_backup) {
+        bail!(
+            "the settings name another key than that of the backup, which has the fingerprint \
+             {fingerprint}; unset encryption.key_file or encryption.key_base64, or name a file there that \
+             does not exist"
+        );
+    }
+    let Some(current) = of_backup.iter().position(is_of_backup) else {
         let found = KeyRing::new(&of_backup[0]).current();
         bail!(
             "the key is not that of the backup: the backup has the key with the fingerprint \
@@ -189,6 +259,7 @@ async fn open(
 ) -> anyhow::Result<usize> {
     let store = &database.store;
     if let data_keys::DataKeys::Directory(to) = store.data_keys() {
+        data_keys::DataKeys::directory(to)?;
         for entry in fs::read_dir(backup.join(KEYS))? {
             let entry = entry?;
             let target = to.join(entry.file_name());
@@ -199,9 +270,7 @@ async fn open(
     if backup_keys.is_empty() {
         return Ok(0);
     }
-    if let KeyPlace::File { path, .. } = KeyPlace::of(settings)?
-        && !path.exists()
-    {
+    if let KeyPlace::File { path, .. } = KeyPlace::of(settings)? {
         key_file::write(&path, backup_keys)?;
     }
     let ring = keys::open(settings, store).await?;
@@ -214,26 +283,4 @@ async fn open(
         );
     }
     Ok(checked.good)
-}
-
-/// Removes what a restore that failed has left.
-fn clear(data_dir: &Path, existed: bool) {
-    let cleared = if existed {
-        fs::read_dir(data_dir).and_then(|entries| {
-            for entry in entries {
-                let path = entry?.path();
-                if path.is_dir() {
-                    fs::remove_dir_all(path)?;
-                } else {
-                    fs::remove_file(path)?;
-                }
-            }
-            Ok(())
-        })
-    } else {
-        fs::remove_dir_all(data_dir)
-    };
-    if let Err(error) = cleared {
-        tracing::warn!(%error, directory = %data_dir.display(), "the directory could not be removed");
-    }
 }

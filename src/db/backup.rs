@@ -1,5 +1,7 @@
 //! What a backup needs of the database, and what a restored one needs.
 
+use std::collections::BTreeSet;
+
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
@@ -11,7 +13,7 @@ pub struct Snapshot {
     /// Its name, for `pg_dump --snapshot`.
     pub name: String,
     /// The datasets in it that are not deleted, and their submissions: all that have a key.
-    pub key_owners: Vec<Uuid>,
+    pub key_owners: BTreeSet<Uuid>,
     /// The id of its key-encryption key; `None` before the first start of a service.
     pub key: Option<KeyId>,
     _transaction: Transaction<'static, Postgres>,
@@ -28,24 +30,48 @@ impl Snapshot {
         let name = sqlx::query_scalar("SELECT pg_export_snapshot()")
             .fetch_one(&mut *transaction)
             .await?;
-        let key_owners = sqlx::query_scalar(
-            "SELECT id FROM datasets WHERE deleted_at IS NULL
-             UNION ALL
-             SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id
-             WHERE d.deleted_at IS NULL",
-        )
-        .fetch_all(&mut *transaction)
-        .await?;
+        let key_owners = sqlx::query_scalar(KEY_OWNERS)
+            .fetch_all(&mut *transaction)
+            .await?;
         let key = sqlx::query_scalar("SELECT key_id FROM service_keys")
             .fetch_optional(&mut *transaction)
             .await?;
         Ok(Self {
             name,
-            key_owners,
+            key_owners: key_owners.into_iter().collect(),
             key,
             _transaction: transaction,
         })
     }
+}
+
+/// All that have a key.
+const KEY_OWNERS: &str = "
+    SELECT id FROM datasets WHERE deleted_at IS NULL
+    UNION ALL
+    SELECT s.id FROM submissions s JOIN datasets d ON d.id = s.dataset_id WHERE d.deleted_at IS NULL";
+
+/// The datasets that are not deleted now, and their submissions.
+///
+/// # Errors
+/// When the database fails.
+pub async fn key_owners(store: &Store) -> Result<BTreeSet<Uuid>, StoreError> {
+    let owners = sqlx::query_scalar(KEY_OWNERS)
+        .fetch_all(store.owner())
+        .await?;
+    Ok(owners.into_iter().collect())
+}
+
+/// Keeps the keys from being rotated until the transaction is dropped.
+///
+/// # Errors
+/// When the database fails.
+pub async fn hold_rotation(store: &Store) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let mut transaction = store.owner().begin().await?;
+    sqlx::query("SELECT FROM service_keys FOR SHARE")
+        .execute(&mut *transaction)
+        .await?;
+    Ok(transaction)
 }
 
 /// Makes a restored database that of its data directory: the keys of its datasets move there, and the

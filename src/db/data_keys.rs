@@ -2,6 +2,7 @@
 //! kept where they can be destroyed: a deleted row stays in the files of a table and in the
 //! write-ahead log for a time.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -105,7 +106,17 @@ impl DataKeys {
             .mode(0o700)
             .create(path)
             .map_err(failed(path))?;
-        check_mode(path)?;
+        Self::in_directory(path)
+    }
+
+    /// The keys in a directory, which may be missing.
+    ///
+    /// # Errors
+    /// When others may read it.
+    pub fn in_directory(path: &Path) -> Result<Self, KeyFileError> {
+        if path.exists() {
+            check_mode(path)?;
+        }
         Ok(Self::Directory(path.to_owned()))
     }
 
@@ -180,11 +191,11 @@ impl DataKeys {
     ///
     /// # Errors
     /// When a file fails.
-    pub async fn copy(&self, owners: &[Uuid], to: &Path) -> Result<bool, StoreError> {
+    pub async fn copy(&self, owners: &BTreeSet<Uuid>, to: &Path) -> Result<bool, StoreError> {
         let Self::Directory(directory) = self else {
             return Ok(true);
         };
-        let (directory, to, owners) = (directory.clone(), to.to_owned(), owners.to_owned());
+        let (directory, to, owners) = (directory.clone(), to.to_owned(), owners.clone());
         on_thread(move || {
             for owner in owners {
                 let path = file_of(&directory, KeyOwner(owner));
@@ -386,6 +397,12 @@ async fn on_thread<T: Send + 'static>(
 /// How long a deletion waits for transactions that began before it.
 const SNAPSHOT_WAIT: Duration = Duration::from_secs(5);
 
+/// Time between two attempts to rewrite a table that is locked.
+const REWRITE_PAUSE: Duration = Duration::from_secs(5);
+
+/// SQLSTATE of a lock that was not granted in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
 /// Time between two looks at them.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(20);
 
@@ -396,14 +413,22 @@ static ENDING_THE_LOG: Mutex<()> = Mutex::const_new(());
 /// Rewrites the table without the deleted rows. Then, in the background, because it takes long on a busy
 /// server, ends the present file of the write-ahead log. What the service may not do is left to the
 /// operator.
+///
+/// A dump of the database has a lock on the table for as long as it takes. The deletion does not wait for
+/// it, and neither do readers of the table behind it: the table is rewritten once the dump has ended.
 async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
     wait_for_older_snapshots(store).await?;
-    sqlx::query("VACUUM (FULL) dataset_keys")
-        .execute(store.owner())
-        .await?;
+    let mut is_rewritten = vacuum(store).await?;
     let store = store.clone();
     tokio::spawn(async move {
         let _turn = ENDING_THE_LOG.lock().await;
+        while !is_rewritten {
+            tokio::time::sleep(REWRITE_PAUSE).await;
+            is_rewritten = vacuum(&store).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "a destroyed key is still in its table");
+                false
+            });
+        }
         for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
             if let Err(error) = sqlx::raw_sql(statement).execute(store.owner()).await {
                 tracing::warn!(
@@ -415,6 +440,27 @@ async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
         }
     });
     Ok(())
+}
+
+/// Rewrites the table without deleted rows. Returns whether it could be locked.
+async fn vacuum(store: &Store) -> Result<bool, StoreError> {
+    // The setting ends with the connection.
+    let mut connection = store.owner().acquire().await?.detach();
+    sqlx::query("SET lock_timeout = '500ms'")
+        .execute(&mut connection)
+        .await?;
+    let rewritten = sqlx::query("VACUUM (FULL) dataset_keys")
+        .execute(&mut connection)
+        .await;
+    match rewritten {
+        Ok(_) => Ok(true),
+        Err(sqlx::Error::Database(error))
+            if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Waits until no transaction can see what is deleted by now: `VACUUM` keeps rows that one could still

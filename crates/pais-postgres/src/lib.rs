@@ -169,19 +169,26 @@ pub async fn attach_or_start(
     }
 }
 
-/// A client program of the installation that the embedded server of `data_dir` has or would have, such
-/// as `pg_dump`: without the environment of this process, and killed when it is dropped.
+/// A program of PostgreSQL, such as `pg_dump`: of the installation that the embedded server of `data_dir`
+/// has or would have; without one the newest that is installed. It has not the environment of this process,
+/// and is killed when it is dropped.
 ///
 /// # Errors
-/// If no supported installation is found.
+/// If there is none.
 pub async fn client(
     name: &str,
-    data_dir: &Path,
+    data_dir: Option<&Path>,
     options: &EmbeddedOptions,
 ) -> Result<Command, PostgresError> {
-    let cluster = data_dir.join("postgres").join("cluster");
-    let binaries = locate::locate(options.bin_dir.as_deref(), &cluster).await?;
-    let mut command = cluster::isolated_command(&binaries.program(name));
+    let bin_dir = options.bin_dir.as_deref();
+    let program = match data_dir {
+        Some(data_dir) => {
+            let cluster = data_dir.join("postgres").join("cluster");
+            locate::locate(bin_dir, &cluster).await?.program(name)
+        }
+        None => locate::newest(name, bin_dir).await?,
+    };
+    let mut command = cluster::isolated_command(&program);
     command.kill_on_drop(true);
     Ok(command)
 }

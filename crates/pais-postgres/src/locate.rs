@@ -56,7 +56,7 @@ pub(super) async fn locate(
     bin_dir: Option<&Path>,
     cluster: &Path,
 ) -> Result<Binaries, PostgresError> {
-    let (candidates, searched) = candidates(bin_dir).await;
+    let (candidates, searched) = candidates(bin_dir, &["postgres", "initdb"]).await;
     let mut found = Vec::new();
     for dir in candidates {
         if let Some(major) = major_version(&dir.join("postgres")).await {
@@ -64,6 +64,30 @@ pub(super) async fn locate(
         }
     }
     choose(found, searched, cluster)
+}
+
+/// The newest client program with this name. It can dump a server of its own version and of older ones.
+///
+/// # Errors
+/// [`PostgresError::Unusable`] if there is none.
+pub(super) async fn newest(name: &str, bin_dir: Option<&Path>) -> Result<PathBuf, PostgresError> {
+    let (candidates, searched) = candidates(bin_dir, &[name]).await;
+    let mut newest: Option<(u32, PathBuf)> = None;
+    for dir in candidates {
+        let program = dir.join(name);
+        if let Some(major) = major_version(&program).await
+            && newest.as_ref().is_none_or(|(best, _)| major > *best)
+        {
+            newest = Some((major, program));
+        }
+    }
+    newest.map(|(_, program)| program).ok_or_else(|| {
+        PostgresError::Unusable(format!(
+            "no {name} found (searched in {}); install the client programs of PostgreSQL (Debian, Ubuntu: \
+             apt-get install postgresql-client), or point postgres.bin_dir at their directory",
+            searched.join(", ")
+        ))
+    })
 }
 
 /// Chooses the binaries for `cluster` from those found.
@@ -100,40 +124,40 @@ fn choose(
     chosen.ok_or(PostgresError::Unusable(problem))
 }
 
-/// All directories that contain both programs, in order of preference, and the places searched.
-async fn candidates(bin_dir: Option<&Path>) -> (Vec<PathBuf>, Vec<String>) {
+/// All directories that contain these programs, in order of preference, and the places searched.
+async fn candidates(bin_dir: Option<&Path>, programs: &[&str]) -> (Vec<PathBuf>, Vec<String>) {
     let mut dirs = Vec::new();
+    let mut push = |dir: &Path| push(&mut dirs, dir, programs);
     if let Some(dir) = bin_dir {
-        push(&mut dirs, dir);
+        push(dir);
         return (dirs, vec![dir.display().to_string()]);
     }
     let mut searched = vec!["pg_config --bindir".to_owned()];
     if let Some(dir) = pg_config().await {
-        push(&mut dirs, &dir);
+        push(&dir);
     }
     for (parent, prefix, rest) in VERSIONED {
         searched.push(format!("{parent}/{prefix}*/{rest}"));
         for dir in newest_first(Path::new(parent), prefix) {
-            push(&mut dirs, &dir.join(rest));
+            push(&dir.join(rest));
         }
     }
     searched.push("PATH".to_owned());
     for entry in env::split_paths(&env::var_os("PATH").unwrap_or_default()) {
         // If this is a link to the program, the other programs are in the directory it points to.
-        if let Ok(program) = entry.join("postgres").canonicalize()
+        if let Ok(program) = entry.join(programs[0]).canonicalize()
             && let Some(dir) = program.parent()
         {
-            push(&mut dirs, dir);
+            push(dir);
         }
     }
     (dirs, searched)
 }
 
-/// Adds `dir` if it contains both programs and is not in the list yet, also by another path.
-fn push(dirs: &mut Vec<PathBuf>, dir: &Path) {
+/// Adds `dir` if it contains the programs and is not in the list yet, also by another path.
+fn push(dirs: &mut Vec<PathBuf>, dir: &Path, programs: &[&str]) {
     if let Ok(dir) = dir.canonicalize()
-        && dir.join("postgres").is_file()
-        && dir.join("initdb").is_file()
+        && programs.iter().all(|program| dir.join(program).is_file())
         && !dirs.contains(&dir)
     {
         dirs.push(dir);

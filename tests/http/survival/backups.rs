@@ -153,6 +153,39 @@ async fn a_damaged_backup_is_found_and_not_restored() {
     let (status, said) = restore(&out, &data, &[]).await;
     assert_eq!(status, Some(1));
     assert!(said.contains("is not empty"), "{said}");
+    // The attack: a restore that failed removed what was in its directories.
+    let whole = folder.path().join("whole");
+    backup(&data, &whole, &["--with-key"]).await;
+    let (keys, nowhere) = (folder.path().join("keys"), folder.path().join("nowhere"));
+    fs::create_dir(&keys).unwrap();
+    fs::write(keys.join("another.key"), "kept").unwrap();
+    let restore_with = async |variable: &str, value: &Path| {
+        let settings = [(variable, value.to_str().unwrap())];
+        let done = run(&new, &["restore", whole.to_str().unwrap()], &settings).await;
+        (done.status.code(), errors(&done))
+    };
+    let (status, said) = restore_with("PAIS__ENCRYPTION__DATA_KEY_DIR", &keys).await;
+    assert_eq!(status, Some(1));
+    assert!(said.contains("encryption.data_key_dir"), "{said}");
+    assert!(keys.join("another.key").exists() && !new.exists());
+    let (status, said) = restore_with("PAIS__POSTGRES__BIN_DIR", &nowhere).await;
+    assert_eq!(status, Some(1));
+    assert!(
+        said.contains("no PostgreSQL server binaries") && !new.exists(),
+        "{said}"
+    );
+    fs::remove_file(keys.join("another.key")).unwrap();
+    let (status, said) = restore_with("PAIS__ENCRYPTION__DATA_KEY_DIR", &keys).await;
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(fs::read_dir(&keys).unwrap().count(), 2);
+    assert!(!new.join("dataset-keys").exists());
+    let again = fs::read_dir(&new)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let mut again: Vec<_> = again.collect();
+    again.sort();
+    assert_eq!(again, ["instance", "key-encryption.key", "postgres"]);
+
     fs::remove_file(out.join("manifest.json")).unwrap();
     assert_eq!(run(&data, &verify, &[]).await.status.code(), Some(2));
     let nothing = run(&folder.path().join("nothing"), &["backup", "x"], &[]).await;

@@ -51,10 +51,15 @@ async fn the_doctor_says_what_keeps_the_service_from_running() {
     let (status, found) = doctor(&data, &wrong).await;
     assert_eq!(status, Some(1), "{found}");
     assert!(found.contains("workers.jobs"), "{found}");
-    let nowhere = [("DATABASE_URL", "postgres://pais:pais@127.0.0.1:1/pais")];
+    let keys = folder.path().join("keys");
+    let nowhere = [
+        ("DATABASE_URL", "postgres://pais:pais@127.0.0.1:1/pais"),
+        ("PAIS__ENCRYPTION__DATA_KEY_DIR", keys.to_str().unwrap()),
+    ];
     let (status, found) = doctor(&folder.path().join("other"), &nowhere).await;
     assert_eq!(status, Some(1), "{found}");
     assert!(found.contains("database.url"), "{found}");
+    assert!(!keys.exists(), "a look changes nothing");
     fs::remove_file(data.join("key-encryption.key")).unwrap();
     let (status, found) = doctor(&data, &listen).await;
     assert_eq!(status, Some(1), "{found}");

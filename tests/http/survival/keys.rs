@@ -195,7 +195,46 @@ async fn a_deleted_key_leaves_the_table_of_an_external_database() {
         .await
         .unwrap();
     assert_eq!(bytes, 0, "the table was not rewritten");
+
+    // The attack: a deletion waited as long as a dump had the table, and all readers of keys behind it.
+    let path = dataset(&service, token, "more patients").await;
+    let mut dump = options.connect().await.unwrap();
+    sqlx::raw_sql("BEGIN; LOCK TABLE dataset_keys IN ACCESS SHARE MODE")
+        .execute(&mut dump)
+        .await
+        .unwrap();
+    let deleted = reqwest::Client::new().delete(path).bearer_auth(token);
+    let deleted = tokio::time::timeout(Duration::from_secs(60), deleted.send()).await;
+    assert_eq!(deleted.unwrap().unwrap().status(), 204);
+    assert_eq!(keys().await, 0);
+    sqlx::raw_sql("COMMIT").execute(&mut dump).await.unwrap();
+    let rewritten = poll_async(Duration::from_secs(60), async || {
+        let bytes: i64 = sqlx::query_scalar("SELECT pg_relation_size('dataset_keys')")
+            .fetch_one(&mut dump)
+            .await
+            .unwrap();
+        (bytes == 0).then_some(())
+    });
+    rewritten
+        .await
+        .expect("the table is rewritten after the dump");
+
+    // A backup of an external database, restored into an embedded one.
+    dataset(&service, token, "patients").await;
+    let (out, new) = (folder.path().join("out"), folder.path().join("new"));
+    let made = run(&data, &["backup", out.to_str().unwrap()], &settings).await;
+    assert!(made.status.success(), "{}", errors(&made));
     service.stop();
+    let restore = [
+        "restore",
+        out.to_str().unwrap(),
+        "--key",
+        key.to_str().unwrap(),
+    ];
+    let restored = run(&new, &restore, &[]).await;
+    assert!(restored.status.success(), "{}", errors(&restored));
+    let checked = run(&new, &["keys", "check"], &[]).await;
+    assert!(checked.status.success(), "{}", errors(&checked));
 }
 
 /// As when a dump is about to be restored: the keys of its datasets are there, and their rows are not yet.

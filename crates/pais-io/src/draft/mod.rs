@@ -106,11 +106,12 @@ impl Draft {
     /// # Errors
     /// [`ReadErrorKind::Header`] for answers that make no dataset, such as a second class.
     pub fn answered(&self, answers: &BTreeMap<String, String>) -> Result<Self, ReadError> {
-        let mut all = answers.clone();
+        let mut all = Answers::new();
         for doubt in &self.doubts {
-            if let Some(answer) = answers.get(&doubt.column) {
-                for column in &doubt.also {
-                    all.entry(column.clone()).or_insert_with(|| answer.clone());
+            let given = |column| answers.get(column).filter(|it| doubt.choices.contains(it));
+            for column in std::iter::once(&doubt.column).chain(&doubt.also) {
+                if let Some(answer) = given(column).or_else(|| given(&doubt.column)) {
+                    all.insert(column.clone(), answer.clone());
                 }
             }
         }

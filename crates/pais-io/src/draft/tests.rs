@@ -481,6 +481,9 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
     // An answer that is no choice changes nothing.
     let other = [("one".to_owned(), "zzsecretzz".to_owned())].into();
     assert_eq!(draft.answered(&other).unwrap().dataset, draft.dataset);
+    // Neither does one to a question that nobody asked.
+    let unasked = [("sex".to_owned(), "insensitive".to_owned())].into();
+    assert_eq!(draft.answered(&unasked).unwrap().dataset, draft.dataset);
     // Two classes make no dataset, and the refusal says so.
     let two = [
         ("one".to_owned(), "class".to_owned()),
