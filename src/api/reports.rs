@@ -6,13 +6,16 @@ use axum::response::{IntoResponse, Response};
 use pais_core::definition::Sweep;
 use pais_core::warning::Warning;
 use pais_measure::{Report, for_package, for_recipient};
-use pais_report::{GrantFact, Reader, ReportPage, StepFact, SweepFact, percent};
+use pais_report::{
+    ApprovalFact, ApprovalState, GrantFact, Reader, ReportPage, StepFact, SweepFact, percent,
+};
 use serde::Serialize;
 use serde_json::{Number, Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 use utoipa::ToSchema;
 
+use crate::db::approvals::{Approval, ApprovalStatus};
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::seal::DataKey;
 use crate::db::{StoreError, grants, jobs, runs};
@@ -112,9 +115,15 @@ pub(super) async fn get_report_page(
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, report) = get_report(app, id).await?;
-    let mut page = page_with(app, id, report).await?;
+    let release = load_release(app, id).await?;
+    let mut page = page_with(app, &release, report).await?;
+    // The words of the holder's people are not in a package.
+    if let (Some(fact), Some(approval)) = (&mut page.approval, &release.approval) {
+        fact.by = approval.by.as_ref().and_then(|by| by.label.clone());
+        fact.reason.clone_from(&approval.reason);
+    }
     if viewer(app.caller).is_holder()
-        && let Some(key) = key_of_release(app, &load_release(app, id).await?).await?
+        && let Some(key) = key_of_release(app, &release).await?
         && let Some(shares) = releases::distributions(&app.db, &key, id).await?
     {
         page.report["distributions"] = shares;
@@ -142,12 +151,18 @@ pub(super) async fn get_packed_page(
     id: ReleaseId,
 ) -> Result<(OrganizationId, ReportPage), ApiError> {
     let (owner, report) = get_report(app, id).await?;
-    Ok((owner, page_with(app, id, for_package(report)).await?))
+    let release = load_release(app, id).await?;
+    let page = page_with(app, &release, for_package(report)).await?;
+    Ok((owner, page))
 }
 
 /// The page of a release that the caller may see, with this report.
-async fn page_with(app: &CallerApp, id: ReleaseId, report: Value) -> Result<ReportPage, ApiError> {
-    let release = load_release(app, id).await?;
+async fn page_with(
+    app: &CallerApp,
+    release: &StoredRelease,
+    report: Value,
+) -> Result<ReportPage, ApiError> {
+    let id = release.id;
     let context = releases::report_context(&app.db, app.caller.organization, id).await?;
     let mut page = ReportPage {
         release: id.to_string(),
@@ -160,6 +175,7 @@ async fn page_with(app: &CallerApp, id: ReleaseId, report: Value) -> Result<Repo
             recipient: Some(context.reader),
             purpose: release.purpose.clone(),
         },
+        approval: release.approval.as_ref().map(approval_fact),
         privacy: release.privacy.clone(),
         suppression_for: json!(release.suppression_for),
         verification: release.verification.clone().unwrap_or(Value::Null),
@@ -174,9 +190,24 @@ async fn page_with(app: &CallerApp, id: ReleaseId, report: Value) -> Result<Repo
         page.reader = Reader::Holder {
             grants: grant_facts(app, id).await?,
         };
-        add_tradeoff(app, &release, &mut page).await?;
+        add_tradeoff(app, release, &mut page).await?;
     }
     Ok(page)
+}
+
+/// Where an approval is, and since when.
+fn approval_fact(approval: &Approval) -> ApprovalFact {
+    let state = match approval.status {
+        ApprovalStatus::Pending => ApprovalState::Pending,
+        ApprovalStatus::Approved => ApprovalState::Approved,
+        ApprovalStatus::Rejected => ApprovalState::Rejected,
+    };
+    ApprovalFact {
+        state,
+        at: approval.at.map(moment),
+        by: None,
+        reason: None,
+    }
 }
 
 async fn grant_facts(app: &CallerApp, release: ReleaseId) -> Result<Vec<GrantFact>, ApiError> {

@@ -119,32 +119,54 @@ fn restore_inside(
     staged.encryption.data_key_dir = None;
     staged.encryption.key_file = None;
     let datasets = block_on(restore(&staged, args, backup_keys))?;
-    let from = |name: &str| staging.path().join(name);
-    // Fails where another command has made a database meanwhile, before anything else is moved.
-    fs::rename(from(DATABASE), data_dir.join(DATABASE)).with_context(|| {
-        format!(
-            "cannot move the database to {}; another command uses this directory",
-            data_dir.display()
-        )
-    })?;
-    if let Some(directory) = &settings.encryption.data_key_dir {
-        data_keys::DataKeys::directory(directory)?;
-        for entry in fs::read_dir(from(KEYS))? {
-            let entry = entry?;
-            let content = fs::read(entry.path())?;
-            data_keys::create_file(&directory.join(entry.file_name()), &content)?;
+    let mut made = Vec::new();
+    let placed = place(settings, staging.path(), backup_keys, &mut made);
+    if placed.is_err() {
+        for file in made {
+            fs::remove_file(file)?;
         }
-    } else {
-        fs::rename(from(KEYS), data_dir.join(KEYS))?;
     }
+    placed?;
+    fs::File::open(data_dir)?.sync_all()?;
+    Ok(datasets)
+}
+
+/// Moves what was restored to the places that the settings name, the database after what can fail. The files
+/// that it has `made` are of no use where it fails.
+fn place(
+    settings: &Settings,
+    staging: &Path,
+    backup_keys: &[SecretKey],
+    made: &mut Vec<PathBuf>,
+) -> anyhow::Result<()> {
+    let data_dir = &settings.server.data_dir;
     if !backup_keys.is_empty()
         && let KeyPlace::File { path, .. } = KeyPlace::of(settings)?
         && !path.exists()
     {
         key_file::write(&path, backup_keys)?;
+        made.push(path);
     }
-    fs::File::open(data_dir)?.sync_all()?;
-    Ok(datasets)
+    if let Some(directory) = &settings.encryption.data_key_dir {
+        data_keys::DataKeys::directory(directory)?;
+        for entry in fs::read_dir(staging.join(KEYS))? {
+            let entry = entry?;
+            let target = directory.join(entry.file_name());
+            data_keys::create_file(&target, &fs::read(entry.path())?)?;
+            made.push(target);
+        }
+    }
+    // Fails where another command has made a database meanwhile.
+    fs::rename(staging.join(DATABASE), data_dir.join(DATABASE)).with_context(|| {
+        format!(
+            "cannot move the database to {}; another command uses this directory",
+            data_dir.display()
+        )
+    })?;
+    if settings.encryption.data_key_dir.is_none() {
+        fs::rename(staging.join(KEYS), data_dir.join(KEYS))?;
+    }
+    Ok(())
 }
 
 /// The keys that open the backup, the current one first.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::app::{Answer, TestApp, send, text};
 use crate::hospital::{Hospital, TABLE, id, job_on};
+use crate::packages::files;
 use crate::policies::waiting;
 
 /// A token that an administrator issues: its id and its secret.
@@ -147,6 +148,15 @@ async fn where_there_is_an_officer_she_alone_sets_the_policy_and_approves() {
                  "requested_at": document["created_at"], "status": "pending" }])
     );
 
+    let page = async |token: &str| {
+        let page = app.request(Method::GET, &format!("{release}/report"));
+        let page = send(page.header("accept", "text/html").bearer_auth(token)).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        page.text
+    };
+    let waits = "waits for a decision; nobody can fetch it yet";
+    assert!(page(&officer).await.contains(waits));
+
     let approval = format!("{release}/approval");
     let by_holder = app.post(&second, &approval, &json!({})).await;
     by_holder.problem(403, "officer_required");
@@ -178,6 +188,15 @@ async fn where_there_is_an_officer_she_alone_sets_the_policy_and_approves() {
         seen["approval"],
         json!({ "status": "approved", "at": made["at"] })
     );
+    let of_officer = page(&officer).await;
+    assert!(of_officer.contains("approved by Dr. Baumann, "));
+    assert!(of_officer.contains("The board has seen it"));
+    let package = hospital.get(&format!("{release}/package")).await.bytes;
+    let package = String::from_utf8(files(&package)["report.html"].clone()).unwrap();
+    for other in [page(&bts).await, package] {
+        assert!(other.contains("approved, "));
+        assert!(!other.contains("Dr. Baumann") && !other.contains("The board"));
+    }
     let path = format!("{release}/grants/{}", text(&granted["id"]));
     assert_eq!(app.delete(&officer, &path).await.status, 204);
 

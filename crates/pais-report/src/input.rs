@@ -20,6 +20,8 @@ pub struct ReportPage {
     pub made_at: Option<String>,
     /// Who reads the page.
     pub reader: Reader,
+    /// Whether a second person lets the release leave; `None` where nobody has to.
+    pub approval: Option<ApprovalFact>,
     /// The privacy model with its parameters.
     pub privacy: Value,
     /// What rows could be suppressed for; null where none could.
@@ -63,6 +65,30 @@ impl Default for Reader {
     fn default() -> Self {
         Self::Holder { grants: Vec::new() }
     }
+}
+
+/// The approval of a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalFact {
+    /// Where it is.
+    pub state: ApprovalState,
+    /// When it was decided, as text.
+    pub at: Option<String>,
+    /// Who decided; for the holder.
+    pub by: Option<String>,
+    /// Why; for the holder.
+    pub reason: Option<String>,
+}
+
+/// Where an approval is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalState {
+    /// Nobody has decided.
+    Pending,
+    /// The release may leave.
+    Approved,
+    /// It may not.
+    Rejected,
 }
 
 /// One who may fetch the release.

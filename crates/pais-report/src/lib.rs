@@ -41,6 +41,6 @@ mod tradeoff;
 mod unchanged;
 mod words;
 
-pub use input::{GrantFact, Reader, ReportPage, StepFact, SweepFact};
+pub use input::{ApprovalFact, ApprovalState, GrantFact, Reader, ReportPage, StepFact, SweepFact};
 pub use sweep_page::{SweepPage, SweepPoint, SweepTable};
 pub use words::percent;

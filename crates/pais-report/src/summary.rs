@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::facts::Verdict;
-use crate::input::{Reader, ReportPage};
+use crate::input::{ApprovalFact, ApprovalState, Reader, ReportPage};
 use crate::unchanged;
 use crate::words::{capital, count, counted, percent};
 
@@ -16,6 +16,7 @@ pub(crate) fn head(page: &ReportPage) -> Markup {
             dl.people {
                 @if let Some(holder) = &page.holder { dt { "Released by" } dd { (holder) } }
                 (reader(page))
+                @if let Some(approval) = &page.approval { dt { "Approval" } dd { (decided(approval)) } }
                 @if let Some(at) = &page.made_at { dt { "Made" } dd { (at) } }
                 dt { "Size" }
                 dd {
@@ -26,6 +27,21 @@ pub(crate) fn head(page: &ReportPage) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Who let the release leave or did not, when and why.
+fn decided(approval: &ApprovalFact) -> Markup {
+    let state = match approval.state {
+        ApprovalState::Pending => "waits for a decision; nobody can fetch it yet",
+        ApprovalState::Approved => "approved",
+        ApprovalState::Rejected => "rejected: nobody can fetch it",
+    };
+    html! {
+        (state)
+        @if let Some(by) = &approval.by { " by " (by) }
+        @if let Some(at) = &approval.at { ", " (at) }
+        @if let Some(reason) = &approval.reason { p { (reason) } }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A backup of a running service, and its restore into a new data directory.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -174,7 +175,12 @@ async fn a_damaged_backup_is_found_and_not_restored() {
         said.contains("no PostgreSQL server binaries") && !new.exists(),
         "{said}"
     );
+    // The directory of the keys may be read by others, which is found last.
     fs::remove_file(keys.join("another.key")).unwrap();
+    let (status, said) = restore_with("PAIS__ENCRYPTION__DATA_KEY_DIR", &keys).await;
+    assert_eq!(status, Some(1));
+    assert!(said.contains("chmod go=") && !new.exists(), "{said}");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o700)).unwrap();
     let (status, said) = restore_with("PAIS__ENCRYPTION__DATA_KEY_DIR", &keys).await;
     assert_eq!(status, Some(0), "{said}");
     assert_eq!(fs::read_dir(&keys).unwrap().count(), 2);

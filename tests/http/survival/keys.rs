@@ -190,15 +190,15 @@ async fn a_deleted_key_leaves_the_table_of_an_external_database() {
     let deleted = reqwest::Client::new().delete(path).bearer_auth(token);
     assert_eq!(deleted.send().await.unwrap().status(), 204);
     assert_eq!(keys().await, 0);
+    let mut dump = options.connect().await.unwrap();
     let bytes: i64 = sqlx::query_scalar("SELECT pg_relation_size('dataset_keys')")
-        .fetch_one(&mut connection)
+        .fetch_one(&mut dump)
         .await
         .unwrap();
     assert_eq!(bytes, 0, "the table was not rewritten");
 
     // The attack: a deletion waited as long as a dump had the table, and all readers of keys behind it.
     let path = dataset(&service, token, "more patients").await;
-    let mut dump = options.connect().await.unwrap();
     sqlx::raw_sql("BEGIN; LOCK TABLE dataset_keys IN ACCESS SHARE MODE")
         .execute(&mut dump)
         .await
