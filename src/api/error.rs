@@ -169,6 +169,7 @@ pub(crate) fn internal_error() -> Problem {
 pub(crate) fn problem_response(problem: &Problem) -> Response {
     let status =
         StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    metrics::counter!("pais_problems_total", "code" => problem.code.as_str()).increment(1);
     let mut response = (status, Json(problem.document())).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));

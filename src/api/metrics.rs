@@ -7,6 +7,8 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
+use super::connections::Reason;
+
 /// Upper bounds of the buckets, in seconds. Uploads and rendering take long; all other requests are
 /// short.
 const BUCKETS: [f64; 12] = [
@@ -32,6 +34,13 @@ pub(super) fn install() -> &'static PrometheusHandle {
             "Time from a request's head to its answer's head"
         );
         metrics::describe_gauge!("http_connections_open", "Open connections");
+        // So that a rate of them is 0, not absent, before the first one.
+        metrics::counter!("pais_leases_lost_total").absolute(0);
+        metrics::counter!("http_connections_refused_total").absolute(0);
+        for reason in Reason::ALL {
+            let reason = reason.as_str();
+            metrics::counter!("http_connections_closed_total", "reason" => reason).absolute(0);
+        }
         metrics::describe_counter!(
             "http_connections_refused_total",
             "Connections refused because all open ones had a request under way"
@@ -40,6 +49,35 @@ pub(super) fn install() -> &'static PrometheusHandle {
             "http_connections_closed_total",
             "Connections closed by the service, by reason"
         );
+        metrics::describe_counter!("pais_problems_total", "Problem documents sent, by code");
+        metrics::describe_counter!("pais_submitted_rows_total", "Rows stored");
+        metrics::describe_counter!("pais_job_attempts_total", "Attempts ended, by outcome");
+        metrics::describe_histogram!("pais_job_attempt_seconds", "Time of an attempt at a job");
+        metrics::describe_histogram!(
+            "pais_job_phase_seconds",
+            "Time of an attempt in a phase that it came to"
+        );
+        metrics::describe_counter!("pais_leases_lost_total", "Leases that this process lost");
+        metrics::describe_gauge!("pais_jobs_queued", "Jobs that wait, of all organizations");
+        metrics::describe_gauge!("pais_jobs_running", "Jobs that run, in all processes");
+        metrics::describe_gauge!(
+            "pais_queue_age_seconds",
+            "How long the first of the waiting jobs has waited"
+        );
+        metrics::describe_gauge!(
+            "pais_memory_reserved_bytes",
+            "Memory that jobs and requests of this process have reserved"
+        );
+        metrics::describe_gauge!("pais_memory_limit_bytes", "Memory that they can reserve");
+        metrics::describe_gauge!(
+            "pais_disk_free_bytes",
+            "Free space, by what is stored there"
+        );
+        metrics::describe_gauge!(
+            "pais_database_connections",
+            "Connections of this process to the database, by state"
+        );
+        metrics::describe_gauge!("pais_database_connections_limit", "Most of them");
         metrics::describe_counter!(
             "pais_refused_tokens_total",
             "Requests refused because of their token, by reason"

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use pais_anonymize::StepItem;
 use pais_core::definition::{CombinationQuery, MOST_COMBINATIONS, Objective, Recoding, Sweep};
-use pais_report::{SweepPage, SweepPoint, SweepTable};
+use pais_report::{SweepPage, SweepPoint, SweepPromise, SweepTable};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -111,6 +111,10 @@ async fn sweep_page(app: &CallerApp, job: &StoredJob) -> Result<SweepPage, ApiEr
     let rows = runs::sweep(&app.db, job.id, 0, MOST_COMBINATIONS as i64).await?;
     let points = rows.into_iter().map(|row| SweepPoint {
         name: combination_name(&row.item),
+        promise: SweepPromise {
+            l: row.item.l.as_ref().and_then(serde_json::Number::as_f64),
+            c: row.item.c.unwrap_or(1.0),
+        },
         table: sweep_table(&row.item),
     });
     Ok(SweepPage {

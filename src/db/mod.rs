@@ -162,6 +162,17 @@ pub struct Store {
     data_keys: DataKeys,
 }
 
+/// The connections of a pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolConnections {
+    /// In use.
+    pub used: u32,
+    /// Open and idle.
+    pub idle: u32,
+    /// Most that can be open.
+    pub limit: u32,
+}
+
 impl Store {
     /// Creates a pool with at most `max_connections` connections, which work under the role of the
     /// service, and two more for work on the tables themselves. It connects when first used. Every row
@@ -260,6 +271,16 @@ impl Store {
     /// The id of this process among those that use the database.
     pub fn instance(&self) -> Uuid {
         self.instance
+    }
+
+    /// The connections of the pool.
+    pub(crate) fn connections(&self) -> PoolConnections {
+        let idle = self.pool.num_idle() as u32;
+        PoolConnections {
+            used: self.pool.size().saturating_sub(idle),
+            idle,
+            limit: self.pool.options().get_max_connections(),
+        }
     }
 
     /// The same database with a pool of its own, which has at most `max_connections` connections and

@@ -45,6 +45,37 @@ pub enum HeartbeatReply {
     Lost,
 }
 
+/// The jobs of all organizations that wait and that run.
+#[derive(Clone, Copy, Debug, PartialEq, sqlx::FromRow)]
+pub(crate) struct QueueLoad {
+    /// Jobs that wait.
+    #[sqlx(try_from = "i64")]
+    pub queued: u64,
+    /// Jobs that run.
+    #[sqlx(try_from = "i64")]
+    pub running: u64,
+    /// How long the first of those that wait has waited, in seconds.
+    pub age_seconds: f64,
+}
+
+/// What the queue has now.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) async fn load(store: &Store) -> Result<QueueLoad, StoreError> {
+    let load = sqlx::query_as(
+        "SELECT count(*) AS queued,
+                (SELECT count(*) FROM jobs WHERE status = 'running') AS running,
+                coalesce(extract(epoch FROM $1 - min(created_at)), 0)::float8 AS age_seconds
+         FROM jobs WHERE status = 'queued'",
+    );
+    let now = store.now();
+    Ok(load
+        .bind(now)
+        .fetch_one(&mut *store.connection().await?)
+        .await?)
+}
+
 /// The result of a write that ends an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndResult {

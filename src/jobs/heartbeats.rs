@@ -274,16 +274,24 @@ impl Thread {
                 held.progress.stop(StopReason::Cancelled);
             }
             Some(HeartbeatReply::Lost) => {
-                held.progress.stop(StopReason::LeaseLost);
+                lose(held);
                 leases.remove(&token);
             }
             None if held.renewed.elapsed() >= self.settings.lease => {
-                held.progress.stop(StopReason::LeaseLost);
+                lose(held);
             }
             None => {}
         }
         reply
     }
+}
+
+/// Stops a run that another process may have.
+fn lose(held: &Held) {
+    if held.progress.stopped() != Some(StopReason::LeaseLost) {
+        metrics::counter!("pais_leases_lost_total").increment(1);
+    }
+    held.progress.stop(StopReason::LeaseLost);
 }
 
 impl Held {

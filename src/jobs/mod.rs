@@ -5,6 +5,7 @@
 //! thread of the heartbeats renews the lease. Even if a worker dies, its job either ends exactly once,
 //! or another worker claims it when the lease has expired.
 
+mod gauges;
 mod heartbeats;
 mod job_worker;
 mod progress;
@@ -148,6 +149,12 @@ pub fn start(
     }
     let chaining = upkeep::chain_events(store.clone(), keys, pool.shutdown.clone());
     pool.tasks.spawn(chaining);
+    pool.tasks.spawn(gauges::measure(
+        store.clone(),
+        resources.memory,
+        resources.storage.clone(),
+        pool.shutdown.clone(),
+    ));
     pool.tasks.spawn(upkeep::keep(
         store,
         resources.storage,

@@ -1,6 +1,7 @@
 //! The state that a run and its heartbeat share: the progress of the run, and whether it must stop.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -36,7 +37,18 @@ pub(super) struct Progress {
     stopping: CancellationToken,
     /// When the run began, after it had got its memory.
     began: OnceLock<Instant>,
+    /// By phase, the microseconds from the beginning of the attempt to the last that was heard of it.
+    heard: [AtomicU64; PHASES.len()],
+    created: Instant,
 }
+
+/// The phases in their order.
+const PHASES: [Phase; 4] = [
+    Phase::Reading,
+    Phase::Searching,
+    Phase::Verifying,
+    Phase::Writing,
+];
 
 impl Progress {
     /// The progress of an attempt that begins now.
@@ -48,6 +60,22 @@ impl Progress {
             cancellation: Cancellation::new(),
             stopping: CancellationToken::new(),
             began: OnceLock::new(),
+            heard: Default::default(),
+            created: Instant::now(),
+        }
+    }
+
+    /// Counts the time of each phase that the attempt came to.
+    fn count_phases(&self) {
+        let mut before = 0;
+        for (phase, heard) in PHASES.iter().zip(&self.heard) {
+            let until = heard.load(Ordering::Relaxed);
+            if until == 0 {
+                continue;
+            }
+            let took = Duration::from_micros(until.saturating_sub(before));
+            metrics::histogram!("pais_job_phase_seconds", "phase" => phase.as_str()).record(took);
+            before = before.max(until);
         }
     }
 
@@ -95,6 +123,12 @@ impl Progress {
     }
 }
 
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.count_phases();
+    }
+}
+
 fn counts(snapshot: &RunStatus) -> AttemptCounts {
     AttemptCounts {
         rows_read: snapshot.rows_read,
@@ -105,6 +139,8 @@ fn counts(snapshot: &RunStatus) -> AttemptCounts {
 impl Observer for Progress {
     fn progress(&self, phase: Phase, fraction: f64) {
         self.run.progress(phase, fraction);
+        let now = self.created.elapsed().as_micros() as u64;
+        self.heard[phase as usize].fetch_max(now, Ordering::Relaxed);
     }
 
     fn counted(&self, count: Count) {

@@ -104,6 +104,17 @@ impl Storage {
         self.limits.min_free.min(disk.size / MIN_FREE_SHARE)
     }
 
+    /// The free space for data and for the spool, in bytes.
+    pub(crate) fn free_bytes(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let disks = [
+            ("data", self.data_dir.as_path()),
+            ("spool", self.spool.directory()),
+        ];
+        disks
+            .into_iter()
+            .filter_map(|(name, directory)| Some((name, Disk::of(directory).ok()?.free)))
+    }
+
     /// Whether the disk of the data directory is about to be full: without the reserve it would be.
     pub(crate) fn is_tight(&self) -> bool {
         Disk::of(&self.data_dir)

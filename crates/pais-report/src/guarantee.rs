@@ -32,16 +32,17 @@ fn model_in_words(page: &ReportPage) -> String {
     let privacy = &page.privacy;
     let number = |name: &str| plain(&privacy[name]);
     let share = |name: &str| percent(privacy[name].as_f64().unwrap_or(1.0));
+    let (_, many) = page.unit();
     match page.model() {
         "lkc" => format!(
             "LKC-privacy: whoever knows at most L = {} attributes of a patient finds at least K = {} \
-             records that fit, and can conclude no listed sensitive value with a confidence above C = {}.",
+             {many} that fit, and can conclude no listed sensitive value with a confidence above C = {}.",
             number("l"),
             number("k"),
             share("c")
         ),
         "k_anonymity" => format!(
-            "k-anonymity: at least k = {} records are equal in all quasi-identifiers.",
+            "k-anonymity: at least k = {} {many} are equal in all quasi-identifiers.",
             number("k")
         ),
         "confidence_bounding" => format!(
@@ -49,13 +50,13 @@ fn model_in_words(page: &ReportPage) -> String {
             share("c")
         ),
         "alpha_k" => format!(
-            "(α,k)-anonymity: at least k = {} records are equal in all quasi-identifiers, and at \
+            "(α,k)-anonymity: at least k = {} {many} are equal in all quasi-identifiers, and at \
              most α = {} of them share a listed sensitive value.",
             number("k"),
             share("alpha")
         ),
         "l_diversity" => format!(
-            "l-diversity over all sensitive attributes together: groups of at least k = {} records, \
+            "l-diversity over all sensitive attributes together: groups of at least k = {} {many}, \
              in which an adversary who rules out values of some attributes still cannot determine \
              the others (l = {}).",
             number("k"),
@@ -63,30 +64,30 @@ fn model_in_words(page: &ReportPage) -> String {
         ),
         "k_m_anonymity" => format!(
             "k^m-anonymity: whoever knows at most m = {} items of a patient's sets finds at least k = {} \
-             records that fit.",
+             {many} that fit.",
             number("m"),
             number("k")
         ),
         "distinct_l_diversity" => format!(
-            "Distinct l-diversity: groups of at least k = {} records with at least l = {} sensitive values.",
+            "Distinct l-diversity: groups of at least k = {} {many} with at least l = {} sensitive values.",
             number("k"),
             number("l")
         ),
         "entropy_l_diversity" => format!(
-            "Entropy l-diversity: groups of at least k = {} records whose sensitive values are as \
+            "Entropy l-diversity: groups of at least k = {} {many} whose sensitive values are as \
              diverse as l = {} equally frequent ones.",
             number("k"),
             number("l")
         ),
         "recursive_cl_diversity" => format!(
-            "Recursive (c,l)-diversity: groups of at least k = {} records in which the most frequent \
+            "Recursive (c,l)-diversity: groups of at least k = {} {many} in which the most frequent \
              sensitive value is not too frequent (c = {}, l = {}).",
             number("k"),
             number("c"),
             number("l")
         ),
         "t_closeness" => format!(
-            "t-closeness: groups of at least k = {} records whose sensitive values are distributed as \
+            "t-closeness: groups of at least k = {} {many} whose sensitive values are distributed as \
              in the whole table, up to a distance of t = {}.",
             number("k"),
             number("t")

@@ -42,5 +42,5 @@ mod unchanged;
 mod words;
 
 pub use input::{ApprovalFact, ApprovalState, GrantFact, Reader, ReportPage, StepFact, SweepFact};
-pub use sweep_page::{SweepPage, SweepPoint, SweepTable};
+pub use sweep_page::{SweepPage, SweepPoint, SweepPromise, SweepTable};
 pub use words::percent;

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::chart::{Axis, Chart, Series};
 use crate::page::document;
+use crate::table::{Column, Row, table};
 use crate::words::percent;
 
 /// What is known of a sweep.
@@ -22,8 +23,35 @@ pub struct SweepPage {
 pub struct SweepPoint {
     /// The combination in words, such as `L 2, K 5, C 20 %`.
     pub name: String,
+    /// What it promises beside *K*.
+    pub promise: SweepPromise,
     /// Its table; `None` where no table meets it.
     pub table: Option<SweepTable>,
+}
+
+/// What a combination promises beside *K*. Risks are compared where the promises are: the chance of somebody who
+/// knows two attributes says nothing about one who knows three.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SweepPromise {
+    /// *L*: attributes that somebody may know, or the diversity of groups; `None` for all attributes.
+    pub l: Option<f64>,
+    /// *C*; 1 without a bound.
+    pub c: f64,
+}
+
+impl SweepPromise {
+    /// Whether it is at least as strong as another one.
+    fn covers(self, other: Self) -> bool {
+        let l = |it: Self| it.l.unwrap_or(f64::INFINITY);
+        l(self) >= l(other) && self.c <= other.c
+    }
+
+    fn words(self) -> String {
+        match self.l {
+            Some(l) => format!("L {l}, C {}", percent(self.c)),
+            None => format!("C {}", percent(self.c)),
+        }
+    }
 }
 
 /// The table of a combination in figures.
@@ -60,9 +88,9 @@ impl SweepTable {
 /// How a combination compares with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rank {
-    /// Of those that no other beats, the one nearest to no loss and no risk.
+    /// Of those with its promise that no other beats, the one nearest to no loss and no risk.
     Best,
-    /// No other has both less loss and less risk.
+    /// No other that promises as much has both less loss and less risk.
     Unbeaten,
     /// Another is better.
     Beaten,
@@ -74,29 +102,40 @@ impl SweepPage {
     /// The page as an HTML document.
     pub fn render(&self) -> String {
         let ranks = self.ranks();
-        let best = ranks.iter().position(|rank| *rank == Rank::Best);
-        let best = best.map(|at| &self.combinations[at]);
         let title = match &self.dataset {
             Some(dataset) => format!("Combinations compared: {dataset}"),
             None => "Combinations compared".to_owned(),
         };
+        let best: Vec<(&str, SweepTable)> = self
+            .combinations
+            .iter()
+            .zip(&ranks)
+            .filter(|(_, rank)| **rank == Rank::Best)
+            .filter_map(|(one, _)| Some((one.name.as_str(), one.table?)))
+            .collect();
         let content = html! {
             header { h1 { (title) } p { "Job " code { (self.job) } } }
             section {
-                @match best.and_then(|best| Some((&best.name, best.table?))) {
-                    Some((name, table)) => p {
+                @if best.is_empty() { p { "No combination has a table yet." } }
+                @for (name, table) in &best {
+                    p {
                         "Best: " strong { (name) } ", which loses " (percent(table.loss))
                         " of the detail; the chance to pick the right record is at most "
                         (percent(table.risk())) "."
-                    },
-                    None => p { "No combination has a table yet." },
+                    }
+                }
+                @if best.len() > 1 {
+                    p {
+                        "There is a best one for each L and C: a chance holds for somebody who knows L attributes, so chances of \
+                         different L are not comparable."
+                    }
                 }
                 p {
-                    "A combination is beaten where another loses no more and has no greater risk. Of those that none beats, "
-                    "the best is the one nearest to no loss and no risk; which loss and which risk are acceptable is yours to decide. "
-                    "Any combination with a table can be released."
+                    "A combination is beaten where another that promises as much loses no more and has no greater risk. Of those that "
+                    "none beats, the best is the one nearest to no loss and no risk; which loss and which risk are acceptable is yours "
+                    "to decide. Any combination with a table can be released."
                 }
-                @if best.is_some() { (self.chart(&ranks).figure()) }
+                @if !best.is_empty() { (self.chart(&ranks).figure()) }
                 (self.table(&ranks))
             }
         };
@@ -104,42 +143,77 @@ impl SweepPage {
     }
 
     fn ranks(&self) -> Vec<Rank> {
-        let tables = || self.combinations.iter().filter_map(|one| one.table);
+        let is_beaten = |one: &SweepPoint, table: SweepTable| {
+            self.combinations.iter().any(|other| {
+                let is_better = |other| table.is_beaten_by(other);
+                other.promise.covers(one.promise) && other.table.is_some_and(is_better)
+            })
+        };
         let rank = |one: &SweepPoint| match one.table {
             None => Rank::Failed,
-            Some(table) if tables().any(|other| table.is_beaten_by(other)) => Rank::Beaten,
+            Some(table) if is_beaten(one, table) => Rank::Beaten,
             Some(_) => Rank::Unbeaten,
         };
         let mut ranks: Vec<Rank> = self.combinations.iter().map(rank).collect();
-        let unbeaten = ranks.iter().zip(&self.combinations).enumerate();
-        let unbeaten = unbeaten.filter(|(_, (rank, _))| **rank == Rank::Unbeaten);
-        let distances = unbeaten.filter_map(|(at, (_, one))| Some((at, one.table?.distance())));
-        let best = distances.min_by(|one, other| one.1.total_cmp(&other.1));
-        if let Some((at, _)) = best {
-            ranks[at] = Rank::Best;
+        for promise in self.promises() {
+            let unbeaten = ranks.iter().zip(&self.combinations).enumerate();
+            let unbeaten = unbeaten
+                .filter(|(_, (rank, one))| **rank == Rank::Unbeaten && one.promise == promise);
+            let distances = unbeaten.filter_map(|(at, (_, one))| Some((at, one.table?.distance())));
+            let best = distances.min_by(|one, other| one.1.total_cmp(&other.1));
+            if let Some((at, _)) = best {
+                ranks[at] = Rank::Best;
+            }
         }
         ranks
     }
 
-    /// Loss over risk: a line through what none beats, and the others as points.
+    /// The promises, each once, in the order of the combinations.
+    fn promises(&self) -> Vec<SweepPromise> {
+        let mut all: Vec<SweepPromise> = Vec::new();
+        for one in &self.combinations {
+            if !all.contains(&one.promise) {
+                all.push(one.promise);
+            }
+        }
+        all
+    }
+
+    /// Loss over risk: for each promise a line through what none beats, and the others as points.
     fn chart(&self, ranks: &[Rank]) -> Chart {
-        let of = |wanted: &'static [Rank]| {
+        let of = |wanted: &'static [Rank], promise: Option<SweepPromise>| {
             let pairs = self.combinations.iter().zip(ranks);
-            let pairs = pairs.filter(move |(_, rank)| wanted.contains(rank));
+            let pairs = pairs.filter(move |(one, rank)| {
+                wanted.contains(rank) && promise.is_none_or(|promise| one.promise == promise)
+            });
             pairs.filter_map(|(one, _)| Some((one.table?.risk(), one.table?.loss)))
         };
-        let mut frontier: Vec<(f64, f64)> = of(&[Rank::Best, Rank::Unbeaten]).collect();
-        frontier.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let best = of(&[Rank::Best]).next().map(|point| point.0);
+        let promises = self.promises();
+        let is_alone = promises.len() == 1;
+        let mut series = Vec::new();
+        for (number, promise) in promises.into_iter().enumerate() {
+            let mut points: Vec<(f64, f64)> =
+                of(&[Rank::Best, Rank::Unbeaten], Some(promise)).collect();
+            points.sort_by(|one, other| one.0.total_cmp(&other.0));
+            if points.is_empty() {
+                continue;
+            }
+            let name = if is_alone {
+                "not beaten; the circle marks the best".to_owned()
+            } else {
+                format!("not beaten, {}", promise.words())
+            };
+            series.push(Series {
+                name,
+                // The second colour is that of what is beaten.
+                colour: if number == 0 { 0 } else { number + 1 },
+                dashes: number,
+                points,
+            });
+        }
         // Points without a number keep the others apart.
-        let beaten = of(&[Rank::Beaten]).flat_map(|point| [point, (point.0, f64::NAN)]);
+        let beaten = of(&[Rank::Beaten], None).flat_map(|point| [point, (point.0, f64::NAN)]);
         let beaten: Vec<(f64, f64)> = beaten.collect();
-        let mut series = vec![Series {
-            name: "not beaten; the circle marks the best".to_owned(),
-            colour: 0,
-            dashes: 0,
-            points: frontier,
-        }];
         if !beaten.is_empty() {
             series.push(Series {
                 name: "beaten by another".to_owned(),
@@ -148,64 +222,60 @@ impl SweepPage {
                 points: beaten,
             });
         }
+        let best = of(&[Rank::Best], None).next().filter(|_| is_alone);
         Chart {
             title: "Detail lost against risk; nearer to the lower left corner is better".to_owned(),
             x: Axis::linear("chance to pick the right record", true),
             y: Axis::linear("detail lost (NCP)", true),
             series,
-            marked: best,
+            marked: best.map(|point| point.0),
         }
     }
 
     fn table(&self, ranks: &[Rank]) -> Markup {
-        html! {
-            div.scroll {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "Combination" }
-                            th.n scope="col" { "Detail lost" }
-                            th.n scope="col" { "Risk" }
-                            th.n scope="col" { "Smallest group" }
-                            th.n scope="col" { "DR" }
-                            th.n scope="col" { "Left out" }
-                            th scope="col" { "Compared" }
-                        }
-                    }
-                    tbody {
-                        @for (one, rank) in self.combinations.iter().zip(ranks) {
-                            tr class=[(*rank == Rank::Best).then_some("released")] {
-                                th scope="row" { (one.name) }
-                                @match one.table {
-                                    Some(table) => {
-                                        td.n { (percent(table.loss)) }
-                                        td.n { (percent(table.risk())) }
-                                        td.n { (table.smallest) }
-                                        td.n { (percent(table.dr)) }
-                                        td.n { (table.suppressed) }
-                                    }
-                                    None => td colspan="5" { "no table meets it" },
-                                }
-                                td {
-                                    @match rank {
-                                        Rank::Best => strong { "best" },
-                                        Rank::Unbeaten => "not beaten",
-                                        Rank::Beaten => "beaten",
-                                        Rank::Failed => "",
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
+        let columns = [
+            Column::number("Detail lost"),
+            Column::number("Risk"),
+            Column::number("Smallest group"),
+            Column::number("DR"),
+            Column::number("Left out"),
+            Column::text("Compared"),
+        ];
+        let rows = self.combinations.iter().zip(ranks).map(|(one, rank)| {
+            let figures = match one.table {
+                Some(table) => [
+                    percent(table.loss),
+                    percent(table.risk()),
+                    table.smallest.to_string(),
+                    percent(table.dr),
+                    table.suppressed.to_string(),
+                ],
+                None => Default::default(),
+            };
+            let mut cells: Vec<Markup> = figures.iter().map(|text| html! { (text) }).collect();
+            cells.push(match rank {
+                Rank::Best => html! { strong { "best" } },
+                Rank::Unbeaten => html! { "not beaten" },
+                Rank::Beaten => html! { "beaten" },
+                Rank::Failed => html! { "no table meets it" },
+            });
+            let mut row = Row::new(&one.name, cells);
+            row.is_marked = *rank == Rank::Best;
+            row
+        });
+        let rows: Vec<Row> = rows.collect();
+        table("Combination", &columns, &rows)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Rank, SweepPage, SweepPoint, SweepTable};
+    use super::{Rank, SweepPage, SweepPoint, SweepPromise, SweepTable};
+
+    const PROMISE: SweepPromise = SweepPromise {
+        l: Some(2.0),
+        c: 0.5,
+    };
 
     fn point(name: &str, loss: f64, smallest: u64) -> SweepPoint {
         let table = SweepTable {
@@ -216,6 +286,7 @@ mod tests {
         };
         SweepPoint {
             name: name.to_owned(),
+            promise: PROMISE,
             table: Some(table),
         }
     }
@@ -231,6 +302,7 @@ mod tests {
                 point("coarse", 0.9, 100),
                 SweepPoint {
                     name: "none".to_owned(),
+                    promise: PROMISE,
                     table: None,
                 },
             ],
@@ -253,6 +325,27 @@ mod tests {
         assert_eq!(html.matches("<circle").count(), 5);
         assert!(html.contains("no table meets it"));
         assert!(html.contains("&lt;b&gt;Stays") && !html.contains("<b>Stays"));
+    }
+
+    /// The attack on a hurried reader: a weaker promise always loses less, and was the best of all.
+    #[test]
+    fn a_weaker_promise_does_not_beat_a_stronger_one() {
+        use Rank::{Beaten, Best, Unbeaten};
+        let mut page = page();
+        page.combinations.pop();
+        for (one, l) in page.combinations.iter_mut().zip([2.0, 2.0, 3.0, 3.0]) {
+            one.promise.l = Some(l);
+        }
+        assert_eq!(page.ranks(), [Unbeaten, Best, Best, Unbeaten]);
+        let html = page.render();
+        assert!(html.contains("Best: <strong>middle</strong>"), "{html}");
+        assert!(html.contains("Best: <strong>worse</strong>"), "{html}");
+        assert!(html.contains("chances of different L are not comparable"));
+        // A stronger promise beats a weaker one.
+        page.combinations[1].promise.l = None;
+        assert_eq!(page.ranks(), [Best, Best, Beaten, Best]);
+        page.combinations[1].promise.c = 0.6;
+        assert_eq!(page.ranks(), [Best, Best, Best, Unbeaten]);
     }
 
     #[test]

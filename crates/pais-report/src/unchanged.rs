@@ -17,10 +17,13 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
         return None;
     }
     let found = percent(unchanged["singled_out_share"].as_f64()?);
-    let (which, verb, all) = match columns.as_slice() {
-        [one] => (format!("column {one}"), "is", "it"),
-        [_, _] | [_, _, _] => (format!("columns {}", list(&columns)), "are", "all of them"),
-        all => (format!("{} columns", all.len()), "are", "all of them"),
+    let (which, all) = match columns.as_slice() {
+        [one] => (format!("{one}, which is"), "it"),
+        [_, _] | [_, _, _] => (format!("{}, which are", list(&columns)), "all of them"),
+        all => (
+            format!("values in the {} columns that are", all.len()),
+            "all of them",
+        ),
     };
     let telling = texts(&unchanged["most_telling"]["columns"]);
     let by_telling = unchanged["most_telling"]["singled_out_share"].as_f64();
@@ -28,9 +31,8 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
     let suffice =
         suffice.map(|share| format!("; {} suffice for {}", list(&telling), percent(share)));
     Some(format!(
-        "The privacy model assumes that nobody knows the {which} of a patient, which {verb} released \
-         unchanged. Who does finds {found} of the records: no other record has the same values in \
-         {all}{}.",
+        "The privacy model assumes that nobody knows a patient's {which} released unchanged. Somebody who \
+         does finds {found} of the records: no other record has the same values in {all}{}.",
         suffice.unwrap_or_default()
     ))
 }
@@ -93,17 +95,16 @@ mod tests {
             "most_telling": {"columns": ["c", "a", "d"], "singled_out_share": 0.9}});
         assert_eq!(
             sentence(&page(four)).unwrap(),
-            "The privacy model assumes that nobody knows the 4 columns of a patient, which are \
-             released unchanged. Who does finds 95 % of the records: no other record has the same \
-             values in all of them; c, a and d suffice for 90 %."
+            "The privacy model assumes that nobody knows a patient's values in the 4 columns that are \
+             released unchanged. Somebody who does finds 95 % of the records: no other record has the \
+             same values in all of them; c, a and d suffice for 90 %."
         );
         let one = json!({"columns": ["a"], "singled_out_share": 0.0,
             "most_telling": {"columns": ["a"], "singled_out_share": 0.0}});
         assert_eq!(
             sentence(&page(one)).unwrap(),
-            "The privacy model assumes that nobody knows the column a of a patient, which is \
-             released unchanged. Who does finds 0 % of the records: no other record has the same \
-             values in it."
+            "The privacy model assumes that nobody knows a patient's a, which is released unchanged. \
+             Somebody who does finds 0 % of the records: no other record has the same values in it."
         );
         for none in [
             json!(null),

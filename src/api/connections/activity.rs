@@ -38,6 +38,9 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::SlowHead, Self::Idle, Self::Unread, Self::Replaced];
+
     /// The label in the metrics.
     pub(crate) fn as_str(self) -> &'static str {
         match self {

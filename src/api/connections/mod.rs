@@ -9,6 +9,7 @@ mod registry;
 use std::time::Duration;
 
 pub use activity::ClientAddress;
+pub(super) use activity::Reason;
 pub(super) use activity::{Activity, WatchedStream};
 pub(super) use registry::{Admission, Connections, OpenConnection};
 

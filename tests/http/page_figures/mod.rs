@@ -132,6 +132,9 @@ impl Case {
 
         let shown = page(&hospital, &recipient, &release).await.text;
         let own = page(&hospital, &hospital.token, &release).await.text;
+        for page in [&shown, &own] {
+            assert!(!page.contains(": not known") && !page.contains("and not known"));
+        }
         if let Ok(directory) = std::env::var("PAIS_PAGES") {
             std::fs::write(format!("{directory}/{}.html", self.name), &own).unwrap();
             std::fs::write(format!("{directory}/{} recipient.html", self.name), &shown).unwrap();
@@ -532,9 +535,9 @@ impl Made {
         let table = self.main();
         let share = table.unique_share(columns);
         let which = match columns {
-            [one] => format!("column {one} of a patient, which is"),
-            [one, other] => format!("columns {one} and {other} of a patient, which are"),
-            others => format!("{} columns of a patient, which are", others.len()),
+            [one] => format!("{one}, which is"),
+            [one, other] => format!("{one} and {other}, which are"),
+            others => format!("values in the {} columns that are", others.len()),
         };
         let alone = columns
             .iter()
@@ -549,7 +552,7 @@ impl Made {
         }
         for _ in 0..2 {
             self.page.take(&format!(
-                "The privacy model assumes that nobody knows the {which} released unchanged. Who does finds {share_text} of \
+                "The privacy model assumes that nobody knows a patient's {which} released unchanged. Somebody who does finds {share_text} of \
                  the records"
             ));
         }
@@ -934,7 +937,7 @@ async fn with_persons() {
     assert_eq!(groups.all(), persons, "the last person has one row");
     let (confidence, _) = adversary(made.data(), &KNOWN, 3, None);
     made.page.take(&format!("of {persons} patients"));
-    made.page.take("at least k = 3 records");
+    made.page.take("at least k = 3 patients");
     made.take_of_generalized(&KNOWN, &groups, "patient");
     let smallest = groups.smallest();
     made.take_of_verification(&Verified {

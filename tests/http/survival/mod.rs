@@ -13,6 +13,7 @@ mod hostile_files;
 mod keys;
 mod killed;
 mod large_json;
+mod monitoring;
 mod mutations;
 mod poison_job;
 mod slow_uploads;

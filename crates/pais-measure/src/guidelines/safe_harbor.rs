@@ -117,11 +117,13 @@ pub enum SafeHarborRequirement {
     /// Of a date only the year may be released.
     YearOnly,
     /// Ages over 89 must be one group of 90 or older.
+    #[serde(rename = "ages_over_89")]
     AgesOver89,
     /// To be checked: more than 20,000 people live in each area of three digits; the digits of others
     /// are 000.
     Population,
     /// To be checked: no released year tells an age over 89.
+    #[serde(rename = "years_of_ages_over_89")]
     YearsOfAgesOver89,
     /// To be checked: what the labels mean, which the service does not know.
     MeaningOfLabels,
