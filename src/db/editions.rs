@@ -352,7 +352,8 @@ async fn insert_job(
                           AND (EXISTS (SELECT 1 FROM grants g WHERE g.release_id = r.id)
                                OR EXISTS (SELECT 1 FROM release_readers k WHERE k.release_id = r.id))
                           AND NOT EXISTS (SELECT 1 FROM editions e
-                                          WHERE e.publication_id = $1 AND e.release_id = r.id))
+                                          WHERE e.publication_id = $1 AND e.release_id = r.id
+                                            AND e.status = 'published'))
              OR (SELECT t.held_back FROM edition_submissions t
                  JOIN editions e ON e.publication_id = t.publication_id AND e.number = t.number
                  WHERE t.publication_id = $1 AND t.submission_id = s.id AND e.status = 'published'

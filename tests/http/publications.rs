@@ -337,6 +337,93 @@ async fn what_cannot_be_published_fails_and_its_rows_join_the_next_edition() {
     assert_eq!(editions(&hospital, &publication).await.len(), 2);
 }
 
+/// A release of all rows of a dataset, granted to `bts`.
+async fn granted_release(hospital: &Hospital, dataset: &str) -> String {
+    let mut job = JOB();
+    job["release"] = json!(true);
+    job["acknowledge_unchanged"] = json!({ "person": "the numbers are of this test" });
+    let job = hospital.job(dataset, job).await;
+    let ended = hospital.ended(&job).await;
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    format!("/v1/releases/{}", text(&ended["release_id"]))
+}
+
+async fn grant(hospital: &Hospital, release: &str) {
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    let path = format!("{release}/grants");
+    hospital.post(&path, &grant).await.json(201);
+}
+
+/// Each row is a person. A release of rows that are deleted in part has rows of the edition in its other
+/// part: what both say together cannot be decided.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_edition_of_rows_of_a_known_release_is_published_undecided() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let workers = hospital.work();
+    let deleted = hospital.submit(&dataset, month(0)).await.json(201);
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let known = granted_release(&hospital, &dataset).await;
+    grant(&hospital, &known).await;
+    let path = format!("{dataset}/submissions/{}", text(&deleted["id"]));
+    let gone = hospital.app.delete(&hospital.token, &path).await;
+    assert_eq!(gone.status, 204, "{}", gone.text);
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let first = settled(&hospital, &publication, 1).await;
+    assert_eq!(first["status"], "failed", "{first}");
+    assert_eq!(first["error"]["code"], "composition_risk", "{first}");
+    assert!(text(&first["error"]["detail"]).contains(id(&known)));
+    workers.stop().await;
+}
+
+/// A release whose rows are all deleted says nothing about other persons.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_release_of_other_persons_keeps_no_edition_back() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let workers = hospital.work();
+    let deleted = hospital.submit(&dataset, month(0)).await.json(201);
+    let known = granted_release(&hospital, &dataset).await;
+    grant(&hospital, &known).await;
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let path = format!("{dataset}/submissions/{}", text(&deleted["id"]));
+    hospital.app.delete(&hospital.token, &path).await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let first = published(&hospital, &publication, 1).await;
+    assert_eq!(first["rows"], 16);
+    workers.stop().await;
+}
+
+/// The job of the second edition reads its rows alone. A release that is granted before it runs has
+/// further rows, so that the job does not decide it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_is_decided_again_with_a_release_of_rows_that_its_job_does_not_read() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    let path = format!("{publication}/editions");
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    hospital.post(&path, &json!({})).await.json(202);
+    published(&hospital, &publication, 1).await;
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let known = granted_release(&hospital, &dataset).await;
+    workers.stop().await;
+    let second = hospital.post(&path, &json!({})).await.json(202);
+    grant(&hospital, &known).await;
+    let workers = hospital.work();
+    let decided = published(&hospital, &publication, 2).await;
+    workers.stop().await;
+    assert_ne!(decided["job_id"], second["job_id"], "{decided}");
+    let path = format!("/v1/releases/{}", text(&decided["release_id"]));
+    let path = format!("{path}/composition?recipient=bts");
+    let found = hospital.get(&path).await.json(200);
+    assert_eq!(found["holds"], true, "{found}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edition_waits_for_approval_and_its_grants_come_with_it() {
     let hospital = Hospital::new().await;
