@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::db::audit::Actor;
 use crate::db::claims::{self, Claim};
 use crate::db::datasets::StoredDataset;
+use crate::db::editions::EditionQueue;
 use crate::db::key_ring::KeyRing;
 use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::seal::SealedItem;
@@ -73,7 +74,12 @@ impl Worker {
     async fn claim(&self) -> Result<Option<(Claim, WorkerSlot)>, StoreError> {
         let rules = self.settings.claim_rules();
         end_exhausted(&self.store, rules.max_attempts).await?;
-        if let Err(error) = editions::settle(&self.store, &self.keys).await {
+        let queue = EditionQueue {
+            store: &self.store,
+            keys: &self.keys,
+            quotas: self.settings.quotas,
+        };
+        if let Err(error) = editions::settle(queue).await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(
                 error,
