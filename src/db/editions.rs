@@ -408,6 +408,8 @@ pub(crate) struct EditionPlan {
     pub known: BTreeMap<OrganizationId, Vec<ReleaseId>>,
     /// The recipients who get it.
     pub recipients: Vec<Recipient>,
+    /// Rows of the published editions and of the known releases.
+    pub released_rows: u64,
 }
 
 #[derive(FromRow)]
@@ -445,7 +447,7 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
     let now = store.now();
     let publication = row.publication_id;
     let recipients = publications::current_recipients(&mut connection, publication, now).await?;
-    let mut known = BTreeMap::new();
+    let mut known: BTreeMap<OrganizationId, Vec<ReleaseId>> = BTreeMap::new();
     for Recipient { recipient, .. } in &recipients {
         // No release has this id.
         let none = ReleaseId::new();
@@ -453,7 +455,16 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
             known_releases(&mut *connection, recipient.id, row.dataset_id, none, now).await?;
         known.insert(recipient.id, releases);
     }
+    let known_or_published = known.values().flatten().chain(&row.published);
+    let releases: Vec<ReleaseId> = known_or_published.copied().collect();
+    let released_rows: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(rows), 0)::bigint FROM releases WHERE id = ANY ($1)",
+    )
+    .bind(releases)
+    .fetch_one(&mut *connection)
+    .await?;
     Ok(Some(EditionPlan {
+        released_rows: released_rows.cast_unsigned(),
         name: row.name,
         number: row.number.cast_unsigned(),
         submissions: row.submissions.into_iter().collect(),

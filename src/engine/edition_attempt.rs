@@ -16,15 +16,15 @@ use crate::db::datasets::StoredDataset;
 use crate::db::editions::{DecidedEdition, EditionPlan};
 use crate::db::releases::{self, SourceRows};
 use crate::db::seal::DataKey;
-use crate::db::submissions::{self, SubmissionRows};
+use crate::db::submissions::{self, SubmissionRows, SubmissionsSize};
 use crate::db::{Store, StoreError};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
-use super::WorkError;
 use super::attempt::{self, RunResults};
 use super::composition_tables::{self, StoredParts};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
+use super::{WorkError, on_thread};
 
 /// What an edition is decided on, beside its raw rows.
 pub(crate) struct EditionInput {
@@ -35,6 +35,20 @@ pub(crate) struct EditionInput {
     published: Vec<SourceRows>,
     /// The releases that recipients know.
     known: Vec<StoredParts>,
+}
+
+/// Bytes of the number of a row as stored, renumbered, and in sets of rows, which grow by doubling.
+const SOURCE_BYTES: u64 = 40;
+
+/// Bytes of the numbers and persons of one raw row, in lists and maps of the decision.
+const PERSON_BYTES: u64 = 64;
+
+/// Bytes of the copies of the raw table: in canonical form, and of the rows that are not held back; and
+/// of its persons.
+fn copies(schema: &Schema, size: SubmissionsSize) -> u64 {
+    let codes = 4 * schema.stored().count() as u64;
+    let rows = size.rows.saturating_mul(2 * codes + PERSON_BYTES);
+    rows.saturating_add(size.text_bytes.saturating_mul(2))
 }
 
 /// The job of an edition, and the rows that it reads.
@@ -82,8 +96,18 @@ impl EditionInput {
             published,
             known: known.ok_or_else(damaged)?,
         };
-        input.choose_known(&dataset.schema, &present)?;
-        Ok(input)
+        let schema = dataset.schema.clone();
+        on_thread(move || {
+            input.choose_known(&schema, &present)?;
+            Ok(input)
+        })
+        .await
+    }
+
+    /// Bytes that [`Self::load`] needs: where the rows of releases come from, in lists and sets.
+    pub(crate) fn source_bytes(plan: &EditionPlan, raw_rows: u64) -> u64 {
+        let rows = plan.released_rows.saturating_add(raw_rows);
+        rows.saturating_mul(SOURCE_BYTES)
     }
 
     /// Keeps the known releases that have to be decided, and takes those from the plan that this job
@@ -133,10 +157,12 @@ impl EditionInput {
     }
 
     /// Bytes that the decision needs beside the run.
-    pub(crate) fn bytes(&self, raw_rows: u64) -> u64 {
-        let known = self.known.iter().map(|part| part.bytes(raw_rows));
-        // The numbers of the rows, and a copy of the raw table.
-        known.fold(raw_rows.saturating_mul(64), u64::saturating_add)
+    pub(crate) fn bytes(&self, schema: &Schema, size: SubmissionsSize) -> u64 {
+        let known = self.known.iter().map(|part| part.bytes(size.rows));
+        let published = self.published.iter();
+        let published = published.map(|sources| sources.rows.len() as u64 * SOURCE_BYTES);
+        let all = known.chain(published).chain([copies(schema, size)]);
+        all.fold(0, u64::saturating_add)
     }
 
     /// Loads the rows of the releases.
@@ -300,5 +326,40 @@ impl StoredParts {
         let used = places.into_iter();
         let used = used.filter_map(|place| sources.submissions.get(place));
         used.copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pais_core::schema::Schema;
+    use serde_json::json;
+
+    use super::{SubmissionsSize, copies};
+    use crate::engine::table_memory::TableLimits;
+
+    #[test]
+    fn two_copies_of_all_columns_count_for_the_memory_of_a_job() {
+        let column = |number| json!({ "name": format!("c{number}"), "role": "quasi_identifier" });
+        let columns: Vec<_> = (0..50).map(column).collect();
+        let definition = json!({ "name": "t", "columns": columns });
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let size = SubmissionsSize {
+            submissions: 1,
+            rows: 1_000,
+            text_bytes: 1_000_000,
+            bytes: 1_000_000,
+        };
+        let copies = copies(&schema, size);
+        assert!(copies >= 2 * (1_000 * 50 * 4 + 1_000_000));
+        let mut limits = TableLimits {
+            job_bytes: u64::MAX,
+            process_bytes: u64::MAX,
+        };
+        let alone = limits.needed(&schema, &[], size, 0).unwrap();
+        limits.job_bytes = alone + copies;
+        let both = limits.needed(&schema, &[], size, copies);
+        assert_eq!(both.unwrap(), alone + copies);
+        limits.job_bytes -= 1;
+        limits.needed(&schema, &[], size, copies).unwrap_err();
     }
 }
