@@ -6,17 +6,17 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::db::StoreError;
-use crate::db::editions::{self, Cause, Edition, Queueing, ReceivedEdition};
+use crate::db::editions::{self, Cause, Edition, EditionQueue, Queueing, ReceivedEdition};
 use crate::db::publications;
 use crate::ids::PublicationId;
 use crate::problem::{Code, Problem};
 use crate::roles::Role;
 
 use super::error::ApiError;
+use super::events::editions::wait_for_edition;
 use super::extract::{Holder, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageRequest, page_request};
 use super::releases::viewer;
@@ -24,9 +24,6 @@ use super::state::CallerApp;
 
 /// Longest time that a list waits for its first item, in seconds.
 const LONGEST_WAIT: i64 = 30;
-
-/// Time between two queries of a list that waits.
-const WAIT_INTERVAL: Duration = Duration::from_millis(300);
 
 /// `?after=`, `?wait=` and `?limit=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -85,7 +82,7 @@ pub(super) async fn create(
     settle(&app).await;
     let cause = Cause::Request(app.caller);
     let organization = app.caller.organization;
-    let number = match editions::queue(&app.db, &app.keys, organization, id, cause).await? {
+    let number = match editions::queue(edition_queue(&app), organization, id, cause).await? {
         Queueing::Queued(number) => number,
         Queueing::NotFound => return Err(ApiError::not_found()),
         Queueing::NoDataset => {
@@ -118,7 +115,8 @@ pub(super) async fn create(
 /// List editions, oldest first
 ///
 /// With `?after=N&wait=SECONDS` the answer comes as soon as there is an edition after number N, at the
-/// latest after that time. A recipient gets the published editions that it may read.
+/// latest after that time; a request that waits counts as an open stream, of which a token and an
+/// organization have a limited number. A recipient gets the published editions that it may read.
 #[utoipa::path(
     get, path = "/v1/publications/{id}/editions", tag = "publications",
     params(("id" = PublicationId, Path, description = "The publication"), EditionsQuery),
@@ -133,18 +131,13 @@ pub(super) async fn list(
     let after = bounded("after", query.after, 999_999_999)?;
     let after = page.after.unwrap_or_default().max(after as u32);
     let wait = Duration::from_secs(bounded("wait", query.wait, LONGEST_WAIT)?);
-    let deadline = Instant::now() + wait;
     check_visible(&app, id).await?;
-    loop {
-        let found = seen(&app, id, after, page.rows_to_query()).await?;
-        if !found.is_empty() || Instant::now() >= deadline || app.shutdown.is_cancelled() {
-            return Ok(Json(Page::new(found, page, SeenEdition::number)));
-        }
-        tokio::select! {
-            () = tokio::time::sleep_until(deadline.min(Instant::now() + WAIT_INTERVAL)) => {}
-            () = app.shutdown.cancelled() => {}
-        }
+    let mut found = seen(&app, id, after, page.rows_to_query()).await?;
+    if found.is_empty() && !wait.is_zero() {
+        wait_for_edition(&app, id, after, wait).await?;
+        found = seen(&app, id, after, page.rows_to_query()).await?;
     }
+    Ok(Json(Page::new(found, page, SeenEdition::number)))
 }
 
 fn bounded(name: &str, value: Option<i64>, most: i64) -> Result<u64, Problem> {
@@ -180,10 +173,18 @@ pub(super) async fn seen(
     Ok(found.map(SeenEdition::Held).collect())
 }
 
+fn edition_queue(app: &CallerApp) -> EditionQueue<'_> {
+    EditionQueue {
+        store: &app.db,
+        keys: &app.keys,
+        quotas: app.limits.quotas,
+    }
+}
+
 /// Brings the editions of the caller's organization on after a request that may have an effect on them.
 /// Workers do the same again and again, so that a failure delays an edition and loses none.
 pub(super) async fn settle(app: &CallerApp) {
-    match editions::settle(&app.db, &app.keys).await {
+    match editions::settle(edition_queue(app)).await {
         Ok(settled) if settled.queued > 0 => app.wake.notify_one(),
         Ok(_) => {}
         Err(error) => {

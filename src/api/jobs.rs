@@ -207,7 +207,7 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
     let submissions = job.submissions.as_deref();
     let size = submissions::size(&app.db, id, submissions).await?;
     let limits = TableLimits::new(app.limits.job_bytes, &app.memory);
-    let needed = limits.needed(&dataset.schema, &plans, size)?;
+    let needed = limits.needed(&dataset.schema, &plans, size, 0)?;
     refuse_keys(app, &dataset, request, (&plans, size), needed).await?;
     Ok(dataset)
 }

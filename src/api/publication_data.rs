@@ -89,18 +89,7 @@ pub(super) async fn stacked(
         let detail = "no edition of the publication is published yet that this token may read";
         return Err(ApiError::new(Code::NotFound, detail));
     }
-    let mut tables = Vec::with_capacity(published.len());
-    for edition in &published {
-        let table = get_table(&app, edition.release_id, "data").await?;
-        let release = load_release(&app, edition.release_id).await?;
-        let damaged = |_| StoreError::Damaged("the codebook of a release");
-        let codebook = release.codebook.unwrap_or_default();
-        tables.push(EditionTable {
-            number: edition.number,
-            table,
-            codebook: serde_json::from_value(codebook).map_err(damaged)?,
-        });
-    }
+    let first = get_table(&app, published[0].release_id, "data").await?;
     let format = rendering.format;
     let word = match labels {
         StackLabels::AsReleased => "as_released",
@@ -114,7 +103,7 @@ pub(super) async fn stacked(
     let version = env!("CARGO_PKG_VERSION");
     let download = Download {
         releases: published.iter().map(|it| it.release_id).collect(),
-        owner: tables[0].table.organization,
+        owner: first.organization,
         part: "data".to_owned(),
         table: "data".to_owned(),
         tag: format!("{digest}-{word}-{}-{version}", rendering.file_ending()),
@@ -126,14 +115,37 @@ pub(super) async fn stacked(
         ending: format.as_str(),
         is_negotiated: true,
     };
-    let stack = Arc::new(Stacked {
-        // A recipient may read other editions than the holder: the digest is of those.
-        name: format!("{id}-{digest}-{word}"),
-        labels,
-        tables,
-    });
-    let render = || async { Ok(app.renderer().render_stack(&stack, &rendering).await?) };
+    // A recipient may read other editions than the holder: the digest is of those.
+    let name = format!("{id}-{digest}-{word}");
+    let render = || async {
+        let stack = Arc::new(Stacked {
+            name: name.clone(),
+            labels,
+            tables: edition_tables(&app, &published).await?,
+        });
+        Ok(app.renderer().render_stack(&stack, &rendering).await?)
+    };
     download.answer(&app, &request, render).await
+}
+
+/// The tables of editions, without their rows.
+async fn edition_tables(
+    app: &CallerApp,
+    published: &[ReceivedEdition],
+) -> Result<Vec<EditionTable>, ApiError> {
+    let mut tables = Vec::with_capacity(published.len());
+    for edition in published {
+        let table = get_table(app, edition.release_id, "data").await?;
+        let release = load_release(app, edition.release_id).await?;
+        let damaged = |_| StoreError::Damaged("the codebook of a release");
+        let codebook = release.codebook.unwrap_or_default();
+        tables.push(EditionTable {
+            number: edition.number,
+            table,
+            codebook: serde_json::from_value(codebook).map_err(damaged)?,
+        });
+    }
+    Ok(tables)
 }
 
 /// The editions of a publication that the caller may read, with the SHA-256 of each.

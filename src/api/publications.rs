@@ -1,7 +1,7 @@
 //! `/v1/publications`: jobs that repeat for new rows are made, listed, changed and deleted.
 
 use axum::Json;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, JobDefinition, Sweep, json};
 use pais_core::rejection::Place;
@@ -25,6 +25,8 @@ use crate::roles::Role;
 use super::datasets::find;
 use super::editions;
 use super::error::{ApiError, done};
+use super::extract::body::JobBody;
+use super::extract::headers::require_json;
 use super::extract::{Holder, JsonBody, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageQuery};
 use super::response::created;
@@ -102,16 +104,22 @@ impl SeenPublication {
 )]
 pub(super) async fn create(
     Holder(app): Holder,
-    JsonBody(mut new, _memory): JsonBody<PublicationDefinition>,
+    headers: HeaderMap,
+    JobBody(body): JobBody,
 ) -> Result<impl IntoResponse, ApiError> {
-    let dataset = new.dataset_id.0;
-    let made = create_publication(&app, &mut new).await;
-    let id = app
-        .recorded(Action::PublicationCreated, dataset, made)
-        .await?;
-    editions::settle(&app).await;
-    let publication = load(&app, id).await?;
-    Ok(created(format!("/v1/publications/{id}"), publication))
+    require_json(&headers)?;
+    body.process(async move |body| {
+        let mut new: PublicationDefinition = json::parse(&body)?;
+        let dataset = new.dataset_id.0;
+        let made = create_publication(&app, &mut new).await;
+        let id = app
+            .recorded(Action::PublicationCreated, dataset, made)
+            .await?;
+        editions::settle(&app).await;
+        let publication = load(&app, id).await?;
+        Ok(created(format!("/v1/publications/{id}"), publication))
+    })
+    .await
 }
 
 async fn create_publication(
@@ -221,7 +229,8 @@ fn stored_id(change: PublicationChange) -> Result<PublicationId, ApiError> {
 
 /// List publications, oldest first
 ///
-/// A recipient gets those that it gets editions of, without their jobs and other recipients.
+/// Without their jobs. A recipient gets those that it gets or has editions of, without their other
+/// recipients; one that is deleted stays with its editions.
 #[utoipa::path(
     get, path = "/v1/publications", tag = "publications", params(PageQuery),
     responses((status = 200, description = "A page", body = Page<SeenPublication>)),

@@ -49,7 +49,7 @@ impl RawRows<'_> {
         dataset: StoredDataset,
     ) -> Result<LoadedRows, ApiError> {
         let limits = TableLimits::new(app.limits.job_bytes, &app.memory);
-        let table = limits.needed(&dataset.schema, self.plans, self.size)?;
+        let table = limits.needed(&dataset.schema, self.plans, self.size, 0)?;
         let needed = table.saturating_add(self.extra_bytes);
         let organization = app.caller.organization;
         let guard = app.tables.begin(TableKind::Raw, organization, needed);

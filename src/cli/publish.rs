@@ -12,6 +12,7 @@ use clap::Args;
 use pais::problem::ProblemDocument;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::output::{Failure, print_line};
 use super::sources::TOKEN;
@@ -25,6 +26,9 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Time for an answer to a question.
 const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Most times that a file is sent.
+const ATTEMPTS: u32 = 3;
 
 /// Exit status where an edition waits for approval.
 const WAITS: u8 = 3;
@@ -95,14 +99,11 @@ impl Publish {
             .publication(&self.publication)
             .map_err(Failure::Service)?;
         if publication.paused {
-            let error = anyhow!("the publication `{}` is paused", publication.name);
-            return Err(Failure::Service(error));
+            return Err(Failure::Service(publication.is_paused("nothing was sent")));
         }
         let mut sent = BTreeSet::new();
         for (path, file) in files {
-            let opened = File::open(path).map_err(|error| Failure::file(path, error))?;
-            let submission = service.submit(&publication, path, &file, opened);
-            let submission = submission.map_err(Failure::Service)?;
+            let submission = service.submit(&publication, path, &file)?;
             print(format_args!(
                 "{}: {} rows are sent",
                 path.display(),
@@ -114,7 +115,7 @@ impl Publish {
             .map_err(Failure::Service)
     }
 
-    /// Waits until each submission is in an edition that has ended.
+    /// Waits until each submission is in an edition that is published, or its latest one has ended.
     fn wait(
         &self,
         service: &Service,
@@ -124,42 +125,57 @@ impl Publish {
         let mut told = BTreeSet::new();
         loop {
             let editions = service.editions(publication)?;
-            let mut ended: BTreeSet<&String> = BTreeSet::new();
-            let mut failed = false;
-            let of_sent =
-                |edition: &&Edition| edition.submissions.iter().any(|id| sent.contains(id));
+            let of_sent = |it: &&Edition| it.submissions.iter().any(|id| sent.contains(id));
             for edition in editions.iter().filter(of_sent) {
-                let is_ended = !["queued", "running"].contains(&edition.status.as_str());
-                if is_ended && told.insert(edition.number) {
+                if edition.is_ended() && told.insert(edition.number) {
                     print(edition.summary(&publication.name));
                 }
-                match edition.status.as_str() {
-                    "awaiting_approval" => return Ok(ExitCode::from(WAITS)),
-                    "published" => {}
-                    "refused" | "failed" => failed = true,
-                    _ => continue,
-                }
-                ended.extend(&edition.submissions);
             }
-            if failed {
-                return Ok(ExitCode::FAILURE);
-            }
-            if sent.iter().all(|id| ended.contains(id)) {
-                return Ok(ExitCode::SUCCESS);
-            }
-            let is_open = |edition: &Edition| {
-                ["queued", "running", "awaiting_approval"].contains(&edition.status.as_str())
+            // Rows of an edition that has failed join the next one.
+            let deciding = |id: &String| {
+                let mut of_it = editions.iter().filter(|it| it.submissions.contains(id));
+                let published = of_it.clone().find(|it| it.status == "published");
+                published.or_else(|| of_it.next_back())
             };
-            match editions.iter().find(|edition| is_open(edition)) {
+            let deciding: Vec<Option<&Edition>> = sent.iter().map(deciding).collect();
+            let ended = deciding.iter().flatten().filter(|it| it.is_ended());
+            let waiting = sent.len() - ended.clone().count();
+            if waiting == 0 {
+                let mut ended = ended;
+                return Ok(if ended.all(|it| it.status == "published") {
+                    ExitCode::SUCCESS
+                } else {
+                    ExitCode::FAILURE
+                });
+            }
+            let open = editions.iter().find(|edition| !edition.is_ended());
+            match open {
                 Some(open) if open.status == "awaiting_approval" => {
                     print(open.summary(&publication.name));
                     return Ok(ExitCode::from(WAITS));
                 }
-                Some(_) => std::thread::sleep(INTERVAL),
+                Some(_) => {}
+                None if service.now(publication)?.paused => {
+                    let what = format!("the rows of {waiting} files are sent and wait");
+                    return Err(publication.is_paused(&what));
+                }
                 None if publication.trigger == "manual" => service.publish(publication)?,
-                None => std::thread::sleep(INTERVAL),
+                None => {}
             }
+            std::thread::sleep(INTERVAL);
         }
+    }
+}
+
+impl Publication {
+    /// The error of a publication that is paused.
+    fn is_paused(&self, what: &str) -> anyhow::Error {
+        anyhow!(
+            "the publication `{}` is paused: {what}; it goes on with `PATCH /v1/publications/{}` and \
+             `{{\"paused\": false}}`",
+            self.name,
+            self.id
+        )
     }
 }
 
@@ -169,6 +185,10 @@ fn print(line: impl std::fmt::Display) {
 }
 
 impl Edition {
+    fn is_ended(&self) -> bool {
+        ["published", "refused", "failed"].contains(&self.status.as_str())
+    }
+
     fn summary(&self, publication: &str) -> String {
         let rows = |rows: Option<u64>| rows.map_or_else(|| "no".to_owned(), |it| it.to_string());
         let name = format!("edition {} of {publication}", self.number);
@@ -226,26 +246,44 @@ impl Service {
         }
     }
 
+    /// The publication as it is now.
+    fn now(&self, publication: &Publication) -> anyhow::Result<Publication> {
+        self.get(&format!("/v1/publications/{}", publication.id))
+    }
+
+    /// Sends a file. Where no answer comes, it is sent again under the same `Idempotency-Key`.
     fn submit(
         &self,
         publication: &Publication,
         path: &Path,
         table: &TableFile,
-        file: File,
-    ) -> anyhow::Result<Submission> {
+    ) -> Result<Submission, Failure> {
         let address = format!(
             "{}/v1/datasets/{}/submissions",
             self.url, publication.dataset_id
         );
-        let mut request = self
-            .agent
-            .post(&address)
-            .header("authorization", &self.token)
-            .content_type(table.media_type());
-        if let Some(encoding) = table.content_encoding() {
-            request = request.header("content-encoding", encoding);
+        let key = Uuid::new_v4().to_string();
+        let mut attempt = 1;
+        loop {
+            let file = File::open(path).map_err(|error| Failure::file(path, error))?;
+            let request = self.agent.post(&address).content_type(table.media_type());
+            let request = request.header("authorization", &self.token);
+            let mut request = request.header("idempotency-key", &key);
+            if let Some(encoding) = table.content_encoding() {
+                request = request.header("content-encoding", encoding);
+            }
+            let submission = answer(request.send(file));
+            let is_unanswered = |error: &anyhow::Error| {
+                code_of(error).is_none_or(|code| code == "idempotency_key_in_use")
+            };
+            if submission.as_ref().is_err_and(is_unanswered) && attempt < ATTEMPTS {
+                attempt += 1;
+                std::thread::sleep(INTERVAL);
+                continue;
+            }
+            let submission = submission.with_context(|| path.display().to_string());
+            return submission.map_err(Failure::Service);
         }
-        answer(request.send(file)).with_context(|| path.display().to_string())
     }
 
     fn editions(&self, publication: &Publication) -> anyhow::Result<Vec<Edition>> {
@@ -264,12 +302,15 @@ impl Service {
         }
     }
 
-    /// Asks for an edition.
+    /// Asks for an edition, unless another one was queued meanwhile.
     fn publish(&self, publication: &Publication) -> anyhow::Result<()> {
         let address = format!("{}/v1/publications/{}/editions", self.url, publication.id);
         let request = self.agent.post(&address);
         let sent = request.header("authorization", &self.token).send_empty();
-        answer::<serde_json::Value>(sent).map(|_| ())
+        match answer::<serde_json::Value>(sent) {
+            Err(error) if code_of(&error) == Some("edition_open") => Ok(()),
+            answered => answered.map(|_| ()),
+        }
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
@@ -289,7 +330,19 @@ fn answer<T: DeserializeOwned>(
         return serde_json::from_slice(&body).context("the answer is not of the documented form");
     }
     Err(match serde_json::from_slice(&body) {
-        Ok(ProblemDocument { detail, code, .. }) => anyhow!("{status} {code}: {detail}"),
+        Ok(problem) => Refused { problem }.into(),
         Err(_) => anyhow!("{status}"),
     })
+}
+
+/// What the service has answered instead.
+#[derive(Debug, thiserror::Error)]
+#[error("{} {}: {}", problem.status, problem.code, problem.detail)]
+struct Refused {
+    problem: ProblemDocument,
+}
+
+fn code_of(error: &anyhow::Error) -> Option<&str> {
+    let refused = error.downcast_ref::<Refused>();
+    refused.map(|refused| refused.problem.code.as_str())
 }

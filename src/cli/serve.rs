@@ -12,7 +12,7 @@ use pais::api::tls::Tls;
 use pais::api::{
     App, AppState, ConnectionLimits, Limits, RefusedTokens, RouterSettings, UploadPace,
 };
-use pais::config::{Flags, Settings};
+use pais::config::{Flags, OrganizationSettings, Settings};
 use pais::db::quotas::Quotas;
 use pais::db::{Store, deletion, instances};
 use pais::memory::MemoryBudget;
@@ -343,6 +343,15 @@ fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
         max_run: Duration::from_secs(workers.max_run_seconds),
         running_per_organization: settings.organizations.running_jobs,
         job_bytes: settings.memory.job_bytes,
+        quotas: quotas(&settings.organizations),
+    }
+}
+
+fn quotas(settings: &OrganizationSettings) -> Quotas {
+    Quotas {
+        stored_bytes: settings.stored_bytes,
+        stored_rows: settings.stored_rows,
+        queued_jobs: settings.queued_jobs,
     }
 }
 
@@ -378,11 +387,7 @@ fn limits(settings: &Settings) -> Limits {
             bytes_per_second: settings.upload_bytes_per_second,
             ..UploadPace::default()
         },
-        quotas: Quotas {
-            stored_bytes: organizations.stored_bytes,
-            stored_rows: organizations.stored_rows,
-            queued_jobs: organizations.queued_jobs,
-        },
+        quotas: quotas(organizations),
         streams: StreamLimits {
             per_token: settings.streams_per_token,
             per_organization: organizations.streams,

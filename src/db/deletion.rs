@@ -159,16 +159,17 @@ async fn destroy_key(store: &Store, owner: KeyOwner) -> Result<(), StoreError> {
 }
 
 /// What of a deleted dataset cannot be read without its key, or has the digest of its rows or the values
-/// that jobs list under another key, as the answers to requests that created a submission or a job.
+/// that jobs list under another key, as the answers to requests that created a submission or a job. In the
+/// order in which [`super::publications::lock`] and what follows it lock.
 const SEALED_PARTS: [&str; 6] = [
+    "UPDATE publications SET sealed_definition = NULL
+     WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",
     "DELETE FROM release_sources USING releases
      WHERE releases.id = release_sources.release_id AND releases.dataset_id = $1",
     "DELETE FROM job_steps USING jobs WHERE jobs.id = job_steps.job_id AND jobs.dataset_id = $1",
     "UPDATE releases SET sealed_distributions = NULL
      WHERE dataset_id = $1 AND sealed_distributions IS NOT NULL",
     "UPDATE jobs SET sealed_definition = NULL
-     WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",
-    "UPDATE publications SET sealed_definition = NULL
      WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",
     "DELETE FROM idempotent_answers
      WHERE organization_id = (SELECT organization_id FROM datasets WHERE id = $1)

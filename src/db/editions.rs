@@ -3,8 +3,8 @@
 //! An edition is queued with its job in one transaction, and its release, what was decided with it and
 //! what waits are written with the end of the job. `settle` does the rest, each edition in one
 //! transaction: it fails with its job, waits for approval, is refused, or is published with the grants
-//! of all recipients. Whoever comes first settles an edition, and a lock on its row keeps the others
-//! away, so that it is published once or not at all.
+//! of all recipients. Whoever comes first settles an edition. It locks the publication, the edition and its
+//! release, so that it is published once or not at all, and neither deleted nor withdrawn meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,11 @@ use pais_core::definition::{DatasetId, SubmissionId};
 use super::approvals::{self, Decision};
 use super::audit::{self, Action, Actor, NewEvent};
 use super::grants::{self, GrantRecipient};
-use super::jobs::{self, DefinitionAtRest, JobStatus, QueuedJob};
+use super::jobs::{self, JobStatus, QueuedJob};
 use super::key_ring::KeyRing;
-use super::publications::{self, Recipient};
-use super::releases::{Viewer, known_releases, visible};
+use super::publications::{self, LockedPublication, Recipient};
+use super::quotas::Quotas;
+use super::releases::{self, Viewer, known_releases, visible};
 use super::seal::SealedItem;
 use super::submissions::lock_dataset;
 use super::{Store, StoreError, policies};
@@ -195,14 +196,15 @@ pub(crate) enum Queueing {
     NothingNew,
 }
 
-#[derive(FromRow)]
-struct LockedPublication {
-    organization_id: OrganizationId,
-    dataset_id: DatasetId,
-    #[sqlx(flatten)]
-    definition: DefinitionAtRest,
-    paused: bool,
-    created_by: Option<TokenId>,
+/// What editions are queued with.
+#[derive(Clone, Copy)]
+pub(crate) struct EditionQueue<'a> {
+    /// The database.
+    pub store: &'a Store,
+    /// The keys of the datasets.
+    pub keys: &'a KeyRing,
+    /// The shares of each organization.
+    pub quotas: Quotas,
 }
 
 /// A submission, and what editions of a publication have taken of it.
@@ -216,24 +218,17 @@ struct TakenSubmission {
 }
 
 /// Queues the next edition of a publication: of the rows that no published edition has.
+///
+/// # Errors
+/// [`StoreError::Quota`].
 pub(crate) async fn queue(
-    store: &Store,
-    keys: &KeyRing,
+    with: EditionQueue<'_>,
     organization: OrganizationId,
     id: PublicationId,
     cause: Cause,
 ) -> Result<Queueing, StoreError> {
-    let mut transaction = store.begin().await?;
-    let publication: Option<LockedPublication> = sqlx::query_as(
-        "SELECT organization_id, dataset_id, definition AS shown, sealed_definition AS sealed, paused,
-                created_by
-         FROM publications
-         WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR UPDATE",
-    )
-    .bind(id)
-    .bind(organization)
-    .fetch_optional(&mut *transaction)
-    .await?;
+    let mut transaction = with.store.begin().await?;
+    let publication = publications::lock_live(&mut transaction, organization, id).await?;
     let Some(publication) = publication else {
         return Ok(Queueing::NotFound);
     };
@@ -268,11 +263,11 @@ pub(crate) async fn queue(
         Cause::Submission => publication.created_by,
         Cause::Request(caller) => Some(caller.token),
     };
-    let job = insert_job(&mut transaction, store, keys, id, &publication, by).await?;
+    let job = insert_job(&mut transaction, with, id, &publication, by).await?;
     let Some(job) = job else {
         return Ok(Queueing::NoDataset);
     };
-    let now = store.now();
+    let now = with.store.now();
     sqlx::query(
         "INSERT INTO editions (publication_id, number, organization_id, job_id, created_at)
          VALUES ($1, $2, $3, $4, $5)",
@@ -329,19 +324,28 @@ async fn taken_submissions(
 
 /// Queues the job of an edition; `None` where the dataset was deleted. Where persons can be in several
 /// submissions, or recipients have other releases of the dataset, it reads all rows: the decision of
-/// what releases say together needs them.
+/// what releases say together needs them. The publication is locked.
+///
+/// # Errors
+/// [`StoreError::Quota`].
 async fn insert_job(
     connection: &mut PgConnection,
-    store: &Store,
-    keys: &KeyRing,
+    with: EditionQueue<'_>,
     id: PublicationId,
     publication: &LockedPublication,
     by: Option<TokenId>,
 ) -> Result<Option<JobId>, StoreError> {
+    let EditionQueue {
+        store,
+        keys,
+        quotas,
+    } = with;
     let dataset = publication.dataset_id;
     if !lock_dataset(connection, dataset).await? {
         return Ok(None);
     }
+    let organization = publication.organization_id;
+    quotas.check_queue(connection, organization).await?;
     let submissions: Vec<SubmissionId> = sqlx::query_scalar(
         "SELECT s.id FROM submissions s
          WHERE s.dataset_id = $2 AND (
@@ -352,7 +356,8 @@ async fn insert_job(
                           AND (EXISTS (SELECT 1 FROM grants g WHERE g.release_id = r.id)
                                OR EXISTS (SELECT 1 FROM release_readers k WHERE k.release_id = r.id))
                           AND NOT EXISTS (SELECT 1 FROM editions e
-                                          WHERE e.publication_id = $1 AND e.release_id = r.id))
+                                          WHERE e.publication_id = $1 AND e.release_id = r.id
+                                            AND e.status = 'published'))
              OR (SELECT t.held_back FROM edition_submissions t
                  JOIN editions e ON e.publication_id = t.publication_id AND e.number = t.number
                  WHERE t.publication_id = $1 AND t.submission_id = s.id AND e.status = 'published'
@@ -375,7 +380,7 @@ async fn insert_job(
         definition.insert("release".to_owned(), json!(true));
     }
     let queued = QueuedJob {
-        organization: publication.organization_id,
+        organization,
         dataset,
         key: &key,
         definition: &definition,
@@ -401,8 +406,10 @@ pub(crate) struct EditionPlan {
     pub continued_cut: Option<BTreeMap<String, Vec<String>>>,
     /// For each recipient, the releases of the dataset that it knows.
     pub known: BTreeMap<OrganizationId, Vec<ReleaseId>>,
-    /// The names of the recipients.
+    /// The recipients who get it.
     pub recipients: Vec<Recipient>,
+    /// Rows of the published editions and of the known releases.
+    pub released_rows: u64,
 }
 
 #[derive(FromRow)]
@@ -437,9 +444,10 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
     .fetch_optional(&mut *connection)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let recipients = publications::recipients(&mut connection, row.publication_id).await?;
     let now = store.now();
-    let mut known = BTreeMap::new();
+    let publication = row.publication_id;
+    let recipients = publications::current_recipients(&mut connection, publication, now).await?;
+    let mut known: BTreeMap<OrganizationId, Vec<ReleaseId>> = BTreeMap::new();
     for Recipient { recipient, .. } in &recipients {
         // No release has this id.
         let none = ReleaseId::new();
@@ -447,7 +455,16 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
             known_releases(&mut *connection, recipient.id, row.dataset_id, none, now).await?;
         known.insert(recipient.id, releases);
     }
+    let known_or_published = known.values().flatten().chain(&row.published);
+    let releases: Vec<ReleaseId> = known_or_published.copied().collect();
+    let released_rows: i64 = sqlx::query_scalar(
+        "SELECT coalesce(sum(rows), 0)::bigint FROM releases WHERE id = ANY ($1)",
+    )
+    .bind(releases)
+    .fetch_one(&mut *connection)
+    .await?;
     Ok(Some(EditionPlan {
+        released_rows: released_rows.cast_unsigned(),
         name: row.name,
         number: row.number.cast_unsigned(),
         submissions: row.submissions.into_iter().collect(),
@@ -522,8 +539,8 @@ struct OpenEdition {
     decided_with: Option<Json<BTreeMap<OrganizationId, Vec<ReleaseId>>>>,
     job_status: JobStatus,
     job_error: Option<Value>,
+    job_created_by: Option<TokenId>,
     is_withdrawn: bool,
-    is_deleted: bool,
 }
 
 /// Whether something was queued, so that a worker should be woken.
@@ -533,9 +550,36 @@ pub(crate) struct Settled {
     pub queued: u64,
 }
 
+impl Settled {
+    /// Counts the job of a publication, if one was queued.
+    ///
+    /// # Errors
+    /// When the database cannot be reached, so that the others would fail too.
+    fn count(
+        &mut self,
+        publication: PublicationId,
+        is_queued: Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        match is_queued {
+            Ok(is_queued) => self.queued += u64::from(is_queued),
+            Err(error) if error.is_unreachable() => return Err(error),
+            // It is queued when other jobs of the organization have begun.
+            Err(StoreError::Quota(_)) => {}
+            Err(error) => tracing::warn!(
+                %publication,
+                error = &error as &dyn std::error::Error,
+                "an edition could not be brought on; this is tried again"
+            ),
+        }
+        Ok(())
+    }
+}
+
 /// Brings all editions on that can go on, and queues those that are due. Called by workers again and
-/// again, and after each request that may have an effect. Cheap where there is nothing to do.
-pub(crate) async fn settle(store: &Store, keys: &KeyRing) -> Result<Settled, StoreError> {
+/// again, and after each request that may have an effect. Cheap where there is nothing to do. An edition
+/// that fails is in the log, does not keep the others, and is tried again.
+pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError> {
+    let store = with.store;
     let mut settled = Settled::default();
     let open: Vec<(PublicationId, i32)> = sqlx::query_as(
         "SELECT e.publication_id, e.number
@@ -553,7 +597,8 @@ pub(crate) async fn settle(store: &Store, keys: &KeyRing) -> Result<Settled, Sto
     .fetch_all(&mut *store.connection().await?)
     .await?;
     for (publication, number) in open {
-        settled.queued += settle_edition(store, keys, publication, number).await?;
+        let queued = settle_edition(with, publication, number).await;
+        settled.count(publication, queued)?;
     }
     let due: Vec<(PublicationId, OrganizationId)> = sqlx::query_as(
         "SELECT p.id, p.organization_id FROM publications p
@@ -572,38 +617,50 @@ pub(crate) async fn settle(store: &Store, keys: &KeyRing) -> Result<Settled, Sto
     .fetch_all(&mut *store.connection().await?)
     .await?;
     for (publication, organization) in due {
-        let queued = queue(store, keys, organization, publication, Cause::Submission).await?;
-        settled.queued += u64::from(matches!(queued, Queueing::Queued(_)));
+        let queued = queue(with, organization, publication, Cause::Submission).await;
+        let queued = queued.map(|queued| matches!(queued, Queueing::Queued(_)));
+        settled.count(publication, queued)?;
     }
     Ok(settled)
 }
 
-/// Brings one edition on; returns the number of jobs that were queued.
+/// Brings one edition on; returns whether it was queued again.
 async fn settle_edition(
-    store: &Store,
-    keys: &KeyRing,
+    with: EditionQueue<'_>,
     publication: PublicationId,
     number: i32,
-) -> Result<u64, StoreError> {
+) -> Result<bool, StoreError> {
+    let store = with.store;
     let mut transaction = store.begin().await?;
+    let Some(locked) = publications::lock(&mut transaction, publication).await? else {
+        return Ok(false);
+    };
+    let release: Option<Option<ReleaseId>> = sqlx::query_scalar(
+        "SELECT release_id FROM editions
+         WHERE publication_id = $1 AND number = $2 AND status IN ('queued', 'awaiting_approval')
+         FOR UPDATE",
+    )
+    .bind(publication)
+    .bind(number)
+    .fetch_optional(&mut *transaction)
+    .await?;
+    if let Some(Some(release)) = release {
+        releases::lock(&mut transaction, locked.organization_id, release).await?;
+    }
     let edition: Option<OpenEdition> = sqlx::query_as(
         "SELECT e.publication_id, e.number, e.organization_id, e.status, e.release_id,
                 e.decided_with, j.status AS job_status, j.error AS job_error,
-                p.deleted_at IS NOT NULL AS is_deleted,
-                EXISTS (SELECT 1 FROM releases r
-                        WHERE r.id = e.release_id AND r.withdrawn_at IS NOT NULL) AS is_withdrawn
-         FROM editions e JOIN jobs j ON j.id = e.job_id
-              JOIN publications p ON p.id = e.publication_id
+                j.created_by AS job_created_by, r.withdrawn_at IS NOT NULL AS is_withdrawn
+         FROM editions e JOIN jobs j ON j.id = e.job_id LEFT JOIN releases r ON r.id = e.release_id
          WHERE e.publication_id = $1 AND e.number = $2
-           AND e.status IN ('queued', 'awaiting_approval')
-         FOR UPDATE OF e SKIP LOCKED",
+           AND e.status IN ('queued', 'awaiting_approval')",
     )
     .bind(publication)
     .bind(number)
     .fetch_optional(&mut *transaction)
     .await?;
     let Some(edition) = edition else {
-        return Ok(0);
+        return Ok(false);
     };
     let failed = EditionStatus::Failed;
     let refused = EditionStatus::Refused;
@@ -612,19 +669,19 @@ async fn settle_edition(
         .filter(|_| edition.job_status == JobStatus::Succeeded)
     else {
         let error = match (edition.job_status, edition.job_error.clone()) {
-            (JobStatus::Queued | JobStatus::Running, _) => return Ok(0),
+            (JobStatus::Queued | JobStatus::Running, _) => return Ok(false),
             (_, Some(error)) => error,
             (_, None) => document(Problem::new(Code::Cancelled, "the edition was cancelled"))?,
         };
         edition.end(store, transaction, failed, error).await?;
-        return Ok(0);
+        return Ok(false);
     };
-    if edition.is_deleted {
+    if locked.is_deleted {
         let problem = Problem::new(Code::Cancelled, "the publication was deleted");
         edition
             .end(store, transaction, refused, document(problem)?)
             .await?;
-        return Ok(0);
+        return Ok(false);
     }
     if edition.is_withdrawn {
         let detail = "the release was withdrawn before it was published";
@@ -632,7 +689,7 @@ async fn settle_edition(
         edition
             .end(store, transaction, refused, document(problem)?)
             .await?;
-        return Ok(0);
+        return Ok(false);
     }
     let (organization, now) = (edition.organization_id, store.now());
     let policy = policies::check_release(&mut transaction, organization, release, "").await;
@@ -641,29 +698,20 @@ async fn settle_edition(
             edition
                 .end(store, transaction, refused, document(*problem)?)
                 .await?;
-            return Ok(0);
+            return Ok(false);
         }
         policy => policy?,
     };
-    match approvals::decision(&mut transaction, release).await? {
-        Some(Decision::Approved) => {}
-        Some(Decision::Rejected) => {
-            let detail = "the release was rejected; `GET /v1/releases/{id}` has the reason";
-            let problem = Problem::new(Code::ApprovalRequired, detail);
-            edition
-                .end(store, transaction, refused, document(problem)?)
-                .await?;
-            return Ok(0);
-        }
-        None if policy.requires_approval() => {
-            edition.await_approval(transaction).await?;
-            return Ok(0);
-        }
-        None => {}
+    let decision = approvals::decision(&mut transaction, release).await?;
+    if decision == Some(Decision::Rejected) {
+        let detail = "the release was rejected; `GET /v1/releases/{id}` has the reason";
+        let problem = Problem::new(Code::ApprovalRequired, detail);
+        edition
+            .end(store, transaction, refused, document(problem)?)
+            .await?;
+        return Ok(false);
     }
-    let recipients = publications::recipients(&mut transaction, publication).await?;
-    let current = |it: &Recipient| it.expires_at.is_none_or(|at| at > now);
-    let recipients: Vec<Recipient> = recipients.into_iter().filter(current).collect();
+    let recipients = publications::current_recipients(&mut transaction, publication, now).await?;
     if let Some(other) = recipients
         .iter()
         .find(|it| !policy.allows_recipient(&it.recipient.name))
@@ -677,20 +725,36 @@ async fn settle_edition(
         edition
             .end(store, transaction, refused, document(problem)?)
             .await?;
-        return Ok(0);
+        return Ok(false);
     }
     for Recipient { recipient, .. } in &recipients {
-        if !edition
-            .is_decided_for(&mut transaction, recipient, release, now)
-            .await?
-        {
-            return edition.decide_again(store, keys, transaction).await;
+        let dataset = locked.dataset_id;
+        let known = known_to(&mut transaction, recipient, dataset, release, now).await?;
+        if !edition.is_decided_with(recipient, &known) {
+            return edition.decide_again(with, transaction, &locked).await;
         }
+    }
+    if decision.is_none() && policy.requires_approval() {
+        edition.await_approval(transaction).await?;
+        return Ok(false);
     }
     edition
         .publish(store, transaction, release, &recipients)
         .await?;
-    Ok(0)
+    Ok(false)
+}
+
+/// What a recipient knows of a dataset beside a release. Until the end of the transaction it gets no other
+/// grant of the dataset.
+async fn known_to(
+    connection: &mut PgConnection,
+    recipient: &GrantRecipient,
+    dataset: DatasetId,
+    release: ReleaseId,
+    now: OffsetDateTime,
+) -> Result<Vec<ReleaseId>, StoreError> {
+    grants::lock_recipient(connection, dataset, recipient.id).await?;
+    known_releases(connection, recipient.id, dataset, release, now).await
 }
 
 fn document(problem: Problem) -> Result<Value, StoreError> {
@@ -743,51 +807,29 @@ impl OpenEdition {
         Ok(())
     }
 
-    /// Whether all that a recipient knows was decided with the release. Until the end of the
-    /// transaction it gets no other grant of the dataset.
-    async fn is_decided_for(
-        &self,
-        connection: &mut PgConnection,
-        recipient: &GrantRecipient,
-        release: ReleaseId,
-        now: OffsetDateTime,
-    ) -> Result<bool, StoreError> {
-        let dataset: DatasetId =
-            sqlx::query_scalar("SELECT dataset_id FROM publications WHERE id = $1")
-                .bind(self.publication_id)
-                .fetch_one(&mut *connection)
-                .await?;
-        grants::lock_recipient(connection, dataset, recipient.id).await?;
-        let known = known_releases(&mut *connection, recipient.id, dataset, release, now).await?;
+    /// Whether all that a recipient knows was decided with the release.
+    fn is_decided_with(&self, recipient: &GrantRecipient, known: &[ReleaseId]) -> bool {
         let decided = self.decided_with.as_ref();
         let decided = decided.and_then(|Json(decided)| decided.get(&recipient.id));
-        Ok(decided.is_some_and(|decided| known.iter().all(|it| decided.contains(it))))
+        decided.is_some_and(|decided| known.iter().all(|it| decided.contains(it)))
     }
 
-    /// Queues the edition again, because a recipient was added or has got other releases.
+    /// Queues the edition again, because a recipient was added or has got other releases: for the token
+    /// that asked for it before, which does not approve its release.
     async fn decide_again(
         &self,
-        store: &Store,
-        keys: &KeyRing,
+        with: EditionQueue<'_>,
         mut transaction: Transaction<'static, Postgres>,
-    ) -> Result<u64, StoreError> {
-        let publication: LockedPublication = sqlx::query_as(
-            "SELECT organization_id, dataset_id, definition AS shown, sealed_definition AS sealed,
-                    paused, created_by
-             FROM publications WHERE id = $1",
-        )
-        .bind(self.publication_id)
-        .fetch_one(&mut *transaction)
-        .await?;
-        let by = publication.created_by;
-        let id = self.publication_id;
-        let job = insert_job(&mut transaction, store, keys, id, &publication, by).await?;
+        publication: &LockedPublication,
+    ) -> Result<bool, StoreError> {
+        let (id, by) = (self.publication_id, self.job_created_by);
+        let job = insert_job(&mut transaction, with, id, publication, by).await?;
         let Some(job) = job else {
             let problem = Problem::new(Code::DatasetDeleted, "the dataset was deleted");
             let status = EditionStatus::Failed;
-            self.end(store, transaction, status, document(problem)?)
+            self.end(with.store, transaction, status, document(problem)?)
                 .await?;
-            return Ok(0);
+            return Ok(false);
         };
         sqlx::query(
             "UPDATE editions SET status = 'queued', job_id = $3, release_id = NULL,
@@ -801,8 +843,8 @@ impl OpenEdition {
         .await?;
         let detail = json!({ "number": self.number, "job_id": job });
         let event = self.event(Action::EditionQueued, detail);
-        audit::commit(transaction, store.now(), event).await?;
-        Ok(1)
+        audit::commit(transaction, with.store.now(), event).await?;
+        Ok(true)
     }
 
     /// Publishes the edition: grants its release to the recipients.

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ids::{OrganizationId, PublicationId};
+use crate::ids::{OrganizationId, PublicationId, TokenId};
 use crate::policy::Policy;
 use crate::problem::Problem;
 use crate::roles::Caller;
@@ -43,9 +43,11 @@ pub(crate) struct Publication {
     pub name: String,
     /// The dataset whose rows it publishes.
     pub dataset_id: DatasetId,
-    /// The job of each edition; when the dataset is deleted, without the values that it lists.
-    #[schema(value_type = Object)]
-    pub job: Value,
+    /// The job of each edition; when the dataset is deleted, without the values that it lists. Absent in
+    /// a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub job: Option<Value>,
     /// Who gets the next editions.
     pub recipients: Vec<Recipient>,
     /// What makes it publish an edition.
@@ -136,6 +138,51 @@ pub(crate) enum PublicationChange {
     NotInPolicy(usize),
 }
 
+/// A publication that is locked.
+#[derive(FromRow)]
+pub(super) struct LockedPublication {
+    pub(super) organization_id: OrganizationId,
+    pub(super) dataset_id: DatasetId,
+    #[sqlx(flatten)]
+    pub(super) definition: DefinitionAtRest,
+    pub(super) paused: bool,
+    pub(super) created_by: Option<TokenId>,
+    pub(super) is_deleted: bool,
+}
+
+/// Locks a publication until the end of the transaction, and before it its dataset against deletion. What
+/// locks several things of a publication does so in this order: dataset, publication, edition, release,
+/// policy, recipients, so that no two wait for each other.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    id: PublicationId,
+) -> Result<Option<LockedPublication>, StoreError> {
+    let dataset = sqlx::query_scalar("SELECT dataset_id FROM publications WHERE id = $1");
+    let dataset: Option<DatasetId> = dataset.bind(id).fetch_optional(&mut *connection).await?;
+    let Some(dataset) = dataset else {
+        return Ok(None);
+    };
+    lock_dataset(connection, dataset).await?;
+    Ok(sqlx::query_as(
+        "SELECT organization_id, dataset_id, definition AS shown, sealed_definition AS sealed, paused,
+                created_by, deleted_at IS NOT NULL AS is_deleted
+         FROM publications WHERE id = $1 FOR NO KEY UPDATE",
+    )
+    .bind(id)
+    .fetch_optional(connection)
+    .await?)
+}
+
+/// Locks a publication of an organization, as [`lock`]; `None` if there is none, or it is deleted.
+pub(super) async fn lock_live(
+    connection: &mut PgConnection,
+    organization: OrganizationId,
+    id: PublicationId,
+) -> Result<Option<LockedPublication>, StoreError> {
+    let locked = lock(connection, id).await?;
+    Ok(locked.filter(|it| it.organization_id == organization && !it.is_deleted))
+}
+
 /// Makes a publication.
 ///
 /// # Errors
@@ -214,19 +261,16 @@ pub(crate) async fn change(
     patch: &PublicationPatch,
 ) -> Result<PublicationChange, StoreError> {
     let mut transaction = store.begin().await?;
-    let policy = policies::check(&mut transaction, by.organization, |_| Ok(())).await?;
-    let done = sqlx::query(
-        "UPDATE publications SET paused = coalesce($3, paused)
-         WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL",
-    )
-    .bind(id)
-    .bind(by.organization)
-    .bind(patch.paused)
-    .execute(&mut *transaction)
-    .await?;
-    if done.rows_affected() == 0 {
+    let locked = lock_live(&mut transaction, by.organization, id).await?;
+    if locked.is_none() {
         return Ok(PublicationChange::NotFound);
     }
+    let policy = policies::check(&mut transaction, by.organization, |_| Ok(())).await?;
+    sqlx::query("UPDATE publications SET paused = coalesce($2, paused) WHERE id = $1")
+        .bind(id)
+        .bind(patch.paused)
+        .execute(&mut *transaction)
+        .await?;
     let mut detail = json!({});
     if let Some(paused) = patch.paused {
         detail["paused"] = json!(paused);
@@ -294,18 +338,15 @@ pub(crate) async fn delete(
     id: PublicationId,
 ) -> Result<bool, StoreError> {
     let (mut transaction, now) = (store.begin().await?, store.now());
-    let done = sqlx::query(
-        "UPDATE publications SET deleted_at = $3
-         WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL",
-    )
-    .bind(id)
-    .bind(by.organization)
-    .bind(now)
-    .execute(&mut *transaction)
-    .await?;
-    if done.rows_affected() == 0 {
+    let locked = lock_live(&mut transaction, by.organization, id).await?;
+    if locked.is_none() {
         return Ok(false);
     }
+    sqlx::query("UPDATE publications SET deleted_at = $2 WHERE id = $1")
+        .bind(id)
+        .bind(now)
+        .execute(&mut *transaction)
+        .await?;
     sqlx::query(
         "UPDATE jobs SET cancel_requested = true,
              ended_at = CASE status WHEN 'queued' THEN $2 END,
@@ -360,6 +401,7 @@ pub(crate) async fn list(
     select(store, keys, organization, None, after, limit).await
 }
 
+/// With their jobs where `id` is given.
 async fn select(
     store: &Store,
     keys: &KeyRing,
@@ -370,8 +412,9 @@ async fn select(
 ) -> Result<Vec<Publication>, StoreError> {
     let mut connection = store.connection().await?;
     let rows: Vec<PublicationRow> = sqlx::query_as(
-        "SELECT id, name, dataset_id, definition AS shown, sealed_definition AS sealed, trigger,
-                paused, created_at
+        "SELECT id, name, dataset_id, trigger, paused, created_at,
+                CASE WHEN $2::uuid IS NULL THEN 'null' ELSE definition END AS shown,
+                CASE WHEN $2::uuid IS NULL THEN NULL ELSE sealed_definition END AS sealed
          FROM publications
          WHERE organization_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2)
            AND ($3::uuid IS NULL OR id > $3)
@@ -406,7 +449,7 @@ async fn select(
             id: row.id,
             name: row.name,
             dataset_id: row.dataset_id,
-            job,
+            job: id.is_some().then_some(job),
             recipients,
             trigger: row.trigger,
             paused: row.paused,
@@ -417,7 +460,7 @@ async fn select(
 }
 
 /// The recipients of a publication by name.
-pub(super) async fn recipients(
+async fn recipients(
     connection: &mut PgConnection,
     id: PublicationId,
 ) -> Result<Vec<Recipient>, StoreError> {
@@ -429,6 +472,17 @@ pub(super) async fn recipients(
     .bind(id)
     .fetch_all(connection)
     .await?)
+}
+
+/// The recipients of a publication who get editions now, by name.
+pub(super) async fn current_recipients(
+    connection: &mut PgConnection,
+    id: PublicationId,
+    now: OffsetDateTime,
+) -> Result<Vec<Recipient>, StoreError> {
+    let mut recipients = recipients(connection, id).await?;
+    recipients.retain(|it| it.expires_at.is_none_or(|end| end > now));
+    Ok(recipients)
 }
 
 /// The publications that a recipient gets or has editions of, after `after`, oldest first, at most
@@ -462,7 +516,8 @@ pub(crate) async fn received(
     .await?)
 }
 
-/// Whether a viewer may see a publication: its holder, deleted or not, and its recipients.
+/// Whether a viewer may see the editions of a publication: its holder, and who gets or has some. The
+/// editions of a deleted one stay.
 pub(crate) async fn is_visible(
     store: &Store,
     viewer: Viewer,
@@ -470,15 +525,10 @@ pub(crate) async fn is_visible(
 ) -> Result<bool, StoreError> {
     match viewer {
         Viewer::Holder(organization) => {
-            let found = sqlx::query(
-                "SELECT 1 FROM publications
-                 WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL",
-            )
-            .bind(id)
-            .bind(organization)
-            .fetch_optional(&mut *store.connection().await?)
-            .await?;
-            Ok(found.is_some())
+            let mut connection = store.connection().await?;
+            let found = "SELECT FROM publications WHERE id = $1 AND organization_id = $2";
+            let found = sqlx::query(found).bind(id).bind(organization);
+            Ok(found.fetch_optional(&mut *connection).await?.is_some())
         }
         Viewer::Recipient(organization) => Ok(!received(store, organization, Some(id), None, 1)
             .await?

@@ -122,7 +122,7 @@ pub struct StoredRelease {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<EditionPlace>)]
     pub edition: Option<Json<EditionPlace>>,
-    /// When it was made.
+    /// When it was made; of an edition, for a recipient, when it was published.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
     /// Whether a second person lets it leave; absent where the policy requires no approval and nobody has
@@ -190,7 +190,9 @@ macro_rules! columns {
     () => {
         concat!(approval_columns!(), ", r.id, r.organization_id AS organization, r.job_id AS job, r.dataset_id AS dataset, r.name,
          CASE WHEN $1 THEN coalesce(to_jsonb(r.step), 'null') END AS step, r.rows,
-         r.suppressed_rows, r.privacy, r.created_at, r.warnings,
+         r.suppressed_rows, r.privacy, r.warnings,
+         CASE WHEN $1 THEN r.created_at ELSE coalesce((SELECT e.published_at FROM editions e
+              WHERE e.release_id = r.id), r.created_at) END AS created_at,
          r.withdrawn_at, r.withdrawn_reason,
          (SELECT jsonb_build_object('publication_id', e.publication_id, 'number', e.number)
           FROM editions e WHERE e.release_id = r.id) AS edition,

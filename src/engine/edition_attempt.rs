@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use pais_anonymize::Observer;
 use pais_core::definition::{SubmissionId, Sweep};
+use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_editions::{EditionError, EditionTask, KnownRelease, decide_edition};
+use pais_editions::{EditionError, EditionTask, KnownRelease, connected, decide_edition};
+use pais_verify::NOWHERE;
 use serde_json::Value;
 
 use crate::db::claims::Claim;
@@ -14,15 +16,15 @@ use crate::db::datasets::StoredDataset;
 use crate::db::editions::{DecidedEdition, EditionPlan};
 use crate::db::releases::{self, SourceRows};
 use crate::db::seal::DataKey;
-use crate::db::submissions::{self, SubmissionRows};
+use crate::db::submissions::{self, SubmissionRows, SubmissionsSize};
 use crate::db::{Store, StoreError};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
-use super::WorkError;
 use super::attempt::{self, RunResults};
 use super::composition_tables::{self, StoredParts};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
+use super::{WorkError, on_thread};
 
 /// What an edition is decided on, beside its raw rows.
 pub(crate) struct EditionInput {
@@ -33,6 +35,20 @@ pub(crate) struct EditionInput {
     published: Vec<SourceRows>,
     /// The releases that recipients know.
     known: Vec<StoredParts>,
+}
+
+/// Bytes of the number of a row as stored, renumbered, and in sets of rows, which grow by doubling.
+const SOURCE_BYTES: u64 = 40;
+
+/// Bytes of the numbers and persons of one raw row, in lists and maps of the decision.
+const PERSON_BYTES: u64 = 64;
+
+/// Bytes of the copies of the raw table: in canonical form, and of the rows that are not held back; and
+/// of its persons.
+fn copies(schema: &Schema, size: SubmissionsSize) -> u64 {
+    let codes = 4 * schema.stored().count() as u64;
+    let rows = size.rows.saturating_mul(2 * codes + PERSON_BYTES);
+    rows.saturating_add(size.text_bytes.saturating_mul(2))
 }
 
 /// The job of an edition, and the rows that it reads.
@@ -49,7 +65,9 @@ pub(crate) struct EditionJob<'a> {
 }
 
 impl EditionInput {
-    /// Loads it, without the rows of the releases.
+    /// Loads it, without the rows of the releases. Of the releases that recipients know, it has those that
+    /// have to be decided. A release with rows that came after the job was queued cannot be decided by it,
+    /// and so is not among those that the plan says are decided: the edition is then queued again.
     ///
     /// # Errors
     /// `composition_risk` where rows that are needed were deleted; when the database fails.
@@ -61,7 +79,8 @@ impl EditionInput {
         plan: EditionPlan,
     ) -> Result<Self, WorkError> {
         let is_read: BTreeSet<SubmissionId> = claim.submissions.iter().copied().collect();
-        let mut read = submissions::rows_by_submission(store, dataset.id).await?;
+        let present = submissions::rows_by_submission(store, dataset.id).await?;
+        let mut read = present.clone();
         read.retain(|it| is_read.contains(&it.id));
         let damaged = || StoreError::Damaged("an edition");
         let mut published = Vec::with_capacity(plan.published.len());
@@ -71,38 +90,79 @@ impl EditionInput {
         }
         let ids: BTreeSet<ReleaseId> = plan.known.values().flatten().copied().collect();
         let known = composition_tables::load(store, key, claim.organization, ids).await?;
-        let mut known = known.ok_or_else(damaged)?;
-        let rows_of: BTreeMap<SubmissionId, u64> = read.iter().map(|it| (it.id, it.rows)).collect();
-        let is_complete = |part: &StoredParts| {
-            let mut sources = part.sources.submissions.iter();
-            let used = used_submissions(&part.sources);
-            sources.all(|it| !used.contains(&it.id) || rows_of.get(&it.id) == Some(&it.rows))
-        };
-        if dataset.schema.subject().is_none() {
-            // Each row is a person: a release of other rows says nothing about those of the edition.
-            known.retain(is_complete);
-        } else if let Some(part) = known.iter().find(|part| !is_complete(part)) {
-            let detail = format!(
-                "rows of release {} were deleted, so that it cannot be decided what it says together \
-                 with a new edition; take the recipients who have it from the publication, or send \
-                 further rows to a new dataset",
-                part.release.id
-            );
-            return Err(Problem::new(Code::CompositionRisk, detail).into());
-        }
-        Ok(Self {
+        let mut input = Self {
             plan,
             read,
             published,
-            known,
+            known: known.ok_or_else(damaged)?,
+        };
+        let schema = dataset.schema.clone();
+        on_thread(move || {
+            input.choose_known(&schema, &present)?;
+            Ok(input)
         })
+        .await
+    }
+
+    /// Bytes that [`Self::load`] needs: where the rows of releases come from, in lists and sets.
+    pub(crate) fn source_bytes(plan: &EditionPlan, raw_rows: u64) -> u64 {
+        let rows = plan.released_rows.saturating_add(raw_rows);
+        rows.saturating_mul(SOURCE_BYTES)
+    }
+
+    /// Keeps the known releases that have to be decided, and takes those from the plan that this job
+    /// cannot decide.
+    fn choose_known(
+        &mut self,
+        schema: &Schema,
+        present: &[SubmissionRows],
+    ) -> Result<(), WorkError> {
+        let of_releases = self.known.iter().flat_map(|part| &part.sources.submissions);
+        let all = self.read.iter().chain(of_releases);
+        let all: BTreeMap<SubmissionId, SubmissionRows> = all.map(|it| (it.id, *it)).collect();
+        let starts = composition_tables::starts(&all.into_values().collect::<Vec<_>>());
+        let rows = self.known.iter();
+        let rows = rows.map(|part| composition_tables::source_rows(&part.sources, &starts));
+        let rows: Vec<Vec<u32>> = rows.collect();
+        let candidates = self.candidates(&starts);
+        let (read, present): (HashSet<_>, HashSet<_>) =
+            (self.read.iter().collect(), present.iter().collect());
+        let mut chosen = BTreeSet::new();
+        for history in self.plan.known.values_mut() {
+            let places: Vec<usize> = (0..self.known.len())
+                .filter(|&place| history.contains(&self.known[place].release.id))
+                .collect();
+            // A person can have rows in any release; without a subject column, each row is a person.
+            let places = if schema.subject().is_some() {
+                places
+            } else {
+                let candidates = candidates.iter().copied();
+                connected(&places, candidates, |place| rows[place].iter().copied())
+            };
+            for place in places {
+                let part = &self.known[place];
+                let used = part.used_submissions();
+                if !used.iter().all(|it| present.contains(it)) {
+                    return Err(deleted_rows(part.release.id).into());
+                }
+                if used.iter().all(|it| read.contains(it)) {
+                    chosen.insert(part.release.id);
+                } else {
+                    history.retain(|release| *release != part.release.id);
+                }
+            }
+        }
+        self.known.retain(|part| chosen.contains(&part.release.id));
+        Ok(())
     }
 
     /// Bytes that the decision needs beside the run.
-    pub(crate) fn bytes(&self, raw_rows: u64) -> u64 {
-        let known = self.known.iter().map(|part| part.bytes(raw_rows));
-        // The numbers of the rows, and a copy of the raw table.
-        known.fold(raw_rows.saturating_mul(64), u64::saturating_add)
+    pub(crate) fn bytes(&self, schema: &Schema, size: SubmissionsSize) -> u64 {
+        let known = self.known.iter().map(|part| part.bytes(size.rows));
+        let published = self.published.iter();
+        let published = published.map(|sources| sources.rows.len() as u64 * SOURCE_BYTES);
+        let all = known.chain(published).chain([copies(schema, size)]);
+        all.fold(0, u64::saturating_add)
     }
 
     /// Loads the rows of the releases.
@@ -130,7 +190,7 @@ impl EditionInput {
             .filter(|it| self.plan.submissions.contains(&it.id));
         let rows = taken.flat_map(|it| {
             let start = starts.get(&it.id).copied().unwrap_or_default();
-            (start..start + it.rows).map(|row| row as u32)
+            (start..start + it.rows).map(|row| u32::try_from(row).unwrap_or(NOWHERE))
         });
         rows.filter(|row| !released.contains(row)).collect()
     }
@@ -242,18 +302,64 @@ impl EditionInput {
     }
 }
 
-/// The submissions that released rows come from.
-fn used_submissions(sources: &SourceRows) -> BTreeSet<SubmissionId> {
-    let mut end = 0;
-    let ends = sources.submissions.iter().map(|submission| {
-        end += submission.rows;
-        end
-    });
-    let ends: Vec<u64> = ends.collect();
-    let place = |row: &u32| ends.partition_point(|&end| end <= u64::from(*row));
-    let places: BTreeSet<usize> = sources.rows.iter().map(place).collect();
-    let used = places
-        .into_iter()
-        .filter_map(|place| sources.submissions.get(place));
-    used.map(|submission| submission.id).collect()
+fn deleted_rows(release: ReleaseId) -> Problem {
+    let detail = format!(
+        "rows of release {release} were deleted, so that it cannot be decided what it says together with a \
+         new edition; take the recipients who have it from the publication, or send further rows to a new \
+         dataset"
+    );
+    Problem::new(Code::CompositionRisk, detail)
+}
+
+impl StoredParts {
+    /// The submissions that its rows come from.
+    fn used_submissions(&self) -> Vec<SubmissionRows> {
+        let sources = &self.sources;
+        let mut end = 0;
+        let ends = sources.submissions.iter().map(|submission| {
+            end += submission.rows;
+            end
+        });
+        let ends: Vec<u64> = ends.collect();
+        let place = |row: &u32| ends.partition_point(|&end| end <= u64::from(*row));
+        let places: BTreeSet<usize> = sources.rows.iter().map(place).collect();
+        let used = places.into_iter();
+        let used = used.filter_map(|place| sources.submissions.get(place));
+        used.copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pais_core::schema::Schema;
+    use serde_json::json;
+
+    use super::{SubmissionsSize, copies};
+    use crate::engine::table_memory::TableLimits;
+
+    #[test]
+    fn two_copies_of_all_columns_count_for_the_memory_of_a_job() {
+        let column = |number| json!({ "name": format!("c{number}"), "role": "quasi_identifier" });
+        let columns: Vec<_> = (0..50).map(column).collect();
+        let definition = json!({ "name": "t", "columns": columns });
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let size = SubmissionsSize {
+            submissions: 1,
+            rows: 1_000,
+            text_bytes: 1_000_000,
+            bytes: 1_000_000,
+        };
+        let copies = copies(&schema, size);
+        assert!(copies >= 2 * (1_000 * 50 * 4 + 1_000_000));
+        let mut limits = TableLimits {
+            job_bytes: u64::MAX,
+            process_bytes: u64::MAX,
+        };
+        let alone = limits.needed(&schema, &[], size, 0).unwrap();
+        limits.job_bytes = alone + copies;
+        let both = limits.needed(&schema, &[], size, copies);
+        assert_eq!(both.unwrap(), alone + copies);
+        limits.job_bytes -= 1;
+        limits.needed(&schema, &[], size, copies).unwrap_err();
+    }
 }

@@ -26,7 +26,7 @@ impl TableLimits {
         }
     }
 
-    /// The bytes that a table of these submissions needs. `plans` are the combinations of one job; if
+    /// The bytes that a table of these submissions needs, with `beside` for what else is decided on it. `plans` are the combinations of one job; if
     /// there are none, the table is only read.
     ///
     /// # Errors
@@ -36,11 +36,12 @@ impl TableLimits {
         schema: &Schema,
         plans: &[JobPlan],
         size: SubmissionsSize,
+        beside: u64,
     ) -> Result<u64, Problem> {
         let SubmissionsSize {
             rows, text_bytes, ..
         } = size;
-        let needed = memory_needed(schema, plans, rows, text_bytes)?;
+        let needed = memory_needed(schema, plans, rows, text_bytes)?.saturating_add(beside);
         let (limit, name) = if self.job_bytes <= self.process_bytes {
             (self.job_bytes, "memory.job_bytes")
         } else {

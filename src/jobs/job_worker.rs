@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::db::audit::Actor;
 use crate::db::claims::{self, Claim};
 use crate::db::datasets::StoredDataset;
+use crate::db::editions::EditionQueue;
 use crate::db::key_ring::KeyRing;
 use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::seal::SealedItem;
@@ -73,7 +74,12 @@ impl Worker {
     async fn claim(&self) -> Result<Option<(Claim, WorkerSlot)>, StoreError> {
         let rules = self.settings.claim_rules();
         end_exhausted(&self.store, rules.max_attempts).await?;
-        if let Err(error) = editions::settle(&self.store, &self.keys).await {
+        let queue = EditionQueue {
+            store: &self.store,
+            keys: &self.keys,
+            quotas: self.settings.quotas,
+        };
+        if let Err(error) = editions::settle(queue).await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(
                 error,
@@ -137,6 +143,11 @@ impl Worker {
         let definition = claim.definition.clone().open(&key, item)?;
         let mut edition = match editions::plan(&self.store, claim.job).await? {
             Some(plan) => {
+                // Which releases are needed is known when their rows are, and then so is the memory for all.
+                let ids = Some(claim.submissions.as_slice());
+                let rows = submissions::size(&self.store, dataset.id, ids).await?.rows;
+                let bytes = EditionInput::source_bytes(&plan, rows);
+                let _reserved = self.reserve_bytes(bytes, progress).await?;
                 let loaded = EditionInput::load(&self.store, &key, &dataset, claim, plan);
                 Some(loaded.await?)
             }
@@ -215,16 +226,24 @@ impl Worker {
         run: &RunToReserve<'_>,
         progress: &Progress,
     ) -> Result<MemoryReservation, WorkError> {
-        progress.progress(Phase::Reading, 0.0);
         let dataset = run.dataset;
         let job = attempt::stored_job(run.definition)?;
         let plans = table_memory::plans(&dataset.schema, &job, &Sweep::new(&job)?)?;
         let ids = Some(claim.submissions.as_slice());
         let size = submissions::size(&self.store, dataset.id, ids).await?;
         let limits = TableLimits::new(self.settings.job_bytes, &self.memory);
-        let needed = limits.needed(&dataset.schema, &plans, size)?;
-        let beside = run.edition.map_or(0, |edition| edition.bytes(size.rows));
-        let needed = needed.saturating_add(beside);
+        let edition = run.edition;
+        let beside = edition.map_or(0, |edition| edition.bytes(&dataset.schema, size));
+        let needed = limits.needed(&dataset.schema, &plans, size, beside)?;
+        self.reserve_bytes(needed, progress).await
+    }
+
+    async fn reserve_bytes(
+        &self,
+        needed: u64,
+        progress: &Progress,
+    ) -> Result<MemoryReservation, WorkError> {
+        progress.progress(Phase::Reading, 0.0);
         tokio::select! {
             reserved = self.memory.reserve_when_free(MemoryUse::Tables, needed) => Ok(reserved?),
             () = progress.stop_requested() => {

@@ -25,6 +25,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::db::claims::ClaimRules;
 use crate::db::key_ring::KeyRing;
+use crate::db::quotas::Quotas;
 use crate::db::{Store, queue};
 use crate::memory::MemoryBudget;
 use crate::storage::Storage;
@@ -59,6 +60,8 @@ pub struct WorkerPoolSettings {
     pub running_per_organization: u32,
     /// Maximum memory for the tables of one job, in bytes.
     pub job_bytes: u64,
+    /// The shares of each organization, which the jobs of editions keep.
+    pub quotas: Quotas,
 }
 
 impl WorkerPoolSettings {
@@ -82,6 +85,7 @@ impl Default for WorkerPoolSettings {
             max_run: Duration::from_secs(60 * 60),
             running_per_organization: 0,
             job_bytes: 4 << 30,
+            quotas: Quotas::default(),
         }
     }
 }

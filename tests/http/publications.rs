@@ -8,7 +8,7 @@ use pais_test_support::poll::poll_async;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::app::{Answer, send, text};
+use crate::app::{Answer, TestApp, send, text};
 use crate::hospital::{Hospital, id};
 use crate::process::{ServiceProcess, call, pais};
 
@@ -337,6 +337,93 @@ async fn what_cannot_be_published_fails_and_its_rows_join_the_next_edition() {
     assert_eq!(editions(&hospital, &publication).await.len(), 2);
 }
 
+/// A release of all rows of a dataset, granted to `bts`.
+async fn granted_release(hospital: &Hospital, dataset: &str) -> String {
+    let mut job = JOB();
+    job["release"] = json!(true);
+    job["acknowledge_unchanged"] = json!({ "person": "the numbers are of this test" });
+    let job = hospital.job(dataset, job).await;
+    let ended = hospital.ended(&job).await;
+    assert_eq!(ended["status"], "succeeded", "{ended}");
+    format!("/v1/releases/{}", text(&ended["release_id"]))
+}
+
+async fn grant(hospital: &Hospital, release: &str) {
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    let path = format!("{release}/grants");
+    hospital.post(&path, &grant).await.json(201);
+}
+
+/// Each row is a person. A release of rows that are deleted in part has rows of the edition in its other
+/// part: what both say together cannot be decided.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_edition_of_rows_of_a_known_release_is_published_undecided() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let workers = hospital.work();
+    let deleted = hospital.submit(&dataset, month(0)).await.json(201);
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let known = granted_release(&hospital, &dataset).await;
+    grant(&hospital, &known).await;
+    let path = format!("{dataset}/submissions/{}", text(&deleted["id"]));
+    let gone = hospital.app.delete(&hospital.token, &path).await;
+    assert_eq!(gone.status, 204, "{}", gone.text);
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let first = settled(&hospital, &publication, 1).await;
+    assert_eq!(first["status"], "failed", "{first}");
+    assert_eq!(first["error"]["code"], "composition_risk", "{first}");
+    assert!(text(&first["error"]["detail"]).contains(id(&known)));
+    workers.stop().await;
+}
+
+/// A release whose rows are all deleted says nothing about other persons.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_known_release_of_other_persons_keeps_no_edition_back() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let workers = hospital.work();
+    let deleted = hospital.submit(&dataset, month(0)).await.json(201);
+    let known = granted_release(&hospital, &dataset).await;
+    grant(&hospital, &known).await;
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let path = format!("{dataset}/submissions/{}", text(&deleted["id"]));
+    hospital.app.delete(&hospital.token, &path).await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let first = published(&hospital, &publication, 1).await;
+    assert_eq!(first["rows"], 16);
+    workers.stop().await;
+}
+
+/// The job of the second edition reads its rows alone. A release that is granted before it runs has
+/// further rows, so that the job does not decide it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_is_decided_again_with_a_release_of_rows_that_its_job_does_not_read() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    let path = format!("{publication}/editions");
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    hospital.post(&path, &json!({})).await.json(202);
+    published(&hospital, &publication, 1).await;
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let known = granted_release(&hospital, &dataset).await;
+    workers.stop().await;
+    let second = hospital.post(&path, &json!({})).await.json(202);
+    grant(&hospital, &known).await;
+    let workers = hospital.work();
+    let decided = published(&hospital, &publication, 2).await;
+    workers.stop().await;
+    assert_ne!(decided["job_id"], second["job_id"], "{decided}");
+    let path = format!("/v1/releases/{}", text(&decided["release_id"]));
+    let path = format!("{path}/composition?recipient=bts");
+    let found = hospital.get(&path).await.json(200);
+    assert_eq!(found["holds"], true, "{found}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edition_waits_for_approval_and_its_grants_come_with_it() {
     let hospital = Hospital::new().await;
@@ -633,6 +720,436 @@ async fn what_fails_while_an_edition_is_published_leaves_nothing_of_it() {
     assert_eq!(releases["items"].as_array().unwrap().len(), 3);
 }
 
+/// An edition whose job has succeeded, and which nobody has brought on yet.
+async fn unsettled(hospital: &Hospital, publication: &str, dataset: &str, number: usize) -> Value {
+    let owner = hospital.app.state.unscoped().db.owner();
+    let run = async |statement: &'static str| {
+        sqlx::raw_sql(statement).execute(owner).await.unwrap();
+    };
+    run(
+        "CREATE OR REPLACE FUNCTION waits() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'not yet'; END $$;
+         CREATE TRIGGER waits BEFORE UPDATE OF published_at ON editions FOR EACH ROW
+         EXECUTE FUNCTION waits()",
+    )
+    .await;
+    let workers = hospital.work();
+    hospital
+        .submit(dataset, month(1_000 * number))
+        .await
+        .json(201);
+    let job = editions(hospital, publication).await[number - 1]["job_id"].clone();
+    let job = hospital.ended(&format!("/v1/jobs/{}", text(&job))).await;
+    assert_eq!(job["status"], "succeeded", "{job}");
+    workers.stop().await;
+    run("DROP TRIGGER waits ON editions").await;
+    editions(hospital, publication).await[number - 1].clone()
+}
+
+/// Whether a statement of the database waits for a lock.
+async fn waits_for_lock(hospital: &Hospital) -> bool {
+    let owner = hospital.app.state.unscoped().db.owner();
+    let waiting = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock')",
+    );
+    waiting.fetch_one(owner).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_waits_for_a_withdrawal_or_deletion_that_is_under_way() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let owner = hospital.app.state.unscoped().db.owner();
+    for (number, statement, code) in [
+        (
+            1,
+            "UPDATE releases SET withdrawn_at = now(), withdrawn_reason = 'an error' WHERE id = $1",
+            "withdrawn",
+        ),
+        (
+            2,
+            "UPDATE publications p SET deleted_at = now() FROM editions e
+             WHERE e.release_id = $1 AND e.publication_id = p.id",
+            "cancelled",
+        ),
+    ] {
+        let edition = unsettled(&hospital, &publication, &dataset, number).await;
+        let release: uuid::Uuid = text(&edition["release_id"]).parse().unwrap();
+        let mut change = owner.begin().await.unwrap();
+        let changed = sqlx::query(statement).bind(release);
+        changed.execute(&mut *change).await.unwrap();
+        let workers = hospital.work();
+        let seen = poll_async(Duration::from_secs(60), async || {
+            let edition = &editions(&hospital, &publication).await[number - 1];
+            let is_published = edition["status"] == "published";
+            (is_published || waits_for_lock(&hospital).await).then_some(is_published)
+        });
+        assert_eq!(seen.await, Some(false), "published by {statement}");
+        change.commit().await.unwrap();
+        let edition = settled(&hospital, &publication, number).await;
+        workers.stop().await;
+        assert_eq!(edition["status"], "refused", "{edition}");
+        assert_eq!(edition["error"]["code"], code, "{edition}");
+    }
+}
+
+/// A dataset is locked before its publications, so that its deletion and a new edition do not wait for
+/// each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_is_locked_before_its_publication() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    hospital.submit(&dataset, month(0)).await.json(201);
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    let owner = hospital.app.state.unscoped().db.owner();
+    let mut deletion = owner.begin().await.unwrap();
+    sqlx::raw_sql("SELECT FROM datasets FOR NO KEY UPDATE")
+        .execute(&mut *deletion)
+        .await
+        .unwrap();
+    let path = format!("{publication}/editions");
+    let asked = async { hospital.post(&path, &json!({})).await };
+    let deleted = async {
+        let waits = poll_async(Duration::from_secs(60), async || {
+            waits_for_lock(&hospital).await.then_some(())
+        });
+        waits.await.expect("the edition waits for the dataset");
+        let locked = sqlx::raw_sql("SELECT FROM publications FOR NO KEY UPDATE NOWAIT");
+        let locked = locked.execute(&mut *deletion).await;
+        deletion.rollback().await.unwrap();
+        locked.expect("the publication is not locked");
+    };
+    let (asked, ()) = tokio::join!(asked, deleted);
+    asked.json(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asked_for_an_edition_does_not_approve_it_when_it_is_decided_again() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    hospital.app.token("university", Role::Recipient).await;
+    let asks = hospital.app.token("hospital", Role::Holder).await;
+    let approves = hospital.app.token("hospital", Role::Holder).await;
+    let policy = json!({ "require_approval": true });
+    let put = change(&hospital, Method::PUT, &approves, "/v1/policy", &policy);
+    put.await.json(200);
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    let path = format!("{publication}/editions");
+    let asked = hospital.app.post(&asks, &path, &json!({})).await;
+    asked.json(202);
+    let approval =
+        |edition: &Value| format!("/v1/releases/{}/approval", text(&edition["release_id"]));
+    let edition = settled(&hospital, &publication, 1).await;
+    let own = hospital
+        .app
+        .post(&asks, &approval(&edition), &json!({}))
+        .await;
+    own.problem(409, "conflict");
+    // Another recipient: the edition is decided again.
+    let recipients = json!([{ "recipient": "university", "purpose": "teaching" }]);
+    let patch = json!({ "recipients": recipients });
+    change(&hospital, Method::PATCH, &approves, &publication, &patch)
+        .await
+        .json(200);
+    let first = hospital
+        .app
+        .post(&approves, &approval(&edition), &json!({}))
+        .await;
+    first.json(201);
+    let again = poll_async(Duration::from_secs(60), async || {
+        let again = settled(&hospital, &publication, 1).await;
+        (again["job_id"] != edition["job_id"]).then_some(again)
+    });
+    let again = again.await.expect("the edition is decided again");
+    assert_eq!(again["status"], "awaiting_approval");
+    let own = hospital
+        .app
+        .post(&asks, &approval(&again), &json!({}))
+        .await;
+    own.problem(409, "conflict");
+    let other = hospital
+        .app
+        .post(&approves, &approval(&again), &json!({}))
+        .await;
+    other.json(201);
+    published(&hospital, &publication, 1).await;
+    workers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_that_fails_does_not_stop_those_of_others() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let fails = publication(&hospital, &dataset, "submission", JOB()).await;
+    let body = json!({
+        "name": "other", "dataset_id": id(&dataset), "job": JOB(), "recipients": [],
+    });
+    let other = hospital.post("/v1/publications", &body).await.json(201);
+    let other = format!("/v1/publications/{}", text(&other["id"]));
+    let owner = hospital.app.state.unscoped().db.owner();
+    let statement = format!(
+        "CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'this one fails'; END $$;
+         CREATE TRIGGER fails BEFORE UPDATE OF published_at ON editions FOR EACH ROW
+         WHEN (NEW.publication_id = '{}') EXECUTE FUNCTION fails()",
+        id(&fails)
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
+        .execute(owner)
+        .await
+        .unwrap();
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    published(&hospital, &other, 1).await;
+    let edition = &editions(&hospital, &fails).await[0];
+    assert_eq!(edition["status"], "running", "{edition}");
+    workers.stop().await;
+}
+
+/// Nothing is granted to a recipient whose time has ended, so what it knows does not count.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recipient_whose_time_has_ended_keeps_no_edition_back() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    hospital.app.token("university", Role::Recipient).await;
+    let dataset = visits(&hospital, "subject").await;
+    let workers = hospital.work();
+    let deleted = hospital.submit(&dataset, month(0)).await.json(201);
+    let known = granted_release(&hospital, &dataset).await;
+    grant(&hospital, &known).await;
+    let path = format!("{dataset}/submissions/{}", text(&deleted["id"]));
+    hospital.app.delete(&hospital.token, &path).await;
+    let end = hospital.app.state.unscoped().db.now() + time::Duration::hours(1);
+    let end = end.format(&time::format_description::well_known::Rfc3339);
+    let body = json!({
+        "name": "monthly", "dataset_id": id(&dataset), "job": JOB(), "trigger": "submission",
+        "recipients": [
+            { "recipient": "bts", "purpose": "blood usage", "expires_at": end.unwrap() },
+            { "recipient": "university", "purpose": "teaching" },
+        ],
+    });
+    let made = hospital.post("/v1/publications", &body).await.json(201);
+    let publication = format!("/v1/publications/{}", text(&made["id"]));
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let first = settled(&hospital, &publication, 1).await;
+    assert_eq!(first["error"]["code"], "composition_risk", "{first}");
+    hospital.app.clock.advance(time::Duration::hours(2));
+    hospital.submit(&dataset, month(200)).await.json(201);
+    let second = published(&hospital, &publication, 2).await;
+    workers.stop().await;
+    assert_eq!(second["rows"], 32);
+    let path = format!("/v1/releases/{}/grants", text(&second["release_id"]));
+    let grants = hospital.get(&path).await.json(200);
+    let names = grants["items"].as_array().unwrap();
+    assert_eq!(names.len(), 1);
+    assert_eq!(names[0]["recipient"]["name"], "university");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_jobs_of_publications_are_limited_as_any() {
+    let app = TestApp::builder().without_workers().limits(|limits| {
+        limits.job_json_bytes = 1_000;
+        limits.quotas.queued_jobs = 1;
+    });
+    let hospital = Hospital::with_app(app.start().await).await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let mut large = JOB();
+    let values: Vec<String> = (0..200).map(|number| format!("d{number}")).collect();
+    large["privacy"]["sensitive_values"] = json!({ "diagnosis": values });
+    let body = json!({ "name": "large", "dataset_id": id(&dataset), "job": large });
+    let refused = hospital.post("/v1/publications", &body).await;
+    let problem = refused.problem(413, "too_large");
+    let detail = text(&problem["detail"]);
+    assert!(detail.contains("limits.job_json_bytes"), "{detail}");
+
+    let manual = publication(&hospital, &dataset, "manual", JOB()).await;
+    let list = hospital.get("/v1/publications").await.json(200);
+    assert!(list["items"][0].get("job").is_none(), "{list}");
+    let one = hospital.get(&manual).await.json(200);
+    assert_eq!(one["job"], JOB());
+    hospital.submit(&dataset, month(0)).await.json(201);
+    // No job waits beside another one.
+    let waiting = hospital
+        .job(&dataset, json!({ "privacy": JOB()["privacy"] }))
+        .await;
+    let path = format!("{manual}/editions");
+    let refused = hospital.post(&path, &json!({})).await;
+    refused.problem(429, "quota_exceeded");
+    let body = json!({
+        "name": "other", "dataset_id": id(&dataset), "job": JOB(), "trigger": "submission",
+    });
+    let other = hospital.post("/v1/publications", &body).await.json(201);
+    let other = format!("/v1/publications/{}", text(&other["id"]));
+    assert!(editions(&hospital, &other).await.is_empty());
+    // The edition is queued as soon as there is a place.
+    hospital.app.delete(&hospital.token, &waiting).await;
+    let go_on = json!({ "paused": false });
+    let token = hospital.token.as_str();
+    change(&hospital, Method::PATCH, token, &other, &go_on)
+        .await
+        .json(200);
+    assert_eq!(editions(&hospital, &other).await.len(), 1);
+    let refused = hospital.post(&path, &json!({})).await;
+    refused.problem(429, "quota_exceeded");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_waits_takes_the_place_of_a_stream() {
+    let app = TestApp::builder()
+        .without_workers()
+        .limits(|limits| limits.streams.per_token = 1);
+    let hospital = Hospital::with_app(app.start().await).await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let path = format!("{publication}/events");
+    let stream = hospital.app.request(Method::GET, &path);
+    let stream = stream.bearer_auth(&hospital.token).send().await.unwrap();
+    assert_eq!(stream.status(), 200);
+    let path = format!("{publication}/editions?wait=30");
+    hospital.get(&path).await.problem(429, "quota_exceeded");
+    assert!(editions(&hospital, &publication).await.is_empty());
+    drop(stream);
+    let waits = async {
+        let found = poll_async(Duration::from_secs(60), async || {
+            let found = hospital.get(&path).await;
+            (found.status == 200).then_some(found)
+        });
+        found.await.expect("the place is free")
+    };
+    let submits = async { hospital.submit(&dataset, month(0)).await.json(201) };
+    let (found, _) = tokio::join!(waits, submits);
+    assert_eq!(found.json(200)["items"][0]["number"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_editions_of_a_deleted_publication_stay() {
+    let hospital = Hospital::new().await;
+    let analyst = hospital.app.token("bts", Role::Recipient).await;
+    let later = hospital.app.token("university", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    published(&hospital, &publication, 1).await;
+    workers.stop().await;
+    let recipients = json!([
+        { "recipient": "bts", "purpose": "blood usage" },
+        { "recipient": "university", "purpose": "teaching" },
+    ]);
+    let token = hospital.token.as_str();
+    let patch = json!({ "recipients": recipients });
+    change(&hospital, Method::PATCH, token, &publication, &patch)
+        .await
+        .json(200);
+    hospital.app.get(&later, &publication).await.json(200);
+    let deleted = hospital.app.delete(token, &publication).await;
+    assert_eq!(deleted.status, 204);
+
+    // Who has editions keeps them, and who made them too.
+    for token in [&analyst, &hospital.token] {
+        for path in ["editions", "manifest"] {
+            let path = format!("{publication}/{path}");
+            let found = hospital.app.get(token, &path).await.json(200);
+            let items = found.get("items").unwrap_or(&found["editions"]);
+            assert_eq!(items.as_array().unwrap().len(), 1, "{found}");
+        }
+        let data = hospital
+            .app
+            .get(token, &format!("{publication}/data"))
+            .await;
+        assert_eq!(csv(&data).len(), 16);
+    }
+    let list = hospital.app.get(&analyst, "/v1/publications").await;
+    assert_eq!(list.json(200)["items"].as_array().unwrap().len(), 1);
+    // It publishes nothing any more.
+    let path = format!("{publication}/editions");
+    hospital
+        .post(&path, &json!({}))
+        .await
+        .problem(404, "not_found");
+    hospital.get(&publication).await.problem(404, "not_found");
+    for path in ["", "/editions", "/data", "/manifest", "/events"] {
+        let path = format!("{publication}{path}");
+        hospital
+            .app
+            .get(&later, &path)
+            .await
+            .problem(404, "not_found");
+    }
+}
+
+/// What the client has is answered without a look at the editions' codebooks and rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_client_has_is_answered_before_anything_is_loaded() {
+    let hospital = Hospital::new().await;
+    let analyst = hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    published(&hospital, &publication, 1).await;
+    workers.stop().await;
+    let path = format!("{publication}/data");
+    let data = hospital.app.get(&analyst, &path).await;
+    assert_eq!(data.status, 200);
+    let owner = hospital.app.state.unscoped().db.owner();
+    sqlx::raw_sql("UPDATE releases SET codebook = '[]'")
+        .execute(owner)
+        .await
+        .unwrap();
+    let again = hospital.app.request(Method::GET, &path);
+    let again = again.bearer_auth(&analyst);
+    let again = again.header("if-none-match", data.header("etag"));
+    assert_eq!(send(again).await.status, 304);
+    hospital
+        .app
+        .get(&analyst, &path)
+        .await
+        .problem(500, "internal");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recipient_does_not_see_when_the_job_of_an_edition_ran() {
+    let hospital = Hospital::new().await;
+    let analyst = hospital.app.token("bts", Role::Recipient).await;
+    let officer = hospital.app.token("hospital", Role::Officer).await;
+    let policy = json!({ "require_approval": true });
+    let put = change(&hospital, Method::PUT, &officer, "/v1/policy", &policy);
+    put.await.json(200);
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    let edition = settled(&hospital, &publication, 1).await;
+    hospital.app.clock.advance(time::Duration::hours(2));
+    let release = format!("/v1/releases/{}", text(&edition["release_id"]));
+    let path = format!("{release}/approval");
+    hospital
+        .app
+        .post(&officer, &path, &json!({}))
+        .await
+        .json(201);
+    let edition = published(&hospital, &publication, 1).await;
+    workers.stop().await;
+    let published_at = &edition["published_at"];
+    let seen = hospital.app.get(&analyst, &release).await.json(200);
+    assert_eq!(seen["created_at"], *published_at);
+    let seen = hospital.app.get(&analyst, "/v1/releases").await.json(200);
+    assert_eq!(seen["items"][0]["created_at"], *published_at);
+    let held = hospital.get(&release).await.json(200);
+    assert_ne!(held["created_at"], *published_at);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -702,41 +1219,103 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
     assert_eq!(releases["items"].as_array().unwrap().len(), phases.len());
 
     // Files from the command line, to the publication by its name.
-    let publish = |rows: String| {
-        let file = folder.path().join("month.csv");
-        std::fs::write(&file, rows).unwrap();
+    let publish = |files: &[String]| {
         let mut command = pais(&data);
-        command.args([
-            "publish",
-            "--publication",
-            "monthly",
-            "--url",
-            &service.base,
-        ]);
-        command
-            .arg(&file)
-            .env("PAIS_TOKEN", &token)
-            .output()
-            .unwrap()
+        let name = ["--publication", "monthly", "--url", &service.base];
+        command.arg("publish").args(name).env("PAIS_TOKEN", &token);
+        for (number, rows) in files.iter().enumerate() {
+            let file = folder.path().join(format!("{number}.csv"));
+            std::fs::write(&file, rows).unwrap();
+            command.arg(file);
+        }
+        command.output().unwrap()
     };
-    let done = publish(month(900));
-    let printed = String::from_utf8_lossy(&done.stdout);
-    assert_eq!(
-        done.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&done.stderr)
+    let ended = |done: std::process::Output, status: i32, line: &str| {
+        let printed = String::from_utf8_lossy(&done.stdout);
+        let error = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(status), "{printed}{error}");
+        assert!(printed.contains(line), "{printed}");
+    };
+    let line = "edition 5 of monthly is published: 16 rows";
+    ended(publish(&[month(900)]), 0, line);
+    let header = "person,age,ward,diagnosis\n";
+    // The row of the first file cannot be published alone, and joins the edition of the second file.
+    let files = [format!("{header}x,1,a1,d0\n"), month(950)];
+    let line = "edition 7 of monthly is published: 17 rows";
+    ended(publish(&files), 0, line);
+    ended(
+        publish(&[format!("{header}y,1,a1,d0\n")]),
+        1,
+        "edition 8 of monthly is failed",
     );
-    assert!(
-        printed.contains("edition 5 of monthly is published: 16 rows"),
-        "{printed}"
-    );
-    let failed = publish("person,age,ward,diagnosis\nx,1,a1,d0\n".to_owned());
-    assert_eq!(failed.status.code(), Some(1));
     // The same rows again are refused.
-    assert_eq!(publish(month(900)).status.code(), Some(1));
+    ended(publish(&[month(900)]), 1, "");
     let policy = json!({ "require_approval": true });
     call(client.put(at(&service, "/v1/policy")).json(&policy), &token).await;
-    assert_eq!(publish(month(1_000)).status.code(), Some(3));
+    ended(publish(&[month(1_000)]), 3, "waits for approval");
+    service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_publication_that_is_paused_while_the_command_waits_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let client = reqwest::Client::new();
+    let service = ServiceProcess::start_without_workers(&data).await;
+    let token = service.token("hospital", "holder");
+    let at = |path: &str| format!("{}{path}", service.base);
+    let columns = json!([
+        { "name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 99] },
+        { "name": "diagnosis", "role": "sensitive" },
+    ]);
+    let body = json!({ "name": "visits", "columns": columns });
+    let dataset = call(client.post(at("/v1/datasets")).json(&body), &token).await;
+    let body = json!({ "name": "monthly", "dataset_id": dataset["id"], "job": JOB() });
+    let made = call(client.post(at("/v1/publications")).json(&body), &token).await;
+    let publication = format!("/v1/publications/{}", text(&made["id"]));
+    let mut command = pais(&data);
+    command.args([
+        "publish",
+        "--publication",
+        "monthly",
+        "--url",
+        &service.base,
+    ]);
+    for number in 0..2 {
+        let file = folder.path().join(format!("{number}.csv"));
+        std::fs::write(&file, format!("age,diagnosis\n{number},d\n")).unwrap();
+        command.arg(file);
+    }
+    command.env("PAIS_TOKEN", &token);
+    let command = command.stderr(std::process::Stdio::piped()).spawn();
+    let mut command = command.unwrap();
+    let submissions = format!("/v1/datasets/{}/submissions", text(&dataset["id"]));
+    let sent = poll_async(Duration::from_secs(60), async || {
+        let found = call(client.get(at(&submissions)), &token).await;
+        (found["items"].as_array()?.len() == 2).then_some(())
+    });
+    sent.await.expect("both files are sent");
+    // The second file is in no edition: the first one is under way.
+    let list = call(client.get(at(&format!("{publication}/editions"))), &token).await;
+    let job = format!("/v1/jobs/{}", text(&list["items"][0]["job_id"]));
+    for _ in 0..2 {
+        let pause = json!({ "paused": true });
+        call(client.patch(at(&publication)).json(&pause), &token).await;
+        let cancel = client.delete(at(&job)).bearer_auth(&token);
+        cancel.send().await.unwrap();
+    }
+    let ended = poll_async(Duration::from_secs(30), async || {
+        command.try_wait().unwrap()
+    })
+    .await;
+    let _ = command.kill();
+    assert_eq!(ended.map(|it| it.code()), Some(Some(1)));
+    let mut error = String::new();
+    let output = command.stderr.as_mut().unwrap();
+    std::io::Read::read_to_string(output, &mut error).unwrap();
+    assert!(
+        error.contains("is paused") && error.contains("wait"),
+        "{error}"
+    );
     service.stop();
 }

@@ -7,7 +7,7 @@ use pais_anonymize::{AnonymizationRun, Observer, RunError, SearchOutcome, Verifi
 use pais_core::definition::{ColumnRole, Job, SplitRule};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_verify::{Recoded, VerifyError};
+use pais_verify::{NOWHERE, Recoded, VerifyError};
 use thiserror::Error;
 
 use crate::held_back::{History, persons_to_hold_back};
@@ -159,30 +159,42 @@ pub fn decide_edition(
     }
 }
 
-/// The releases of a history that persons connect with the rows of the edition: those that have such a
-/// person, or one of a release that is connected. No other says anything about these persons.
+/// The releases of a history that persons connect with the rows of the edition.
 fn related(
     history: &[usize],
     known: &[KnownRelease],
     candidates: &[u32],
     raw: &RawTable,
 ) -> Vec<usize> {
-    let mut persons: HashSet<u32> = candidates.iter().map(|&row| raw.person(row)).collect();
-    let (mut related, mut others) = (Vec::new(), history.to_vec());
+    let persons = candidates.iter().map(|&row| raw.person(row));
+    connected(history, persons, |release| {
+        let rows = known[release].source_rows.iter();
+        rows.map(|&row| raw.person(row))
+    })
+}
+
+/// The releases of a history that have one of these persons, or one of a release that is connected. No
+/// other says anything about these persons. [`NOWHERE`], the person of a row whose origin is not known,
+/// can be any of them.
+pub fn connected<Persons: Iterator<Item = u32>>(
+    history: &[usize],
+    persons: impl Iterator<Item = u32>,
+    persons_of: impl Fn(usize) -> Persons,
+) -> Vec<usize> {
+    let mut persons: HashSet<u32> = persons.chain([NOWHERE]).collect();
+    let (mut connected, mut others) = (Vec::new(), history.to_vec());
     loop {
-        let (near, far): (Vec<usize>, Vec<usize>) = others.iter().partition(|&&release| {
-            let mut rows = known[release].source_rows.iter();
-            rows.any(|&row| persons.contains(&raw.person(row)))
-        });
+        let (near, far): (Vec<usize>, Vec<usize>) = others
+            .iter()
+            .partition(|&&release| persons_of(release).any(|person| persons.contains(&person)));
         if near.is_empty() {
-            related.sort_unstable();
-            return related;
+            connected.sort_unstable();
+            return connected;
         }
         for &release in &near {
-            let rows = known[release].source_rows.iter();
-            persons.extend(rows.map(|&row| raw.person(row)));
+            persons.extend(persons_of(release));
         }
-        related.extend(near);
+        connected.extend(near);
         others = far;
     }
 }

@@ -87,10 +87,12 @@ impl RawTable {
         }
     }
 
-    /// The person of a row; a number of its own where each row is a person.
+    /// The person of a row; a number of its own where each row is a person, and for
+    /// [`pais_verify::NOWHERE`].
     pub fn person(&self, row: u32) -> u32 {
         let subjects = self.subjects.as_ref();
-        subjects.map_or(row, |subjects| subjects.of_row()[row as usize])
+        let person = subjects.and_then(|subjects| subjects.of_row().get(row as usize));
+        person.copied().unwrap_or(row)
     }
 
     /// A column, by name.

@@ -20,7 +20,7 @@ mod rows;
 mod stack;
 
 pub use common::{EditionLabels, LabelMap, common_labels};
-pub use decision::{DecidedEdition, EditionError, EditionTask, decide_edition};
+pub use decision::{DecidedEdition, EditionError, EditionTask, connected, decide_edition};
 pub use known::{KnownRelease, RawTable, canonical_model};
 pub use rows::gathered;
 pub use stack::{NumberedTable, stacked};

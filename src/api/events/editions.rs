@@ -1,6 +1,7 @@
 //! `/v1/publications/{id}/events`: the editions of a publication as server-sent events.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
@@ -73,6 +74,28 @@ pub(in crate::api) async fn watch(
     let events = unfold(watcher, EditionWatcher::next);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE_INTERVAL);
     Ok(Sse::new(events).keep_alive(keep_alive))
+}
+
+/// Waits until the caller sees an edition after a number, at most for `longest`, and no longer than its
+/// token is valid. It takes the place of a stream.
+///
+/// # Errors
+/// `quota_exceeded`; when the database fails.
+pub(in crate::api) async fn wait_for_edition(
+    app: &CallerApp,
+    id: PublicationId,
+    after: u32,
+    longest: Duration,
+) -> Result<(), ApiError> {
+    let _place = app.watching.streams.open(app.caller)?;
+    let (mut editions, mut token) = (watched_editions(app, id).await?, watched_token(app));
+    let is_there = |seen: &Vec<SeenEdition>| seen.last().is_some_and(|it| it.number() > after);
+    tokio::select! {
+        _ = tokio::time::timeout(longest, editions.wait_for(is_there)) => Ok(()),
+        // Its value never changes, so this is its end.
+        _ = token.changed() => Err(ApiError::unauthenticated()),
+        () = app.shutdown.cancelled() => Ok(()),
+    }
 }
 
 /// The editions as the caller sees them, polled for all watchers of its organization and kind.

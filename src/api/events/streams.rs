@@ -93,8 +93,8 @@ impl Drop for StreamPlace {
 
 fn refused(limit: usize, whose: &str, setting: &str) -> Problem {
     let detail = format!(
-        "{limit} event streams of this {whose} are open, which is {setting}; close one, or ask for \
-         the job from time to time"
+        "{limit} event streams of this {whose} are open, or lists that wait, which is {setting}; close \
+         one, or ask from time to time"
     );
     Problem::new(Code::QuotaExceeded, detail)
 }

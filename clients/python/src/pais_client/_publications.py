@@ -55,7 +55,7 @@ def create_publication(
 
 
 def publications(*, page_size: int | None = None) -> Pages[Publication]:
-    """Yields the publications of the organization (holder) or for it (recipient)."""
+    """Yields the publications of the organization (holder) or for it (recipient), without jobs."""
     return Pages(at("publications"), page_size, lambda item: cast(Publication, item))
 
 
