@@ -237,11 +237,10 @@ async fn refuse_keys(
         return Ok(());
     }
     let ids = request.definition.submissions.as_deref();
-    // A few chunks and hashes never need more than the whole run.
-    let bytes = counter
-        .bytes_needed()
-        .saturating_add(CHUNK_BYTES)
-        .min(job_bytes);
+    // A few chunks never need more than the whole run, and hashes less than the text, which it has
+    // several times.
+    let hashes = counter.bytes_needed(size.text_bytes);
+    let bytes = hashes.saturating_add(CHUNK_BYTES).min(job_bytes);
     let organization = app.caller.organization;
     let guard = app.tables.begin(TableKind::Counted, organization, bytes);
     let guard = guard.await?;

@@ -78,7 +78,7 @@ pub(super) async fn show(
     let size = submissions::size(&app.db, id, None).await?;
     // Refused before it waits for a place and for memory.
     risk::check_work(&dataset.schema, size.rows, l)?;
-    let mut extra_bytes = risk::bytes_needed(&dataset.schema, size.rows, l);
+    let mut extra_bytes = risk::bytes_needed(&dataset.schema, size.rows, size.text_bytes, l);
     if dataset.schema.has_made_hierarchies() {
         // The values once more in the nodes of their trees, and in the index of these.
         extra_bytes = extra_bytes.saturating_add(size.text_bytes.saturating_mul(2));

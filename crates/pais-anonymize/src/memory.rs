@@ -1,6 +1,7 @@
 //! Memory that every run needs, whatever its method.
 
 use pais_core::schema::Schema;
+use pais_core::table::UnchangedRisk;
 
 use crate::job_checks::is_set;
 
@@ -25,13 +26,23 @@ pub(crate) fn code_bytes(schema: &Schema) -> u64 {
     4 * schema.stored().count() as u64
 }
 
-/// Bytes that a release needs at most without the text and the classifiers: the codes as read, those of the
-/// released table and narrowed ones beside them, and for each row the order of the search and the
-/// shuffled one. The number of items of a set-valued quasi-identifier is not known beforehand; it is
-/// taken to be what most prescriptions stay below on average.
-pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {
+/// Bytes that a table takes at most without the text while it is read and profiled, or searched and
+/// released: the codes as read, once more, and narrowed ones beside them, and for each row the order of
+/// the search and the shuffled one. The number of items of a set-valued quasi-identifier is not known
+/// beforehand; it is taken to be what most prescriptions stay below on average.
+pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
     let codes = code_bytes(schema);
     let sets = schema.stored().filter(|column| is_set(column)).count() as u64;
     let narrowed = codes / 2;
     rows.saturating_mul(2 * codes + narrowed + 16 + sets * SET_BYTES)
+}
+
+/// Bytes that a release needs at most without the text and the classifiers: until it is made
+/// ([`table_codes`]), or while its risk is measured after that: the codes as read and released, the raw row
+/// of each row, and what the measures work in. What they need for each distinct value is in the copy of
+/// the text that the verifier no longer has.
+pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {
+    let kept = rows.saturating_mul(2 * code_bytes(schema) + 8);
+    let measured = kept.saturating_add(UnchangedRisk::bytes_needed(schema, rows));
+    measured.max(table_codes(schema, rows))
 }

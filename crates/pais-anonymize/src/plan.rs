@@ -8,7 +8,7 @@ use pais_core::schema::Schema;
 use pais_measure::classification_bytes;
 
 use crate::job_checks::first_set;
-use crate::memory::{ANATOMIZED_TEXT_COPIES, TEXT_COPIES, release_codes};
+use crate::memory::{ANATOMIZED_TEXT_COPIES, TEXT_COPIES, table_codes};
 use crate::method::AnyMethod;
 use crate::methods;
 
@@ -135,7 +135,7 @@ pub fn memory_needed(
 ) -> Result<u64, JobError> {
     if plans.is_empty() {
         let text = text_bytes.saturating_mul(READ_TEXT_COPIES);
-        return Ok(release_codes(schema, rows).saturating_add(text));
+        return Ok(table_codes(schema, rows).saturating_add(text));
     }
     let searches = plans.len().min(PARALLEL_SEARCHES) as u64;
     let mut needed = 0;

@@ -6,7 +6,10 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, EncodedTable, ReleasedTable, Table, refuse_keys, row_warnings};
+use pais_core::table::{
+    Column, EncodedTable, ReleasedTable, Table, UnchangedColumn, ValueCounts, refuse_keys,
+    row_warnings,
+};
 use pais_core::warning::{Warning, WarningCode, by_code};
 
 use crate::error::RunError;
@@ -21,6 +24,8 @@ pub(crate) struct PreparedTable {
     pub(crate) schema: Arc<Schema>,
     pub(crate) job: Job,
     pub(crate) table: Arc<EncodedTable>,
+    /// Of the untouched columns of `table`, in their order.
+    pub(crate) value_counts: Arc<Vec<ValueCounts>>,
     pub(crate) pre_generalization: Arc<PreGeneralized>,
     /// Quasi-identifiers as they were read, with their positions, where they are released so.
     pub(crate) exact: Arc<Vec<(usize, Column)>>,
@@ -59,12 +64,16 @@ impl PreparedTable {
         stop_if_asked(observer)?;
         let mut table = EncodedTable::new(&schema, table);
         stop_if_asked(observer)?;
-        refuse_keys(&schema, &table, &job)?;
+        let unchanged = UnchangedColumn::of(&schema, &table);
+        let value_counts = unchanged.iter().map(|column| column.counts).collect();
+        refuse_keys(unchanged, &job)?;
+        stop_if_asked(observer)?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,
             job,
             table: Arc::new(table),
+            value_counts: Arc::new(value_counts),
             pre_generalization: Arc::new(pre_generalization),
             exact: Arc::new(exact),
             model,
@@ -95,10 +104,7 @@ impl PreparedTable {
     /// What the holder should know about the job and the raw rows.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.job_warnings();
-        let stored: Vec<_> = self.schema.stored().collect();
-        let columns = self.table.untouched.iter();
-        let columns =
-            columns.filter_map(|(position, column)| Some((*stored.get(*position)?, column)));
+        let columns = UnchangedColumn::counted(&self.schema, &self.table, &self.value_counts);
         warnings.extend(row_warnings(&self.model, columns));
         by_code(warnings)
     }
@@ -126,7 +132,8 @@ impl PreparedTable {
         let columns = tables.iter().take(1).flat_map(|table| &table.columns);
         let columns = columns.filter_map(|released| {
             let spec = stored.iter().find(|spec| *spec.name() == *released.name)?;
-            Some((*spec, &released.column))
+            let is_unchanged = spec.is_unchanged();
+            is_unchanged.then(|| UnchangedColumn::new(spec, &released.column))
         });
         warnings.extend(row_warnings(&self.model, columns));
         let first = tables.iter().take(1);

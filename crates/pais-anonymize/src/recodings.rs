@@ -1,7 +1,7 @@
 //! What another recoding would keep, and what parameters would cost: quick runs on a sample of the rows, for
 //! the holder who chooses. They need raw rows, so that no recipient sees them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,21 +38,59 @@ const LEAST_DIFFERENCE: f64 = 0.02;
 /// At most `limit` rows, spread evenly over a table; of a table with a subject column all rows of some
 /// persons.
 fn sample(schema: &Schema, table: &Table, limit: usize) -> Table {
-    let stride = table.rows.div_ceil(limit).max(1);
     let subject = schema.subject().and_then(|at| table.columns.get(at));
     let rows: Vec<usize> = match subject {
-        Some(subject) => {
-            let persons = subject.codes.iter().enumerate();
-            let some = persons.filter(|(_, person)| (**person as usize).is_multiple_of(stride));
-            some.map(|(row, _)| row).collect()
+        Some(subject) => rows_of_some_persons(subject, limit),
+        None => {
+            let stride = table.rows.div_ceil(limit).max(1);
+            (0..table.rows).step_by(stride).collect()
         }
-        None => (0..table.rows).step_by(stride).collect(),
     };
     let columns = table.columns.iter().map(|column| part(column, &rows));
     Table {
         rows: rows.len(),
         columns: columns.collect(),
     }
+}
+
+/// At most `limit` rows: all of some persons, who are spread evenly over those that a subject column
+/// names. Who has more rows is never among them.
+fn rows_of_some_persons(subject: &Column, limit: usize) -> Vec<usize> {
+    let mut persons = subject.dictionary.len();
+    let person_of = subject.codes.iter().map(|&code| match code {
+        // A row that names nobody is a person of its own.
+        NULL_CODE => {
+            persons += 1;
+            persons - 1
+        }
+        code => code as usize,
+    });
+    let person_of: Vec<usize> = person_of.collect();
+    let mut size = vec![0usize; persons];
+    for &person in &person_of {
+        size[person] += 1;
+    }
+    let all = size.iter().filter(|&&rows| rows <= limit).sum::<usize>();
+    let mut left = limit;
+    let mut is_taken = vec![false; persons];
+    for person in (0..persons).step_by(all.div_ceil(limit).max(1)) {
+        if size[person] <= left {
+            left -= size[person];
+            is_taken[person] = true;
+        }
+    }
+    let rows = person_of.iter().enumerate();
+    let taken = rows.filter(|(_, person)| is_taken[**person]);
+    taken.map(|(row, _)| row).collect()
+}
+
+/// A reason to release each column unchanged, for a run that releases nothing: a column with few rows
+/// for each value is nearly a key of a sample, though it is none of the table.
+fn reasons(schema: &Schema) -> BTreeMap<String, String> {
+    let names = schema.columns.iter().map(|column| column.name().to_owned());
+    names
+        .map(|name| (name, "not released".to_owned()))
+        .collect()
 }
 
 /// Some rows of a column, with the values that they have.
@@ -89,6 +127,7 @@ impl RecodingComparison {
         let with = |recoding| Job {
             recoding: Some(recoding),
             thorough: None,
+            acknowledged: reasons(schema),
             ..job.clone()
         };
         let (global, local) = (with(Recoding::Global), with(Recoding::Local));
@@ -242,10 +281,11 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn job(&self) -> Option<Job> {
+    fn job(&self, schema: &Schema) -> Option<Job> {
         let SuggestedPrivacy { l, k, c, .. } = self.privacy;
         let mut job = Job::new(Lkc::new(l, k, c).ok()?);
         job.recoding = Some(self.recoding);
+        job.acknowledged = reasons(schema);
         Some(job)
     }
 }
@@ -292,7 +332,7 @@ impl SuggestionSample {
         let mut rows = Some(rows).filter(|rows| rows.rows > 0);
         let mut prepared: Option<AnonymizationRun> = None;
         for candidate in candidates(columns as u32, feasible) {
-            let Some(job) = candidate.job().filter(fits) else {
+            let Some(job) = candidate.job(&schema).filter(fits) else {
                 continue;
             };
             let run = match (&prepared, rows.take()) {

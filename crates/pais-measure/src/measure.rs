@@ -21,7 +21,8 @@ pub fn measure(
     facts: Option<&MethodFacts>,
     progress: &dyn Fn(f64),
 ) -> Result<Report, VerifyError> {
-    let mut report = Report::new(release)?;
+    let groups = release.group_sizes()?;
+    let mut report = Report::new(release, &groups)?;
     release.stop_if_asked()?;
     progress(0.2);
     let Report {
@@ -50,7 +51,7 @@ pub fn measure(
     );
     release.stop_if_asked()?;
     adversaries?;
-    *answers = Some(guidelines(release, risk)?);
+    *answers = Some(guidelines(release, risk, &groups)?);
     utility.classification_error = classification;
     *verdict = Verdict::of(release.finding.holds(), &risk.unchanged);
     match facts {

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
+use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn};
 use pais_core::taxonomy::MinimumLevels;
-use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError};
+use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +76,15 @@ impl MeasuredRelease<'_> {
     /// Number of raw rows that were left out.
     pub(crate) fn suppressed_rows(&self) -> u64 {
         (self.raw.rows - self.rows.len()) as u64
+    }
+
+    /// The sizes of the groups of equal quasi-identifiers, in rows.
+    ///
+    /// # Errors
+    /// As [`group_sizes`].
+    pub(crate) fn group_sizes(&self) -> Result<Vec<u32>, VerifyError> {
+        let names = self.schema.names(ColumnRole::QuasiIdentifier);
+        group_sizes(self.table, &names, self.cancellation)
     }
 
     /// The person of each released row; `None` where each row is a person of its own.

@@ -222,7 +222,8 @@ fn safe_harbor(found: &Value) -> Markup {
             p { (capital(&counted(unrecognized.len() as u64, "column was", "columns were"))) " recognized as of no category; look at them: " (list(&unrecognized)) "." }
         }
         p.note {
-            "Columns are recognized by name and declaration, not by their values: a name inside of a text is not seen. "
+            "Columns are recognized by name and declaration, and one that is released unchanged with nearly as many values as rows as a code. "
+            "Values say no more: a name inside of a text is not seen. "
             "Safe Harbor also requires that the holder does not know that a person could be identified (164.514(b)(2)(ii))."
         }
     }

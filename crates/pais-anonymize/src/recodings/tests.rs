@@ -72,6 +72,78 @@ fn a_sample_is_spread_over_the_rows_and_has_their_values_alone() {
     assert_eq!(who.codes, [0, 0, 1, 1]);
 }
 
+#[test]
+fn a_sample_of_persons_is_bounded_whatever_rows_one_has() {
+    let schema = schema(true);
+    let mut text = String::from("age,zip,ill,who\n");
+    // The first person has nine tenths of the rows; each other one has two.
+    for row in 0..10_000 {
+        let person = if row < 9_000 { 0 } else { row / 2 };
+        text += &format!("{},z1,a,p{person}\n", row % 1000);
+    }
+    let table = csv::read_table(&schema, text.as_bytes()).unwrap();
+    for (limit, rows) in [(100, 100), (300, 250), (2_000, 1_000), (9_500, 9_500)] {
+        let some = sample(&schema, &table, limit);
+        assert_eq!(some.rows, rows);
+        let mut rows_of = vec![0; some.columns[3].dictionary.len()];
+        for &person in &some.columns[3].codes {
+            rows_of[person as usize] += 1;
+        }
+        assert!(rows_of.iter().all(|rows| [2, 9_000].contains(rows)));
+    }
+}
+
+/// As [`table`], with each row 20 times and an insensitive number that only these share, so that it is a
+/// key of a sample alone.
+fn with_cost(rows: usize) -> (Arc<Schema>, Table) {
+    let columns = json!([
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 999]},
+        {"name": "zip", "role": "quasi_identifier"},
+        {"name": "ill", "role": "sensitive"},
+        {"name": "cost", "role": "insensitive", "kind": "numeric"},
+    ]);
+    let definition = serde_json::from_value(json!({"name": "t", "columns": columns})).unwrap();
+    let schema = Arc::new(Schema::inline(&definition).unwrap());
+    let mut text = String::from("age,zip,ill,cost\n");
+    for row in (0..rows).flat_map(|row| [row; 20]) {
+        let (age, zip) = (row / 2 % 1000, row / 5 % 40);
+        let ill = ["a", "b", "c"][row % 3];
+        text += &format!("{age},z{zip},{ill},{row}\n");
+    }
+    let table = csv::read_table(&schema, text.as_bytes()).unwrap();
+    (schema, table)
+}
+
+#[test]
+fn a_column_that_is_a_key_of_a_sample_alone_refuses_nothing() {
+    let (schema, table) = with_cost(10_000);
+    let job = Job::new(Lkc::new(2, 25, 0.9).unwrap());
+    let observer = Unobserved::default();
+    let comparison = RecodingComparison::new(&schema, &job, &table).unwrap();
+    let sampled = comparison.sample.as_ref().unwrap();
+    assert_eq!(sampled.columns[3].dictionary.len(), sampled.rows);
+    let feasible = Feasible {
+        k_max: 600,
+        l_max: Some(3),
+        c_min: Some(1.0 / 3.0),
+    };
+    let suggested = SuggestionSample::new(&schema, &table)
+        .suggestions(&feasible, &Cancellation::new())
+        .unwrap();
+    assert_eq!(suggested.rows, 5_000);
+    assert!(!suggested.items.is_empty());
+
+    let run = AnonymizationRun::new(schema, job, table, &observer).unwrap();
+    let found = run.search(&observer).unwrap();
+    let warning = comparison.warning(&run, &found, &observer).unwrap();
+    let warning = warning.expect("local loses less");
+    assert!(
+        warning.detail.contains("a sample of 10000 rows"),
+        "{}",
+        warning.detail
+    );
+}
+
 fn compared(job: Job, rows: usize) -> Option<pais_core::warning::Warning> {
     let schema = schema(false);
     let table = table(&schema, rows);

@@ -225,11 +225,11 @@ pub fn assess(
     let insensitive = with_role(ColumnRole::Insensitive);
     let (single, others): (Vec<&Coded<'_>>, Vec<_>) =
         insensitive.partition(|column| columns::singles_out(&column.values, people));
-    let together: Vec<ValueCodes<'_>> = others.iter().map(|it| it.values.clone()).collect();
+    let together: Vec<&ValueCodes<'_>> = others.iter().map(|it| &it.values).collect();
     let pairs = pairs_that_single_out(&together, people).into_iter();
     let name = |column: &Coded<'_>| column.spec.name.to_string();
-    let unchanged = coded.iter().map(|coded| (coded.spec, coded.column));
-    let unchanged = UnchangedRisk::measure(unchanged, rows, &stop);
+    let unchanged = coded.iter().map(|coded| (coded.spec, &coded.values));
+    let unchanged = UnchangedRisk::of_codes(unchanged, rows, &stop);
     let unchanged = unchanged.ok_or(RiskError::Cancelled)?;
     Ok(TableRisk {
         rows: rows as u64,

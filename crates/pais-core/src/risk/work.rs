@@ -2,6 +2,7 @@
 
 use crate::definition::ColumnRole;
 use crate::schema::Schema;
+use crate::table::{UnchangedRisk, VALUE_BYTES};
 
 use super::RiskError;
 
@@ -39,15 +40,29 @@ pub fn check_work(schema: &Schema, rows: u64, l: usize) -> Result<(), RiskError>
     })
 }
 
-/// Bytes that a computation needs beside the table as read, its codes, and the text.
-pub fn bytes_needed(schema: &Schema, rows: u64, l: usize) -> u64 {
-    let threads = rayon::current_num_threads() as u64;
-    // Each thread has the rows in classes at each depth; one more copy is shared, and the persons
-    // of rows and of parts take another three.
-    let copies = threads.saturating_mul(l as u64).saturating_add(4);
+/// Bytes that a computation needs beside the table as read, its codes, and the text. `text_bytes` is the
+/// size of the distinct values of the chunks, as counted by [`crate::table::Table::text_bytes`].
+pub fn bytes_needed(schema: &Schema, rows: u64, text_bytes: u64, l: usize) -> u64 {
+    /// The rows of classes and where each ends, with room to grow.
+    const CLASSES_BYTES: u64 = 16;
+    /// A value in what divides classes, with room to grow, and the number of its rows.
+    const CELL_BYTES: u64 = 16 + 8 + 8;
+    let columns = schema.stored().count() as u64;
+    let threads = (rayon::current_num_threads() as u64).min(columns);
+    // Each thread has all rows once, those in classes at each depth, and a bit for each person.
+    let levels = (l as u64).saturating_sub(2);
+    let of_threads = threads.saturating_mul(4 + levels * (CLASSES_BYTES + 1) + 1);
+    // All rows, and those in classes of one column; the person of each row, and of each class.
+    let shared = 4 + CLASSES_BYTES + 16;
+    let combined = rows.saturating_mul(of_threads.saturating_add(shared));
+    // The most of a column.
+    let values = rows.min(text_bytes / VALUE_BYTES);
+    let cells = values.saturating_mul(CELL_BYTES).saturating_mul(threads);
     let listed = combinations(quasi_identifiers(schema), l).min(MOST_COMBINATIONS);
-    let codes = rows.saturating_mul(4).saturating_mul(copies);
-    codes.saturating_add(listed * COMBINATION_BYTES)
+    combined
+        .max(UnchangedRisk::bytes_needed(schema, rows))
+        .saturating_add(cells)
+        .saturating_add(listed * COMBINATION_BYTES)
 }
 
 fn quasi_identifiers(schema: &Schema) -> usize {

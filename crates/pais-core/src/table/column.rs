@@ -36,7 +36,7 @@ impl Column {
 
 /// Bytes that a distinct value takes in memory beside its text, on average over the copies of a run:
 /// the pointer and length, the allocation, and an entry of a hash table or a node of a tree.
-const VALUE_BYTES: u64 = 72;
+pub(crate) const VALUE_BYTES: u64 = 72;
 
 /// Columns of equal length, in the order of the schema's stored columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -26,13 +26,14 @@ mod value_counter;
 
 pub use bounds::{BoundedColumn, names_of_bounds, taken_name};
 pub(crate) use classes::{Classes, Divider, PersonSet, Persons};
+pub(crate) use column::VALUE_BYTES;
 pub use column::{Column, NULL_CODE, Table};
 pub(crate) use encoded::RankedNumbers;
 pub use encoded::{Domain, EncodedTable, QuasiIdentifier, SensitiveColumn, last_at_most};
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
-pub use row_warnings::{ValueCounts, row_warnings};
+pub use row_warnings::{UnchangedColumn, ValueCounts, row_warnings};
 pub use sets::SetColumn;
 pub use subjects::{SubjectCounter, SubjectCounts, Subjects};
 pub(crate) use together::pairs_that_single_out;

@@ -9,8 +9,8 @@ use crate::definition::ColumnRole;
 use crate::definition::json::escape;
 use crate::look_alike::visible_text;
 use crate::model::{Lkc, PrivacyModel};
-use crate::schema::SchemaColumn;
-use crate::table::{Column, Persons, ValueCodes, pairs_that_single_out};
+use crate::schema::{Schema, SchemaColumn};
+use crate::table::{Column, EncodedTable, Persons, ValueCodes, pairs_that_single_out};
 use crate::warning::{Warning, WarningCode};
 
 /// Tables with fewer rows have too few values to say that a column identifies them.
@@ -19,29 +19,85 @@ const LEAST_ROWS: usize = 10;
 /// Columns with fewer rows that have a value are never a key.
 const LEAST_ROWS_OF_A_KEY: u64 = 20;
 
+/// A column that is released unchanged, with the counts of its values.
+#[derive(Clone, Copy, Debug)]
+pub struct UnchangedColumn<'a> {
+    pub(super) spec: &'a SchemaColumn,
+    pub(super) column: &'a Column,
+    /// Of the values of `column`.
+    pub counts: ValueCounts,
+}
+
+impl<'a> UnchangedColumn<'a> {
+    /// Counts the values of a column, in one pass over its codes.
+    pub fn new(spec: &'a SchemaColumn, column: &'a Column) -> Self {
+        Self {
+            spec,
+            column,
+            counts: ValueCounts::of(spec, column),
+        }
+    }
+
+    /// Counts the values of the untouched columns of a table, in their order. `schema` is that of the
+    /// table.
+    pub fn of(schema: &'a Schema, table: &'a EncodedTable) -> Vec<Self> {
+        Self::pairs(schema, table)
+            .map(|(spec, column)| Self::new(spec, column))
+            .collect()
+    }
+
+    /// The untouched columns of a table with the counts that were made of them before.
+    pub fn counted(
+        schema: &'a Schema,
+        table: &'a EncodedTable,
+        counts: &[ValueCounts],
+    ) -> Vec<Self> {
+        let pairs = Self::pairs(schema, table).zip(counts);
+        pairs
+            .map(|((spec, column), &counts)| Self {
+                spec,
+                column,
+                counts,
+            })
+            .collect()
+    }
+
+    fn pairs(
+        schema: &'a Schema,
+        table: &'a EncodedTable,
+    ) -> impl Iterator<Item = (&'a SchemaColumn, &'a Column)> {
+        let stored: Vec<&SchemaColumn> = schema.stored().collect();
+        let columns = table.untouched.iter();
+        columns.filter_map(move |(position, column)| Some((*stored.get(*position)?, column)))
+    }
+}
+
 /// The warnings about the rows of a table, given by its columns as they were declared: listed
 /// sensitive values that are in no row, sensitive and insensitive columns whose values single rows
 /// out, and the two insensitive columns that do so most together where neither does alone.
 ///
-/// One pass over the codes of each of these columns, and of each pair of insensitive columns up to 50
-/// million rows.
+/// One pass over the codes of each column with listed values, and of each pair of insensitive columns
+/// up to 50 million rows.
 pub fn row_warnings<'a>(
     model: &PrivacyModel,
-    columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
+    columns: impl IntoIterator<Item = UnchangedColumn<'a>>,
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut together = Vec::new();
-    for (spec, column) in columns {
+    for UnchangedColumn {
+        spec,
+        column,
+        counts,
+    } in columns
+    {
         if !matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive) {
             continue;
         }
-        let rows = rows_of_values(spec, column);
         if let PrivacyModel::Lkc(model) = model
             && spec.role == ColumnRole::Sensitive
         {
-            warnings.extend(absent_values(model, spec, column, &rows));
+            warnings.extend(absent_values(model, spec, column));
         }
-        let counts = ValueCounts::of_rows(&rows);
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
             together.push((spec, column));
@@ -61,7 +117,8 @@ fn pair_warning(columns: &[(&SchemaColumn, &Column)]) -> Option<Warning> {
     let values = columns
         .iter()
         .map(|(spec, column)| ValueCodes::new(spec, column));
-    let pairs = pairs_that_single_out(&values.collect::<Vec<_>>(), Persons::Rows(rows));
+    let values: Vec<ValueCodes<'_>> = values.collect();
+    let pairs = pairs_that_single_out(&values.iter().collect::<Vec<_>>(), Persons::Rows(rows));
     let most = pairs.first()?;
     let [one, other] = [most.first, most.second].map(|index| &columns[index].0.name);
     let mut detail = format!(
@@ -89,12 +146,8 @@ pub struct ValueCounts {
 
 impl ValueCounts {
     /// Of the values of a column, in memory as a whole; missing cells are none of them.
-    pub(super) fn of(spec: &SchemaColumn, column: &Column) -> Self {
-        Self::of_rows(&rows_of_values(spec, column))
-    }
-
-    /// Of values that have these numbers of rows.
-    fn of_rows(rows: &[u64]) -> Self {
+    pub fn of(spec: &SchemaColumn, column: &Column) -> Self {
+        let rows = rows_of_values(spec, column);
         let present = rows.iter().filter(|&&rows| rows > 0);
         Self {
             rows: rows.iter().sum(),
@@ -103,15 +156,10 @@ impl ValueCounts {
         }
     }
 
-    /// Whether there are distinct values for at least 90 % of the rows.
-    fn is_nearly_unique(self) -> bool {
-        u128::from(self.distinct) * 10 >= u128::from(self.rows) * 9
-    }
-
     /// Whether the column is a key of its rows, or nearly so: it has distinct values in at least 90 %
     /// of the rows that have one, of 20 such rows or more.
     pub fn is_key(self) -> bool {
-        self.rows >= LEAST_ROWS_OF_A_KEY && self.is_nearly_unique()
+        KeyCounts::from(self).is_key()
     }
 
     /// The warning about a column with these counts.
@@ -120,7 +168,7 @@ impl ValueCounts {
             return None;
         }
         let role = role.as_str();
-        if self.is_nearly_unique() {
+        if KeyCounts::from(self).is_nearly_unique() {
             let detail = format!(
                 "the {role} column `{column}` has {} distinct values in {} rows and is released \
                  unchanged, so it nearly identifies each row; leave it out (role `identifier`), or \
@@ -139,6 +187,33 @@ impl ValueCounts {
     }
 }
 
+/// The counts that decide whether a column is a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyCounts {
+    /// Rows that are not missing.
+    pub(super) rows: u64,
+    /// Distinct values.
+    pub(super) distinct: u64,
+}
+
+impl KeyCounts {
+    /// Whether there are distinct values for at least 90 % of the rows.
+    fn is_nearly_unique(self) -> bool {
+        u128::from(self.distinct) * 10 >= u128::from(self.rows) * 9
+    }
+
+    /// See [`ValueCounts::is_key`].
+    pub(super) fn is_key(self) -> bool {
+        self.rows >= LEAST_ROWS_OF_A_KEY && self.is_nearly_unique()
+    }
+}
+
+impl From<ValueCounts> for KeyCounts {
+    fn from(ValueCounts { rows, distinct, .. }: ValueCounts) -> Self {
+        Self { rows, distinct }
+    }
+}
+
 /// Rows by code, missing values counted as in no row.
 fn rows_of_values(spec: &SchemaColumn, column: &Column) -> Vec<u64> {
     let mut rows = column.row_counts();
@@ -150,16 +225,12 @@ fn rows_of_values(spec: &SchemaColumn, column: &Column) -> Vec<u64> {
     rows
 }
 
-fn absent_values(
-    model: &Lkc,
-    spec: &SchemaColumn,
-    column: &Column,
-    rows: &[u64],
-) -> Option<Warning> {
+fn absent_values(model: &Lkc, spec: &SchemaColumn, column: &Column) -> Option<Warning> {
     let listed = model.sensitive_values.as_ref()?.get(&*spec.name)?;
+    let rows = rows_of_values(spec, column);
     let values = column.dictionary.iter().zip(rows);
     let present: HashSet<Cow<'_, str>> = values
-        .filter(|(_, rows)| **rows > 0)
+        .filter(|(_, rows)| *rows > 0)
         .map(|(text, _)| visible_text(text))
         .collect();
     let is_absent = |value: &String| !present.contains(&visible_text(value));

@@ -24,7 +24,7 @@ pub(crate) struct TogetherUnique {
 /// The columns with the most values make pairs first, and no more pairs are examined than 50 million
 /// rows times pairs allow.
 pub(crate) fn pairs_that_single_out(
-    columns: &[ValueCodes<'_>],
+    columns: &[&ValueCodes<'_>],
     persons: Persons<'_>,
 ) -> Vec<TogetherUnique> {
     let rows = columns.first().map_or(0, |column| column.codes.len());
@@ -45,7 +45,7 @@ pub(crate) fn pairs_that_single_out(
         let mut alone = PersonSet::new(persons.codes());
         Divider::default().divide(
             &Classes::of(0..rows as u32),
-            (&columns[one], columns[one].missing),
+            (columns[one], columns[one].missing),
             (persons, &mut alone),
             Some(&mut classes),
         );
@@ -54,7 +54,7 @@ pub(crate) fn pairs_that_single_out(
             .par_iter()
             .map_init(nobody, |(divider, alone), &other| {
                 alone.clear();
-                let column = (&columns[other], columns[other].missing);
+                let column = (columns[other], columns[other].missing);
                 divider.divide(&classes, column, (persons, alone), None);
                 TogetherUnique {
                     first: one.min(other),
@@ -109,6 +109,7 @@ mod tests {
                     missing: Some(3),
                 })
                 .collect();
+            let coded: Vec<&ValueCodes<'_>> = coded.iter().collect();
             let found = pairs_that_single_out(&coded, Persons::Rows(24));
             for second in 0..columns.len() {
                 for first in 0..second {

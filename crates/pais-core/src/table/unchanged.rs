@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes};
-use crate::schema::SchemaColumn;
+use crate::schema::{Schema, SchemaColumn};
 
 /// Number of columns that are most telling together.
 const TELLING: usize = 3;
@@ -76,6 +76,17 @@ impl Verdict {
 }
 
 impl UnchangedRisk {
+    /// Bytes that [`Self::measure`] needs at most for this many rows, beside 16 for each distinct value:
+    /// a code of each cell, and the classes before and after a division with what divides them. Rows
+    /// that are grouped by several columns with a hash table take no more.
+    pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
+        /// Classes twice, each with its rows and ends and with room to grow; the cells and the values
+        /// that divide them; and a bit for each row that is alone.
+        const ROW_BYTES: u64 = 2 * 16 + 16 + 8 + 4;
+        let unchanged = schema.stored().filter(|spec| spec.is_unchanged());
+        rows.saturating_mul(ROW_BYTES + 4 * unchanged.count() as u64)
+    }
+
     /// Of a table of this many rows, given by its columns as they are released. `None` if `stop` asks
     /// to stop.
     ///
@@ -93,12 +104,25 @@ impl UnchangedRisk {
             (!stopped).then(|| ValueCodes::new(spec, column))
         };
         let coded: Vec<ValueCodes<'_>> = unchanged.par_iter().map(coded).collect::<Option<_>>()?;
+        let pairs = unchanged.iter().zip(&coded);
+        Self::of_codes(pairs.map(|((spec, _), codes)| (*spec, codes)), rows, stop)
+    }
+
+    /// The same of columns whose values are coded.
+    pub(crate) fn of_codes<'a>(
+        columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a ValueCodes<'a>)>,
+        rows: usize,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Option<Self> {
+        let columns = columns.into_iter();
+        let unchanged = columns.filter(|(spec, _)| spec.is_unchanged());
+        let (specs, coded): (Vec<_>, Vec<_>) = unchanged.unzip();
         let share = |alone: u64| match rows {
             0 => 0.0,
             rows => alone as f64 / rows as f64,
         };
-        let name = |index: usize| unchanged[index].0.name.to_string();
-        let alone_by = |values: &ValueCodes<'_>| {
+        let name = |index: usize| specs[index].name.to_string();
+        let alone_by = |values: &&ValueCodes<'_>| {
             let rows = values.rows_by_code().into_iter();
             rows.filter(|&rows| rows == 1).count() as u64
         };
@@ -127,7 +151,7 @@ impl UnchangedRisk {
 
 /// Number of rows with values of the chosen columns together that no other row has.
 fn singled_out(
-    columns: &[ValueCodes<'_>],
+    columns: &[&ValueCodes<'_>],
     chosen: &[usize],
     rows: usize,
     stop: &dyn Fn() -> bool,
@@ -144,12 +168,7 @@ fn singled_out(
             return None;
         }
         let people = (Persons::Rows(rows), &mut alone);
-        divider.divide(
-            &classes,
-            (&columns[index], None),
-            people,
-            Some(&mut divided),
-        );
+        divider.divide(&classes, (columns[index], None), people, Some(&mut divided));
         std::mem::swap(&mut classes, &mut divided);
     }
     Some(alone.len())
@@ -158,7 +177,7 @@ fn singled_out(
 /// The columns that single out most of a sample of the rows, chosen one after the other; ties go to
 /// the one that makes more classes, then to the one declared first.
 fn most_telling(
-    columns: &[ValueCodes<'_>],
+    columns: &[&ValueCodes<'_>],
     rows: usize,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Vec<usize>> {
@@ -176,13 +195,13 @@ fn most_telling(
             }
             with.copy(&alone);
             let people = (Persons::Rows(rows), &mut *with);
-            let parts = divider.divide(&classes, (&columns[index], None), people, None);
+            let parts = divider.divide(&classes, (columns[index], None), people, None);
             Some((with.len(), parts, Reverse(index)))
         });
         let (_, _, Reverse(best)) = found.collect::<Option<Vec<_>>>()?.into_iter().max()?;
         let mut divided = Classes::default();
         let people = (Persons::Rows(rows), &mut alone);
-        let column = (&columns[best], None);
+        let column = (columns[best], None);
         Divider::default().divide(&classes, column, people, Some(&mut divided));
         classes = divided;
         chosen.push(best);

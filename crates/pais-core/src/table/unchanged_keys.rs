@@ -1,35 +1,36 @@
 //! Columns that would be released unchanged although they are keys of the rows.
 
-use hashbrown::DefaultHashBuilder;
+use hashbrown::{DefaultHashBuilder, HashSet};
 
-use super::value_counter::{CountedColumn, MOST_OF_ALL, MOST_VALUES};
-use super::{EncodedTable, Table, ValueCounts};
+use super::row_warnings::KeyCounts;
+use super::value_counter::hashed_values;
+use super::{Table, UnchangedColumn, VALUE_BYTES};
 use crate::definition::json::escape;
 use crate::definition::{ColumnKind, Job, JobError, JobErrorKind};
 use crate::rejection::Fault;
 use crate::schema::{Schema, SchemaColumn};
 
-/// Refuses a job whose release would have a key of the encoded rows unchanged, unless the job says
-/// why. `schema` is under the roles of the job.
+/// Refuses a job whose release would have one of these columns unchanged although it is a key of
+/// their rows, unless the job says why.
 ///
 /// # Errors
 /// [`JobErrorKind::UnchangedKey`] with a fault for each such column.
-pub fn refuse_keys(schema: &Schema, table: &EncodedTable, job: &Job) -> Result<(), JobError> {
-    let stored: Vec<&SchemaColumn> = schema.stored().collect();
-    let columns = table.untouched.iter();
-    let columns = columns.filter_map(|(position, column)| {
-        let spec = *stored.get(*position)?;
-        let is_counted = !job.acknowledged.contains_key(spec.name());
-        is_counted.then(|| (spec, ValueCounts::of(spec, column)))
-    });
-    refusal(columns)
+pub fn refuse_keys<'s>(
+    columns: impl IntoIterator<Item = UnchangedColumn<'s>>,
+    job: &Job,
+) -> Result<(), JobError> {
+    let columns = columns.into_iter();
+    let counted = columns.filter(|it| !job.acknowledged.contains_key(it.spec.name()));
+    refusal(counted.map(|it| (it.spec, it.counts.into())))
 }
 
-/// Finds the keys of rows that are read chunk by chunk, before a job is accepted.
+/// Finds the keys of rows that are read chunk by chunk, before a job is accepted: those that
+/// [`refuse_keys`] finds in the whole table.
 ///
-/// A column is no longer counted once too many of its values have repeated for a key, which most
-/// columns are after a tenth of the rows. Memory and precision are those of
-/// [`super::ValueCounters`].
+/// The distinct values of a column are kept until too many have repeated for a key, which most
+/// columns do after a tenth of the rows. They are kept as 64-bit hashes under a key that is random for
+/// each counter. In ten million rows two values have one hash with a probability of 3 in a million;
+/// they count as one then, and the run, which counts texts, refuses what that hides.
 #[derive(Debug)]
 pub struct KeyCounter<'s> {
     columns: Vec<Candidate<'s>>,
@@ -39,11 +40,24 @@ pub struct KeyCounter<'s> {
     read: u64,
 }
 
+/// A column that can still be a key.
 #[derive(Debug)]
 struct Candidate<'s> {
     spec: &'s SchemaColumn,
     position: usize,
-    counted: CountedColumn,
+    /// Rows with a value.
+    rows: u64,
+    values: HashSet<u64>,
+}
+
+impl Candidate<'_> {
+    /// Whether the column can be a key of `all` rows, of which `read` were counted. A value that
+    /// repeats stays repeated, and no more rows can have a value than have not been found missing.
+    fn can_be_key(&self, all: u64, read: u64) -> bool {
+        let repeated = self.rows - self.values.len() as u64;
+        let missing = read - self.rows;
+        u128::from(repeated) * 10 <= u128::from(all.saturating_sub(missing))
+    }
 }
 
 impl<'s> KeyCounter<'s> {
@@ -56,7 +70,8 @@ impl<'s> KeyCounter<'s> {
         let columns = candidates.map(|(position, spec)| Candidate {
             spec,
             position,
-            counted: CountedColumn::new(spec),
+            rows: 0,
+            values: HashSet::new(),
         });
         Self {
             columns: columns.collect(),
@@ -66,13 +81,13 @@ impl<'s> KeyCounter<'s> {
         }
     }
 
-    /// Bytes of memory that it takes at most.
-    pub fn bytes_needed(&self) -> u64 {
-        /// A hash in a table that is half full.
-        const VALUE_BYTES: u64 = 35;
-        let columns = self.columns.len() as u64;
-        let values = self.rows.saturating_mul(columns).min(MOST_OF_ALL as u64);
-        values * VALUE_BYTES
+    /// Bytes of memory that it takes at most for rows whose distinct values the chunks hold in
+    /// `text_bytes`, as counted by [`Table::text_bytes`]; always less than these.
+    pub fn bytes_needed(&self, text_bytes: u64) -> u64 {
+        /// A hash in a table of which 7/8 are full, and in one of twice the size that it moves to.
+        const HASH_BYTES: u64 = 31;
+        let values = self.rows.saturating_mul(self.columns.len() as u64);
+        values.min(text_bytes / VALUE_BYTES) * HASH_BYTES
     }
 
     /// Whether no column that is left can be a key, so that no further row has to be read.
@@ -83,15 +98,17 @@ impl<'s> KeyCounter<'s> {
     /// Counts the rows of a chunk, which has the stored columns.
     pub fn push(&mut self, chunk: &Table) {
         self.read += chunk.rows as u64;
-        let most_values = MOST_VALUES.min(MOST_OF_ALL / self.columns.len().max(1));
-        for candidate in &mut self.columns {
+        let (all, read) = (self.rows, self.read);
+        let hasher = &self.hasher;
+        self.columns.retain_mut(|candidate| {
             if let Some(column) = chunk.columns.get(candidate.position) {
-                let (spec, hasher) = (candidate.spec, &self.hasher);
-                candidate.counted.push(spec, column, hasher, most_values);
+                for value in hashed_values(candidate.spec, column, hasher) {
+                    candidate.rows += value.rows;
+                    candidate.values.insert(value.hash);
+                }
             }
-        }
-        let (rows, read) = (self.rows, self.read);
-        self.columns.retain(|it| it.counted.can_be_key(rows, read));
+            candidate.can_be_key(all, read)
+        });
     }
 
     /// The decision, after the last row or once it is decided.
@@ -100,13 +117,19 @@ impl<'s> KeyCounter<'s> {
     /// As [`refuse_keys`].
     pub fn finish(self) -> Result<(), JobError> {
         let columns = self.columns.iter();
-        refusal(columns.map(|it| (it.spec, it.counted.counts())))
+        refusal(columns.map(|it| {
+            let counts = KeyCounts {
+                rows: it.rows,
+                distinct: it.values.len() as u64,
+            };
+            (it.spec, counts)
+        }))
     }
 }
 
 /// Refuses the columns that are keys.
 fn refusal<'s>(
-    columns: impl Iterator<Item = (&'s SchemaColumn, ValueCounts)>,
+    columns: impl Iterator<Item = (&'s SchemaColumn, KeyCounts)>,
 ) -> Result<(), JobError> {
     let keys = columns.filter(|(_, counts)| counts.is_key());
     let faults: Vec<Fault> = keys.map(|(spec, counts)| fault(spec, counts)).collect();
@@ -118,7 +141,7 @@ fn refusal<'s>(
     Err(JobError::with(JobErrorKind::UnchangedKey, detail, faults))
 }
 
-fn fault(spec: &SchemaColumn, counts: ValueCounts) -> Fault {
+fn fault(spec: &SchemaColumn, counts: KeyCounts) -> Fault {
     let name = spec.name();
     let detail = format!(
         "the {} column `{name}` is released unchanged and has {} distinct values in {} rows, so that \
@@ -150,7 +173,7 @@ mod tests {
     use crate::definition::{Job, JobError, JobErrorKind};
     use crate::model::Lkc;
     use crate::schema::Schema;
-    use crate::table::{Column, EncodedTable, NULL_CODE, Table};
+    use crate::table::{Column, EncodedTable, NULL_CODE, Table, UnchangedColumn};
 
     fn schema(columns: Value) -> Schema {
         let definition = json!({"name": "t", "columns": columns});
@@ -200,7 +223,8 @@ mod tests {
             counter.push(&table(columns, chunk));
         }
         let whole = EncodedTable::new(schema, table(columns, cells));
-        [counter.finish(), refuse_keys(schema, &whole, job)].map(names)
+        let whole = UnchangedColumn::of(schema, &whole);
+        [counter.finish(), refuse_keys(whole, job)].map(names)
     }
 
     fn names(found: Result<(), JobError>) -> Vec<String> {
@@ -269,6 +293,56 @@ mod tests {
         );
         let nothing: [Vec<String>; 2] = Default::default();
         assert_eq!(refused(&cost(json!(5)), &job(&[]), &key, 30), nothing);
+    }
+
+    /// A chunk of the rows from `first` on, with one number in a row, and in all rows from `last` on.
+    fn numbers(rows: std::ops::Range<u32>, last: u32) -> Column {
+        let values = rows.clone().take_while(|row| *row <= last);
+        let mut values: Vec<Box<str>> = values.map(|row| row.to_string().into()).collect();
+        if values.is_empty() {
+            values.push(last.to_string().into());
+        }
+        let most = values.len() as u32 - 1;
+        Column {
+            codes: (0..rows.len() as u32).map(|row| row.min(most)).collect(),
+            dictionary: values,
+        }
+    }
+
+    /// Neither the number of columns nor that of their values makes the decision an estimate, and no
+    /// row is read that does not matter.
+    #[test]
+    fn keys_of_a_wide_table_are_decided_exactly_and_others_early() {
+        let columns: Vec<Value> = (0..500)
+            .map(|column| json!({"name": format!("c{column}"), "role": "insensitive"}))
+            .collect();
+        let schema = schema(json!(columns));
+        let chunk = |rows: std::ops::Range<u32>, distinct: [u32; 2]| {
+            let [odd, even] = distinct.map(|distinct| numbers(rows.clone(), distinct - 1));
+            let column = |at: usize| if at.is_multiple_of(2) { &even } else { &odd };
+            Table {
+                rows: rows.len(),
+                columns: (0..500).map(|at| column(at).clone()).collect(),
+            }
+        };
+        let mut counter = KeyCounter::new(&schema, &job(&[]), 10_000);
+        let mut text_bytes = 0;
+        for start in [0, 2_500, 5_000, 7_500] {
+            let chunk = chunk(start..start + 2_500, [9_000, 8_999]);
+            text_bytes += chunk.text_bytes();
+            counter.push(&chunk);
+        }
+        let values: usize = counter.columns.iter().map(|it| it.values.capacity()).sum();
+        // A byte beside each hash, and 7/8 are full at most.
+        assert!(9 * 8 * values as u64 / 7 <= counter.bytes_needed(text_bytes));
+        assert!(counter.bytes_needed(text_bytes) < text_bytes);
+        let found = names(counter.finish());
+        let odd: Vec<String> = (0..250).map(|at| format!("c{}", 2 * at + 1)).collect();
+        assert_eq!(found, odd);
+
+        let mut counter = KeyCounter::new(&schema, &job(&[]), 10_000);
+        counter.push(&chunk(0..9_600, [8_500, 8_400]));
+        assert!(counter.is_decided());
     }
 
     proptest! {

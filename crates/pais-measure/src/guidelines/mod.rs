@@ -41,20 +41,22 @@ pub struct Guidelines {
     pub safe_harbor: SafeHarbor,
 }
 
-/// The answers for a release whose risk was measured.
+/// The answers for a release whose risk was measured, with groups of equal quasi-identifiers of
+/// these sizes in rows.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
 pub(crate) fn guidelines(
     release: &MeasuredRelease,
     risk: &Risk,
+    groups: &[u32],
 ) -> Result<Guidelines, VerifyError> {
-    let groups = opinion::UniqueRows::new(release)?;
+    let groups = opinion::UniqueRows::new(release, groups)?;
     release.stop_if_asked()?;
     Ok(Guidelines {
         note: NOTE.to_owned(),
         opinion_05_2014: Opinion::new(release, risk, &groups),
-        risk_threshold: RiskThreshold::new(risk),
+        risk_threshold: RiskThreshold::new(risk, release.persons),
         small_cells: SmallCells::new(release, risk, &groups),
         safe_harbor: SafeHarbor::new(release)?,
     })

@@ -85,17 +85,17 @@ pub struct Inference {
 }
 
 /// How many released rows are unique, and in groups of which sizes.
-pub(super) struct UniqueRows {
+pub(super) struct UniqueRows<'a> {
     /// Sizes of the groups of equal quasi-identifiers, in rows.
-    groups: Vec<u32>,
+    groups: &'a [u32],
     unique_share: f64,
     unique_by_all_columns: f64,
 }
 
-impl UniqueRows {
+impl<'a> UniqueRows<'a> {
     /// # Errors
     /// As [`group_sizes`].
-    pub(super) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
+    pub(super) fn new(release: &MeasuredRelease, groups: &'a [u32]) -> Result<Self, VerifyError> {
         let table = release.table;
         let columns = || {
             let names = table.columns.iter().map(|column| column.name.clone());
@@ -104,23 +104,31 @@ impl UniqueRows {
         let sensitive = release.schema.names(ColumnRole::Sensitive);
         let others: Vec<Box<str>> = columns().filter(|name| !sensitive.contains(name)).collect();
         let all: Vec<Box<str>> = columns().collect();
-        let sizes = |names: &[Box<str>]| group_sizes(table, names, release.cancellation);
+        let unique_by = |names: &[Box<str>]| {
+            let sizes = group_sizes(table, names, release.cancellation)?;
+            Ok(share_below(&sizes, 2))
+        };
         let quasi_identifiers = release.schema.names(ColumnRole::QuasiIdentifier);
-        let unique_share = share_below(&sizes(&others)?, 2);
+        let unique_share = if others.len() == quasi_identifiers.len() {
+            share_below(groups, 2)
+        } else {
+            unique_by(&others)?
+        };
+        let unique_by_all_columns = if all.len() == others.len() {
+            unique_share
+        } else {
+            unique_by(&all)?
+        };
         Ok(Self {
-            groups: sizes(&quasi_identifiers)?,
+            groups,
             unique_share,
-            unique_by_all_columns: if all.len() == others.len() {
-                unique_share
-            } else {
-                share_below(&sizes(&all)?, 2)
-            },
+            unique_by_all_columns,
         })
     }
 
     /// Share of the rows in groups of equal quasi-identifiers with fewer rows than this.
     pub(super) fn share_in_groups_below(&self, rows: u64) -> f64 {
-        share_below(&self.groups, rows)
+        share_below(self.groups, rows)
     }
 }
 
@@ -136,7 +144,7 @@ fn share_below(sizes: &[u32], rows: u64) -> f64 {
 }
 
 impl Opinion {
-    pub(super) fn new(release: &MeasuredRelease, risk: &Risk, groups: &UniqueRows) -> Self {
+    pub(super) fn new(release: &MeasuredRelease, risk: &Risk, groups: &UniqueRows<'_>) -> Self {
         let is_alone = groups.unique_share > 0.0 || risk.highest >= 1.0;
         Self {
             singling_out: SinglingOut {

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::SchemaColumn;
-use pais_core::table::ReleasedColumn;
+use pais_core::table::{ReleasedColumn, ValueCounts};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Scale};
 use pais_verify::VerifyError;
 use serde::{Deserialize, Serialize};
@@ -22,15 +22,10 @@ const YEARS: RangeInclusive<f64> = 1000.0..=2200.0;
 /// Most digits of a ZIP code that may be released.
 const ZIP_DIGITS: usize = 3;
 
-/// An unchanged column is a code of its own where at least this share of its values are distinct.
-const DISTINCT_SHARE: f64 = 0.9;
-
-/// Fewest rows of which that is said.
-const FEWEST_ROWS: usize = 20;
-
 /// The 18 categories of identifiers of HIPAA Safe Harbor.
 ///
-/// A column is recognized by its name and how it is declared. What is in a column that is not
+/// A column is recognized by its name and how it is declared, and one that is released unchanged and
+/// is a key of the released rows as a code of its own (R). What else is in a column that is not
 /// recognized, such as a name in a text, is not seen. Safe Harbor also requires that the holder has
 /// no actual knowledge that a person could be identified (164.514(b)(2)(ii)), which is not decided
 /// here.
@@ -186,10 +181,12 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// The category that its declaration says. An unchanged column with nearly as many values as rows is a
-    /// code of its own.
+    /// The category that its declaration says. An unchanged column that is a key of the rows is a code of
+    /// its own.
     fn category(self) -> Option<SafeHarborCategory> {
-        let is_code = || self.is_exact && self.released.is_some_and(is_distinct);
+        let is_key =
+            |released: &ReleasedColumn| ValueCounts::of(self.spec, &released.column).is_key();
+        let is_code = || self.is_exact && self.released.is_some_and(is_key);
         let declared = self.spec.safe_harbor();
         declared.or_else(|| is_code().then_some(SafeHarborCategory::OtherIdentifiers))
     }
@@ -306,15 +303,6 @@ impl Column<'_> {
             SafeHarborRequirement::MeaningOfLabels
         }
     }
-}
-
-/// Whether nearly every row with a value has another one.
-fn is_distinct(column: &ReleasedColumn) -> bool {
-    let rows = column.column.row_counts();
-    let pairs = column.column.dictionary.iter().zip(rows);
-    let values = pairs.filter(|(value, rows)| *rows > 0 && !column.is_missing(value));
-    let (distinct, rows) = values.fold((0usize, 0u64), |sum, (_, rows)| (sum.0 + 1, sum.1 + rows));
-    rows >= FEWEST_ROWS as u64 && distinct as f64 >= DISTINCT_SHARE * rows as f64
 }
 
 fn finding(columns: &[SafeHarborColumn]) -> SafeHarborFinding {

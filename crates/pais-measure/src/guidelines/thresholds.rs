@@ -1,6 +1,7 @@
 //! Risk beside the thresholds of guidelines: 0.09 of the chance to pick the right record, and cells of
 //! 11.
 
+use pais_verify::SubjectGroups;
 use serde::{Deserialize, Serialize};
 
 use super::opinion::UniqueRows;
@@ -28,18 +29,25 @@ pub struct RiskThreshold {
     pub average: f64,
     /// Whether the greatest risk is at most the threshold.
     pub highest_is_within: bool,
-    /// Whether the average risk is at most the threshold.
+    /// Whether the average risk is at most the threshold. Where the dataset has a subject column the
+    /// average is rounded, so it has to be below the threshold.
     pub average_is_within: bool,
 }
 
 impl RiskThreshold {
-    pub(super) fn new(risk: &Risk) -> Self {
+    pub(super) fn new(risk: &Risk, persons: Option<&SubjectGroups>) -> Self {
+        // 0.0904 is rounded to 0.09.
+        let is_rounded = persons.is_some();
         Self {
             threshold: GREATEST_RISK,
             highest: risk.highest,
             average: risk.average,
             highest_is_within: risk.highest <= GREATEST_RISK,
-            average_is_within: risk.average <= GREATEST_RISK,
+            average_is_within: if is_rounded {
+                risk.average < GREATEST_RISK
+            } else {
+                risk.average <= GREATEST_RISK
+            },
         }
     }
 }
@@ -63,7 +71,7 @@ pub struct SmallCells {
 }
 
 impl SmallCells {
-    pub(super) fn new(release: &MeasuredRelease, risk: &Risk, groups: &UniqueRows) -> Self {
+    pub(super) fn new(release: &MeasuredRelease, risk: &Risk, groups: &UniqueRows<'_>) -> Self {
         // The inverse of the risk is the size, up to the rounding of one division.
         let smallest = if risk.highest > 0.0 {
             (1.0 / risk.highest).round() as u64
@@ -76,6 +84,40 @@ impl SmallCells {
             smallest,
             all_are_within: smallest == 0 || smallest >= LEAST_CELL,
             share_in_smaller: release.persons.is_none().then(share),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pais_verify::SubjectGroups;
+
+    use super::RiskThreshold;
+    use crate::utility::Risk;
+
+    /// As many groups of 10 and of 100 persons as are asked for.
+    fn persons(of_10: usize, of_100: usize) -> SubjectGroups {
+        SubjectGroups {
+            subjects: (10 * of_10 + 100 * of_100) as u64,
+            sizes: [vec![10; of_10], vec![100; of_100]].concat(),
+            confidences: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_average_that_is_rounded_to_the_threshold_may_be_above_it() {
+        // With 200 groups of 10 it is 0.0957, with 82 groups of 10 it is 0.0902, with 80 exactly 0.09.
+        for (groups, average, of_rows, of_persons) in [
+            (persons(200, 1), 0.096, false, false),
+            (persons(82, 1), 0.09, false, false),
+            (persons(80, 1), 0.09, true, false),
+            (persons(70, 1), 0.089, true, true),
+        ] {
+            let exact = RiskThreshold::new(&Risk::from_sizes(&groups.sizes), None);
+            assert_eq!(exact.average_is_within, of_rows, "{exact:?}");
+            let rounded = RiskThreshold::new(&Risk::of_subjects(&groups), Some(&groups));
+            assert_eq!(rounded.average, average);
+            assert_eq!(rounded.average_is_within, of_persons, "{rounded:?}");
         }
     }
 }

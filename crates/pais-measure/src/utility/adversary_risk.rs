@@ -3,7 +3,7 @@
 
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Confidence, MissingSensitive, PrivacyModel};
-use pais_core::table::{NULL_CODE, UnchangedRisk};
+use pais_core::table::{UnchangedRisk, ValueCounts};
 use pais_verify::{
     AdversaryLengths, CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet,
     VerifyError, measure_adversaries,
@@ -129,21 +129,8 @@ fn singled_out(release: &MeasuredRelease) -> Vec<String> {
     let insensitive = insensitive.filter(|spec| spec.role() == ColumnRole::Insensitive);
     let singles = insensitive.filter(|spec| {
         let mut columns = release.table.columns.iter();
-        let Some(released) = columns.find(|released| *released.name == *spec.name()) else {
-            return false;
-        };
-        let dictionary = &released.column.dictionary;
-        let mut rows = vec![0u32; dictionary.len()];
-        for &code in released
-            .column
-            .codes
-            .iter()
-            .filter(|&&code| code != NULL_CODE)
-        {
-            rows[code as usize] += 1;
-        }
-        let mut values = dictionary.iter().zip(rows);
-        values.any(|(value, rows)| rows == 1 && !spec.is_missing(value))
+        let released = columns.find(|released| *released.name == *spec.name());
+        released.is_some_and(|released| ValueCounts::of(spec, &released.column).single > 0)
     });
     singles.map(|spec| spec.name().to_owned()).collect()
 }

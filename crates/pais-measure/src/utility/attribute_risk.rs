@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::ColumnRole;
-use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
+use pais_core::model::{Diversity, GroupModel, PrivacyModel};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable};
 use pais_verify::{
     CountedTable, RawSensitive, VerifyError, join_sensitive, verify_groups, verify_km,
@@ -27,8 +27,8 @@ pub struct AttributeRisk {
 
 /// The attribute risk of a release; `None` without sensitive columns.
 ///
-/// The verifier has found the share. Which column it is of takes a further look at each but the
-/// last, until one has it.
+/// The verifier has found the share. Which column it is of takes a further look for each time that the
+/// columns can be halved.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that is malformed, and [`VerifyError::Stopped`].
@@ -36,30 +36,37 @@ pub(crate) fn attribute_risk(
     release: &MeasuredRelease,
 ) -> Result<Option<AttributeRisk>, VerifyError> {
     let sensitive = release.schema.names(ColumnRole::Sensitive);
-    let Some((last, others)) = sensitive.split_last() else {
-        return Ok(None);
-    };
     let highest = release.finding.greatest_confidence();
-    let risk = |column: &str| {
-        Some(AttributeRisk {
-            highest,
-            column: column.to_owned(),
-        })
-    };
-    if others.is_empty() {
-        return Ok(risk(last));
-    }
     let joined = match release.recoding {
-        ReleaseRecoding::Anatomized => Some(joined(release)?),
-        ReleaseRecoding::Global | ReleaseRecoding::Local => None,
+        ReleaseRecoding::Anatomized if sensitive.len() > 1 => Some(joined(release)?),
+        _ => None,
     };
     let table = joined.as_ref().unwrap_or(release.table);
-    for column in others {
-        if greatest_share(release, table, column)? >= highest {
-            return Ok(risk(column));
-        }
+    let greatest = |columns: &[Box<str>]| greatest_share(release, table, columns);
+    let column = first_with(&sensitive, highest, greatest)?;
+    Ok(column.map(|column| AttributeRisk {
+        highest,
+        column: column.to_owned(),
+    }))
+}
+
+/// The first column with the share `highest`, the greatest of all columns, where `greatest` finds that of
+/// some; `None` without columns. Columns are halved, so one of *n* takes log2 *n* searches.
+fn first_with(
+    columns: &[Box<str>],
+    highest: f64,
+    greatest: impl Fn(&[Box<str>]) -> Result<f64, VerifyError>,
+) -> Result<Option<&str>, VerifyError> {
+    let mut left = columns;
+    while left.len() > 1 {
+        let (first, second) = left.split_at(left.len() / 2);
+        left = if greatest(first)? >= highest {
+            first
+        } else {
+            second
+        };
     }
-    Ok(risk(last))
+    Ok(left.first().map(AsRef::as_ref))
 }
 
 /// The quasi-identifier table of an anatomized release with the sensitive values of its rows.
@@ -76,11 +83,11 @@ fn joined(release: &MeasuredRelease) -> Result<ReleasedTable, VerifyError> {
     joined.map_err(|_| VerifyError::UnknownSource)
 }
 
-/// The greatest share of one value of a sensitive column.
+/// The greatest share of one value of these sensitive columns.
 fn greatest_share(
     release: &MeasuredRelease,
     table: &ReleasedTable,
-    column: &str,
+    sensitive: &[Box<str>],
 ) -> Result<f64, VerifyError> {
     let names = match release.recoding {
         ReleaseRecoding::Anatomized => vec![GROUP_COLUMN.into()],
@@ -88,7 +95,6 @@ fn greatest_share(
             release.schema.names(ColumnRole::QuasiIdentifier)
         }
     };
-    let sensitive: [Box<str>; 1] = [column.into()];
     let cancellation = release.cancellation;
     Ok(match release.model {
         PrivacyModel::Lkc(model) => {
@@ -96,18 +102,17 @@ fn greatest_share(
                 ReleaseRecoding::Global => verify_lkc_model,
                 ReleaseRecoding::Local | ReleaseRecoding::Anatomized => verify_local_lkc,
             };
-            let listed = model.sensitive_values.as_ref();
-            let listed = listed.and_then(|listed| listed.get_key_value(column));
-            let model = Lkc {
-                sensitive_values: listed
-                    .map(|(name, values)| BTreeMap::from([(name.clone(), values.clone())])),
-                ..model.clone()
-            };
+            let mut model = model.clone();
+            if let Some(listed) = &mut model.sensitive_values {
+                listed.retain(|name, _| sensitive.iter().any(|column| **column == **name));
+            }
+            // All values of columns that list none.
+            model.sensitive_values = model.sensitive_values.filter(|listed| !listed.is_empty());
             let counted = CountedTable::from(table);
-            verify(counted, &names, &sensitive, &model, cancellation)?.greatest_confidence
+            verify(counted, &names, sensitive, &model, cancellation)?.greatest_confidence
         }
         PrivacyModel::KmAnonymity(model) => {
-            verify_km(table, &names, &sensitive, *model, cancellation)?.greatest_confidence
+            verify_km(table, &names, sensitive, *model, cancellation)?.greatest_confidence
         }
         PrivacyModel::Groups(model) => {
             let model = GroupModel {
@@ -115,7 +120,37 @@ fn greatest_share(
                 min_range: BTreeMap::new(),
                 ..model.clone()
             };
-            verify_groups(table, &names, &sensitive, &model, cancellation)?.greatest_confidence
+            verify_groups(table, &names, sensitive, &model, cancellation)?.greatest_confidence
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::first_with;
+
+    #[test]
+    fn the_first_column_with_the_share_is_found_in_few_searches() {
+        let columns: Vec<Box<str>> = (0..20).map(|at| format!("s{at}").into()).collect();
+        for first in 0..20 {
+            let share = |name: &str| {
+                let at: usize = name[1..].parse().unwrap();
+                // A later column has the same share.
+                if at == first || at == 19 { 0.75 } else { 0.5 }
+            };
+            let searches = Cell::new(0);
+            let greatest = |some: &[Box<str>]| {
+                searches.set(searches.get() + 1);
+                Ok(some.iter().map(|name| share(name)).fold(0.0, f64::max))
+            };
+            let found = first_with(&columns, 0.75, greatest).unwrap();
+            assert_eq!(found, Some(&*format!("s{first}")));
+            assert!(searches.get() <= 5, "{}", searches.get());
+        }
+        let none = |_: &[Box<str>]| Ok(1.0);
+        assert_eq!(first_with(&columns[..1], 1.0, none).unwrap(), Some("s0"));
+        assert_eq!(first_with(&[], 1.0, none).unwrap(), None);
+    }
 }

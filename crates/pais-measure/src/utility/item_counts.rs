@@ -101,10 +101,13 @@ fn released_labels<'a>(
         nodes.sort_unstable();
         nodes
     };
-    let cells = released.column.dictionary.iter();
+    let cells = released.column.dictionary.iter().map(|cell| {
+        release.stop_if_asked().ok()?;
+        Some(nodes(cell))
+    });
     Some(ReleasedLabels {
         codes: &released.column.codes,
-        cells: cells.map(|cell| nodes(cell)).collect(),
+        cells: cells.collect::<Option<_>>()?,
     })
 }
 
@@ -118,16 +121,23 @@ const MOST_ITEMS: usize = 2;
 const SEED: u64 = 2014;
 
 /// A set-valued column with its raw and its released rows, of a sample of the release.
-struct ItemTable {
+struct ItemTable<'a> {
+    tree: &'a Tree,
     /// Number of rows.
     rows: usize,
     /// By item, the rows that have it, ascending.
     rows_of_item: Vec<Vec<u32>>,
-    /// By item, the rows that release it or a label above it, ascending, with the share of the
-    /// label's items that it is.
-    shares_of_item: Vec<Vec<(u32, f64)>>,
+    /// By node of the tree, the rows that release its label, ascending.
+    rows_of_label: Vec<Vec<u32>>,
     /// The items of the rows that have any.
     sets: Vec<Vec<u32>>,
+}
+
+/// A row that releases an item or a label above it.
+struct RowShare {
+    row: u32,
+    /// The share of the label's items that the item is.
+    share: f64,
 }
 
 /// The error of counting queries over items, rounded: each counts the released records that have one
@@ -135,7 +145,7 @@ struct ItemTable {
 /// releases a label in place of items is the share of the label's items that are meant, times that of
 /// the second item; a hidden item is not counted. `None` without items, and when stopped.
 pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> {
-    let tables: Option<Vec<ItemTable>> = release
+    let tables: Option<Vec<ItemTable<'_>>> = release
         .sets
         .iter()
         .map(|&set| ItemTable::new(release, set))
@@ -162,21 +172,21 @@ pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> 
     Some(QueryError::of_answers(&answers, rows).rounded())
 }
 
-impl ItemTable {
-    fn new(release: &MeasuredRelease, set: &SetColumn) -> Option<Self> {
+impl<'a> ItemTable<'a> {
+    fn new(release: &MeasuredRelease, set: &'a SetColumn) -> Option<Self> {
         let labels = released_labels(release, set)?;
         let tree = &set.tree;
-        let leaves = tree.leaf_count();
         let sampled = release.rows.len().min(SAMPLED_ROWS);
         let mut table = Self {
+            tree,
             rows: sampled,
-            rows_of_item: vec![Vec::new(); leaves],
-            shares_of_item: vec![Vec::new(); leaves],
+            rows_of_item: vec![Vec::new(); tree.leaf_count()],
+            rows_of_label: vec![Vec::new(); tree.nodes().len()],
             sets: Vec::new(),
         };
         let rows = release.rows.iter().zip(labels.codes).take(sampled);
         for (row, (&raw, &code)) in (0u32..).zip(rows) {
-            if row % (1 << 14) == 0 {
+            if row % (1 << 10) == 0 {
                 release.stop_if_asked().ok()?;
             }
             let items = set.of_row(raw as usize);
@@ -186,24 +196,32 @@ impl ItemTable {
             if !items.is_empty() {
                 table.sets.push(items.to_vec());
             }
-            table.add_labels(tree, row, labels.of(code));
+            table.add_labels(row, labels.of(code));
         }
         Some(table)
     }
 
-    fn add_labels(&mut self, tree: &Tree, row: u32, labels: &[NodeId]) {
-        for &label in labels {
-            let node = tree.node(label);
-            let share = 1.0 / f64::from(node.leaf_count());
-            for item in node.first_leaf..node.end_leaf {
-                let shares = &mut self.shares_of_item[item as usize];
-                match shares.last_mut() {
-                    // A label and one above it: the nearer one says more.
-                    Some((last, known)) if *last == row => *known = known.max(share),
-                    _ => shares.push((row, share)),
-                }
-            }
+    fn add_labels(&mut self, row: u32, labels: &[NodeId]) {
+        for label in labels {
+            self.rows_of_label[label.index()].push(row);
         }
+    }
+
+    /// The rows that release an item or a label above it, ascending.
+    fn shares(&self, item: u32) -> Vec<RowShare> {
+        let mut shares = Vec::new();
+        let mut next = Some(self.tree.leaf(item));
+        while let Some(label) = next {
+            let node = self.tree.node(label);
+            let share = 1.0 / f64::from(node.leaf_count());
+            let rows = self.rows_of_label[label.index()].iter();
+            shares.extend(rows.map(|&row| RowShare { row, share }));
+            next = node.parent;
+        }
+        // Of a label and one above it the nearer one says more; a stable sort leaves it first.
+        shares.sort_by_key(|it| it.row);
+        shares.dedup_by_key(|it| it.row);
+        shares
     }
 
     /// Raw rows of the release that have all of one or two items.
@@ -221,15 +239,16 @@ impl ItemTable {
 
     /// The number of them that a reader of the release expects.
     fn estimate(&self, items: &[u32]) -> f64 {
-        let shares = |item: u32| &self.shares_of_item[item as usize];
         match items {
             [] => self.rows as f64,
-            [one] => shares(*one).iter().map(|(_, share)| share).sum(),
+            [one] => self.shares(*one).iter().map(|it| it.share).sum(),
             [one, other, ..] => {
-                let others = shares(*other);
-                let together = shares(*one).iter().filter_map(|(row, share)| {
-                    let place = others.binary_search_by_key(row, |(row, _)| *row).ok()?;
-                    Some(share * others[place].1)
+                let mut others = self.shares(*other).into_iter().peekable();
+                let ones = self.shares(*one);
+                let together = ones.iter().filter_map(|it| {
+                    while others.next_if(|other| other.row < it.row).is_some() {}
+                    let other = others.next_if(|other| other.row == it.row)?;
+                    Some(it.share * other.share)
                 });
                 together.sum()
             }
@@ -256,13 +275,13 @@ mod tests {
     }
 
     /// Rows {a, c}, {a}, {b, c} are released as {A, c}, {a} and {A}.
-    fn table() -> ItemTable {
-        let tree = tree();
+    fn table(tree: &Tree) -> ItemTable<'_> {
         let item = |label: &str| tree.leaf_number(label).unwrap();
         let mut table = ItemTable {
+            tree,
             rows: 3,
             rows_of_item: vec![Vec::new(); 4],
-            shares_of_item: vec![Vec::new(); 4],
+            rows_of_label: vec![Vec::new(); tree.nodes().len()],
             sets: Vec::new(),
         };
         let rows = [
@@ -278,14 +297,15 @@ mod tests {
                 .iter()
                 .map(|label| tree.find(label).unwrap())
                 .collect();
-            table.add_labels(&tree, row, &labels);
+            table.add_labels(row, &labels);
         }
         table
     }
 
     #[test]
     fn labels_count_for_their_share_and_hidden_items_for_nothing() {
-        let (tree, table) = (tree(), table());
+        let tree = tree();
+        let table = table(&tree);
         let answer = |items: &[&str]| {
             let items = items.iter().map(|item| tree.leaf_number(item).unwrap());
             let items: Vec<u32> = items.collect();
@@ -297,5 +317,29 @@ mod tests {
         assert_eq!(answer(&["a", "c"]), (1, 0.5));
         assert_eq!(answer(&["b", "c"]), (1, 0.5));
         assert_eq!(answer(&["a", "b"]), (0, 0.5));
+    }
+
+    #[test]
+    fn a_label_takes_one_place_for_a_row_however_many_items_are_below_it() {
+        let items: Vec<String> = (0..1000).map(|item| format!("i{item}")).collect();
+        let names = items.iter().map(String::as_str);
+        let tree = Tree::new(&TaxonomyNode::new("ANY", names), TreeLimits::default()).unwrap();
+        let mut table = ItemTable {
+            tree: &tree,
+            rows: 100,
+            rows_of_item: vec![Vec::new(); 1000],
+            rows_of_label: vec![Vec::new(); tree.nodes().len()],
+            sets: Vec::new(),
+        };
+        let any = tree.find("ANY").unwrap();
+        let seven = tree.find("i7").unwrap();
+        for row in 0..100 {
+            table.add_labels(row, &[any]);
+        }
+        table.add_labels(99, &[seven]);
+        assert_eq!(table.rows_of_label.iter().map(Vec::len).sum::<usize>(), 101);
+        let item = |label: &str| tree.leaf_number(label).unwrap();
+        assert!((table.estimate(&[item("i3")]) - 0.1).abs() < 1e-12);
+        assert!((table.estimate(&[item("i7")]) - 1.099).abs() < 1e-12);
     }
 }

@@ -141,35 +141,33 @@ pub struct TableFigures {
 }
 
 impl Report {
-    /// The sizes of the groups, the loss of each quasi-identifier and the risk; nothing else yet.
+    /// The sizes of the groups, the loss of each quasi-identifier and the risk; nothing else yet. `sizes`
+    /// are those of [`MeasuredRelease::group_sizes`].
     ///
     /// # Errors
     /// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed, and
     /// [`VerifyError::Stopped`].
-    pub(crate) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
+    pub(crate) fn new(release: &MeasuredRelease, sizes: &[u32]) -> Result<Self, VerifyError> {
         let (table, schema) = (release.table, release.schema);
         let suppressed_rows = release.suppressed_rows();
-        let (sizes, ncp_by_column) = if release.recoding == ReleaseRecoding::Anatomized {
+        let is_anatomized = release.recoding == ReleaseRecoding::Anatomized;
+        let (mut groups, ncp_by_column) = if is_anatomized {
             // Exact values lose nothing.
             let exact = quasi_identifiers(schema).map(|spec| (spec.name().to_owned(), 0.0));
-            (
-                group_sizes(table, &[Box::from(GROUP_COLUMN)], release.cancellation)?,
-                exact.collect(),
-            )
+            let groups = group_sizes(table, &[GROUP_COLUMN], release.cancellation)?;
+            (GroupMetrics::from_sizes(&groups), exact.collect())
         } else {
-            let names = schema.names(ColumnRole::QuasiIdentifier);
             let means = ncp_by_column(table, schema, suppressed_rows, release.cancellation)?;
-            (group_sizes(table, &names, release.cancellation)?, means)
+            (GroupMetrics::from_sizes(sizes), means)
         };
-        let mut groups = GroupMetrics::from_sizes(&sizes);
-        let mut risk = Risk::from_sizes(&sizes);
+        let risk = match release.persons {
+            None => Risk::from_sizes(sizes),
+            Some(persons) if is_anatomized => exact_risk(release, persons)?,
+            Some(persons) => Risk::of_subjects(persons),
+        };
         if let Some(persons) = release.persons {
             let smallest = persons.sizes.iter().copied().min();
             groups.smallest_group = smallest.map_or(0, u64::from);
-            risk = Risk::of_subjects(persons);
-        }
-        if release.recoding == ReleaseRecoding::Anatomized {
-            risk = exact_risk(release)?;
         }
         let ncp = mean(&ncp_by_column);
         let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
@@ -205,8 +203,8 @@ impl Report {
     }
 }
 
-/// The risk of the rows of an anatomized release by their exact quasi-identifiers.
-fn exact_risk(release: &MeasuredRelease) -> Result<Risk, VerifyError> {
+/// The risk of the persons of an anatomized release by their exact quasi-identifiers.
+fn exact_risk(release: &MeasuredRelease, persons: &SubjectGroups) -> Result<Risk, VerifyError> {
     let names = release.schema.names(ColumnRole::QuasiIdentifier);
     let subjects = release.subjects();
     let counted = CountedTable {
@@ -214,13 +212,10 @@ fn exact_risk(release: &MeasuredRelease) -> Result<Risk, VerifyError> {
         subjects: subjects.as_deref(),
     };
     let sizes = group_sizes(counted, &names, release.cancellation)?;
-    Ok(match release.persons {
-        Some(persons) => Risk::of_subjects(&SubjectGroups {
-            sizes,
-            ..persons.clone()
-        }),
-        None => Risk::from_sizes(&sizes),
-    })
+    Ok(Risk::of_subjects(&SubjectGroups {
+        sizes,
+        ..persons.clone()
+    }))
 }
 
 /// Mean NCP of each quasi-identifier.
@@ -265,14 +260,17 @@ pub fn group_figures(
 ) -> Result<TableFigures, VerifyError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let groups = GroupMetrics::from_sizes(&group_sizes(table, &names, cancellation)?);
-    let counted = CountedTable {
-        table,
-        subjects: subjects.map(Subjects::of_row),
+    let smallest = match subjects {
+        None => groups.smallest_group,
+        Some(subjects) => {
+            let counted = CountedTable {
+                table,
+                subjects: Some(subjects.of_row()),
+            };
+            let persons = group_sizes(counted, &names, cancellation)?;
+            persons.into_iter().min().map_or(0, u64::from)
+        }
     };
-    let smallest = group_sizes(counted, &names, cancellation)?
-        .into_iter()
-        .min();
-    let smallest = smallest.map_or(0, u64::from);
     Ok(TableFigures {
         steps: None,
         groups: groups.groups,
@@ -375,7 +373,7 @@ mod tests {
             persons,
             cancellation: &Cancellation::new(),
         };
-        Report::new(&release).unwrap()
+        Report::new(&release, &release.group_sizes().unwrap()).unwrap()
     }
 
     fn verdict(table: &ReleasedTable, schema: &Schema) -> PrivacyFinding {

@@ -125,7 +125,7 @@ impl Risk {
     }
 
     /// The risk of a table whose groups have these persons.
-    pub(super) fn of_subjects(groups: &SubjectGroups) -> Self {
+    pub(crate) fn of_subjects(groups: &SubjectGroups) -> Self {
         let by_size = Self::from_sizes(&groups.sizes);
         let average = rounded(by_size.average);
         let share_above = by_size.share_above.iter().map(|above| ShareAbove {

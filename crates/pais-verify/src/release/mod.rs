@@ -12,9 +12,10 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind, Output, Recoding};
 use pais_core::model::{GroupModel, Lkc, PrivacyModel};
 use pais_core::reimport;
-use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::schema::Schema;
 use pais_core::table::{
-    Column, EncodedTable, ReleasedTable, Table, UnchangedRisk, minimum_levels, row_warnings,
+    Column, EncodedTable, ReleasedTable, Table, UnchangedColumn, UnchangedRisk, minimum_levels,
+    row_warnings,
 };
 use pais_core::warning::{Warning, by_code};
 use thiserror::Error;
@@ -372,15 +373,16 @@ fn warnings(
     raw: Option<&Table>,
 ) -> Vec<Warning> {
     let mut warnings = schema.model_warnings(model);
-    warnings.extend(match (raw, released) {
-        (Some(raw), _) => row_warnings(model, schema.stored().zip(&raw.columns)),
-        (None, released) => {
-            let column = |spec: &SchemaColumn| find_column(released?, spec.name());
-            let pairs = schema.stored().map(|spec| (spec, column(spec)));
-            let pairs = pairs.filter_map(|(spec, column)| Some((spec, &column?.column)));
-            row_warnings(model, pairs)
-        }
+    let stored = schema.stored().enumerate();
+    let unchanged = stored.filter(|(_, spec)| spec.is_unchanged());
+    let columns = unchanged.filter_map(|(position, spec)| {
+        let column = match raw {
+            Some(raw) => raw.columns.get(position)?,
+            None => &find_column(released?, spec.name())?.column,
+        };
+        Some(UnchangedColumn::new(spec, column))
     });
+    warnings.extend(row_warnings(model, columns));
     by_code(warnings)
 }
 

@@ -124,7 +124,8 @@ impl Method for Partitioning {
     /// Exact columns, sensitive values row by row, and the groups as the verifier and the queries
     /// see them, beside what every release needs.
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
-        Ok(rows.saturating_mul(5 * memory::code_bytes(schema) + 64))
+        let divided = rows.saturating_mul(5 * memory::code_bytes(schema) + 64);
+        Ok(divided.max(memory::release_codes(schema, rows)))
     }
 
     fn search(

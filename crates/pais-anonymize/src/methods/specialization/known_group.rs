@@ -4,8 +4,16 @@
 //! Only qids of the full size count, because a shorter one has a group that contains those of longer
 //! ones. A group is not divided further once each of its classes is as large as the least group that
 //! was found: every part of it has at least one class.
+//!
+//! A step costs a pass over the classes for each attribute where all that varies is known, and else
+//! the visits of classes and, where persons are counted, of rows: those of a group up to the row with
+//! which it has as many persons as the least group. No row is copied, sorted or read for a group that
+//! is not counted.
 
-/// Most visits of a class over all steps of a run: some tenths of a second.
+use pais_core::cancellation::Cancellation;
+use pais_core::table::SubjectCounter;
+
+/// Most visits of a class or a row over all steps of a run: some tenths of a second.
 const BUDGET: u64 = 20_000_000;
 
 /// The equivalence classes after a step.
@@ -14,17 +22,27 @@ pub(super) struct KnownClasses<'a> {
     pub(super) sizes: &'a [u32],
     /// By attribute, the value of each class.
     pub(super) values: &'a [Vec<u32>],
-    /// The persons of each class, each once; `None` where rows are counted.
-    pub(super) persons: Option<&'a [Vec<u32>]>,
+    /// `None` where rows are counted.
+    pub(super) persons: Option<ClassPersons<'a>>,
+}
+
+/// The persons of the equivalence classes.
+pub(super) struct ClassPersons<'a> {
+    /// By class, its rows.
+    pub(super) rows: &'a [&'a [u32]],
+    /// By row, its person.
+    pub(super) of_row: &'a [u32],
+    pub(super) counter: &'a mut SubjectCounter,
 }
 
 /// Finds the smallest known group step by step, as long as that takes little work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct KnownGroups {
     /// *L*.
     l: usize,
     /// Visits that are left.
     visits: u64,
+    cancellation: Cancellation,
 }
 
 /// The work is more than is left.
@@ -32,8 +50,12 @@ struct TooMuchWork;
 
 impl KnownGroups {
     /// For an adversary who knows at most `l` values.
-    pub(super) fn new(l: usize) -> Self {
-        Self { l, visits: BUDGET }
+    pub(super) fn new(l: usize, cancellation: &Cancellation) -> Self {
+        Self {
+            l,
+            visits: BUDGET,
+            cancellation: cancellation.clone(),
+        }
     }
 
     /// Whether work is left for another step.
@@ -42,8 +64,8 @@ impl KnownGroups {
     }
 
     /// The size of the smallest group, in rows or in persons; 0 without classes. `None` where it
-    /// would take too much work, and after every later step.
-    pub(super) fn find(&mut self, classes: &KnownClasses<'_>) -> Option<u64> {
+    /// would take too much work or the run was stopped, and after every later step.
+    pub(super) fn find(&mut self, classes: KnownClasses<'_>) -> Option<u64> {
         if classes.sizes.is_empty() {
             return Some(0);
         }
@@ -57,13 +79,15 @@ impl KnownGroups {
             // All that varies is known.
             return classes.sizes.iter().copied().min().map(u64::from);
         }
+        let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
         let mut search = Search {
-            classes,
+            sizes: classes.sizes,
+            persons: classes.persons,
+            cancellation: &self.cancellation,
             varied,
             smallest: u64::MAX,
             visits: self.visits,
         };
-        let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
         let found = search.visit(&all, 0, depth);
         self.visits = search.visits;
         match found {
@@ -78,7 +102,9 @@ impl KnownGroups {
 
 /// A depth-first search over combinations of attributes.
 struct Search<'a> {
-    classes: &'a KnownClasses<'a>,
+    sizes: &'a [u32],
+    persons: Option<ClassPersons<'a>>,
+    cancellation: &'a Cancellation,
     /// The values of the attributes that vary.
     varied: Vec<&'a [u32]>,
     /// The least size found.
@@ -89,14 +115,16 @@ struct Search<'a> {
 impl Search<'_> {
     /// Looks at all parts of a group by `depth` of the attributes from `from` on.
     fn visit(&mut self, group: &[u32], from: usize, depth: usize) -> Result<(), TooMuchWork> {
-        let visits = self.visits.checked_sub(group.len() as u64);
-        self.visits = visits.ok_or(TooMuchWork)?;
-        let size = |class: &u32| u64::from(self.classes.sizes[*class as usize]);
+        if self.cancellation.is_cancelled() {
+            return Err(TooMuchWork);
+        }
+        self.charge(group.len() as u64)?;
+        let size = |class: &u32| u64::from(self.sizes[*class as usize]);
         if group.iter().all(|class| size(class) >= self.smallest) {
             return Ok(());
         }
         if depth == 0 || group.len() == 1 {
-            self.smallest = self.smallest.min(self.size(group));
+            self.smallest = self.smallest.min(self.size(group)?);
             return Ok(());
         }
         for attribute in from..=self.varied.len() - depth {
@@ -111,19 +139,24 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Rows of a group, or its distinct persons.
-    fn size(&self, group: &[u32]) -> u64 {
-        let Some(persons) = self.classes.persons else {
-            let sizes = group
-                .iter()
-                .map(|&class| self.classes.sizes[class as usize]);
-            return sizes.map(u64::from).sum();
+    fn charge(&mut self, visits: u64) -> Result<(), TooMuchWork> {
+        self.visits = self.visits.checked_sub(visits).ok_or(TooMuchWork)?;
+        Ok(())
+    }
+
+    /// Rows of a group, or its distinct persons, which are counted up to the least size found.
+    fn size(&mut self, group: &[u32]) -> Result<u64, TooMuchWork> {
+        let Some(persons) = &mut self.persons else {
+            let sizes = group.iter().map(|&class| self.sizes[class as usize]);
+            return Ok(sizes.map(u64::from).sum());
         };
-        let persons = group.iter().flat_map(|&class| &persons[class as usize]);
-        let mut persons: Vec<u32> = persons.copied().collect();
-        persons.sort_unstable();
-        persons.dedup();
-        persons.len() as u64
+        let (all, of_row) = (persons.rows, persons.of_row);
+        let mut read = 0;
+        let rows = group.iter().flat_map(|&class| all[class as usize]);
+        let counted = rows.map(|&row| of_row[row as usize]).inspect(|_| read += 1);
+        let size = persons.counter.count_up_to(self.smallest, counted);
+        self.charge(read)?;
+        Ok(size)
     }
 }
 
@@ -133,7 +166,10 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{KnownClasses, KnownGroups};
+    use pais_core::cancellation::Cancellation;
+    use pais_core::table::SubjectCounter;
+
+    use super::{BUDGET, ClassPersons, KnownClasses, KnownGroups};
 
     /// Rows as the values of four attributes and a person.
     type Row = ([u32; 4], u32);
@@ -170,19 +206,31 @@ mod tests {
         let values: Vec<Vec<u32>> = (0..4)
             .map(|column| classes.keys().map(|values| values[column]).collect())
             .collect();
-        let mut persons: Vec<Vec<u32>> = classes.into_values().collect();
-        let rows: Vec<u32> = persons.iter().map(|rows| rows.len() as u32).collect();
-        for persons in &mut persons {
+        let mut of_row = Vec::new();
+        let mut rows: Vec<Vec<u32>> = Vec::new();
+        let mut of_persons = Vec::new();
+        for mut persons in classes.into_values() {
+            let first = of_row.len() as u32;
+            rows.push((first..first + persons.len() as u32).collect());
+            of_row.extend(&persons);
             persons.sort_unstable();
             persons.dedup();
+            of_persons.push(persons.len() as u32);
         }
-        let of_persons: Vec<u32> = persons.iter().map(|it| it.len() as u32).collect();
-        let classes = KnownClasses {
-            sizes: if by_person { &of_persons } else { &rows },
-            values: &values,
-            persons: by_person.then_some(&*persons),
+        let of_rows: Vec<u32> = rows.iter().map(|rows| rows.len() as u32).collect();
+        let rows: Vec<&[u32]> = rows.iter().map(Vec::as_slice).collect();
+        let mut counter = SubjectCounter::new(8);
+        let persons = ClassPersons {
+            rows: &rows,
+            of_row: &of_row,
+            counter: &mut counter,
         };
-        KnownGroups::new(l).find(&classes)
+        let classes = KnownClasses {
+            sizes: if by_person { &of_persons } else { &of_rows },
+            values: &values,
+            persons: by_person.then_some(persons),
+        };
+        KnownGroups::new(l, &Cancellation::new()).find(classes)
     }
 
     proptest! {
@@ -199,14 +247,51 @@ mod tests {
     #[test]
     fn a_step_that_takes_too_much_work_has_no_figure_and_no_later_one_has() {
         let values = vec![vec![0, 1, 2], vec![0, 0, 1], vec![1, 0, 0]];
-        let classes = KnownClasses {
+        let classes = || KnownClasses {
             sizes: &[1, 2, 3],
             values: &values,
             persons: None,
         };
-        let mut groups = KnownGroups { l: 2, visits: 5 };
-        assert_eq!(groups.find(&classes), None);
+        let with = |visits, cancellation: &Cancellation| KnownGroups {
+            visits,
+            ..KnownGroups::new(2, cancellation)
+        };
+        let going = Cancellation::new();
+        let mut groups = with(5, &going);
+        assert_eq!(groups.find(classes()), None);
         assert!(!groups.can_find());
-        assert_eq!(KnownGroups::new(2).find(&classes), Some(1));
+        assert_eq!(with(BUDGET, &going).find(classes()), Some(1));
+        let stopped = Cancellation::new();
+        stopped.cancel();
+        assert_eq!(with(BUDGET, &stopped).find(classes()), None);
+    }
+
+    #[test]
+    fn the_rows_that_persons_are_counted_by_are_work_and_none_is_read_where_all_is_known() {
+        let values = vec![vec![0, 1], vec![0, 1]];
+        let (first, second): (Vec<u32>, Vec<u32>) = ((0..1000).collect(), (1000..2000).collect());
+        let of_row: Vec<u32> = (0..2000).map(|row| row / 2).collect();
+        let found = |l, visits| {
+            let mut groups = KnownGroups {
+                visits,
+                ..KnownGroups::new(l, &Cancellation::new())
+            };
+            let mut counter = SubjectCounter::new(1000);
+            let persons = ClassPersons {
+                rows: &[&first, &second],
+                of_row: &of_row,
+                counter: &mut counter,
+            };
+            let classes = KnownClasses {
+                sizes: &[500, 500],
+                values: &values,
+                persons: Some(persons),
+            };
+            (groups.find(classes), groups.visits)
+        };
+        assert_eq!(found(2, 1), (Some(500), 1));
+        // The two classes, again one by one, and the rows of the first; the other is no smaller.
+        assert_eq!(found(1, 1007), (Some(500), 1));
+        assert_eq!(found(1, 1000), (None, 0));
     }
 }

@@ -25,7 +25,7 @@ use pais_core::table::{SubjectCounter, Subjects};
 use pais_core::with_codes;
 
 use super::attribute::{Attribute, Concept, ConceptId};
-use super::known_group::{KnownClasses, KnownGroups};
+use super::known_group::{ClassPersons, KnownClasses, KnownGroups};
 use super::requirement::{Requirement, ValueShare, as_rows};
 use super::sensitive::{SensitiveSlots, SlotColumn, add_counters};
 
@@ -195,8 +195,8 @@ impl Partitions {
     }
 
     /// Rows, or persons where *K* counts these, of the smallest group that an adversary of the model
-    /// can know; `None` where that would take too much work.
-    pub(super) fn smallest_known(&self, groups: &mut KnownGroups) -> Option<u64> {
+    /// can know; `None` where that would take too much work, and of a stopped run.
+    pub(super) fn smallest_known(&mut self, groups: &mut KnownGroups) -> Option<u64> {
         if !groups.can_find() {
             return None;
         }
@@ -205,27 +205,29 @@ impl Partitions {
         let values: Vec<Vec<u32>> = records
             .map(|record| partitions.iter().map(|&it| record[it as usize]).collect())
             .collect();
-        let (sizes, persons) = match &self.persons {
-            None => (&self.sizes, None),
-            Some(counted) => {
-                let of_partition = |&partition: &PartitionId| {
-                    let rows = self.rows(partition).into_iter();
-                    let mut persons: Vec<u32> =
-                        rows.map(|row| counted.of_row[row as usize]).collect();
-                    persons.sort_unstable();
-                    persons.dedup();
-                    persons
-                };
-                let persons: Vec<Vec<u32>> = partitions.iter().map(of_partition).collect();
-                (&counted.numbers, Some(persons))
-            }
+        let sizes = |sizes: &[u32]| partitions.iter().map(|&it| sizes[it as usize]).collect();
+        let (RowLayout::Partition(order), Some(counted)) = (&self.layout, &mut self.persons) else {
+            let sizes: Vec<u32> = sizes(&self.sizes);
+            let classes = KnownClasses {
+                sizes: &sizes,
+                values: &values,
+                persons: None,
+            };
+            return groups.find(classes);
         };
-        let sizes: Vec<u32> = partitions.iter().map(|&it| sizes[it as usize]).collect();
-        groups.find(&KnownClasses {
+        let rows_of = |&it: &PartitionId| order.rows(it, self.sizes[it as usize]);
+        let rows: Vec<&[u32]> = partitions.iter().map(rows_of).collect();
+        let sizes: Vec<u32> = sizes(&counted.numbers);
+        let classes = KnownClasses {
             sizes: &sizes,
             values: &values,
-            persons: persons.as_deref(),
-        })
+            persons: Some(ClassPersons {
+                rows: &rows,
+                of_row: &counted.of_row,
+                counter: &mut counted.counter,
+            }),
+        };
+        groups.find(classes)
     }
 
     /// *Link_x*: the partitions whose record contains a concept.

@@ -240,7 +240,7 @@ impl<'a> SearchState<'a> {
             ncp_sums,
             count_cache: SensitiveCountCache::default(),
             suppression_bounds: SuppressionBounds::default(),
-            known_groups: KnownGroups::new(requirement.l),
+            known_groups: KnownGroups::new(requirement.l, task.observer.cancellation()),
             suppressed: suppressed.len() as u64,
             budget: settings.suppression_limit.floor_of(table.rows as u64),
         };

@@ -140,7 +140,13 @@ pub(super) fn search(
     let least = starts[best].loss;
     if let Some((target, loss)) = found
         && loss < least - 1e-12
-        && let Some(steps) = path::steps_to(&space, &target, removed, &mut Trial::default())
+        && let Some(steps) = path::steps_to(
+            &space,
+            &target,
+            removed,
+            &mut Trial::default(),
+            observer.cancellation(),
+        )
     {
         observer.counted(Count::StepsDone(steps.len() as u64 - 1));
         return Ok(steps);

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::Objective;
 use pais_core::table::{Domain, EncodedTable};
 
@@ -137,9 +138,10 @@ pub(super) fn steps_to(
     target: &Target,
     removed: Vec<u32>,
     trial: &mut Trial,
+    cancellation: &Cancellation,
 ) -> Option<Vec<StepRecord>> {
     let mut state = CutState::topmost(space);
-    let mut recorder = Recorder::new(space, removed.len() as u64);
+    let mut recorder = Recorder::new(space, removed.len() as u64, cancellation);
     let mut steps = vec![recorder.record(space, &state, None)];
     steps[0].suppressed = removed;
     let mut open = Vec::new();
@@ -233,12 +235,12 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn new(space: &Space<'_>, removed: u64) -> Self {
+    fn new(space: &Space<'_>, removed: u64, cancellation: &Cancellation) -> Self {
         Self {
             next: 0,
             removed,
             is_suppressed: vec![false; space.units.count()],
-            known_groups: KnownGroups::new(space.requirement.l),
+            known_groups: KnownGroups::new(space.requirement.l, cancellation),
         }
     }
 
@@ -320,7 +322,7 @@ impl Recorder {
             .map(|attribute| kept.iter().map(|&class| value(attribute, class)).collect());
         let values: Vec<Vec<u32>> = values.collect();
         let sizes: Vec<u32> = kept.iter().map(|&class| classes.size[class]).collect();
-        self.known_groups.find(&KnownClasses {
+        self.known_groups.find(KnownClasses {
             sizes: &sizes,
             values: &values,
             persons: None,
