@@ -5,21 +5,18 @@ use std::time::Duration;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use crate::db::StoreError;
-use crate::db::editions::{self, Cause, Edition, EditionQueue, Queueing, ReceivedEdition};
-use crate::db::publications;
+use crate::db::editions::{self, Cause, Edition, EditionQueue, Queueing};
 use crate::ids::PublicationId;
 use crate::problem::{Code, Problem};
-use crate::roles::Role;
 
 use super::error::ApiError;
-use super::events::editions::wait_for_edition;
+use super::events::editions::{SeenEdition, check_visible, seen, wait_for_edition};
 use super::extract::{Holder, Parameters, Path, ReleaseReader};
 use super::page::{Page, PageRequest, page_request};
-use super::releases::viewer;
 use super::state::CallerApp;
 
 /// Longest time that a list waits for its first item, in seconds.
@@ -41,26 +38,6 @@ pub(crate) struct EditionsQuery {
     /// `next_cursor` of the page before.
     #[param(pattern = "^[0-9]{1,9}$")]
     pub cursor: Option<String>,
-}
-
-/// An edition as its holder or a recipient sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-#[serde(untagged)]
-pub(crate) enum SeenEdition {
-    /// Its holder: every edition.
-    Held(Box<Edition>),
-    /// A recipient: a published edition that it may read.
-    Received(ReceivedEdition),
-}
-
-impl SeenEdition {
-    /// Its number.
-    pub(super) fn number(&self) -> u32 {
-        match self {
-            Self::Held(edition) => edition.number,
-            Self::Received(edition) => edition.number,
-        }
-    }
 }
 
 /// Publish an edition now
@@ -147,30 +124,6 @@ fn bounded(name: &str, value: Option<i64>, most: i64) -> Result<u64, Problem> {
         let detail = format!("`{name}` must be a whole number from 0 to {most}");
         Problem::new(Code::InvalidParameter, detail)
     })
-}
-
-/// # Errors
-/// `not_found`.
-pub(super) async fn check_visible(app: &CallerApp, id: PublicationId) -> Result<(), ApiError> {
-    let is_visible = publications::is_visible(&app.db, viewer(app.caller), id).await?;
-    is_visible.then_some(()).ok_or_else(ApiError::not_found)
-}
-
-/// The editions after a number as the caller sees them.
-pub(super) async fn seen(
-    app: &CallerApp,
-    id: PublicationId,
-    after: u32,
-    limit: i64,
-) -> Result<Vec<SeenEdition>, StoreError> {
-    let (db, caller) = (&app.db, app.caller);
-    if caller.role == Role::Recipient {
-        let found = editions::readable(db, viewer(caller), id, after, limit).await?;
-        return Ok(found.into_iter().map(SeenEdition::Received).collect());
-    }
-    let found = editions::list(db, caller.organization, id, after, limit).await?;
-    let found = found.into_iter().map(Box::new);
-    Ok(found.map(SeenEdition::Held).collect())
 }
 
 fn edition_queue(app: &CallerApp) -> EditionQueue<'_> {

@@ -17,8 +17,8 @@ use crate::ids::PublicationId;
 use crate::problem::{Code, Problem};
 
 use super::downloads::Download;
-use super::editions::check_visible;
 use super::error::ApiError;
+use super::events::editions::check_visible;
 use super::extract::{Parameters, Path, ReleaseReader};
 use super::releases::{load_release, viewer};
 use super::state::CallerApp;

@@ -603,10 +603,5 @@ pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warni
     .bind(dataset)
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    let warnings = rows.into_iter().map(|Json(about)| match about.warning {
-        // Of an earlier version.
-        warning if warning.columns.is_empty() => warning.of_columns([&*about.column]),
-        warning => warning,
-    });
-    Ok(by_code(warnings))
+    Ok(by_code(rows.into_iter().map(|Json(about)| about.warning)))
 }

@@ -7,14 +7,17 @@ use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
-use crate::api::editions::{SeenEdition, check_visible, seen};
 use crate::api::error::ApiError;
 use crate::api::extract::{Path, ReleaseReader};
+use crate::api::releases::viewer;
 use crate::api::state::CallerApp;
+use crate::db::editions::{self, Edition, ReceivedEdition};
+use crate::db::{StoreError, publications};
 use crate::ids::{OrganizationId, PublicationId};
 use crate::roles::Role;
 
@@ -31,6 +34,53 @@ pub(super) struct Watched {
     organization: OrganizationId,
     role: Role,
     publication: PublicationId,
+}
+
+/// An edition as its holder or a recipient sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum SeenEdition {
+    /// Its holder: every edition.
+    Held(Box<Edition>),
+    /// A recipient: a published edition that it may read.
+    Received(ReceivedEdition),
+}
+
+impl SeenEdition {
+    /// Its number.
+    pub(in crate::api) fn number(&self) -> u32 {
+        match self {
+            Self::Held(edition) => edition.number,
+            Self::Received(edition) => edition.number,
+        }
+    }
+}
+
+/// # Errors
+/// `not_found`.
+pub(in crate::api) async fn check_visible(
+    app: &CallerApp,
+    id: PublicationId,
+) -> Result<(), ApiError> {
+    let is_visible = publications::is_visible(&app.db, viewer(app.caller), id).await?;
+    is_visible.then_some(()).ok_or_else(ApiError::not_found)
+}
+
+/// The editions after a number as the caller sees them.
+pub(in crate::api) async fn seen(
+    app: &CallerApp,
+    id: PublicationId,
+    after: u32,
+    limit: i64,
+) -> Result<Vec<SeenEdition>, StoreError> {
+    let (db, caller) = (&app.db, app.caller);
+    if caller.role == Role::Recipient {
+        let found = editions::readable(db, viewer(caller), id, after, limit).await?;
+        return Ok(found.into_iter().map(SeenEdition::Received).collect());
+    }
+    let found = editions::list(db, caller.organization, id, after, limit).await?;
+    let found = found.into_iter().map(Box::new);
+    Ok(found.map(SeenEdition::Held).collect())
 }
 
 /// One event of the stream.

@@ -18,7 +18,6 @@ use crate::db::jobs::{self, StoredJob};
 use crate::db::{StoreError, token_validity};
 use crate::ids::{JobId, OrganizationId, TokenId};
 
-use super::editions::SeenEdition;
 use super::error::ApiError;
 use super::extract::{Path, Staff};
 use super::state::CallerApp;
@@ -96,7 +95,7 @@ struct SeenJob {
 pub(crate) struct Watching {
     streams: Streams,
     jobs: Arc<SharedPolls<(OrganizationId, JobId), SeenJob>>,
-    editions: Arc<SharedPolls<editions::Watched, Vec<SeenEdition>>>,
+    editions: Arc<SharedPolls<editions::Watched, Vec<editions::SeenEdition>>>,
     /// Whether tokens are valid.
     tokens: Arc<SharedPolls<TokenId, ()>>,
 }

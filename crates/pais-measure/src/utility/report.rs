@@ -47,7 +47,7 @@ pub struct Report {
     /// For the holder alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged_unchanged: Option<BTreeMap<String, String>>,
-    /// What the release says to the questions of guidelines. Absent in reports of earlier versions.
+    /// What the release says to the questions of guidelines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidelines: Option<Guidelines>,
     /// The values of each generalized column, raw beside released. For the holder alone, with two
