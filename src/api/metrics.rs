@@ -55,7 +55,7 @@ pub(super) fn install() -> &'static PrometheusHandle {
         metrics::describe_histogram!("pais_job_attempt_seconds", "Time of an attempt at a job");
         metrics::describe_histogram!(
             "pais_job_phase_seconds",
-            "Time of an attempt in a phase that it came to"
+            "Time of a run in a phase that it came to, without the wait for memory"
         );
         metrics::describe_counter!("pais_leases_lost_total", "Leases that this process lost");
         metrics::describe_gauge!("pais_jobs_queued", "Jobs that wait, of all organizations");

@@ -122,12 +122,12 @@ impl Publish {
         publication: &Publication,
         sent: &BTreeSet<String>,
     ) -> anyhow::Result<ExitCode> {
-        let mut told = BTreeSet::new();
+        let mut reported = BTreeSet::new();
         loop {
             let editions = service.editions(publication)?;
             let of_sent = |it: &&Edition| it.submissions.iter().any(|id| sent.contains(id));
             for edition in editions.iter().filter(of_sent) {
-                if edition.is_ended() && told.insert(edition.number) {
+                if edition.is_ended() && reported.insert(edition.number) {
                     print(edition.summary(&publication.name));
                 }
             }

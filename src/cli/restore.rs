@@ -120,13 +120,12 @@ fn restore_inside(
     staged.encryption.key_file = None;
     let datasets = block_on(restore(&staged, args, backup_keys))?;
     let mut made = Vec::new();
-    let placed = place(settings, staging.path(), backup_keys, &mut made);
-    if placed.is_err() {
+    if let Err(error) = place(settings, staging.path(), backup_keys, &mut made) {
         for file in made {
             fs::remove_file(file)?;
         }
+        return Err(error);
     }
-    placed?;
     fs::File::open(data_dir)?.sync_all()?;
     Ok(datasets)
 }

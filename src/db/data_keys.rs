@@ -414,11 +414,16 @@ static ENDING_THE_LOG: Mutex<()> = Mutex::const_new(());
 /// server, ends the present file of the write-ahead log. What the service may not do is left to the
 /// operator.
 ///
-/// A dump of the database has a lock on the table for as long as it takes. The deletion does not wait for
-/// it, and neither do readers of the table behind it: the table is rewritten once the dump has ended.
+/// A dump of the database has a lock on the table, and a snapshot, for as long as it takes. The deletion does
+/// not wait for it, and neither do readers of the table behind it: the table is rewritten again once it has
+/// ended.
 async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
-    wait_for_older_snapshots(store).await?;
     let mut is_rewritten = vacuum(store).await?;
+    if !is_rewritten {
+        tracing::warn!(
+            "a long transaction, such as a dump, keeps a destroyed key in its table until it ends"
+        );
+    }
     let store = store.clone();
     tokio::spawn(async move {
         let _turn = ENDING_THE_LOG.lock().await;
@@ -442,8 +447,10 @@ async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Rewrites the table without deleted rows. Returns whether it could be locked.
+/// Rewrites the table without deleted rows. Returns whether none is left: `VACUUM` keeps rows that a
+/// transaction can still see, and the table may be locked.
 async fn vacuum(store: &Store) -> Result<bool, StoreError> {
+    let is_seen_by_none = wait_for_older_snapshots(store).await?;
     // The setting ends with the connection.
     let mut connection = store.owner().acquire().await?.detach();
     sqlx::query("SET lock_timeout = '500ms'")
@@ -453,7 +460,7 @@ async fn vacuum(store: &Store) -> Result<bool, StoreError> {
         .execute(&mut connection)
         .await;
     match rewritten {
-        Ok(_) => Ok(true),
+        Ok(_) => Ok(is_seen_by_none),
         Err(sqlx::Error::Database(error))
             if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) =>
         {
@@ -463,9 +470,9 @@ async fn vacuum(store: &Store) -> Result<bool, StoreError> {
     }
 }
 
-/// Waits until no transaction can see what is deleted by now: `VACUUM` keeps rows that one could still
-/// see. A transaction that takes longer than [`SNAPSHOT_WAIT`] is not waited for.
-async fn wait_for_older_snapshots(store: &Store) -> Result<(), StoreError> {
+/// Waits until no transaction can see what is deleted by now. Returns `false` where one takes longer than
+/// [`SNAPSHOT_WAIT`].
+async fn wait_for_older_snapshots(store: &Store) -> Result<bool, StoreError> {
     let now: String = sqlx::query_scalar("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
         .fetch_one(store.owner())
         .await?;
@@ -482,19 +489,13 @@ async fn wait_for_older_snapshots(store: &Store) -> Result<(), StoreError> {
             .fetch_one(store.owner())
             .await?;
             if !older {
-                return Ok(());
+                return Ok(true);
             }
             tokio::time::sleep(SNAPSHOT_POLL).await;
         }
     };
-    tokio::time::timeout(SNAPSHOT_WAIT, ended)
-        .await
-        .unwrap_or_else(|_| {
-            tracing::warn!(
-                "a long transaction keeps a destroyed key in its table until the next deletion"
-            );
-            Ok(())
-        })
+    let ended = tokio::time::timeout(SNAPSHOT_WAIT, ended).await;
+    ended.unwrap_or(Ok(false))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! An edition is queued with its job in one transaction, and its release, what was decided with it and
 //! what waits are written with the end of the job. `settle` does the rest, each edition in one
 //! transaction: it fails with its job, waits for approval, is refused, or is published with the grants
-//! of all recipients. Whoever comes first settles an edition. It locks the publication, the edition and its
-//! release, so that it is published once or not at all, and neither deleted nor withdrawn meanwhile.
+//! of all recipients. The process that settles an edition locks the publication, the edition and its release,
+//! so that it is published once or not at all, and neither deleted nor withdrawn meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -37,9 +37,8 @@ pub(super) struct Progress {
     stopping: CancellationToken,
     /// When the run began, after it had got its memory.
     began: OnceLock<Instant>,
-    /// By phase, the microseconds from the beginning of the attempt to the last that was heard of it.
-    heard: [AtomicU64; PHASES.len()],
-    created: Instant,
+    /// By phase, the microseconds that the run had taken when it was last in it; 0 where it was not.
+    last_in: [AtomicU64; PHASES.len()],
 }
 
 /// The phases in their order.
@@ -60,22 +59,21 @@ impl Progress {
             cancellation: Cancellation::new(),
             stopping: CancellationToken::new(),
             began: OnceLock::new(),
-            heard: Default::default(),
-            created: Instant::now(),
+            last_in: Default::default(),
         }
     }
 
-    /// Counts the time of each phase that the attempt came to.
+    /// Counts the time of each phase that the run came to.
     fn count_phases(&self) {
         let mut before = 0;
-        for (phase, heard) in PHASES.iter().zip(&self.heard) {
-            let until = heard.load(Ordering::Relaxed);
-            if until == 0 {
-                continue;
+        for (phase, last_in) in PHASES.iter().zip(&self.last_in) {
+            let until = last_in.load(Ordering::Relaxed);
+            if until > 0 {
+                let took = Duration::from_micros(until.saturating_sub(before));
+                metrics::histogram!("pais_job_phase_seconds", "phase" => phase.as_str())
+                    .record(took);
+                before = before.max(until);
             }
-            let took = Duration::from_micros(until.saturating_sub(before));
-            metrics::histogram!("pais_job_phase_seconds", "phase" => phase.as_str()).record(took);
-            before = before.max(until);
         }
     }
 
@@ -139,8 +137,8 @@ fn counts(snapshot: &RunStatus) -> AttemptCounts {
 impl Observer for Progress {
     fn progress(&self, phase: Phase, fraction: f64) {
         self.run.progress(phase, fraction);
-        let now = self.created.elapsed().as_micros() as u64;
-        self.heard[phase as usize].fetch_max(now, Ordering::Relaxed);
+        let now = self.running_for().as_micros() as u64;
+        self.last_in[phase as usize].fetch_max(now, Ordering::Relaxed);
     }
 
     fn counted(&self, count: Count) {

@@ -208,16 +208,18 @@ async fn a_deleted_key_leaves_the_table_of_an_external_database() {
     assert_eq!(deleted.unwrap().unwrap().status(), 204);
     assert_eq!(keys().await, 0);
     sqlx::raw_sql("COMMIT").execute(&mut dump).await.unwrap();
-    let rewritten = poll_async(Duration::from_secs(60), async || {
-        let bytes: i64 = sqlx::query_scalar("SELECT pg_relation_size('dataset_keys')")
-            .fetch_one(&mut dump)
-            .await
-            .unwrap();
-        (bytes == 0).then_some(())
-    });
-    rewritten
+    rewritten(&mut dump).await;
+
+    // The attack: rewritten while a snapshot could still see it, the key stayed in the table for good.
+    let path = dataset(&service, token, "even more patients").await;
+    sqlx::raw_sql("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM datasets")
+        .execute(&mut dump)
         .await
-        .expect("the table is rewritten after the dump");
+        .unwrap();
+    let deleted = reqwest::Client::new().delete(path).bearer_auth(token);
+    assert_eq!(deleted.send().await.unwrap().status(), 204);
+    sqlx::raw_sql("COMMIT").execute(&mut dump).await.unwrap();
+    rewritten(&mut dump).await;
 
     // A backup of an external database, restored into an embedded one.
     dataset(&service, token, "patients").await;
@@ -235,6 +237,18 @@ async fn a_deleted_key_leaves_the_table_of_an_external_database() {
     assert!(restored.status.success(), "{}", errors(&restored));
     let checked = run(&new, &["keys", "check"], &[]).await;
     assert!(checked.status.success(), "{}", errors(&checked));
+}
+
+/// Waits until the table of keys, which has no rows, is empty.
+async fn rewritten(connection: &mut sqlx::PgConnection) {
+    let rewritten = poll_async(Duration::from_secs(60), async || {
+        let bytes: i64 = sqlx::query_scalar("SELECT pg_relation_size('dataset_keys')")
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap();
+        (bytes == 0).then_some(())
+    });
+    rewritten.await.expect("the table is not rewritten");
 }
 
 /// As when a dump is about to be restored: the keys of its datasets are there, and their rows are not yet.
