@@ -130,6 +130,9 @@ async fn a_sweep() {
             percent(figures.risk())
         ));
     }
+    for l in [1, 2] {
+        page.take(&format!("not beaten, L {l}, C 90 %"));
+    }
     for one in &combinations {
         let is_best = best
             .into_iter()
