@@ -77,10 +77,10 @@ def submit(
     Rows that an earlier submission of the dataset has, in whatever order and format, are a
     `Conflict` whose code is `duplicate_submission`; `allow_duplicate=True` stores them again.
 
-    With `replaces`, the id of an earlier submission, the rows take the place of its rows: later jobs
-    and editions are without the replaced ones. A `Conflict` whose code is `not_replaceable` says that
-    another submission has done so, or that the rows were released and the dataset has no column of
-    the role `subject`.
+    With `replaces`, the id of an earlier submission, the rows take the place of its rows: later
+    jobs and editions are without the replaced ones. A `Conflict` whose code is `not_replaceable`
+    says that another submission has done so, or that the rows were released and the dataset has
+    no column of the role `subject`.
 
     Raises `ProblemError` for invalid rows; its `errors` name the first 20 cells, and
     `errors_by_column` counts all. Raises `IntegrityError` if the SHA-256 that the service computed
