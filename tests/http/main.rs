@@ -44,6 +44,7 @@ mod publications;
 mod queue;
 mod quotas;
 mod releases;
+mod replacements;
 mod report_links;
 mod revocation;
 mod risk;
