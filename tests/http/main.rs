@@ -29,6 +29,7 @@ mod golden_runs;
 mod grants;
 mod idempotency;
 mod jobs;
+mod link;
 mod lists;
 mod officers;
 mod oidc;
