@@ -53,6 +53,7 @@ mod row_level_security;
 mod row_order;
 mod service_documents;
 mod sets;
+mod small_disk;
 mod subjects;
 mod submission_deletion;
 mod submissions;
