@@ -1,5 +1,6 @@
 //! A TCP proxy: the wire between a client and a service, or between a process and its database.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -102,7 +103,7 @@ async fn connect(mut near: TcpStream, far: Far, weather: watch::Receiver<Weather
     }
 }
 
-/// Forwards both ways until one side closes both ways or the wire is cut.
+/// Forwards both ways until both sides have ended, one fails, or the wire is cut.
 async fn relay(
     (near_in, near_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     (far_in, far_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
@@ -110,7 +111,7 @@ async fn relay(
 ) {
     let mut cut = weather.clone();
     let both = async {
-        tokio::join!(
+        tokio::try_join!(
             forward(near_in, far_out, weather.clone()),
             forward(far_in, near_out, weather.clone()),
         )
@@ -121,35 +122,28 @@ async fn relay(
     }
 }
 
+/// Forwards one way until its end.
+///
+/// # Errors
+/// When a side has failed: then nothing of the other way arrives, either.
 async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut weather: watch::Receiver<Weather>,
-) {
+) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
         let is_slow = *weather.borrow() == Weather::Slow;
         let most = if is_slow { SLOW_PIECE } else { PIECE };
-        let Ok(read) = from.read(&mut piece[..most]).await else {
-            return;
-        };
-        // The sender is dropped with the link, and so is this task's work.
-        if weather
-            .wait_for(|now| *now != Weather::Silent)
-            .await
-            .is_err()
-        {
-            return;
-        }
+        let read = from.read(&mut piece[..most]).await?;
+        // An error says that the link was dropped, and ends the relay, too.
+        let _ = weather.wait_for(|now| *now != Weather::Silent).await;
         if is_slow {
             pace(SLOW_PAUSE).await;
         }
         if read == 0 {
-            let _ = to.shutdown().await;
-            return;
+            return to.shutdown().await;
         }
-        if to.write_all(&piece[..read]).await.is_err() {
-            return;
-        }
+        to.write_all(&piece[..read]).await?;
     }
 }

@@ -25,6 +25,7 @@ mod equal_releases;
 mod errors;
 mod examples;
 mod fair_queue;
+mod faults;
 mod golden_runs;
 mod grants;
 mod idempotency;
