@@ -39,7 +39,8 @@ fn every_example_is_tested() {
             "cms-cells.json",
             "dataset.json",
             "ema-0070.json",
-            "opinion-05-2014.json"
+            "opinion-05-2014.json",
+            "safe-harbor.json"
         ]
     );
 }
@@ -79,6 +80,121 @@ fn the_job_for_cms_has_no_cell_below_11() {
     assert_eq!(cells["all_are_within"], true, "{cells}");
     assert_eq!(cells["smallest"], report["utility"]["smallest_group"]);
     assert_eq!(cells["share_in_smaller"], 0.0);
+}
+
+/// Nothing is missing: what is left is to be looked up by a person.
+#[test]
+fn the_job_for_safe_harbor_releases_years_and_three_digits_at_most() {
+    let report = report("safe-harbor.json");
+    let found = &report["guidelines"]["safe_harbor"];
+    let findings = found["categories"].as_array().unwrap().iter();
+    let findings: Vec<&Value> = findings.map(|it| &it["finding"]).collect();
+    assert!(findings.iter().all(|it| **it != "missing"), "{found}");
+    assert_eq!(
+        (findings[1], findings[2]),
+        (&"to_check".into(), &"to_check".into())
+    );
+    assert!(
+        report["utility"]["ncp"].as_f64().unwrap() < 0.7,
+        "the columns say something"
+    );
+}
+
+/// Levels of hierarchies that are made from the rows: none below is released, and one above the root is
+/// refused when the rows are known. They were refused for dates and numbers, and above 1.
+#[test]
+fn levels_of_made_hierarchies_bound_the_released_labels() {
+    let dir = CliDir::new();
+    let column = |name: &str, extra: Value| {
+        let mut column = serde_json::json!({"name": name, "role": "quasi_identifier"});
+        column
+            .as_object_mut()
+            .unwrap()
+            .extend(extra.as_object().unwrap().clone());
+        column
+    };
+    let made =
+        |kind: &str, hierarchy: Value| serde_json::json!({"kind": kind, "taxonomy": hierarchy});
+    let columns = [
+        column(
+            "zip",
+            made(
+                "categorical",
+                serde_json::json!({"generate": "prefix", "lengths": [4, 3, 1]}),
+            ),
+        ),
+        column(
+            "day",
+            made(
+                "date",
+                serde_json::json!({"generate": "calendar", "levels": ["month", "year"]}),
+            ),
+        ),
+        column(
+            "units",
+            made(
+                "numeric",
+                serde_json::json!({"generate": "ranges", "widths": [10, 20]}),
+            ),
+        ),
+    ];
+    dir.write(
+        "s.json",
+        &serde_json::json!({"name": "t", "columns": columns}).to_string(),
+    );
+    let rows = (0..200).map(|row| {
+        let (month, day) = (row % 12 + 1, row % 28 + 1);
+        format!(
+            "0{}115,20{}-{month:02}-{day:02},{}\n",
+            row % 3,
+            20 + row % 4,
+            row % 70
+        )
+    });
+    dir.write(
+        "raw.csv",
+        &format!("zip,day,units\n{}", rows.collect::<String>()),
+    );
+    let job = |zip: u32| {
+        let levels =
+            serde_json::json!({"zip": {"level": zip}, "day": {"level": 2}, "units": {"level": 2}});
+        serde_json::json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "local",
+                           "pre_generalization": levels})
+        .to_string()
+    };
+    dir.write("j.json", &job(2));
+    dir.anonymize("raw.csv", "out.csv");
+    let (status, text) = dir.verify("out.csv", true);
+    assert_eq!(status, Some(0), "{text}");
+    let out = std::fs::read_to_string(dir.path().join("out.csv")).unwrap();
+    for line in out.lines().skip(1) {
+        let (zip, rest) = line.split_once(',').unwrap();
+        let (day, units) = rest.split_once(',').unwrap();
+        assert!(["001*", "011*", "021*", "0*", "*"].contains(&zip), "{line}");
+        assert!(day.len() == 4 || day == "*", "{line}");
+        let ends: Vec<u32> = units
+            .split(|it: char| !it.is_ascii_digit())
+            .filter_map(|end| end.parse().ok())
+            .collect();
+        assert!(ends[1] - ends[0] >= 10, "{line}");
+    }
+    dir.write("j.json", &job(9));
+    let refused = dir.run(&[
+        "anonymize",
+        "--schema",
+        "s.json",
+        "--job",
+        "j.json",
+        "raw.csv",
+        "-o",
+        "none.csv",
+    ]);
+    assert_eq!(refused.status.code(), Some(2));
+    let text = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        text.contains("/pre_generalization/zip/level") && text.contains("above the root"),
+        "{text}"
+    );
 }
 
 /// 164.514(b)(2)(i)(C): ages over 89 may be one group.

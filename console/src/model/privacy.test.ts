@@ -44,7 +44,7 @@ it('has presets that change the guarantee, not the table', () => {
   }
 });
 
-it('has a preset for each guideline that a job alone can aim at, as in examples/guidelines', () => {
+it('has a preset for each guideline, as in examples/guidelines', () => {
   const job = (preset: keyof typeof PRESETS) => definition({ ...emptyForm(), dataset: JOB, ...PRESETS[preset] }, []);
   expect(job('opinion')).toEqual({
     dataset_id: JOB,
@@ -53,6 +53,13 @@ it('has a preset for each guideline that a job alone can aim at, as in examples/
   });
   expect(job('ema')).toEqual({ dataset_id: JOB, privacy: { model: 'k_anonymity', k: 12 }, recoding: 'local' });
   expect(job('cms')).toEqual({ dataset_id: JOB, privacy: { model: 'k_anonymity', k: 11 }, recoding: 'local' });
+  const levels = { zip: '1', sex: ' ' };
+  expect(definition({ ...emptyForm(), dataset: JOB, ...PRESETS.harbor, levels }, [])).toEqual({
+    dataset_id: JOB,
+    privacy: { model: 'k_anonymity', k: 5 },
+    recoding: 'local',
+    pre_generalization: { zip: { level: 1 } },
+  });
 });
 
 it('recognizes a sweep', () => {

@@ -50,6 +50,8 @@ export interface JobForm {
   search: '' | 'greedy' | 'thorough';
   /** By sensitive column: the values to bound, one a line; empty for all. */
   sensitive: Record<string, string>;
+  /** By quasi-identifier: the level of its hierarchy below which no label is released; empty for none. */
+  levels: Record<string, string>;
   /** By column that is released unchanged although it is nearly a key: why. */
   acknowledged: Record<string, string>;
   release: boolean;
@@ -67,6 +69,7 @@ export function emptyForm(): JobForm {
     suppression: '',
     search: '',
     sensitive: {},
+    levels: {},
     acknowledged: {},
     release: false,
   };
@@ -100,6 +103,7 @@ export function definition(it: JobForm, sensitiveColumns: readonly string[]): Re
     .filter(([, values]) => values.length > 0);
   if (model.bounds && listed.length > 0) privacy['sensitive_values'] = Object.fromEntries(listed);
   const acknowledged = Object.entries(it.acknowledged).filter(([, reason]) => reason.trim() !== '');
+  const levels = Object.entries(it.levels).filter(([, level]) => level.trim() !== '');
   const utility = {
     ...(it.objectives.length > 0
       ? { objective: it.objectives.length === 1 ? it.objectives[0] : [...it.objectives] }
@@ -113,12 +117,15 @@ export function definition(it: JobForm, sensitiveColumns: readonly string[]): Re
     ...(it.output ? { output: it.output } : {}),
     ...(Object.keys(utility).length > 0 ? { utility } : {}),
     ...(it.suppression.trim() ? { suppression_limit: number(it.suppression) } : {}),
+    ...(levels.length > 0
+      ? { pre_generalization: Object.fromEntries(levels.map(([column, level]) => [column, { level: number(level) }])) }
+      : {}),
     ...(acknowledged.length > 0 ? { acknowledge_unchanged: Object.fromEntries(acknowledged) } : {}),
     ...(it.release ? { release: true } : {}),
   };
 }
 
-export type Preset = 'care' | 'research' | 'wide' | 'everyone' | 'compare' | 'opinion' | 'ema' | 'cms';
+export type Preset = 'care' | 'research' | 'wide' | 'everyone' | 'compare' | 'opinion' | 'ema' | 'cms' | 'harbor';
 
 /** Where to begin, for a circle of recipients or a guideline; see docs/choosing.md. */
 export const PRESETS: Readonly<Record<Preset, Partial<JobForm>>> = {
@@ -129,6 +136,8 @@ export const PRESETS: Readonly<Record<Preset, Partial<JobForm>>> = {
   opinion: { model: 'alpha_k', values: values('10', '3', '0.5'), recoding: 'local' },
   ema: { model: 'k_anonymity', values: values('12', '3', '0.5'), recoding: 'local' },
   cms: { model: 'k_anonymity', values: values('11', '3', '0.5'), recoding: 'local' },
+  // Its levels are those of the table; see safeHarbor.ts.
+  harbor: { model: 'k_anonymity', values: values('5', '3', '0.5'), recoding: 'local' },
   compare: { model: 'lkc', values: values('10', '3', '0.5'), recoding: 'both', lists: lists('5 10 20', '2 3') },
 };
 

@@ -259,6 +259,7 @@ export const de: Texts = {
       opinion: 'EU: Stellungnahme 05/2014 (WP216)',
       ema: 'EMA und Health Canada: Risiko 0,09',
       cms: 'CMS: keine Zelle unter 11',
+      harbor: 'HIPAA Safe Harbor',
       compare: 'Mehrere vergleichen',
     },
     presetHints: {
@@ -269,8 +270,14 @@ export const de: Texts = {
       opinion: 'Begrenzt Herausgreifen und Inferenz; Verknüpfbarkeit bleibt. Keine Rechtsberatung.',
       ema: 'Das größte Risiko ist 1 / 12, unter 0,09. Keine Rechtsberatung.',
       cms: 'Keine Gruppe von 1 bis 10. Keine Rechtsberatung.',
+      harbor: 'Höchstens drei Ziffern von ZIP-Codes und Jahre von Daten, nach den Hierarchien dieses Datensatzes. Keine Rechtsberatung.',
       compare: 'Führt mehrere Garantien und beide Umkodierungen aus und zeigt, was jede kostet.',
     },
+    notPermitted: (columns) =>
+      `Safe Harbor erlaubt diese Spalten nicht, wie sie erklärt sind: ${columns}. Lassen Sie sie weg, oder geben Sie ihnen eine Hierarchie.`,
+    levels: 'Nie feiner als',
+    levelsHint: 'Die Ebene einer Hierarchie, unter der keine Bezeichnung veröffentlicht wird. Ihre Werte haben die Ebene 0.',
+    levelOf: (column) => `Ebene von ${column}`,
     facts: (number, what, columns) => `${number} ${what}, ${String(columns)} Quasi-Identifikatoren.`,
     ofRows: 'Zeilen',
     ofPersons: 'Personen',

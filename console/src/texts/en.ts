@@ -255,6 +255,7 @@ export const en = {
       opinion: 'EU: opinion 05/2014 (WP216)',
       ema: 'EMA and Health Canada: risk of 0.09',
       cms: 'CMS: no cell below 11',
+      harbor: 'HIPAA Safe Harbor',
       compare: 'Compare several',
     },
     presetHints: {
@@ -265,8 +266,14 @@ export const en = {
       opinion: 'Limits singling out and inference; linkability remains. No legal advice.',
       ema: 'The greatest risk is 1 / 12, below 0.09. No legal advice.',
       cms: 'No group of 1 to 10. No legal advice.',
+      harbor: 'Three digits of ZIP codes and years of dates at most, by the hierarchies of this dataset. No legal advice.',
       compare: 'Runs several guarantees and both recodings, and shows what each costs.',
     },
+    notPermitted: (columns: string) =>
+      `Safe Harbor does not permit these columns as they are declared: ${columns}. Drop them, or give them a hierarchy.`,
+    levels: 'Never finer than',
+    levelsHint: 'The level of a hierarchy below which no label is released. Its values have level 0.',
+    levelOf: (column: string) => `Level of ${column}`,
     facts: (number: string, what: string, columns: number) => `${number} ${what}, ${String(columns)} quasi-identifiers.`,
     ofRows: 'rows',
     ofPersons: 'persons',

@@ -19,8 +19,8 @@ mod utility;
 pub use classification::{ClassificationError, classification_bytes};
 pub use guidelines::{
     ColumnOutcome, Guidelines, Inference, Linkability, Opinion, RiskAnswer, RiskThreshold,
-    SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding,
-    SafeHarborRequirement, SinglingOut, SmallCells,
+    SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding, SinglingOut,
+    SmallCells,
 };
 pub use measure::measure;
 pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding};

@@ -3,6 +3,7 @@
 //!
 //! With `PAIS_PAGES` the pages are also written into that directory, to be looked at.
 
+mod sweep;
 mod table;
 mod text;
 
@@ -105,15 +106,13 @@ struct Made {
 }
 
 impl Case {
-    /// The recipient's page of the release.
-    async fn made(&self) -> Made {
+    /// The job on the submitted rows, when it has ended.
+    async fn ended(&self, mut job: Value) -> (Hospital, Value) {
         let hospital = Hospital::new().await;
         let definition = json!({"name": "stays", "columns": self.columns});
         let dataset = hospital.post("/v1/datasets", &definition).await.json(201);
         let dataset = format!("/v1/datasets/{}", string(&dataset["id"]));
         hospital.submit(&dataset, self.rows.clone()).await.json(201);
-        let mut job = self.job.clone();
-        job["release"] = json!(true);
         job["dataset_id"] = json!(id(&dataset));
         let job = hospital.post("/v1/jobs", &job).await.json(202);
         let workers = hospital.work();
@@ -122,6 +121,14 @@ impl Case {
             .await;
         workers.stop().await;
         assert_eq!(ended["status"], "succeeded", "{ended}");
+        (hospital, ended)
+    }
+
+    /// The recipient's page of the release.
+    async fn made(&self) -> Made {
+        let mut job = self.job.clone();
+        job["release"] = json!(true);
+        let (hospital, ended) = self.ended(job).await;
         let release = format!("/v1/releases/{}", string(&ended["release_id"]));
         let recipient = hospital.app.token("bts", Role::Recipient).await;
         let grant = json!({"recipient": "bts", "purpose": "Planning the supply"});
@@ -254,6 +261,17 @@ fn of_item_of_set(item: &str) -> f64 {
     f64::from(u8::from(item == "*"))
 }
 
+/// Loss of detail of each quasi-identifier, suppressed rows counting 1.
+fn losses(table: &Table, known: &[&'static str], suppressed: usize) -> BTreeMap<&'static str, f64> {
+    let all = (table.rows.len() + suppressed) as f64;
+    let loss = |&column: &&'static str| {
+        let labels = table.column(column).into_iter();
+        let sum: f64 = labels.map(|label| ncp(column, label)).sum();
+        (column, (sum + suppressed as f64) / all)
+    };
+    known.iter().map(loss).collect()
+}
+
 const KNOWN: [&str; 3] = ["age", "work", "sex"];
 
 impl Made {
@@ -261,28 +279,11 @@ impl Made {
         &self.tables["data"]
     }
 
-    /// Loss of detail of each quasi-identifier, suppressed rows counting 1.
-    fn losses(&self, known: &[&'static str], suppressed: usize) -> BTreeMap<&'static str, f64> {
-        let table = self.data();
-        let loss = |&column: &&'static str| {
-            let losses = table
-                .column(column)
-                .into_iter()
-                .map(|label| ncp(column, label));
-            let all = table.rows.len() + suppressed;
-            (
-                column,
-                (losses.sum::<f64>() + suppressed as f64) / all as f64,
-            )
-        };
-        known.iter().map(loss).collect()
-    }
-
     /// The figures that every release of one generalized table has: rows, losses, groups, risk.
     fn take_of_generalized(&mut self, known: &[&'static str], groups: &Groups, unit: &str) {
         let rows = self.data().rows.len();
         let suppressed = RAW_ROWS - rows;
-        let losses = self.losses(known, suppressed);
+        let losses = losses(self.data(), known, suppressed);
         let mean = losses.values().sum::<f64>() / losses.len() as f64;
         let row_groups = Groups {
             sizes: self.data().groups(known).iter().map(Vec::len).collect(),

@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::safe_harbor::SafeHarborAdvice;
 use crate::schema::SchemaColumn;
 use crate::table::{Classes, Divider, NULL_CODE, PersonSet, Persons, ValueCodes, items_of};
 
@@ -31,7 +32,8 @@ pub(super) fn measure<'s>(
         let rows_by_code = values.rows_by_code();
         let is_set = spec.kind == ColumnKind::Set;
         let generalized = spec.role == ColumnRole::QuasiIdentifier && !is_set;
-        let tree = specialized(&spec.name).filter(|_| generalized);
+        let made = specialized(&spec.name);
+        let tree = made.filter(|_| generalized);
         Some(ColumnRisk {
             name: spec.name.to_string(),
             role: spec.role,
@@ -44,11 +46,19 @@ pub(super) fn measure<'s>(
                 ColumnRole::Sensitive => absent_leaves(coded, &rows_by_code),
                 _ => None,
             },
+            safe_harbor: SafeHarborAdvice::new(made.unwrap_or(spec), &texts(coded, &rows_by_code)),
             shares_by_rank: (spec.role == ColumnRole::Sensitive)
                 .then(|| shares_by_rank(values, rows_by_code)),
         })
     });
     measured.collect()
+}
+
+/// The values that rows have; of a set, its cells.
+fn texts<'c>(coded: &Coded<'c>, rows_by_code: &[u64]) -> Vec<&'c str> {
+    let texts = coded.column.dictionary.iter().zip(rows_by_code);
+    let texts = texts.filter(|(text, rows)| **rows > 0 && !coded.spec.is_missing(text));
+    texts.map(|(text, _)| &**text).collect()
 }
 
 /// Whether a value that is not missing is that of one person only.

@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use crate::cancellation::Cancellation;
 use crate::definition::ColumnRole;
+use crate::safe_harbor::SafeHarborAdvice;
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::{
     Column, Persons, Subjects, Table, UnchangedRisk, ValueCodes, pairs_that_single_out,
@@ -81,6 +82,8 @@ pub struct ColumnRisk {
     /// Of a sensitive column, the shares that its most frequent values have among the rows that have a
     /// value in it, the greatest first; at most 20. A *C* below one of them cannot bound that value.
     pub shares_by_rank: Option<Vec<f64>>,
+    /// What HIPAA Safe Harbor requires of the column; absent for a column of none of its categories.
+    pub safe_harbor: Option<SafeHarborAdvice>,
 }
 
 /// A combination of quasi-identifiers in numbers.

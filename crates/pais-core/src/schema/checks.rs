@@ -142,6 +142,7 @@ impl Schema {
         let exact = columns.filter(|(_, column)| {
             column.role == ColumnRole::QuasiIdentifier
                 && column.has_grown_intervals()
+                && !column.awaits_made_tree()
                 && column.domain.is_none()
                 && !column.round_range
                 && column.round.is_none()

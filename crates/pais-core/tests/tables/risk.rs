@@ -310,3 +310,135 @@ fn a_computation_that_is_stopped_ends_without_figures() {
         Err(RiskError::Cancelled)
     );
 }
+
+/// The lowest level that Safe Harbor permits, of every form of a hierarchy, and what stays open there.
+#[test]
+fn columns_have_the_level_that_safe_harbor_permits() {
+    let ages = |last: &str| {
+        json!({"label": "[0,120]", "children": [
+            {"label": "[0,65)"},
+            {"label": "[65,120]", "children": [{"label": "[65,90)"}, {"label": last}]},
+        ]})
+    };
+    let prefix = |lengths: &[u32]| json!({"generate": "prefix", "lengths": lengths});
+    let calendar = |levels: &[&str]| json!({"generate": "calendar", "levels": levels});
+    let column = |name: &str, extra: serde_json::Value| {
+        let mut column = json!({"name": name, "role": "quasi_identifier"});
+        let extra = extra.as_object().unwrap().clone();
+        column.as_object_mut().unwrap().extend(extra);
+        column
+    };
+    let (population, years) = (json!(["population"]), json!(["years_of_ages_over_89"]));
+    for (column, values, level, missing) in [
+        (
+            column("zip", json!({"taxonomy": prefix(&[3])})),
+            ["02115", "10025"],
+            Some(1),
+            &population,
+        ),
+        (
+            column("zip", json!({"taxonomy": prefix(&[4, 3, 1])})),
+            ["02115", "10025"],
+            Some(2),
+            &population,
+        ),
+        // No prefix is short enough: only the root is.
+        (
+            column("zip", json!({"taxonomy": prefix(&[4])})),
+            ["02115", "10025"],
+            Some(2),
+            &json!([]),
+        ),
+        (
+            column("zip", json!({})),
+            ["02115", "10025"],
+            Some(1),
+            &json!([]),
+        ),
+        (
+            column("zip", json!({})),
+            ["021", "100"],
+            Some(0),
+            &population,
+        ),
+        (
+            column("zip", json!({"role": "insensitive"})),
+            ["02115", "10025"],
+            None,
+            &json!(["three_digits", "population"]),
+        ),
+        (
+            column("city", json!({})),
+            ["Boston", "Salem"],
+            Some(1),
+            &json!([]),
+        ),
+        (
+            column(
+                "born",
+                json!({"kind": "date", "taxonomy": calendar(&["month", "year"])}),
+            ),
+            ["1987-09-03", "1990-01-01"],
+            Some(2),
+            &years,
+        ),
+        // Intervals grow with the rows, and have no levels.
+        (
+            column("born", json!({"kind": "date"})),
+            ["1987-09-03", "1990-01-01"],
+            None,
+            &json!(["year_only", "years_of_ages_over_89"]),
+        ),
+        (
+            column(
+                "age",
+                json!({"kind": "numeric", "taxonomy": ages("[90,120]")}),
+            ),
+            ["12", "93"],
+            Some(0),
+            &json!([]),
+        ),
+        (
+            column(
+                "age",
+                json!({"kind": "numeric", "taxonomy": {"label": "[0,120]", "children": [
+            {"label": "[0,95)"}, {"label": "[95,120]"}]}}),
+            ),
+            ["12", "93"],
+            Some(1),
+            &json!([]),
+        ),
+        (
+            column("phone", json!({})),
+            ["617-555-0791", "617-555-8313"],
+            Some(1),
+            &json!([]),
+        ),
+        (
+            column("ssn", json!({"role": "sensitive"})),
+            ["078-05-1120", "078-05-1121"],
+            None,
+            &json!(["remove_column"]),
+        ),
+    ] {
+        let name = column["name"].as_str().unwrap();
+        let definition = json!({"name": "t", "columns": [
+            column, {"name": "sex", "role": "quasi_identifier"}, {"name": "illness", "role": "sensitive"},
+        ]});
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let csv = format!(
+            "{name},sex,illness\n{},f,flu\n{},m,gout\n",
+            values[0], values[1]
+        );
+        let table = csv::read_table(&schema, csv.as_bytes()).unwrap();
+        let found = assess(&schema, table, 2, &Cancellation::new()).unwrap();
+        let found = serde_json::to_value(&found.columns).unwrap();
+        let advice = &found[0]["safe_harbor"];
+        assert_eq!(advice["level"], json!(level), "{column}");
+        assert_eq!(advice["missing"], *missing, "{column}");
+        assert!(
+            found[1].get("safe_harbor").is_none(),
+            "a sex is of no category"
+        );
+    }
+}

@@ -106,6 +106,7 @@ fn an_exact_range_is_a_warning_of_the_dataset() {
         {"name": "multiples", "role": "quasi_identifier", "kind": "numeric", "round": 5},
         {"name": "declared", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 9]},
         {"name": "tree", "role": "quasi_identifier", "kind": "numeric", "taxonomy": tree},
+        {"name": "made", "role": "quasi_identifier", "kind": "numeric", "taxonomy": {"generate": "ranges"}},
         {"name": "load", "role": "sensitive", "kind": "numeric"},
         {"name": "job", "role": "quasi_identifier"},
     ]));

@@ -1,6 +1,7 @@
 //! The test of a node: gain ratio among the tests with at least average gain.
 
-use super::examples::{Attribute, Examples};
+use super::counts::CodeCounts;
+use super::examples::Examples;
 use super::gain::{Logs, bits};
 
 /// Fewest examples that at least two branches have.
@@ -43,67 +44,32 @@ pub(super) struct Candidate {
     pub(super) test: Test,
 }
 
-/// Class counts of the values of a nominal attribute; kept between nodes.
-#[derive(Default)]
-pub(super) struct ValueCounts {
-    /// Classes of value after value, in the order in which values were met.
-    counts: Vec<u64>,
-    /// Where the counts of a code are; `u32::MAX` for one that was not met.
-    slots: Vec<u32>,
-    met: Vec<u32>,
-}
-
-impl ValueCounts {
-    /// The test by the values that occur in some examples; `None` where fewer than two of them
-    /// have [`LEAST`] examples.
-    pub(super) fn test(
-        &mut self,
-        examples: &Examples,
-        (position, attribute): (usize, &Attribute),
-        rows: &[u32],
-        base: i64,
-        logs: &Logs,
-    ) -> Option<Candidate> {
-        let classes = examples.class_count as usize;
-        let codes = attribute.domain.code_count();
-        if self.slots.len() < codes {
-            self.slots.resize(codes, u32::MAX);
-        }
-        self.counts.clear();
-        for &row in rows {
-            let row = row as usize;
-            let code = attribute.codes[row];
-            let slot = &mut self.slots[code as usize];
-            if *slot == u32::MAX {
-                *slot = self.met.len() as u32;
-                self.met.push(code);
-                self.counts.resize(self.met.len() * classes, 0);
-            }
-            let at = *slot as usize * classes + examples.classes[row] as usize;
-            self.counts[at] += u64::from(examples.weights[row]);
-        }
-        let (mut large, mut total, mut within, mut parts) = (0, 0, 0, 0);
-        for &code in &self.met {
-            let start = self.slots[code as usize] as usize * classes;
-            let counts = &self.counts[start..start + classes];
-            let weight: u64 = counts.iter().sum();
-            large += usize::from(weight >= LEAST);
-            total += weight;
-            within += logs.information(counts);
-            parts += logs.of(weight);
-        }
-        for code in self.met.drain(..) {
-            self.slots[code as usize] = u32::MAX;
-        }
-        (large >= 2).then(|| Candidate {
-            gain: bits(base - within),
-            split: bits(logs.of(total) - parts),
-            test: Test {
-                position,
-                last_low: None,
-            },
-        })
+/// The test by the values of a nominal attribute that occur at a node; `None` where fewer than two of
+/// them have [`LEAST`] examples. `base` is the information of the classes of the node.
+pub(super) fn value_test(
+    position: usize,
+    counts: &CodeCounts,
+    base: i64,
+    logs: &Logs,
+) -> Option<Candidate> {
+    let (mut large, mut total, mut within, mut parts) = (0, 0, 0, 0);
+    for (_, of_value) in counts.iter() {
+        let weights = of_value.iter().map(|(_, weight)| *weight);
+        let weight: u64 = weights.clone().sum();
+        let of_weight = logs.of(weight);
+        large += usize::from(weight >= LEAST);
+        total += weight;
+        within += (of_weight - weights.map(|weight| logs.of(weight)).sum::<i64>()).max(0);
+        parts += of_weight;
     }
+    (large >= 2).then(|| Candidate {
+        gain: bits(base - within),
+        split: bits(logs.of(total) - parts),
+        test: Test {
+            position,
+            last_low: None,
+        },
+    })
 }
 
 /// The test of the greatest gain ratio among those with at least average gain; the first of equals.

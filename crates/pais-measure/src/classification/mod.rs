@@ -18,6 +18,7 @@
 //! grows in time *O(examples · attributes · depth)* with a bounded depth.
 
 mod choice;
+mod counts;
 mod error;
 mod examples;
 mod features;

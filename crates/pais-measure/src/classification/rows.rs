@@ -8,6 +8,7 @@ use pais_core::definition::ColumnRole;
 use pais_core::schema::Schema;
 use rayon::prelude::*;
 
+use super::counts::GROWTH_ROW_BYTES;
 use super::examples::{Attribute, Examples};
 use super::features::{Encoding, Feature};
 use super::holdout::two_thirds;
@@ -20,9 +21,12 @@ const SEED: u64 = 2009;
 /// order, and its number twice.
 const CLASSIFIED_ROW_BYTES: u64 = 2 * 8 + 24 + 2 * 4;
 
+/// Trees that are learnt at a time.
+const TREES: u64 = 6;
+
 /// Copies of the codes of the rows that are learnt from and tested on: as released, raw, those
-/// without quasi-identifiers, and for each of six trees at a time its examples and their orders.
-const CLASSIFIED_COPIES: u64 = 3 + 6 * 2;
+/// without quasi-identifiers, and the examples of each tree.
+const CLASSIFIED_COPIES: u64 = 3 + TREES;
 
 /// Bytes that measuring classifiers needs at most; 0 without a class column. Each column counts
 /// twice, because intervals that overlap are two attributes.
@@ -33,7 +37,7 @@ pub fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
     }
     let codes = 4 * schema.stored().count() as u64;
     let learnt = rows.min(SAMPLED_ROWS as u64);
-    let examples = learnt.saturating_mul(2 * codes * CLASSIFIED_COPIES);
+    let examples = learnt.saturating_mul(2 * codes * CLASSIFIED_COPIES + TREES * GROWTH_ROW_BYTES);
     rows.saturating_mul(CLASSIFIED_ROW_BYTES)
         .saturating_add(examples)
 }

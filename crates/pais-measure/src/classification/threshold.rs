@@ -1,7 +1,7 @@
 //! The best threshold of an ordered attribute at a node.
 
 use super::choice::{Candidate, LEAST, Test};
-use super::examples::{Attribute, Domain, Examples};
+use super::counts::CodeCounts;
 use super::gain::{Logs, bits};
 
 /// A part of a threshold has at most this many examples at least.
@@ -25,12 +25,14 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn change(&mut self, class: usize, change: impl Fn(u64) -> u64) {
-        let before = self.counts[class];
-        let after = change(before);
-        self.sum += self.logs.of(after) - self.logs.of(before);
-        self.counts[class] = after;
-        self.total = change(self.total);
+    fn change(&mut self, by: &[(u32, u64)], change: impl Fn(u64, u64) -> u64) {
+        for &(class, by) in by {
+            let count = &mut self.counts[class as usize];
+            let after = change(*count, by);
+            self.sum += self.logs.of(after) - self.logs.of(*count);
+            self.total = change(self.total, by);
+            *count = after;
+        }
     }
 
     fn information(&self) -> i64 {
@@ -39,29 +41,21 @@ impl<'a> Side<'a> {
 }
 
 /// The threshold of the greatest gain, the lowest one of equals, with what is left of its gain
-/// after the cost of its name. `None` where there is none. `order` has the examples of the node by code, missing ones last;
-/// `base` is the information of the classes of the node.
+/// after the cost of its name. `None` where there is none. `values` are those of the codes, `counts`
+/// the classes of the codes at the node, `class_counts` those of the node, and `base` their
+/// information.
 pub(super) fn best_threshold(
-    examples: &Examples,
-    (position, attribute): (usize, &Attribute),
-    order: &[u32],
+    (position, values): (usize, &[f64]),
+    counts: &CodeCounts,
     class_counts: &[u64],
     base: i64,
     logs: &Logs,
 ) -> Option<Candidate> {
-    let Domain::Ordered(values) = &attribute.domain else {
-        return None;
-    };
-    let code = |row: u32| attribute.codes[row as usize];
     let missing_code = values.len() as u32;
-    let known = order.partition_point(|&row| code(row) < missing_code);
-    let (known, missing) = order.split_at(known);
-    let mut of_missing = vec![0u64; class_counts.len()];
-    for &row in missing {
-        of_missing[examples.classes[row as usize] as usize] +=
-            u64::from(examples.weights[row as usize]);
+    let mut of_missing = Side::of(logs, vec![0; class_counts.len()]);
+    if let Some((_, classes)) = counts.iter().find(|(code, _)| *code == missing_code) {
+        of_missing.change(classes, |count, by| count + by);
     }
-    let of_missing = Side::of(logs, of_missing);
     let rest = class_counts.iter().zip(&of_missing.counts);
     let mut high = Side::of(logs, rest.map(|(all, missing)| all - missing).collect());
     let mut low = Side::of(logs, vec![0; class_counts.len()]);
@@ -70,14 +64,15 @@ pub(super) fn best_threshold(
     let least = share.clamp(LEAST as f64, MOST_LEAST);
     let mut best: Option<(i64, u32, u32, i64)> = None;
     let mut tried = 0u64;
-    for (at, &row) in known.iter().enumerate() {
-        let class = examples.classes[row as usize] as usize;
-        let weight = u64::from(examples.weights[row as usize]);
-        low.change(class, |count| count + weight);
-        high.change(class, |count| count - weight);
-        let next = known.get(at + 1).map(|&row| code(row));
-        let Some(next) = next else { break };
-        if (low.total as f64) < least || next == code(row) {
+    let mut known = counts.iter().take_while(|(code, _)| *code < missing_code);
+    let mut current = known.next();
+    while let Some((code, of_code)) = current {
+        let next = known.next();
+        low.change(of_code, |count, by| count + by);
+        high.change(of_code, |count, by| count - by);
+        current = next;
+        let Some((above, _)) = next else { break };
+        if (low.total as f64) < least {
             continue;
         }
         if (high.total as f64) < least {
@@ -87,7 +82,7 @@ pub(super) fn best_threshold(
         let gain = base - low.information() - high.information() - of_missing.information();
         if best.is_none_or(|(most, ..)| gain > most) {
             let split = logs.information(&[low.total, high.total, of_missing.total]);
-            best = Some((gain, code(row), next, split));
+            best = Some((gain, code, above, split));
         }
     }
     let at_threshold = best.map(|(gain, below, above, split)| {

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use super::choice::{Candidate, LEAST, Test, ValueCounts, choose};
+use super::choice::{Candidate, LEAST, Test, choose, value_test};
+use super::counts::{CodeCounts, NodeClasses};
 use super::examples::{Attribute, Domain, Examples};
 use super::gain::Logs;
 use super::threshold::best_threshold;
@@ -117,7 +118,7 @@ const MOST_DEPTH: usize = 128;
 /// A node to be divided.
 struct OpenNode {
     node: usize,
-    /// Its examples in all lists.
+    /// Its examples in the list.
     from: usize,
     to: usize,
     depth: usize,
@@ -183,16 +184,15 @@ fn missing_code(attribute: &Attribute) -> u32 {
     }
 }
 
-/// The lists of examples, and working space.
+/// The list of examples, and working space.
 struct Growth<'a> {
     examples: &'a Examples,
     weight: u64,
     logs: Logs,
-    /// Examples in the order of each ordered attribute; the first list is in no particular order.
-    lists: Vec<Vec<u32>>,
-    /// The list of each attribute.
-    list_of: Vec<usize>,
-    counts: ValueCounts,
+    /// The examples of node beside node, ascending in each: a node reads its columns in their order.
+    rows: Vec<u32>,
+    of_node: NodeClasses,
+    counts: CodeCounts,
     /// The branch of each example of the node that is divided.
     branch_of: Vec<u32>,
     buffer: Vec<u32>,
@@ -203,43 +203,23 @@ struct Growth<'a> {
 impl<'a> Growth<'a> {
     fn new(examples: &'a Examples) -> Self {
         let rows = examples.len();
-        let mut lists = vec![(0..rows as u32).collect::<Vec<u32>>()];
-        let mut list_of = Vec::new();
-        for attribute in &examples.attributes {
-            if matches!(attribute.domain, Domain::Nominal(_)) {
-                list_of.push(0);
-                continue;
-            }
-            let mut list = lists[0].clone();
-            list.sort_by_key(|&row| attribute.codes[row as usize]);
-            list_of.push(lists.len());
-            lists.push(list);
-        }
         Self {
             examples,
             weight: examples.weight(),
             logs: Logs::new(examples.weight()),
-            lists,
-            list_of,
-            counts: ValueCounts::default(),
-            branch_of: vec![0; rows],
+            rows: (0..rows as u32).collect(),
+            of_node: NodeClasses::default(),
+            counts: CodeCounts::default(),
+            branch_of: Vec::new(),
             buffer: vec![0; rows],
             ends: Vec::new(),
         }
     }
 
-    fn class_counts(&self, from: usize, to: usize) -> Vec<u64> {
-        let mut counts = vec![0; self.examples.class_count as usize];
-        for &row in &self.lists[0][from..to] {
-            let row = row as usize;
-            counts[self.examples.classes[row] as usize] += u64::from(self.examples.weights[row]);
-        }
-        counts
-    }
-
     /// A leaf of the examples from `from` to `to`.
-    fn leaf(&self, from: usize, to: usize) -> Node {
-        let counts = self.class_counts(from, to);
+    fn leaf(&mut self, from: usize, to: usize) -> Node {
+        self.of_node.read(self.examples, &self.rows[from..to]);
+        let counts = self.of_node.totals();
         let most = counts.iter().copied().max().unwrap_or(0);
         let class = counts.iter().position(|count| *count == most);
         let weight = counts.iter().sum();
@@ -253,28 +233,24 @@ impl<'a> Growth<'a> {
 
     /// The best test of a node, and the attributes that have several values in it.
     fn test(&mut self, node: &OpenNode) -> Option<(Test, Rc<[usize]>)> {
-        let class_counts = self.class_counts(node.from, node.to);
-        let base = self.logs.information(&class_counts);
+        let rows = &self.rows[node.from..node.to];
+        self.of_node.read(self.examples, rows);
+        let class_counts = self.of_node.totals();
+        let base = self.logs.information(class_counts);
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut varied: Vec<usize> = Vec::new();
         for &position in &*node.attributes {
             let attribute = &self.examples.attributes[position];
-            let rows = &self.lists[self.list_of[position]][node.from..node.to];
-            let mut codes = rows.iter().map(|&row| attribute.codes[row as usize]);
-            let first = codes.next();
-            if codes.all(|code| Some(code) == first) {
+            self.counts.count(attribute, rows, &self.of_node);
+            if self.counts.len() < 2 {
                 continue;
             }
             varied.push(position);
-            let attribute = (position, attribute);
-            candidates.extend(match attribute.1.domain {
-                Domain::Nominal(_) => {
-                    self.counts
-                        .test(self.examples, attribute, rows, base, &self.logs)
-                }
-                Domain::Ordered(_) => {
-                    let (examples, logs) = (self.examples, &self.logs);
-                    best_threshold(examples, attribute, rows, &class_counts, base, logs)
+            let (counts, logs) = (&self.counts, &self.logs);
+            candidates.extend(match &attribute.domain {
+                Domain::Nominal(_) => value_test(position, counts, base, logs),
+                Domain::Ordered(values) => {
+                    best_threshold((position, values), counts, class_counts, base, logs)
                 }
             });
         }
@@ -282,36 +258,39 @@ impl<'a> Growth<'a> {
         Some((chosen.test, varied.into()))
     }
 
-    /// Divides all lists by a test: the branches that have examples, ascending, with where they
+    /// Divides the examples by a test: the branches that have examples, ascending, with where they
     /// are.
     fn divide(&mut self, test: Test, from: usize, to: usize) -> Vec<(u32, usize, usize)> {
         let attribute = &self.examples.attributes[test.position];
         let missing = missing_code(attribute);
-        let branch = |row: u32| test.branch(attribute.codes[row as usize], missing);
-        let mut occurring: Vec<u32> = self.lists[0][from..to].iter().map(|&r| branch(r)).collect();
-        occurring.sort_unstable();
-        let mut parts: Vec<(u32, usize, usize)> = Vec::new();
-        for (at, branch) in (from..).zip(occurring) {
-            match parts.last_mut() {
-                Some((last, _, end)) if *last == branch => *end = at + 1,
-                _ => parts.push((branch, at, at + 1)),
+        let rows = &mut self.rows[from..to];
+        self.branch_of.clear();
+        let branches = rows
+            .iter()
+            .map(|&row| test.branch(attribute.codes[row as usize], missing));
+        self.branch_of.extend(branches);
+        let most = self.branch_of.iter().max().map_or(0, |&last| last as usize);
+        self.ends.clear();
+        self.ends.resize(most + 1, 0);
+        for &branch in &self.branch_of {
+            self.ends[branch as usize] += 1;
+        }
+        let mut parts = Vec::new();
+        let mut start = from;
+        for (branch, end) in (0..).zip(&mut self.ends) {
+            let count = std::mem::replace(end, start - from);
+            if count > 0 {
+                parts.push((branch, start, start + count));
+                start += count;
             }
         }
-        for &row in &self.lists[0][from..to] {
-            let branch = branch(row);
-            let part = parts.binary_search_by_key(&branch, |(branch, ..)| *branch);
-            self.branch_of[row as usize] = part.unwrap_or(0) as u32;
+        let buffer = &mut self.buffer[..rows.len()];
+        for (&row, &branch) in rows.iter().zip(&self.branch_of) {
+            let end = &mut self.ends[branch as usize];
+            buffer[*end] = row;
+            *end += 1;
         }
-        for list in &mut self.lists {
-            self.ends.clear();
-            self.ends.extend(parts.iter().map(|(_, start, _)| *start));
-            for &row in &list[from..to] {
-                let end = &mut self.ends[self.branch_of[row as usize] as usize];
-                self.buffer[*end] = row;
-                *end += 1;
-            }
-            list[from..to].copy_from_slice(&self.buffer[from..to]);
-        }
+        rows.copy_from_slice(buffer);
         parts
     }
 }

@@ -16,7 +16,6 @@ use crate::utility::Risk;
 pub use opinion::{Inference, Linkability, Opinion, RiskAnswer, SinglingOut};
 pub use safe_harbor::{
     ColumnOutcome, SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding,
-    SafeHarborRequirement,
 };
 pub use thresholds::{RiskThreshold, SmallCells};
 

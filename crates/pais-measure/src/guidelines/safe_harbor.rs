@@ -1,26 +1,15 @@
 //! What became of the 18 categories of HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i), and what is missing
 //! for them.
 
-use std::ops::RangeInclusive;
-
-use pais_core::definition::{ColumnKind, ColumnRole};
-use pais_core::safe_harbor::SafeHarborCategory;
+use pais_core::definition::ColumnRole;
+use pais_core::safe_harbor::{SafeHarborCategory, SafeHarborLabels, SafeHarborRequirement};
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{ReleasedColumn, ValueCounts};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Scale};
+use pais_core::taxonomy::{MISSING_LABEL, SUPPRESSED_LABEL};
 use pais_verify::VerifyError;
 use serde::{Deserialize, Serialize};
 
 use crate::release::{MeasuredRelease, ReleaseRecoding};
-
-/// The greatest age that may be released as it is.
-const GREATEST_AGE: f64 = 89.0;
-
-/// Whole numbers between these are years.
-const YEARS: RangeInclusive<f64> = 1000.0..=2200.0;
-
-/// Most digits of a ZIP code that may be released.
-const ZIP_DIGITS: usize = 3;
 
 /// The 18 categories of identifiers of HIPAA Safe Harbor.
 ///
@@ -98,42 +87,6 @@ pub enum ColumnOutcome {
     Unchanged,
 }
 
-/// What Safe Harbor requires of a column beyond what happened to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SafeHarborRequirement {
-    /// The column must not be released.
-    RemoveColumn,
-    /// Places smaller than a state must not be released.
-    StateOrLarger,
-    /// Of a ZIP code at most three digits may be released.
-    ThreeDigits,
-    /// Of a date only the year may be released.
-    YearOnly,
-    /// Ages over 89 must be one group of 90 or older.
-    #[serde(rename = "ages_over_89")]
-    AgesOver89,
-    /// To be checked: more than 20,000 people live in each area of three digits; the digits of others
-    /// are 000.
-    Population,
-    /// To be checked: no released year tells an age over 89.
-    #[serde(rename = "years_of_ages_over_89")]
-    YearsOfAgesOver89,
-    /// To be checked: what the labels mean, which the service does not know.
-    MeaningOfLabels,
-}
-
-impl SafeHarborRequirement {
-    /// Whether only a person can say if it is met.
-    pub fn is_to_check(self) -> bool {
-        matches!(
-            self,
-            Self::Population | Self::YearsOfAgesOver89 | Self::MeaningOfLabels
-        )
-    }
-}
-
 impl SafeHarbor {
     /// # Errors
     /// [`VerifyError::Stopped`].
@@ -180,7 +133,7 @@ struct Column<'a> {
     is_exact: bool,
 }
 
-impl Column<'_> {
+impl<'a> Column<'a> {
     /// The category that its declaration says. An unchanged column that is a key of the rows is a code of
     /// its own.
     fn category(self) -> Option<SafeHarborCategory> {
@@ -209,11 +162,16 @@ impl Column<'_> {
         } else {
             ColumnOutcome::Generalized
         };
-        let missing = match (outcome, category) {
-            (ColumnOutcome::Dropped | ColumnOutcome::OneLabel, _) => Vec::new(),
-            (_, SafeHarborCategory::GeographicSubdivisions) => self.missing_of_places(&labels),
-            (_, SafeHarborCategory::Dates) => self.missing_of_dates(&labels),
-            _ => vec![SafeHarborRequirement::RemoveColumn],
+        let missing = match outcome {
+            ColumnOutcome::Dropped | ColumnOutcome::OneLabel => Vec::new(),
+            ColumnOutcome::Generalized | ColumnOutcome::Unchanged => {
+                let labels = SafeHarborLabels {
+                    spec: self.spec,
+                    labels: &labels,
+                    is_exact: self.is_exact,
+                };
+                labels.missing(category)
+            }
         };
         SafeHarborColumn {
             name: self.spec.name().to_owned(),
@@ -223,7 +181,7 @@ impl Column<'_> {
     }
 
     /// The released labels that say something.
-    fn labels(self) -> Vec<String> {
+    fn labels(self) -> Vec<&'a str> {
         let root = self.spec.tree().map(|tree| &*tree.nodes()[0].label);
         let root = root.filter(|_| !self.is_exact);
         let says_nothing = |label: &str| {
@@ -235,73 +193,10 @@ impl Column<'_> {
             .released
             .map(ReleasedColumn::shown_labels)
             .unwrap_or_default();
-        let labels = labels.into_iter().filter(|label| !says_nothing(label));
-        labels.map(str::to_owned).collect()
-    }
-
-    /// What is missing of places: of postal codes with at most three digits the population, of longer ones
-    /// the rest. What other labels mean is not known, but unchanged ones are smaller than a state.
-    fn missing_of_places(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
-        let is_part =
-            |character: char| character.is_ascii_digit() || matches!(character, '*' | '-' | ' ');
-        let digits = |label: &String| label.chars().filter(char::is_ascii_digit).count();
-        let is_code = |label: &String| label.chars().all(is_part) && digits(label) > 0;
-        let is_of_codes = self.spec.is_of_postal_codes() && labels.iter().all(is_code);
-        if labels.is_empty() || !is_of_codes {
-            return vec![self.unknown_or(SafeHarborRequirement::StateOrLarger)];
-        }
-        let is_long = labels.iter().any(|label| digits(label) > ZIP_DIGITS);
-        let longer = is_long.then_some(SafeHarborRequirement::ThreeDigits);
-        longer
+        labels
             .into_iter()
-            .chain([SafeHarborRequirement::Population])
+            .filter(|label| !says_nothing(label))
             .collect()
-    }
-
-    /// What is missing of dates and ages. Numbers are ages only where the column is named as one of ages.
-    fn missing_of_dates(self, labels: &[String]) -> Vec<SafeHarborRequirement> {
-        let on = |scale| {
-            let intervals = labels.iter().map(|label| Interval::of_label(label, scale));
-            intervals
-                .collect::<Option<Vec<Interval>>>()
-                .filter(|found| !found.is_empty())
-        };
-        let is_of_dates = matches!(self.spec.kind(), ColumnKind::Date | ColumnKind::Datetime);
-        // Ages that are made of dates are numbers.
-        if is_of_dates && let Some(found) = on(self.spec.scale()) {
-            let is_year = found.iter().all(Interval::is_of_whole_years);
-            let finer = (!is_year).then_some(SafeHarborRequirement::YearOnly);
-            return finer
-                .into_iter()
-                .chain([SafeHarborRequirement::YearsOfAgesOver89])
-                .collect();
-        }
-        let numbers = on(Scale::Number);
-        if self.spec.is_of_ages() {
-            let Some(ages) = numbers else {
-                return vec![self.unknown_or(SafeHarborRequirement::AgesOver89)];
-            };
-            let fits = ages_over_89_are_one_group(self.spec, &ages);
-            let missing = (!fits).then_some(SafeHarborRequirement::AgesOver89);
-            return missing.into_iter().collect();
-        }
-        let is_year = |end: f64| end.fract() == 0.0 && YEARS.contains(&end);
-        let are_years =
-            |found: Vec<Interval>| found.iter().all(|it| is_year(it.lo) && is_year(it.hi));
-        if numbers.is_some_and(are_years) {
-            vec![SafeHarborRequirement::YearsOfAgesOver89]
-        } else {
-            vec![self.unknown_or(SafeHarborRequirement::YearOnly)]
-        }
-    }
-
-    /// What is required where it is not known what the labels mean: of exact ones what the rule says.
-    fn unknown_or(self, required: SafeHarborRequirement) -> SafeHarborRequirement {
-        if self.is_exact {
-            required
-        } else {
-            SafeHarborRequirement::MeaningOfLabels
-        }
     }
 }
 
@@ -324,20 +219,6 @@ fn finding(columns: &[SafeHarborColumn]) -> SafeHarborFinding {
     } else {
         SafeHarborFinding::Permitted
     }
-}
-
-/// Whether no label tells an age over 89: those that reach beyond it begin at 90 or before, and have one
-/// end, which is not the greatest age of the rows.
-fn ages_over_89_are_one_group(spec: &SchemaColumn, ages: &[Interval]) -> bool {
-    let last = |age: &Interval| if age.closed { age.hi } else { age.hi - 1.0 };
-    let mut over = ages.iter().filter(|age| last(age) > GREATEST_AGE);
-    let Some(first) = over.next() else {
-        return true;
-    };
-    let is_declared = spec.tree().is_some() || spec.domain().is_some_and(|(_, hi)| hi == first.hi);
-    let is_one_group =
-        |age: &Interval| age.lo <= GREATEST_AGE + 1.0 && age.hi == first.hi && age.lo < age.hi;
-    is_declared && is_one_group(first) && over.all(is_one_group)
 }
 
 #[cfg(test)]

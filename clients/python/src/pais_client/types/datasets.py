@@ -176,11 +176,23 @@ class Profile(_Profile, total=False):
     identifier_repeats: dict[str, int] | None
 
 
-class _SensitiveRisk(TypedDict, total=False):
+class _SafeHarborAdvice(TypedDict):
+    category: str
+    missing: list[str]
+
+
+class SafeHarborAdvice(_SafeHarborAdvice, total=False):
+    """What HIPAA Safe Harbor requires of a column; `level` is one of `pre_generalization`."""
+
+    level: int
+
+
+class _OptionalRisk(TypedDict, total=False):
     shares_by_rank: list[float]
+    safe_harbor: SafeHarborAdvice
 
 
-class ColumnRisk(_SensitiveRisk):
+class ColumnRisk(_OptionalRisk):
     """How far one column tells rows apart; shares from 0 to 1."""
 
     name: str

@@ -94,6 +94,11 @@ impl SchemaColumn {
         self.made.is_some() && self.tree.is_some()
     }
 
+    /// Whether the column's tree is made from the values of a table, and these are not known yet.
+    pub fn awaits_made_tree(&self) -> bool {
+        self.made.is_some() && self.tree.is_none()
+    }
+
     /// The number of the leaf of the column's tree that has this label, or that values have which
     /// the tree does not tell apart; `None` without either.
     pub fn leaf_of_label(&self, label: &str) -> Option<u32> {

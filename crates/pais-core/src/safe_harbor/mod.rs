@@ -5,11 +5,15 @@
 //! individual and her relatives, employers and household members, so numbers and names of hospitals and
 //! physicians have none.
 
+mod requirement;
+
 use serde::{Deserialize, Serialize};
 
 use crate::column_name::{is_in, words};
 use crate::definition::{ColumnKind, ColumnRole, GeneratedHierarchy};
 use crate::schema::SchemaColumn;
+
+pub use requirement::{SafeHarborAdvice, SafeHarborLabels, SafeHarborRequirement};
 
 /// A category of 45 CFR 164.514(b)(2)(i), in the order of the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
