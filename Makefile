@@ -22,8 +22,8 @@ CHECKS := fmt-check deny unused clippy doc msrv test test-openapi test-console c
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-rust fuzz faults test-python test-console bench experiments check list-checks bless release fmt \
-	fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom soak load peaks lines
+.PHONY: help setup demo run test test-rust fuzz faults test-python test-console bench experiments check list-checks bless release \
+	fmt fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom package soak load peaks lines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -105,6 +105,10 @@ advisories: setup ## Check the dependencies for known vulnerabilities (needs git
 sbom: setup ## Write the program's bill of materials (CycloneDX JSON) to target/pais.cdx.json
 	@scripts/tools.sh cargo-cyclonedx
 	@scripts/sbom.sh
+
+package: setup ## Make a Debian package and an archive of the release build in target/package
+	@scripts/tools.sh cargo-deb
+	@scripts/package.sh
 
 soak: setup ## Random mixed load for 10 minutes on the release build, while its memory is watched
 	@scripts/measure.sh soak

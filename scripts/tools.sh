@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the named Cargo tools if they are missing:
-# tools.sh [cargo-cyclonedx] [cargo-deny] [cargo-machete].
+# tools.sh [cargo-cyclonedx] [cargo-deb] [cargo-deny] [cargo-machete].
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,6 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # another version is used as it is.
 declare -A versions=(
     [cargo-cyclonedx]=0.5.9
+    [cargo-deb]=3.8.0
     [cargo-deny]=0.20.2
     [cargo-machete]=0.9.2
 )

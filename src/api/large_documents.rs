@@ -14,9 +14,9 @@ use futures_util::stream;
 use http_body_util::BodyExt;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tracing::Span;
 
 use crate::memory::{MemoryBudget, MemoryError, MemoryReservation, MemoryUse};
+use crate::telemetry;
 
 use super::error::ApiError;
 
@@ -220,8 +220,8 @@ where
     R: Send + 'static,
     F: Future<Output = R>,
 {
-    let (runtime, span) = (Handle::current(), Span::current());
-    let work = move || span.in_scope(|| runtime.block_on(work()));
+    let runtime = Handle::current();
+    let work = telemetry::carry(move || runtime.block_on(work()));
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => Ok(result),
         Err(error) if error.is_panic() => Err(ApiError::panicked()),

@@ -18,11 +18,15 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::problem::{Code, Problem};
+use crate::telemetry::traces::{TraceContext, TraceSpan};
 
 use super::error::{internal_error, problem_response};
 
 /// The header with a request's id, in requests and responses.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The header of W3C Trace Context with the span of the client.
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Maximum length of an id that a client sends.
 const MAX_ID_BYTES: usize = 128;
@@ -40,18 +44,33 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
         .get::<MatchedPath>()
         .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
 
-    let span = tracing::info_span!("request", id, method, route);
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let is_call = route.starts_with("/v1/");
+    let trace = is_call.then(|| trace(&request, method, &route, &id));
+    let trace_id = trace.as_ref().and_then(TraceSpan::trace_id);
+    let trace_id = trace_id.map(tracing::field::display);
+    // An error: `log.filter` must not leave out the ids of the lines that it keeps.
+    let span = tracing::error_span!("request", id, method, route, trace_id);
+    let answered = next.run(request).instrument(span.clone());
+    let mut response = match &trace {
+        Some(trace) => trace.within(answered).await,
+        None => answered.await,
+    };
 
     let (status, took) = (response.status().as_u16(), started.elapsed());
     span.in_scope(|| {
         let ms = took.as_micros() as f64 / 1e3;
-        if route.starts_with("/v1/") {
+        if is_call {
             tracing::info!(status, ms, "answered");
         } else {
             tracing::debug!(status, ms, "answered");
         }
     });
+    if let Some(trace) = trace {
+        trace.set_number("http.response.status_code", status.into());
+        if response.status().is_server_error() {
+            trace.fail();
+        }
+    }
     let labels = [
         ("method", method.to_owned()),
         ("route", route),
@@ -61,6 +80,25 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
     metrics::counter!("http_requests_total", &labels).increment(1);
     response.headers_mut().insert(REQUEST_ID, value);
     response
+}
+
+/// Begins the span of a call of the API.
+fn trace(request: &Request, method: &'static str, route: &str, id: &str) -> TraceSpan {
+    let name = || format!("{method} {route}");
+    let trace = TraceSpan::of_request(name, client_span(request.headers()));
+    trace.set("http.request.method", method);
+    trace.set("http.route", route);
+    trace.set("pais.request_id", id);
+    trace
+}
+
+/// The span that a client says its request belongs to.
+fn client_span(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut values = headers.get_all(TRACEPARENT).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    TraceContext::parse(value.to_str().ok()?)
 }
 
 /// The id that the client sent if it is valid, or else a new one.

@@ -19,6 +19,7 @@ use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
+use crate::telemetry::traces::{self, TraceContext};
 
 use super::datasets::find_live;
 use super::error::ApiError;
@@ -146,6 +147,11 @@ async fn create_release(
         let detail = "the job is that of an edition, which is its only release; create a job of your \
                       own for another release";
         return Err(ApiError::new(Code::Conflict, detail));
+    }
+    if TraceContext::current().is_some()
+        && let Some(trace) = jobs::trace(&app.db, job.id).await?
+    {
+        traces::link_current(trace);
     }
     let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
     let dataset = dataset.ok_or_else(dataset_deleted)?;

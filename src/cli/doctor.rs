@@ -97,6 +97,7 @@ pub(crate) fn run(args: &SettingsArgs) -> anyhow::Result<ExitCode> {
             certificate(&settings, &mut findings);
             disks(&settings, &mut findings);
             memory(&settings, &mut findings);
+            traces(&settings, &mut findings);
             block_on(async {
                 database(&settings, &mut findings).await;
                 Ok(())
@@ -272,6 +273,21 @@ fn memory(settings: &Settings, findings: &mut Findings) {
             "memory",
             format_args!("{budget} MiB for this process, {job} for one job"),
         );
+    }
+}
+
+fn traces(settings: &Settings, findings: &mut Findings) {
+    let Ok(Some(endpoint)) = settings.telemetry.endpoint() else {
+        return;
+    };
+    match endpoint.probe() {
+        Ok(()) => findings.good("traces", "the collector takes them"),
+        Err(error) => findings.doubtful(
+            "traces",
+            format_args!(
+                "the collector does not take them: {error:#}; check telemetry.otlp_endpoint, or leave it out"
+            ),
+        ),
     }
 }
 

@@ -30,6 +30,7 @@ mod verify_package;
 mod verify_text;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -100,6 +101,12 @@ enum Command {
         #[arg(value_name = "SHELL")]
         shell: Shell,
     },
+    /// Write the pages of the manual, one for each command
+    Man {
+        /// An existing directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
 }
 
 /// Runs the command given on the command line. The exit status is 0 on success, 2 if arguments or
@@ -144,6 +151,8 @@ impl Command {
             Self::Taxonomy(command) => command.run()?,
             Self::Openapi => openapi()?,
             Self::Completions { shell } => completions(shell)?,
+            Self::Man { directory } => clap_mangen::generate_to(Cli::command(), &directory)
+                .map_err(|error| Failure::file(&directory, error))?,
         }
         Ok(ExitCode::SUCCESS)
     }

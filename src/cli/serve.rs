@@ -18,6 +18,7 @@ use pais::db::{Store, deletion, instances};
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::storage::Storage;
+use pais::telemetry::traces::Traces;
 use pais::{jobs, telemetry};
 use pais_core::taxonomy::TreeLimits;
 use tokio::net::TcpListener;
@@ -87,10 +88,11 @@ pub(crate) fn work(args: &SettingsArgs) -> anyhow::Result<()> {
 fn start(settings: &Settings, duty: Duty) -> anyhow::Result<()> {
     telemetry::init(&settings.log)?;
     process::forbid_dumps();
-    block_on(live(settings, duty))
+    let endpoint = settings.telemetry.endpoint().map_err(anyhow::Error::msg)?;
+    block_on(live(settings, duty, endpoint.map(Traces::start)))
 }
 
-async fn live(settings: &Settings, duty: Duty) -> anyhow::Result<()> {
+async fn live(settings: &Settings, duty: Duty, traces: Option<Traces>) -> anyhow::Result<()> {
     let stop = handle_signals()?;
     // Bind before starting the database, which takes longer: a port in use is reported at once.
     let listeners = Listeners::bind(settings, duty).await?;
@@ -114,7 +116,12 @@ async fn live(settings: &Settings, duty: Duty) -> anyhow::Result<()> {
         served = serve(settings, duty, &store, storage, listeners, &stop) => served,
         why = database.ended() => Err(why.into()),
     };
-    let closed = database.close().await;
+    let flushed = async {
+        if let Some(traces) = traces {
+            traces.flush().await;
+        }
+    };
+    let (closed, ()) = tokio::join!(database.close(), flushed);
     served.and(closed)
 }
 

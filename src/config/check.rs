@@ -36,6 +36,9 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     addresses(settings)?;
     transport(settings)?;
     oidc(settings)?;
+    if let Err(reason) = settings.telemetry.endpoint() {
+        return invalid("telemetry.otlp_endpoint", reason);
+    }
     if settings.encryption.key_file.is_some() && settings.encryption.key_base64.is_some() {
         let reason = "and encryption.key_base64 are both set; leave one out";
         return invalid("encryption.key_file", reason);

@@ -16,6 +16,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::oidc::{OidcSettings, SignIn};
+use crate::telemetry::otlp::OtlpEndpoint;
 
 /// The built-in settings, as documented for users.
 pub(crate) const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -66,6 +67,8 @@ pub struct Settings {
     pub oidc: OidcSection,
     /// The log.
     pub log: LogSettings,
+    /// Traces.
+    pub telemetry: TelemetrySettings,
 }
 
 /// Section `server`.
@@ -313,6 +316,26 @@ pub enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
+}
+
+/// Section `telemetry`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TelemetrySettings {
+    /// The URL of a collector of traces (OTLP over HTTP), without `/v1/traces`. If absent, there are no
+    /// traces.
+    pub otlp_endpoint: Option<String>,
+}
+
+impl TelemetrySettings {
+    /// Where traces are sent; `None` for nowhere.
+    ///
+    /// # Errors
+    /// What is expected of the setting, as the rest of a sentence.
+    pub fn endpoint(&self) -> Result<Option<OtlpEndpoint>, &'static str> {
+        let url = self.otlp_endpoint.as_deref();
+        url.map(OtlpEndpoint::parse).transpose()
+    }
 }
 
 /// The settings given on the command line. An absent flag does not change its setting.

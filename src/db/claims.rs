@@ -12,6 +12,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId};
+use crate::telemetry::traces::TraceContext;
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::jobs::DefinitionAtRest;
@@ -38,6 +39,8 @@ pub struct Claim {
     pub token: Uuid,
     /// Share of the work done that earlier attempts have reported, 0 to 1.
     pub progress: f64,
+    /// The span of the request that made the job.
+    pub trace: Option<TraceContext>,
 }
 
 /// The rules of claims.
@@ -170,7 +173,7 @@ pub async fn claim(
          FROM next WHERE jobs.id = next.id
          RETURNING jobs.id AS job, jobs.organization_id AS organization, dataset_id AS dataset,
                    definition AS shown, sealed_definition AS sealed, submissions, attempt,
-                   lease_token AS token, progress"
+                   lease_token AS token, progress, trace_context AS trace"
     ))
     .bind(rules.max_attempts.cast_signed())
     .bind(i64::from(rules.running_per_organization))

@@ -298,6 +298,7 @@ pub(crate) async fn queue(
     let detail = json!({ "number": number, "job_id": job, "submissions": waiting.len() });
     let event = NewEvent::of(organization, actor, Action::EditionQueued, id.0, detail);
     audit::commit(transaction, now, event).await?;
+    tracing::info!(%job, "the job of an edition is queued");
     Ok(Queueing::Queued(number))
 }
 

@@ -14,6 +14,7 @@ use crate::ids::{JobId, OrganizationId, ReleaseId, TokenId};
 use crate::policy::Policy;
 use crate::problem::{Problem, ProblemDocument};
 use crate::roles::Caller;
+use crate::telemetry::traces::{self, TraceContext};
 use pais_core::definition::{DatasetId, JobDefinition, SubmissionId};
 use pais_core::warning::Warning;
 
@@ -260,6 +261,8 @@ pub async fn create(
     audit::record(&mut transaction, now, event).await?;
     let answer = answer(&made)?;
     if idempotency::commit(reservation, transaction, &job.body_sha256, &answer).await? {
+        traces::set_on_current("pais.job_id", made.id);
+        tracing::info!(job = %made.id, "a job is queued");
         Ok(JobCreation::Queued(answer))
     } else {
         Ok(JobCreation::KeyTaken)
@@ -290,8 +293,8 @@ pub(super) async fn insert(
     let definition = DefinitionAtRest::seal(job.key, SealedItem::Definition(id), job.definition)?;
     Ok(sqlx::query_as(concat!(
         "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
-                           created_at, sealed_definition, rows)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+                           created_at, sealed_definition, trace_context, rows)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
                  (SELECT coalesce(sum(s.rows), 0)::bigint FROM submissions s
                   WHERE s.id = ANY ($5)))
          RETURNING ",
@@ -305,8 +308,19 @@ pub(super) async fn insert(
     .bind(job.by)
     .bind(job.at)
     .bind(definition.sealed)
+    .bind(TraceContext::current())
     .fetch_one(connection)
     .await?)
+}
+
+/// The span of the request that made a job; `None` where there was none.
+pub(crate) async fn trace(store: &Store, id: JobId) -> Result<Option<TraceContext>, StoreError> {
+    let found: Option<Option<TraceContext>> =
+        sqlx::query_scalar("SELECT trace_context FROM jobs WHERE id = $1")
+            .bind(id)
+            .fetch_optional(&mut *store.connection().await?)
+            .await?;
+    Ok(found.flatten())
 }
 
 /// The submissions that a job reads.

@@ -12,6 +12,7 @@ use sqlx::types::Json;
 use time::OffsetDateTime;
 
 use crate::ids::{JobId, OrganizationId, ReleaseId};
+use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::seal::{DataKey, SealError, SealedItem};
@@ -138,6 +139,8 @@ pub(super) async fn insert(
     release: &NewRelease,
     written: &(dyn Fn() + Sync),
 ) -> Result<Option<()>, StoreError> {
+    let trace = TraceSpan::part("storing release");
+    trace.set("pais.release_id", release.id);
     if !lock_dataset(connection, release.dataset).await? {
         return Ok(None);
     }

@@ -29,6 +29,7 @@ use thiserror::Error;
 use crate::db::StoreError;
 use crate::db::seal::SealError;
 use crate::problem::{Code, Problem};
+use crate::telemetry;
 
 /// Why work on a table ended without a result.
 #[derive(Debug, Error)]
@@ -63,7 +64,7 @@ impl<E: Into<Problem>> From<E> for WorkError {
 pub(crate) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, WorkError> + Send + 'static,
 ) -> Result<T, WorkError> {
-    match tokio::task::spawn_blocking(work).await {
+    match tokio::task::spawn_blocking(telemetry::carry(work)).await {
         Ok(outcome) => outcome,
         Err(error) if error.is_panic() => Err(WorkError::Panicked),
         Err(_) => Err(Problem::new(Code::Cancelled, "the service is stopping").into()),

@@ -15,6 +15,7 @@ use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable}
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
+use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{
     AnonymizationRun, Observer, RunError, SearchOutcome, VerifiedRelease, VerifiedTables,
 };
@@ -119,6 +120,7 @@ impl PackedRelease {
         csv_bytes: u64,
         observer: &dyn Observer,
     ) -> Result<Self, WorkError> {
+        let _trace = TraceSpan::part("packing release");
         let bounds = PackBounds {
             csv_bytes,
             cancellation: observer.cancellation(),

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
 
 use crate::db::audit::Actor;
 use crate::db::claims::{self, Claim};
@@ -21,6 +22,7 @@ use crate::db::{Store, StoreError, datasets, editions, submissions};
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
+use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{Observer, Phase};
 use pais_core::definition::Sweep;
 use pais_core::warning::by_code;
@@ -102,9 +104,22 @@ impl Worker {
         Ok(None)
     }
 
+    /// Makes an attempt, with its job in the log and in the trace.
     async fn attempt(&self, claim: Claim) {
+        let trace = TraceSpan::of_job(claim.trace);
+        trace.set("pais.job_id", claim.job);
+        trace.set_number("pais.attempt", claim.attempt);
+        let (job, attempt) = (claim.job, claim.attempt);
+        let trace_id = trace.trace_id().map(tracing::field::display);
+        // An error: `log.filter` must not leave out the ids of the lines that it keeps.
+        let log = tracing::error_span!("job", %job, attempt, trace_id);
+        let attempt = self.run_and_end(claim, &trace).instrument(log);
+        trace.within(attempt).await;
+    }
+
+    async fn run_and_end(&self, claim: Claim, trace: &TraceSpan) {
         let started = Instant::now();
-        tracing::info!(job = %claim.job, attempt = claim.attempt, "an attempt has started");
+        tracing::info!("an attempt has started");
         let progress = Arc::new(Progress::new(&claim));
         let lease = self.heartbeats.keep(claim.clone(), progress.clone());
         let mut memory = None;
@@ -113,18 +128,26 @@ impl Worker {
         drop(memory);
         drop(lease);
         let seconds = started.elapsed().as_secs_f64();
+        for phase in progress.phases() {
+            let name = phase.phase.as_str();
+            metrics::histogram!("pais_job_phase_seconds", "phase" => name).record(phase.took());
+            trace.add_part(name, phase.from, phase.to);
+        }
         match ended {
             Ok(outcome) => {
-                tracing::info!(job = %claim.job, outcome, seconds, "an attempt has ended");
+                trace.set("pais.outcome", outcome);
+                tracing::info!(outcome, seconds, "an attempt has ended");
                 metrics::counter!("pais_job_attempts_total", "outcome" => outcome).increment(1);
                 metrics::histogram!("pais_job_attempt_seconds").record(seconds);
             }
             // The lease expires, and then the job is tried again.
-            Err(error) => tracing::error!(
-                job = %claim.job,
-                error = &error as &dyn std::error::Error,
-                "the result of an attempt could not be written; its lease will expire"
-            ),
+            Err(error) => {
+                trace.fail();
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the result of an attempt could not be written; its lease will expire"
+                );
+            }
         }
     }
 
@@ -311,7 +334,7 @@ impl Worker {
             Err(WorkError::Problem(problem)) => {
                 if problem.code.status() >= 500 {
                     let code = problem.code.as_str();
-                    tracing::error!(job = %claim.job, code, "a job failed by a fault of the program");
+                    tracing::error!(code, "a job failed by a fault of the program");
                 }
                 ("failed", fail(problem).await?)
             }
@@ -319,7 +342,6 @@ impl Worker {
                 error @ (StoreError::Damaged(_) | StoreError::Seal(_) | StoreError::Json(_)),
             )) => {
                 tracing::error!(
-                    job = %claim.job,
                     error = &error as &dyn std::error::Error,
                     "a job failed because data cannot be read or written"
                 );
@@ -333,7 +355,7 @@ impl Worker {
             }
             Err(WorkError::Store(error)) => return Err(error),
             Err(WorkError::Panicked) => {
-                tracing::error!(job = %claim.job, "a run panicked");
+                tracing::error!("a run panicked");
                 ("failed", fail(internal()).await?)
             }
         };

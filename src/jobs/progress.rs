@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +49,21 @@ const PHASES: [Phase; 4] = [
     Phase::Writing,
 ];
 
+/// When a run was in a phase.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PhaseTime {
+    pub(super) phase: Phase,
+    pub(super) from: SystemTime,
+    pub(super) to: SystemTime,
+}
+
+impl PhaseTime {
+    /// How long it was in it.
+    pub(super) fn took(&self) -> Duration {
+        self.to.duration_since(self.from).unwrap_or_default()
+    }
+}
+
 impl Progress {
     /// The progress of an attempt that begins now.
     pub(super) fn new(claim: &Claim) -> Self {
@@ -63,18 +78,25 @@ impl Progress {
         }
     }
 
-    /// Counts the time of each phase that the run came to.
-    fn count_phases(&self) {
-        let mut before = 0;
-        for (phase, last_in) in PHASES.iter().zip(&self.last_in) {
-            let until = last_in.load(Ordering::Relaxed);
-            if until > 0 {
-                let took = Duration::from_micros(until.saturating_sub(before));
-                metrics::histogram!("pais_job_phase_seconds", "phase" => phase.as_str())
-                    .record(took);
-                before = before.max(until);
+    /// The phases that the run came to.
+    pub(super) fn phases(&self) -> Vec<PhaseTime> {
+        let began = SystemTime::now() - self.running_for();
+        let mut from = Duration::ZERO;
+        let mut phases = Vec::new();
+        for (&phase, last_in) in PHASES.iter().zip(&self.last_in) {
+            let last_in = Duration::from_micros(last_in.load(Ordering::Relaxed));
+            if last_in.is_zero() {
+                continue;
             }
+            let to = last_in.max(from);
+            phases.push(PhaseTime {
+                phase,
+                from: began + from,
+                to: began + to,
+            });
+            from = to;
         }
+        phases
     }
 
     /// The run has its memory and begins.
@@ -118,12 +140,6 @@ impl Progress {
     /// Why the run was asked to stop; `None` if it was not.
     pub(super) fn stopped(&self) -> Option<StopReason> {
         self.stop.get().copied()
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.count_phases();
     }
 }
 
@@ -175,6 +191,7 @@ mod tests {
             attempt: 2,
             token: Uuid::nil(),
             progress: 0.25,
+            trace: None,
         })
     }
 

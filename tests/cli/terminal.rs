@@ -209,6 +209,34 @@ fn verify_prints_one_document_for_a_program() {
 }
 
 #[test]
+fn every_command_has_a_page_of_the_manual() {
+    let dir = CliDir::new();
+    std::fs::create_dir(dir.path().join("man")).unwrap();
+    let ran = dir.run(&["man", "man"]);
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    let help = dir.run(&["help"]);
+    let help = String::from_utf8(help.stdout).unwrap();
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let names = commands.lines().filter(|line| !line.starts_with("   "));
+    let names: Vec<&str> = names
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(names.contains(&"serve") && names.contains(&"man"), "{help}");
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let page = std::fs::read_to_string(dir.path().join(format!("man/pais-{name}.1")));
+        let page = page.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(page.contains(".SH NAME"), "{name}: {page}");
+    }
+    let refused = dir.run(&["man", "nowhere"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
 fn every_shell_gets_its_completions() {
     let dir = CliDir::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

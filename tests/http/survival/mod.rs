@@ -19,5 +19,6 @@ mod poison_job;
 mod slow_uploads;
 mod stopping;
 mod text;
+mod traces;
 mod two_hospitals;
 mod worker_processes;

@@ -1,8 +1,12 @@
-//! The log: lines on standard error, as text or as JSON.
+//! The log, lines on standard error as text or as JSON; and traces, for a collector.
+
+pub mod otlp;
+pub mod traces;
 
 use std::io::{IsTerminal, stderr};
 
-use anyhow::Context;
+use anyhow::Context as _;
+use opentelemetry::Context;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, LogSettings};
@@ -32,6 +36,15 @@ pub fn init(settings: &LogSettings) -> anyhow::Result<()> {
         tracing::error!(place, "the program panicked; this is a bug in pais");
     }));
     Ok(())
+}
+
+/// Work for another thread, which logs and traces there as a part of what this one does.
+pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let (log, trace) = (tracing::Span::current(), Context::current());
+    move || {
+        let _attached = trace.attach();
+        log.in_scope(work)
+    }
 }
 
 fn filter(text: &str) -> anyhow::Result<EnvFilter> {
