@@ -189,7 +189,7 @@ fn levels_of_made_hierarchies_bound_the_released_labels() {
         "-o",
         "none.csv",
     ]);
-    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(refused.status.code(), Some(1));
     let text = String::from_utf8(refused.stderr).unwrap();
     assert!(
         text.contains("/pre_generalization/zip/level") && text.contains("above the root"),
