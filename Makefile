@@ -22,8 +22,8 @@ CHECKS := fmt-check deny unused clippy doc msrv test test-openapi test-console c
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-rust fuzz test-python test-console bench experiments check list-checks bless release fmt \
-	fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom package soak peaks lines
+.PHONY: help setup demo run test test-rust fuzz faults test-python test-console bench experiments check list-checks bless release \
+	fmt fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom package soak load peaks lines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -49,6 +49,11 @@ test-rust: setup
 # Each test run has a short round of it, 2 seconds for each parser.
 fuzz: setup ## Change files and documents at random, a minute for each parser; PAIS_FUZZ_SEED repeats a run
 	PAIS_FUZZ_SECONDS=$${PAIS_FUZZ_SECONDS:-60} $(CARGO) test --locked --test fuzz
+
+# Each test run has a short round of it.
+faults: setup ## Kill, cut, slow, fill and stop things at random, 200 rounds; PAIS_FAULT_SEED repeats one
+	PAIS_FAULT_ROUNDS=$${PAIS_FAULT_ROUNDS:-200} PAIS_FAULT_JOBS=$${PAIS_FAULT_JOBS:-1000} \
+		$(CARGO) test --locked --test http faults:: -- --nocapture --test-threads=1
 
 test-python: setup ## Run the tests of the Python client
 	@scripts/test-python.sh
@@ -107,6 +112,9 @@ package: setup ## Make a Debian package and an archive of the release build in t
 
 soak: setup ## Random mixed load for 10 minutes on the release build, while its memory is watched
 	@scripts/measure.sh soak
+
+load: setup ## 200 clients on the release build while it anonymizes 1,000,000 rows twice; latencies against targets
+	@scripts/measure.sh load
 
 peaks: setup ## Measure the peak memory of each kind of work on the release build
 	@scripts/measure.sh peaks

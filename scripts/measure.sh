@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Measures the release build under load: measure.sh soak|peaks [options of the script].
+# Measures the release build under load: measure.sh load|soak|peaks [options of the script].
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source scripts/lib.sh
 exec </dev/null
 
-script=scripts/load/${1:?name a script: soak or peaks}.py
+script=scripts/load/${1:?name a script: load, soak or peaks}.py
 [[ -f $script ]] || fail "there is no $script"
+[[ $1 != load ]] || scripts/setup.sh wrk
 shift
 build_pais release
 export PYTHONDONTWRITEBYTECODE=1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the system packages that building and testing pais needs, if they are missing. Installs
-# on Debian and its derivatives only; on another system it says what to install.
+# Installs the system packages that building and testing pais needs, if they are missing, and the
+# programs that it is called with. Installs on Debian and its derivatives only; on another system it
+# says what to install.
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -32,6 +33,9 @@ have cc || packages+=(build-essential)
 have curl || packages+=(curl)
 have python3 || packages+=(python3)
 have_venv || packages+=(python3-venv)
+for program in "$@"; do
+    have "$program" || packages+=("$program")
+done
 [[ ${#packages[@]} -eq 0 ]] && exit 0
 
 if ! have apt-get; then

@@ -11,9 +11,9 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::db::audit::{self, Action, NewEvent};
 use crate::db::datasets::StoredDataset;
+use crate::db::organizations;
 use crate::db::releases::{self, StoredRelease};
-use crate::db::submissions::SubmissionRows;
-use crate::db::{organizations, submissions};
+use crate::db::submissions::{self, SubmissionRows, Which};
 use crate::engine::composition_tables::{self, StoredParts};
 use crate::engine::load_rows;
 use crate::ids::ReleaseId;
@@ -181,7 +181,7 @@ async fn parts(
     let Some(parts) = parts.await? else {
         return Ok(None);
     };
-    let present = submissions::rows_by_submission(store, dataset.id).await?;
+    let present = submissions::rows_by_submission(store, dataset.id, Which::Stored).await?;
     let present: HashSet<SubmissionRows> = present.into_iter().collect();
     let read = parts.iter().flat_map(|part| &part.sources.submissions);
     let read: BTreeMap<SubmissionId, SubmissionRows> = read.map(|it| (it.id, *it)).collect();
@@ -197,10 +197,11 @@ async fn decide(
     submissions: Vec<SubmissionRows>,
 ) -> Result<Result<Composition, String>, ApiError> {
     let ids: Vec<SubmissionId> = submissions.iter().map(|it| it.id).collect();
-    let size = submissions::size(&app.db, dataset.id, Some(&ids)).await?;
+    let which = Which::Listed(&ids);
+    let size = submissions::size(&app.db, dataset.id, which).await?;
     let released = parts.iter().map(|part| part.bytes(size.rows));
     let rows = RawRows {
-        submissions: Some(&ids),
+        which,
         size,
         plans: &[],
         extra_bytes: released.fold(0, u64::saturating_add),

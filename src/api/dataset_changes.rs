@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::db::datasets::{self, ChangeResult, Dataset, DatasetChange, StoredDataset};
-use crate::db::submissions;
+use crate::db::submissions::{self, Which};
 use crate::problem::{Code, Problem};
 
 use super::datasets::{NamedTaxonomies, check_definition, get_dataset, load};
@@ -123,10 +123,10 @@ async fn apply_patch(
         }
         error
     })?;
-    let size = submissions::size(&app.db, id, None).await?;
+    let size = submissions::size(&app.db, id, Which::Stored).await?;
     if size.rows > 0 && !places.is_empty() {
         let rows = RawRows {
-            submissions: None,
+            which: Which::Stored,
             size,
             plans: &[],
             extra_bytes: 0,

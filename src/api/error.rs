@@ -92,7 +92,9 @@ impl<E: Into<Problem>> From<E> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::BelowPolicy(problem) => (*problem).into(),
+            StoreError::BelowPolicy(problem) | StoreError::SubmissionReplaced(problem) => {
+                (*problem).into()
+            }
             StoreError::Quota(exceeded) => Self::new(Code::QuotaExceeded, exceeded.to_string()),
             error => Self::Store(error),
         }

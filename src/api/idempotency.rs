@@ -67,7 +67,8 @@ pub(crate) fn replay(
     stored.replay(body_sha256).ok_or_else(|| {
         ApiError::new(
             Code::IdempotencyKeyReused,
-            "this `Idempotency-Key` was used with another body; use a new key for a new request",
+            "this `Idempotency-Key` was used with another body, or another `?replaces=`; use a new \
+             key for a new request",
         )
     })
 }

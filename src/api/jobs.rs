@@ -14,8 +14,8 @@ use crate::db::audit::Action;
 use crate::db::datasets::StoredDataset;
 use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
-use crate::db::submissions::SubmissionsSize;
-use crate::db::{policies, submissions};
+use crate::db::policies;
+use crate::db::submissions::{self, SubmissionsSize, Which};
 use crate::engine::load_rows;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::table_work::TableKind;
@@ -38,10 +38,11 @@ const CHUNK_BYTES: u64 = 128 << 20;
 
 /// Create a job
 ///
-/// The job reads the submissions that the dataset has now; later ones do not change it. A column that
-/// is released unchanged (insensitive, sensitive, class) and has distinct values in at least 90 % of
-/// the rows that have one, of 20 or more, refuses the job, unless `acknowledge_unchanged` says why.
-/// About a tenth of the rows is read to decide that, all of them where a column is such a key.
+/// The job reads the submissions that are current now: those whose place no other has taken. Later ones
+/// do not change it. A column that is released unchanged (insensitive, sensitive, class) and has
+/// distinct values in at least 90 % of the rows that have one, of 20 or more, refuses the job, unless
+/// `acknowledge_unchanged` says why. About a tenth of the rows is read to decide that, all of them where
+/// a column is such a key.
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
@@ -204,12 +205,18 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
     }
     let policy = policies::load(&app.db, app.caller.organization).await?;
     policy.check_job(job, &dataset.schema)?;
-    let submissions = job.submissions.as_deref();
-    let size = submissions::size(&app.db, id, submissions).await?;
+    let which = which(job);
+    let size = submissions::size(&app.db, id, which).await?;
     let limits = TableLimits::new(app.limits.job_bytes, &app.memory);
     let needed = limits.needed(&dataset.schema, &plans, size, 0)?;
     refuse_keys(app, &dataset, request, (&plans, size), needed).await?;
     Ok(dataset)
+}
+
+/// The submissions that a job reads.
+fn which(job: &JobDefinition) -> Which<'_> {
+    let listed = job.submissions.as_deref();
+    listed.map_or(Which::Current, Which::Listed)
 }
 
 /// Refuses a job that would release a key of its rows unchanged.
@@ -236,7 +243,7 @@ async fn refuse_keys(
     if counter.is_decided() || size.rows == 0 {
         return Ok(());
     }
-    let ids = request.definition.submissions.as_deref();
+    let which = which(&request.definition);
     // A few chunks never need more than the whole run, and hashes less than the text, which it has
     // several times.
     let hashes = counter.bytes_needed(size.text_bytes);
@@ -248,7 +255,7 @@ async fn refuse_keys(
         &app.db,
         &app.keys,
         dataset,
-        (ids, size.rows),
+        (which, size.rows),
         (schema.clone(), job),
         guard.share(),
     );
@@ -280,7 +287,7 @@ async fn insert_job(
         JobCreation::NoSubmission(index) => Err(Problem::at(
             Code::NotFound,
             format!("/submissions/{index}"),
-            "the dataset has no such submission",
+            "the dataset has no such submission, or another has taken its place",
         )
         .into()),
         JobCreation::NoRows => Err(Problem::at(

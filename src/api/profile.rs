@@ -12,7 +12,8 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::db::audit::{self, Action, NewEvent};
-use crate::db::{datasets, submissions};
+use crate::db::datasets;
+use crate::db::submissions::{self, Which};
 use crate::problem::{Code, Problem};
 
 use super::datasets::load;
@@ -25,11 +26,11 @@ use super::raw_rows::{RawRows, on_rows};
 pub(crate) struct ProfileDocument {
     /// The dataset.
     pub dataset_id: DatasetId,
-    /// Number of rows in all its submissions.
+    /// Number of its current rows: without those of replaced submissions.
     pub rows: u64,
     /// The stored columns in the declared order; identifiers are not stored.
     pub columns: Vec<ColumnProfile>,
-    /// Number of persons in all submissions; absent without a column of the role `subject`, as are
+    /// Number of persons in them; absent without a column of the role `subject`, as are
     /// the two fields that follow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subjects: Option<u64>,
@@ -67,16 +68,17 @@ pub(super) async fn show(
     let dataset = load(&app, id).await?;
     // Persons are counted by submission, so the submissions are settled before the rows are read.
     let submissions = match dataset.schema.subject() {
-        Some(_) => Some(submissions::rows_by_submission(&app.db, id).await?),
+        Some(_) => Some(submissions::rows_by_submission(&app.db, id, Which::Current).await?),
         None => None,
     };
     let ids = submissions.as_ref().map(|submissions| {
         let ids = submissions.iter().map(|submission| submission.id);
         ids.collect::<Vec<_>>()
     });
+    let which = ids.as_deref().map_or(Which::Current, Which::Listed);
     let rows = RawRows {
-        submissions: ids.as_deref(),
-        size: submissions::size(&app.db, id, ids.as_deref()).await?,
+        which,
+        size: submissions::size(&app.db, id, which).await?,
         plans: &[],
         extra_bytes: 0,
     };

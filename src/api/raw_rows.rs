@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use pais_anonymize::{JobPlan, Observer};
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::SubmissionId;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, Table};
 
 use crate::db::datasets::StoredDataset;
-use crate::db::submissions::SubmissionsSize;
+use crate::db::submissions::{SubmissionsSize, Which};
 use crate::engine::table_memory::TableLimits;
 use crate::engine::table_work::{TableKind, TableWork, WorkGuard};
 use crate::engine::{WorkError, load_rows, on_thread};
@@ -20,8 +19,8 @@ use super::state::CallerApp;
 
 /// The rows that are read, and what the work on them needs.
 pub(super) struct RawRows<'a> {
-    /// Their submissions; `None` for all.
-    pub(super) submissions: Option<&'a [SubmissionId]>,
+    /// Their submissions.
+    pub(super) which: Which<'a>,
     /// Their size.
     pub(super) size: SubmissionsSize,
     /// The runs on them.
@@ -54,8 +53,8 @@ impl RawRows<'_> {
         let organization = app.caller.organization;
         let guard = app.tables.begin(TableKind::Raw, organization, needed);
         let guard = guard.await?;
-        let (submissions, observer) = (self.submissions, guard.share());
-        let table = load_rows::load(&app.db, &app.keys, &dataset, submissions, observer);
+        let observer = guard.share();
+        let table = load_rows::load(&app.db, &app.keys, &dataset, self.which, observer);
         Ok(LoadedRows {
             table: table.await?,
             schema: dataset.schema,

@@ -11,7 +11,8 @@ use crate::db::audit::Action;
 use crate::db::jobs::{self, JobStatus};
 use crate::db::releases::{self, ListedReleases, ReleaseCreation, StoredRelease, Viewer};
 use crate::db::runs::SweepRow;
-use crate::db::{editions, policies, runs, submissions};
+use crate::db::submissions::{self, Which};
+use crate::db::{editions, policies, runs};
 use crate::engine::records::{SweepItem, SweepStatus};
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::engine::{attempt, load_rows};
@@ -72,7 +73,7 @@ pub(crate) struct ReleaseDefinition {
         (status = 201, description = "Made", body = StoredRelease,
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such job"),
-        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`"),
+        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`; `submission_replaced`: another submission has taken the place of one that the job read"),
         (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`; `below_policy`"),
     ),
 )]
@@ -200,16 +201,21 @@ async fn create_release(
         holder: load_rows::holder(store, app.caller.organization).await?,
         job: job.id,
         dataset: dataset.id,
+        submissions: job.submissions.clone(),
         definition: dataset.definition.clone(),
         name,
         by: app.caller.into(),
         created_at: store.now(),
         rows: None,
     };
-    let ids = Some(job.submissions.as_slice());
+    // Refused before its rows are read; the release is checked again when it is stored.
+    let mut connection = store.connection().await?;
+    submissions::lock_current(&mut connection, &job.submissions).await?;
+    drop(connection);
+    let which = Which::Listed(&job.submissions);
     let rows = RawRows {
-        submissions: ids,
-        size: submissions::size(store, dataset.id, ids).await?,
+        which,
+        size: submissions::size(store, dataset.id, which).await?,
         plans: &[plan],
         extra_bytes: 0,
     };

@@ -9,7 +9,7 @@ use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::db::audit::{self, Action, NewEvent};
-use crate::db::submissions;
+use crate::db::submissions::{self, Which};
 use crate::problem::{Code, Problem};
 
 use super::datasets::load;
@@ -75,7 +75,7 @@ pub(super) async fn show(
 ) -> Result<Json<RiskDocument>, ApiError> {
     let l = query.parse()?;
     let dataset = load(&app, id).await?;
-    let size = submissions::size(&app.db, id, None).await?;
+    let size = submissions::size(&app.db, id, Which::Current).await?;
     // Refused before it waits for a place and for memory.
     risk::check_work(&dataset.schema, size.rows, l)?;
     let mut extra_bytes = risk::bytes_needed(&dataset.schema, size.rows, size.text_bytes, l);
@@ -84,7 +84,7 @@ pub(super) async fn show(
         extra_bytes = extra_bytes.saturating_add(size.text_bytes.saturating_mul(2));
     }
     let rows = RawRows {
-        submissions: None,
+        which: Which::Current,
         size,
         plans: &[],
         extra_bytes,

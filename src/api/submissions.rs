@@ -15,7 +15,8 @@ use crate::db::datasets::{self, SubmissionSummary};
 use crate::db::deletion;
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submissions::{
-    Duplicates, Submission, SubmissionResult, SubmissionRules, SubmissionTotals,
+    self, Duplicates, NotReplaceable, Submission, SubmissionResult, SubmissionRules,
+    SubmissionTotals,
 };
 use crate::engine::ingest::body;
 use crate::engine::ingest::pipeline::{IngestSettings, ingest};
@@ -46,6 +47,9 @@ pub(crate) struct SubmissionQuery {
     /// Whether rows that the dataset has already, in whatever order and format, are stored again;
     /// `false` when omitted.
     pub allow_duplicate: Option<bool>,
+    /// The submission of the dataset whose place the rows take. Where a job that read it has a release,
+    /// the dataset needs a column of the role `subject`.
+    pub replaces: Option<SubmissionId>,
 }
 
 impl SubmissionQuery {
@@ -63,6 +67,10 @@ impl SubmissionQuery {
 /// It is read as it streams, and stored whole or not at all. A refusal names the first 20
 /// offending cells by line and column, and the number of all by column (`errors_by_column`). The
 /// cells of a column of the role `subject` are stored only as keyed hashes.
+///
+/// With `replaces` the rows take the place of those of another submission: later jobs and editions,
+/// profile, risk and numbers of rows are without the replaced ones. Releases stay, and no further one is
+/// made of replaced rows. If the rows are refused, nothing is replaced.
 ///
 /// Text is read as the query says, and where it does not, as the dataset's `format` does. Its numbers are stored as if they were written with a point and
 /// without separators of thousands; `sha256` is that of the text as it came.
@@ -84,7 +92,8 @@ impl SubmissionQuery {
          headers(("Location" = String, description = "The dataset"))),
         (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
-        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows; `not_replaceable`: another submission has taken the place of the one to be replaced, or its rows were released without a `subject` column"),
+        (status = 404, description = "`not_found`: the dataset, or the submission to be replaced"),
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
     ),
 )]
@@ -102,6 +111,7 @@ pub(super) async fn create(
         dataset: id,
         text,
         duplicates: query.duplicates(),
+        replaces: query.replaces,
         key,
         headers: &headers,
     };
@@ -165,6 +175,7 @@ struct Sent<'r> {
     dataset: DatasetId,
     text: TextQuery,
     duplicates: Duplicates,
+    replaces: Option<SubmissionId>,
     key: IdempotencyKey,
     headers: &'r HeaderMap,
 }
@@ -194,14 +205,13 @@ async fn submit(
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => {
             let digest = body::digest(body, limit).await?;
-            return replay(stored, &digest.sha256);
+            let sent = submissions::sent_digest(&digest.sha256, sent.replaces);
+            return replay(stored, &sent);
         }
     };
-    let quotas = &app.limits.quotas;
-    let space = quotas.check_space(&app.db, app.caller.organization);
-    if let Err(error) = space.await {
+    if let Err(error) = check_before(app, sent.dataset, sent.replaces).await {
         abandon(reservation).await?;
-        return Err(error.into());
+        return Err(error);
     }
     let settings = IngestSettings {
         format,
@@ -217,6 +227,7 @@ async fn submit(
             let key = load_rows::open_key(&app.keys, &dataset)?;
             let rules = SubmissionRules {
                 duplicates: sent.duplicates,
+                replaces: sent.replaces,
                 quotas: &app.limits.quotas,
             };
             let commit = writer.commit(&key, app.caller, &totals, rules, reservation, stored);
@@ -226,6 +237,47 @@ async fn submit(
             abandon(reservation).await?;
             Err(error.into())
         }
+    }
+}
+
+/// Checks what is known before the rows are read; it is checked again when they are stored.
+async fn check_before(
+    app: &CallerApp,
+    dataset: DatasetId,
+    replaces: Option<SubmissionId>,
+) -> Result<(), ApiError> {
+    let quotas = &app.limits.quotas;
+    quotas.check_space(&app.db, app.caller.organization).await?;
+    let Some(replaced) = replaces else {
+        return Ok(());
+    };
+    let mut connection = app.db.connection().await?;
+    let found = submissions::lock_replaceable(&mut connection, dataset, replaced).await?;
+    found.map_err(|reason| not_replaceable(replaced, reason))
+}
+
+fn not_replaceable(replaced: SubmissionId, reason: NotReplaceable) -> ApiError {
+    match reason {
+        NotReplaceable::NotFound => ApiError::new(
+            Code::NotFound,
+            format!("the dataset has no submission {replaced}, so no other can take its place"),
+        ),
+        NotReplaceable::Replaced(by) => ApiError::new(
+            Code::NotReplaceable,
+            format!(
+                "submission {by} has taken the place of {replaced}; to replace its rows in turn, name \
+                 {by}"
+            ),
+        ),
+        NotReplaceable::Released => ApiError::new(
+            Code::NotReplaceable,
+            format!(
+                "a job that read submission {replaced} has a release, and without a column of the role \
+                 `subject` nobody can tell which of the new rows are of the same persons, and so not \
+                 whether the releases together single somebody out; declare a dataset with a `subject` \
+                 column, and send the rows there"
+            ),
+        ),
     }
 }
 
@@ -241,6 +293,9 @@ fn committed(
         SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
         SubmissionResult::NoDataset => Err(ApiError::not_found()),
         SubmissionResult::KeyTaken => Err(key_in_use()),
+        SubmissionResult::NotReplaceable { replaced, reason } => {
+            Err(not_replaceable(replaced, reason))
+        }
         SubmissionResult::Duplicate(earlier) => Err(ApiError::new(
             Code::DuplicateSubmission,
             format!(

@@ -64,6 +64,8 @@ actions! {
     LegalHoldLifted = "legal_hold.lifted";
     /// Rows were submitted.
     SubmissionCreated = "submission.created";
+    /// Another submission took the place of this one.
+    SubmissionReplaced = "submission.replaced";
     /// A submission was deleted by its holder or by its retention.
     SubmissionDeleted = "submission.deleted";
     /// A job was created.

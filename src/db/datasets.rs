@@ -353,6 +353,12 @@ pub struct SubmissionSummary {
     /// When it was complete.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
+    /// The submission whose place it took; absent where it took none, or that one was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<SubmissionId>,
+    /// The submission that took its place, which can be deleted since; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<SubmissionId>,
 }
 
 /// A dataset in a list, without its columns and its submissions.
@@ -371,9 +377,9 @@ pub struct DatasetSummary {
     /// When it was declared.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// Number of records in all submissions.
+    /// Number of records in all current submissions: without replaced ones.
     pub rows: i64,
-    /// Number of submissions.
+    /// Number of submissions, with replaced ones.
     pub submissions: i64,
 }
 
@@ -401,20 +407,30 @@ pub struct Dataset {
     /// When it was declared.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// Number of records in all submissions.
+    /// Number of records in all current submissions: without replaced ones.
     pub rows: i64,
     /// The latest 100 batches, newest first; `GET /v1/datasets/{id}/submissions` lists all.
     pub submissions: Vec<SubmissionSummary>,
-    /// Number of all batches.
+    /// Number of all batches, with replaced ones.
     pub submissions_total: i64,
     /// What the holder should know about its columns and its rows.
     pub warnings: Vec<Warning>,
 }
 
+/// The columns of a submission `s` that [`SubmissionRow`] has.
+macro_rules! submission_columns {
+    () => {
+        "s.id, s.rows, s.bytes, s.sealed_sha256, s.created_at, s.replaced_by,
+         (SELECT r.id FROM submissions r WHERE r.replaced_by = s.id) AS replaces"
+    };
+}
+
 /// Beside a dataset `d`: what its submissions add up to.
 macro_rules! submissions {
     () => {
-        "CROSS JOIN LATERAL (SELECT count(*) AS submissions, coalesce(sum(rows), 0)::bigint AS rows
+        "CROSS JOIN LATERAL (SELECT count(*) AS submissions,
+                                    coalesce(sum(rows) FILTER (WHERE replaced_by IS NULL), 0)::bigint
+                                    AS rows
                              FROM submissions WHERE dataset_id = d.id) s "
     };
 }
@@ -484,10 +500,11 @@ pub async fn find(
     let Some(key) = open_key(store, keys, id).await? else {
         return Ok(None);
     };
-    let latest: Vec<SubmissionRow> = sqlx::query_as(
-        "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
-         WHERE dataset_id = $1 ORDER BY id DESC LIMIT $2",
-    )
+    let latest: Vec<SubmissionRow> = sqlx::query_as(concat!(
+        "SELECT ",
+        submission_columns!(),
+        " FROM submissions s WHERE dataset_id = $1 ORDER BY id DESC LIMIT $2",
+    ))
     .bind(id)
     .bind(LATEST_SUBMISSIONS)
     .fetch_all(&mut *store.connection().await?)
@@ -540,10 +557,12 @@ pub async fn list_submissions(
     let Some(key) = open_key(store, keys, dataset).await? else {
         return Ok(None);
     };
-    let rows: Vec<SubmissionRow> = sqlx::query_as(
-        "SELECT id, rows, bytes, sealed_sha256, created_at FROM submissions
+    let rows: Vec<SubmissionRow> = sqlx::query_as(concat!(
+        "SELECT ",
+        submission_columns!(),
+        " FROM submissions s
          WHERE dataset_id = $1 AND ($2::uuid IS NULL OR id > $2) ORDER BY id LIMIT $3",
-    )
+    ))
     .bind(dataset)
     .bind(after)
     .bind(limit)
@@ -572,6 +591,8 @@ struct SubmissionRow {
     bytes: i64,
     sealed_sha256: Vec<u8>,
     created_at: OffsetDateTime,
+    replaces: Option<SubmissionId>,
+    replaced_by: Option<SubmissionId>,
 }
 
 impl SubmissionRow {
@@ -583,12 +604,14 @@ impl SubmissionRow {
             bytes: self.bytes,
             sha256: hex::encode(sha256),
             created_at: self.created_at,
+            replaces: self.replaces,
+            replaced_by: self.replaced_by,
         })
     }
 }
 
-/// The warnings about the rows of a dataset, one for each code. Of several with one code about one column only that of
-/// the newest submission is returned.
+/// The warnings about the current rows of a dataset, one for each code. Of several with one code about
+/// one column only that of the newest submission is returned.
 pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
     let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
         "SELECT warning FROM (
@@ -596,7 +619,7 @@ pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warni
                     w.warning, s.id, w.position
              FROM submissions s,
                   jsonb_array_elements(s.warnings) WITH ORDINALITY AS w (warning, position)
-             WHERE s.dataset_id = $1
+             WHERE s.dataset_id = $1 AND s.replaced_by IS NULL
              ORDER BY w.warning -> 'column', w.warning -> 'warning' -> 'code', s.id DESC) newest
          ORDER BY id, position",
     )

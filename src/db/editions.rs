@@ -29,7 +29,7 @@ use super::publications::{self, LockedPublication, Recipient};
 use super::quotas::Quotas;
 use super::releases::{self, Viewer, known_releases, visible};
 use super::seal::SealedItem;
-use super::submissions::lock_dataset;
+use super::submissions::{has_subject, lock_current, lock_dataset};
 use super::{Store, StoreError, policies};
 
 /// States of an edition.
@@ -315,7 +315,7 @@ async fn taken_submissions(
                  JOIN editions e ON e.publication_id = t.publication_id AND e.number = t.number
                  WHERE t.publication_id = $1 AND t.submission_id = s.id AND e.status = 'published'
                  ORDER BY t.number DESC LIMIT 1) AS held_back
-         FROM submissions s WHERE s.dataset_id = $2 ORDER BY s.id",
+         FROM submissions s WHERE s.dataset_id = $2 AND s.replaced_by IS NULL ORDER BY s.id",
     )
     .bind(publication)
     .bind(dataset)
@@ -347,12 +347,11 @@ async fn insert_job(
     }
     let organization = publication.organization_id;
     quotas.check_queue(connection, organization).await?;
-    let submissions: Vec<SubmissionId> = sqlx::query_scalar(
+    let submissions: Vec<SubmissionId> = sqlx::query_scalar(concat!(
         "SELECT s.id FROM submissions s
-         WHERE s.dataset_id = $2 AND (
-             EXISTS (SELECT 1 FROM datasets d, jsonb_array_elements(d.definition -> 'columns') c
-                     WHERE d.id = $2 AND c ->> 'role' = 'subject')
-             OR EXISTS (SELECT 1 FROM releases r
+         WHERE s.dataset_id = $2 AND (",
+        has_subject!("$2"),
+        "    OR s.replaced_by IS NULL AND (EXISTS (SELECT 1 FROM releases r
                         WHERE r.dataset_id = $2
                           AND (EXISTS (SELECT 1 FROM grants g WHERE g.release_id = r.id)
                                OR EXISTS (SELECT 1 FROM release_readers k WHERE k.release_id = r.id))
@@ -362,9 +361,9 @@ async fn insert_job(
              OR (SELECT t.held_back FROM edition_submissions t
                  JOIN editions e ON e.publication_id = t.publication_id AND e.number = t.number
                  WHERE t.publication_id = $1 AND t.submission_id = s.id AND e.status = 'published'
-                 ORDER BY t.number DESC LIMIT 1) IS DISTINCT FROM 0)
+                 ORDER BY t.number DESC LIMIT 1) IS DISTINCT FROM 0))
          ORDER BY s.id",
-    )
+    ))
     .bind(id)
     .bind(dataset)
     .fetch_all(&mut *connection)
@@ -399,7 +398,7 @@ pub(crate) struct EditionPlan {
     pub name: String,
     /// The number of the edition.
     pub number: u32,
-    /// The submissions whose rows it takes.
+    /// The submissions whose rows it takes: without those that were replaced since it was queued.
     pub submissions: BTreeSet<SubmissionId>,
     /// The releases of the published editions, oldest first.
     pub published: Vec<ReleaseId>,
@@ -430,7 +429,9 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
     let row: Option<PlanRow> = sqlx::query_as(
         "SELECT e.publication_id, p.name, e.number, p.dataset_id,
                 ARRAY(SELECT s.submission_id FROM edition_submissions s
-                      WHERE s.publication_id = e.publication_id AND s.number = e.number)
+                      WHERE s.publication_id = e.publication_id AND s.number = e.number
+                        AND NOT EXISTS (SELECT 1 FROM submissions r
+                                        WHERE r.id = s.submission_id AND r.replaced_by IS NOT NULL))
                 AS submissions,
                 ARRAY(SELECT o.release_id FROM editions o
                       WHERE o.publication_id = e.publication_id AND o.status = 'published'
@@ -591,6 +592,10 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError
             OR e.status = 'awaiting_approval' AND (
                 p.deleted_at IS NOT NULL OR r.withdrawn_at IS NOT NULL
                 OR EXISTS (SELECT 1 FROM release_approvals a WHERE a.release_id = e.release_id)
+                OR EXISTS (SELECT 1 FROM edition_submissions t
+                           JOIN submissions s ON s.id = t.submission_id
+                           WHERE t.publication_id = e.publication_id AND t.number = e.number
+                             AND t.held_back IS NOT NULL AND s.replaced_by IS NOT NULL)
                 OR NOT EXISTS (SELECT 1 FROM policies c
                                WHERE c.organization_id = e.organization_id AND c.require_approval))
          ORDER BY e.created_at",
@@ -608,7 +613,7 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError
                            WHERE e.publication_id = p.id
                              AND e.status IN ('queued', 'awaiting_approval'))
            AND EXISTS (SELECT 1 FROM submissions s
-                       WHERE s.dataset_id = p.dataset_id
+                       WHERE s.dataset_id = p.dataset_id AND s.replaced_by IS NULL
                          AND NOT EXISTS (SELECT 1 FROM edition_submissions t
                                          WHERE t.publication_id = p.id AND t.submission_id = s.id))
            AND EXISTS (SELECT 1 FROM datasets d
@@ -692,6 +697,15 @@ async fn settle_edition(
             .await?;
         return Ok(false);
     }
+    match edition.lock_rows(&mut transaction).await {
+        Err(StoreError::SubmissionReplaced(problem)) => {
+            edition
+                .end(store, transaction, refused, document(*problem)?)
+                .await?;
+            return Ok(false);
+        }
+        locked => locked?,
+    }
     let (organization, now) = (edition.organization_id, store.now());
     let policy = policies::check_release(&mut transaction, organization, release, "").await;
     let policy = match policy {
@@ -763,6 +777,22 @@ fn document(problem: Problem) -> Result<Value, StoreError> {
 }
 
 impl OpenEdition {
+    /// Keeps the submissions whose rows its release takes current until the end of the transaction.
+    ///
+    /// # Errors
+    /// [`StoreError::SubmissionReplaced`].
+    async fn lock_rows(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        let taken: Vec<SubmissionId> = sqlx::query_scalar(
+            "SELECT submission_id FROM edition_submissions
+             WHERE publication_id = $1 AND number = $2 AND held_back IS NOT NULL",
+        )
+        .bind(self.publication_id)
+        .bind(self.number)
+        .fetch_all(&mut *connection)
+        .await?;
+        lock_current(connection, &taken).await
+    }
+
     /// Ends the edition with an error.
     async fn end(
         &self,

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use sqlx::types::Json;
 use sqlx::{FromRow, Postgres, Transaction};
+use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
@@ -38,6 +39,9 @@ pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// The age at which a reservation without an answer is taken to be lost, even if its process is alive: it
 /// could not be released.
 const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// Time between two attempts to release a key while the database cannot be reached.
+const RELEASE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The answer to the first request with a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,8 +208,9 @@ pub async fn commit(
 impl Reservation {
     /// Releases the key. To be called if nothing was created.
     pub async fn abandon(mut self) -> Result<(), StoreError> {
+        free(&self.store, self.id).await?;
         self.open = false;
-        free(&self.store, self.id).await
+        Ok(())
     }
 }
 
@@ -217,12 +222,17 @@ impl Drop for Reservation {
         if self.open {
             let (store, id) = (self.store.clone(), self.id);
             runtime.spawn(async move {
-                if let Err(error) = free(&store, id).await {
-                    tracing::warn!(
-                        %error,
-                        "an idempotency key could not be released; it stays reserved for an hour, or until this process ends"
-                    );
-                }
+                let Err(error) = free(&store, id).await else {
+                    return;
+                };
+                tracing::warn!(%error, "an idempotency key could not be released; this is tried again");
+                let released = async {
+                    while free(&store, id).await.is_err() {
+                        sleep(RELEASE_PAUSE).await;
+                    }
+                };
+                // After that time it is free anyway.
+                let _ = timeout(STALE, released).await;
             });
         }
     }

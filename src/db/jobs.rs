@@ -156,7 +156,7 @@ pub struct NewJob<'a> {
     pub definition: &'a Value,
     /// SHA-256 of the body of the request.
     pub body_sha256: [u8; 32],
-    /// The submissions to read; `None` for all of the dataset.
+    /// The submissions to read; `None` for all current ones of the dataset.
     pub submissions: Option<&'a [SubmissionId]>,
     /// The shares of the organization.
     pub quotas: Quotas,
@@ -209,8 +209,8 @@ macro_rules! columns {
     };
 }
 
-/// Creates a job on the submissions that exist now, and stores the answer under the idempotency key
-/// of the request.
+/// Creates a job on the submissions that are current now, and stores the answer under the idempotency
+/// key of the request.
 ///
 /// # Errors
 /// [`StoreError::BelowPolicy`]; when the database fails, or the answer cannot be written as JSON.
@@ -229,11 +229,12 @@ pub async fn create(
     if !lock_dataset(&mut transaction, job.dataset).await? {
         return Ok(JobCreation::NoDataset);
     }
-    let present: Vec<SubmissionId> =
-        sqlx::query_scalar("SELECT id FROM submissions WHERE dataset_id = $1 ORDER BY id")
-            .bind(job.dataset)
-            .fetch_all(&mut *transaction)
-            .await?;
+    let present: Vec<SubmissionId> = sqlx::query_scalar(
+        "SELECT id FROM submissions WHERE dataset_id = $1 AND replaced_by IS NULL ORDER BY id",
+    )
+    .bind(job.dataset)
+    .fetch_all(&mut *transaction)
+    .await?;
     let chosen = match choose(present, job.submissions) {
         Ok(chosen) if chosen.is_empty() => return Ok(JobCreation::NoRows),
         Ok(chosen) => chosen,

@@ -86,6 +86,9 @@ pub enum StoreError {
     /// The policy of the organization forbids it.
     #[error("the policy of the organization forbids it")]
     BelowPolicy(Box<Problem>),
+    /// Another submission has taken the place of one whose rows are to be released.
+    #[error("another submission has taken the place of one that is to be released")]
+    SubmissionReplaced(Box<Problem>),
     /// The service key of the database is not the one of this process.
     #[error(
         "the database was replaced while the service runs, by a restored one; restart the service"

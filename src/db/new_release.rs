@@ -3,7 +3,7 @@
 //! what releases say together reads it.
 
 use futures_util::TryStreamExt;
-use pais_core::definition::{DatasetId, JobDefinition, SuppressionFor};
+use pais_core::definition::{DatasetId, JobDefinition, SubmissionId, SuppressionFor};
 use pais_core::model::MissingSensitive;
 use pais_core::warning::Warning;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::seal::{DataKey, SealError, SealedItem};
-use super::submissions::{SubmissionRows, lock_dataset};
+use super::submissions::{SubmissionRows, lock_current, lock_dataset};
 use super::{Store, StoreError, policies, token_validity};
 
 /// A release to be stored.
@@ -30,6 +30,8 @@ pub struct NewRelease {
     pub job: JobId,
     /// The dataset it comes from.
     pub dataset: DatasetId,
+    /// The submissions whose rows it can have; none of them may be replaced.
+    pub submissions: Vec<SubmissionId>,
     /// A display name.
     pub name: Option<String>,
     /// The step of the run that it publishes.
@@ -115,7 +117,7 @@ pub enum ReleaseCreation {
 /// Stores a release that a holder requested.
 ///
 /// # Errors
-/// [`StoreError::BelowPolicy`].
+/// [`StoreError::BelowPolicy`]; [`StoreError::SubmissionReplaced`].
 pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreation, StoreError> {
     let mut transaction = store.begin().await?;
     if let Some(token) = release.by.token
@@ -142,6 +144,7 @@ pub(super) async fn insert(
     if !lock_dataset(connection, release.dataset).await? {
         return Ok(None);
     }
+    lock_current(connection, &release.submissions).await?;
     let done = sqlx::query(
         "INSERT INTO releases (id, organization_id, job_id, dataset_id, name, step, by_job, rows,
              suppressed_rows, privacy, cut, verification, report, created_at, suppression_for,

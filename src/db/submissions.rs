@@ -12,6 +12,7 @@ use time::OffsetDateTime;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
+use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::warning::Warning;
@@ -39,6 +40,42 @@ pub(crate) struct Submission {
     /// When it was accepted.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
+    /// The submission whose place it took; absent where it took none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<SubmissionId>,
+}
+
+/// Which submissions of a dataset are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which<'a> {
+    /// Those whose place no other has taken.
+    Current,
+    /// All, replaced ones too: earlier releases have their rows.
+    Stored,
+    /// These, replaced or not.
+    Listed(&'a [SubmissionId]),
+}
+
+impl<'a> Which<'a> {
+    fn listed(self) -> Option<&'a [SubmissionId]> {
+        match self {
+            Self::Current | Self::Stored => None,
+            Self::Listed(ids) => Some(ids),
+        }
+    }
+
+    fn is_current(self) -> bool {
+        self == Self::Current
+    }
+}
+
+/// The condition that a submission `s` of the dataset `$1` is one of those that are read: `$2` is
+/// [`Which::listed`], `$3` is [`Which::is_current`].
+macro_rules! is_read {
+    () => {
+        "s.dataset_id = $1 AND ($2::uuid[] IS NULL OR s.id = ANY($2))
+         AND NOT ($3 AND s.replaced_by IS NOT NULL)"
+    };
 }
 
 /// A chunk of rows of a submission, sealed with the data key of the dataset.
@@ -105,6 +142,25 @@ pub(crate) enum SubmissionResult {
     KeyTaken,
     /// An earlier submission, which is this one, has the same rows.
     Duplicate(SubmissionId),
+    /// The submission whose place it was to take cannot be replaced.
+    NotReplaceable {
+        /// That submission.
+        replaced: SubmissionId,
+        /// Why.
+        reason: NotReplaceable,
+    },
+}
+
+/// Why a submission cannot be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotReplaceable {
+    /// The dataset has no such submission.
+    NotFound,
+    /// This one has taken its place already.
+    Replaced(SubmissionId),
+    /// A release was made by a job that read it, and without a `subject` column it is not known which of
+    /// the new rows are of the same persons.
+    Released,
 }
 
 /// What happens to rows that the dataset has already.
@@ -121,6 +177,8 @@ pub(crate) enum Duplicates {
 pub(crate) struct SubmissionRules<'a> {
     /// Whether rows that the dataset has already are refused.
     pub(crate) duplicates: Duplicates,
+    /// The submission whose place it takes.
+    pub(crate) replaces: Option<SubmissionId>,
     /// What its organization may store.
     pub(crate) quotas: &'a Quotas,
 }
@@ -153,6 +211,7 @@ impl SubmissionWriter {
             bytes: 0,
             sha256: String::new(),
             created_at: store.now(),
+            replaces: None,
         };
         let mut transaction = store.begin().await?;
         sqlx::query(
@@ -207,6 +266,7 @@ impl SubmissionWriter {
             rows: totals.rows.number,
             bytes: totals.bytes,
             sha256: hex::encode(totals.sha256),
+            replaces: rules.replaces,
             ..self.submission
         };
         // From here until the commit, the token cannot be revoked and the dataset cannot be deleted.
@@ -217,16 +277,13 @@ impl SubmissionWriter {
         if !lock_dataset(&mut self.transaction, submission.dataset_id).await? {
             return Ok(SubmissionResult::NoDataset);
         }
-        if let (Duplicates::Refused, Some(digest)) = (rules.duplicates, &totals.rows.digest) {
-            let dataset = submission.dataset_id;
-            let earlier = equal_submission(&mut self.transaction, dataset, digest).await?;
-            if let Some(earlier) = earlier {
-                self.transaction.rollback().await?;
-                if let Some(reservation) = reservation {
-                    reservation.abandon().await?;
-                }
-                return Ok(SubmissionResult::Duplicate(earlier));
+        let refused = refused(&mut self.transaction, &submission, totals, rules).await?;
+        if let Some(refused) = refused {
+            self.transaction.rollback().await?;
+            if let Some(reservation) = reservation {
+                reservation.abandon().await?;
             }
+            return Ok(refused);
         }
         // Bare, it would confirm a guessed body.
         let sealed_sha256 = key.seal(SealedItem::BodySha256(submission.id), &totals.sha256)?;
@@ -253,8 +310,12 @@ impl SubmissionWriter {
         let detail = json!({ "dataset_id": submission.dataset_id, "rows": totals.rows.number });
         let event = NewEvent::by(by, Action::SubmissionCreated, submission.id.0, detail);
         audit::record(&mut self.transaction, submission.created_at, event).await?;
+        if let Some(replaced) = submission.replaces {
+            replace(&mut self.transaction, by, replaced, &submission).await?;
+        }
         let answer = answer(&submission)?;
-        let commit = idempotency::commit(reservation, self.transaction, &totals.sha256, &answer);
+        let sent = sent_digest(&totals.sha256, submission.replaces);
+        let commit = idempotency::commit(reservation, self.transaction, &sent, &answer);
         if commit.await? {
             Ok(SubmissionResult::Stored(answer))
         } else {
@@ -263,7 +324,125 @@ impl SubmissionWriter {
     }
 }
 
-/// The submission of a dataset whose rows have this digest. Until the transaction ends, no other
+/// What a retry of a request has to repeat: the body, and the submission whose place it takes.
+pub(crate) fn sent_digest(body_sha256: &[u8; 32], replaces: Option<SubmissionId>) -> Vec<u8> {
+    let replaces = replaces.iter().flat_map(|id| id.0.as_bytes());
+    body_sha256.iter().chain(replaces).copied().collect()
+}
+
+/// Why a submission is not stored; `None` if it can be until the end of the transaction.
+async fn refused(
+    connection: &mut PgConnection,
+    submission: &Submission,
+    totals: &SubmissionTotals,
+    rules: SubmissionRules<'_>,
+) -> Result<Option<SubmissionResult>, StoreError> {
+    let dataset = submission.dataset_id;
+    if let (Duplicates::Refused, Some(digest)) = (rules.duplicates, &totals.rows.digest)
+        && let Some(earlier) = equal_submission(connection, dataset, digest).await?
+    {
+        return Ok(Some(SubmissionResult::Duplicate(earlier)));
+    }
+    let Some(replaced) = submission.replaces else {
+        return Ok(None);
+    };
+    let replaceable = lock_replaceable(connection, dataset, replaced).await?;
+    let refused = |reason| SubmissionResult::NotReplaceable { replaced, reason };
+    Ok(replaceable.err().map(refused))
+}
+
+/// The condition that the dataset of this parameter has a column of the role `subject`.
+macro_rules! has_subject {
+    ($dataset:literal) => {
+        concat!(
+            "EXISTS (SELECT FROM datasets d, jsonb_array_elements(d.definition -> 'columns') c
+                     WHERE d.id = ",
+            $dataset,
+            " AND c ->> 'role' = 'subject')"
+        )
+    };
+}
+pub(super) use has_subject;
+
+/// Whether a submission can be replaced. Until the end of the transaction no other takes its place, and
+/// no release of its rows is stored.
+pub(crate) async fn lock_replaceable(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+    id: SubmissionId,
+) -> Result<Result<(), NotReplaceable>, StoreError> {
+    let found: Option<Option<SubmissionId>> = sqlx::query_scalar(
+        "SELECT replaced_by FROM submissions WHERE id = $1 AND dataset_id = $2
+         FOR NO KEY UPDATE",
+    )
+    .bind(id)
+    .bind(dataset)
+    .fetch_optional(&mut *connection)
+    .await?;
+    match found {
+        None => return Ok(Err(NotReplaceable::NotFound)),
+        Some(Some(by)) => return Ok(Err(NotReplaceable::Replaced(by))),
+        Some(None) => {}
+    }
+    let is_released: bool = sqlx::query_scalar(concat!(
+        "SELECT NOT ",
+        has_subject!("$2"),
+        " AND EXISTS (SELECT FROM releases r JOIN jobs j ON j.id = r.job_id
+                      WHERE r.dataset_id = $2 AND $1 = ANY (j.submissions))"
+    ))
+    .bind(id)
+    .bind(dataset)
+    .fetch_one(connection)
+    .await?;
+    if is_released {
+        return Ok(Err(NotReplaceable::Released));
+    }
+    Ok(Ok(()))
+}
+
+/// Puts a submission in the place of one that [`lock_replaceable`] has locked.
+async fn replace(
+    connection: &mut PgConnection,
+    by: Caller,
+    replaced: SubmissionId,
+    submission: &Submission,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE submissions SET replaced_by = $2 WHERE id = $1")
+        .bind(replaced)
+        .bind(submission.id)
+        .execute(&mut *connection)
+        .await?;
+    let detail = json!({ "dataset_id": submission.dataset_id, "replaced_by": submission.id });
+    let event = NewEvent::by(by, Action::SubmissionReplaced, replaced.0, detail);
+    audit::record(connection, submission.created_at, event).await
+}
+
+/// Checks that submissions whose rows are to be released are current, and keeps them so until the end of
+/// the transaction.
+///
+/// # Errors
+/// [`StoreError::SubmissionReplaced`].
+pub(crate) async fn lock_current(
+    connection: &mut PgConnection,
+    ids: &[SubmissionId],
+) -> Result<(), StoreError> {
+    let replaced: Vec<Option<SubmissionId>> = sqlx::query_scalar(
+        "SELECT replaced_by FROM submissions WHERE id = ANY ($1) ORDER BY id FOR SHARE",
+    )
+    .bind(ids)
+    .fetch_all(connection)
+    .await?;
+    let Some(by) = replaced.into_iter().flatten().next() else {
+        return Ok(());
+    };
+    let detail = format!(
+        "submission {by} has taken the place of one of the job's, whose rows are not released any more"
+    );
+    let problem = Problem::new(Code::SubmissionReplaced, detail);
+    Err(StoreError::SubmissionReplaced(problem.into()))
+}
+
+/// The current submission of a dataset whose rows have this digest. Until the transaction ends, no other
 /// transaction that asks for the same digest gets an answer: of two equal submissions at the same
 /// time, one waits for the other.
 async fn equal_submission(
@@ -276,7 +455,8 @@ async fn equal_submission(
         .execute(&mut *connection)
         .await?;
     Ok(sqlx::query_scalar(
-        "SELECT id FROM submissions WHERE dataset_id = $1 AND rows_digest = $2
+        "SELECT id FROM submissions
+         WHERE dataset_id = $1 AND rows_digest = $2 AND replaced_by IS NULL
          ORDER BY id LIMIT 1",
     )
     .bind(dataset)
@@ -297,25 +477,27 @@ pub(super) async fn lock_dataset(
     Ok(row.is_some())
 }
 
-/// Sends the sealed chunks of a dataset's submissions (of all if `None`) to `out`, in the order of
-/// the submissions' ids and of the rows. It waits while the channel is full.
+/// Sends the sealed chunks of a dataset's submissions to `out`, in the order of the submissions' ids and
+/// of the rows. It waits while the channel is full.
 ///
 /// Stops early, without an error, if the receiver is dropped.
 pub(crate) async fn load_chunks(
     store: &Store,
     dataset: DatasetId,
-    submissions: Option<&[SubmissionId]>,
+    which: Which<'_>,
     out: mpsc::Sender<SealedChunk>,
 ) -> Result<(), StoreError> {
     let mut connection = store.connection().await?;
-    let mut chunks = sqlx::query_as(
+    let mut chunks = sqlx::query_as(concat!(
         "SELECT c.submission_id AS submission, c.index, c.rows, c.sealed
          FROM submission_chunks c JOIN submissions s ON s.id = c.submission_id
-         WHERE s.dataset_id = $1 AND ($2::uuid[] IS NULL OR s.id = ANY($2))
-         ORDER BY c.submission_id, c.index",
-    )
+         WHERE ",
+        is_read!(),
+        " ORDER BY c.submission_id, c.index",
+    ))
     .bind(dataset)
-    .bind(submissions)
+    .bind(which.listed())
+    .bind(which.is_current())
     .fetch(&mut *connection);
     while let Some(chunk) = chunks.try_next().await? {
         if out.send(chunk).await.is_err() {
@@ -342,26 +524,27 @@ pub(crate) struct SubmissionsSize {
     pub bytes: u64,
 }
 
-/// Adds up a dataset's submissions (all if `None`).
+/// Adds up submissions of a dataset.
 pub(crate) async fn size(
     store: &Store,
     dataset: DatasetId,
-    submissions: Option<&[SubmissionId]>,
+    which: Which<'_>,
 ) -> Result<SubmissionsSize, StoreError> {
-    Ok(sqlx::query_as(
+    Ok(sqlx::query_as(concat!(
         "SELECT count(*) AS submissions, coalesce(sum(rows), 0)::bigint AS rows,
                 coalesce(sum(bytes), 0)::bigint AS bytes,
                 coalesce(sum(text_bytes), 0)::bigint AS text_bytes
-         FROM submissions
-         WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
-    )
+         FROM submissions s WHERE ",
+        is_read!(),
+    ))
     .bind(dataset)
-    .bind(submissions)
+    .bind(which.listed())
+    .bind(which.is_current())
     .fetch_one(&mut *store.connection().await?)
     .await?)
 }
 
-/// The keys of a dataset's submissions (of all if `None`).
+/// The keys of submissions of a dataset.
 ///
 /// # Errors
 /// When the database or a key fails.
@@ -369,16 +552,15 @@ pub(crate) async fn keys(
     store: &Store,
     key: &DataKey,
     dataset: DatasetId,
-    submissions: Option<&[SubmissionId]>,
+    which: Which<'_>,
 ) -> Result<BTreeMap<SubmissionId, SubmissionKey>, StoreError> {
-    let stored: Vec<SubmissionId> = sqlx::query_scalar(
-        "SELECT id FROM submissions
-         WHERE dataset_id = $1 AND ($2::uuid[] IS NULL OR id = ANY($2))",
-    )
-    .bind(dataset)
-    .bind(submissions)
-    .fetch_all(&mut *store.connection().await?)
-    .await?;
+    let stored: Vec<SubmissionId> =
+        sqlx::query_scalar(concat!("SELECT s.id FROM submissions s WHERE ", is_read!(),))
+            .bind(dataset)
+            .bind(which.listed())
+            .bind(which.is_current())
+            .fetch_all(&mut *store.connection().await?)
+            .await?;
     let mut keys = BTreeMap::new();
     for id in stored {
         // One that is missing was destroyed since, with its rows.
@@ -403,18 +585,26 @@ pub(crate) struct SubmissionRows {
     pub rows: u64,
 }
 
-/// A dataset's submissions with their numbers of rows, in the order in which rows are loaded.
+/// Submissions of a dataset with their numbers of rows, in the order in which rows are loaded.
 pub(crate) async fn rows_by_submission(
     store: &Store,
     dataset: DatasetId,
+    which: Which<'_>,
 ) -> Result<Vec<SubmissionRows>, StoreError> {
-    let query = "SELECT id, rows FROM submissions WHERE dataset_id = $1 ORDER BY id";
-    let rows = sqlx::query_as(query).bind(dataset);
-    Ok(rows.fetch_all(&mut *store.connection().await?).await?)
+    Ok(sqlx::query_as(concat!(
+        "SELECT s.id, s.rows FROM submissions s WHERE ",
+        is_read!(),
+        " ORDER BY s.id",
+    ))
+    .bind(dataset)
+    .bind(which.listed())
+    .bind(which.is_current())
+    .fetch_all(&mut *store.connection().await?)
+    .await?)
 }
 
-/// By identifier column, the number of rows whose identifier occurred before in their submission;
-/// `None` if none were counted.
+/// By identifier column, the number of current rows whose identifier occurred before in their
+/// submission; `None` if none were counted.
 pub(crate) async fn identifier_repeats(
     store: &Store,
     dataset: DatasetId,
@@ -423,7 +613,7 @@ pub(crate) async fn identifier_repeats(
         "SELECT jsonb_object_agg(name, rows) FROM (
              SELECT c.key AS name, sum(c.value::bigint) AS rows
              FROM submissions s, jsonb_each_text(s.identifier_repeats) c
-             WHERE s.dataset_id = $1
+             WHERE s.dataset_id = $1 AND s.replaced_by IS NULL
              GROUP BY c.key) counted",
     )
     .bind(dataset)

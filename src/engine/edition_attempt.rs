@@ -16,7 +16,7 @@ use crate::db::datasets::StoredDataset;
 use crate::db::editions::{DecidedEdition, EditionPlan};
 use crate::db::releases::{self, SourceRows};
 use crate::db::seal::DataKey;
-use crate::db::submissions::{self, SubmissionRows, SubmissionsSize};
+use crate::db::submissions::{self, SubmissionRows, SubmissionsSize, Which};
 use crate::db::{Store, StoreError};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -70,7 +70,8 @@ impl EditionInput {
     /// and so is not among those that the plan says are decided: the edition is then queued again.
     ///
     /// # Errors
-    /// `composition_risk` where rows that are needed were deleted; when the database fails.
+    /// `composition_risk` where rows that are needed were deleted; `submission_replaced` where no row is
+    /// left to take; when the database fails.
     pub(crate) async fn load(
         store: &Store,
         key: &DataKey,
@@ -78,8 +79,13 @@ impl EditionInput {
         claim: &Claim,
         plan: EditionPlan,
     ) -> Result<Self, WorkError> {
+        if plan.submissions.is_empty() {
+            let detail = "others have taken the place of all submissions of the edition; their rows \
+                          come with the next one";
+            return Err(Problem::new(Code::SubmissionReplaced, detail).into());
+        }
         let is_read: BTreeSet<SubmissionId> = claim.submissions.iter().copied().collect();
-        let present = submissions::rows_by_submission(store, dataset.id).await?;
+        let present = submissions::rows_by_submission(store, dataset.id, Which::Stored).await?;
         let mut read = present.clone();
         read.retain(|it| is_read.contains(&it.id));
         let damaged = || StoreError::Damaged("an edition");
@@ -178,17 +184,19 @@ impl EditionInput {
         format!("{}-{}", self.plan.name, self.plan.number)
     }
 
+    /// The submissions whose rows the edition takes.
+    fn taken(&self) -> impl Iterator<Item = &SubmissionRows> {
+        let read = self.read.iter();
+        read.filter(|it| self.plan.submissions.contains(&it.id))
+    }
+
     /// The rows of the edition's submissions that no published edition has, ascending.
     fn candidates(&self, starts: &BTreeMap<SubmissionId, u64>) -> Vec<u32> {
         let released = self.published.iter();
         let released =
             released.flat_map(|sources| composition_tables::source_rows(sources, starts));
         let released: HashSet<u32> = released.collect();
-        let taken = self
-            .read
-            .iter()
-            .filter(|it| self.plan.submissions.contains(&it.id));
-        let rows = taken.flat_map(|it| {
+        let rows = self.taken().flat_map(|it| {
             let start = starts.get(&it.id).copied().unwrap_or_default();
             (start..start + it.rows).map(|row| u32::try_from(row).unwrap_or(NOWHERE))
         });
@@ -247,6 +255,7 @@ impl EditionInput {
         drop(run);
         let steps = attempt::seal(key, origin.job, 0, found.into_steps(), observer)?;
         origin.rows = Some(edition.rows);
+        origin.submissions = self.taken().map(|it| it.id).collect();
         let release = release_packing::pack(release, origin, &definition, key)?;
         let waiting: Vec<u32> = candidates
             .into_iter()
@@ -270,11 +279,7 @@ impl EditionInput {
         rows: &[u32],
         starts: &BTreeMap<SubmissionId, u64>,
     ) -> BTreeMap<SubmissionId, u64> {
-        let taken = self
-            .read
-            .iter()
-            .filter(|it| self.plan.submissions.contains(&it.id));
-        let counted = taken.map(|it| {
+        let counted = self.taken().map(|it| {
             let start = starts.get(&it.id).copied().unwrap_or_default();
             let range = start..start + it.rows;
             let rows = rows.iter().filter(|row| range.contains(&u64::from(**row)));

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::db::seal::{DataKey, SealedItem, SubmissionKey};
-use crate::db::submissions::{self, SealedChunk};
+use crate::db::submissions::{self, SealedChunk, Which};
 use crate::db::{Store, StoreError, organizations};
 use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
@@ -25,7 +25,7 @@ use super::{WorkError, on_thread};
 /// Number of chunks that wait to be decoded.
 const CHUNKS_AHEAD: usize = 2;
 
-/// Loads the rows of a dataset's submissions (all if `None`) into one table. The rows are in the
+/// Loads the rows of submissions of a dataset into one table. The rows are in the
 /// order of the submissions' ids, so the same submissions always give the same table.
 ///
 /// # Errors
@@ -34,15 +34,17 @@ pub async fn load(
     store: &Store,
     keys: &KeyRing,
     dataset: &StoredDataset,
-    ids: Option<&[SubmissionId]>,
+    which: Which<'_>,
     observer: Arc<dyn Observer>,
 ) -> Result<Table, WorkError> {
-    let size = submissions::size(store, dataset.id, ids).await?;
-    if ids.is_some_and(|ids| size.submissions != ids.len() as u64) {
+    let size = submissions::size(store, dataset.id, which).await?;
+    if let Which::Listed(ids) = which
+        && size.submissions != ids.len() as u64
+    {
         return Err(deleted().into());
     }
     let rows = size.rows;
-    let table = on_chunks(store, keys, dataset, ids, move |chunks| {
+    let table = on_chunks(store, keys, dataset, which, move |chunks| {
         assemble(chunks, rows, &*observer)
     });
     let table = table.await?;
@@ -52,8 +54,8 @@ pub async fn load(
     Ok(table)
 }
 
-/// Counts the values of the rows of a dataset's submissions (all if `None`) until no column that a
-/// job releases unchanged can be a key of them. `schema` is under the roles of the job.
+/// Counts the values of the rows of submissions of a dataset until no column that a job releases
+/// unchanged can be a key of them. `schema` is under the roles of the job.
 ///
 /// # Errors
 /// `unchanged_key`; `cancelled`; `dataset_deleted` if rows were deleted meanwhile; when the database
@@ -62,7 +64,7 @@ pub(crate) async fn refuse_keys(
     store: &Store,
     keys: &KeyRing,
     dataset: &StoredDataset,
-    (ids, rows): (Option<&[SubmissionId]>, u64),
+    (which, rows): (Which<'_>, u64),
     (schema, job): (Schema, Job),
     observer: Arc<dyn Observer>,
 ) -> Result<(), WorkError> {
@@ -76,7 +78,7 @@ pub(crate) async fn refuse_keys(
         }
         Ok(counter.finish().map_err(Problem::from)?)
     };
-    on_chunks(store, keys, dataset, ids, count).await
+    on_chunks(store, keys, dataset, which, count).await
 }
 
 /// Works on the chunks of submissions on a thread of its own, while they are loaded.
@@ -84,14 +86,14 @@ async fn on_chunks<T: Send + 'static>(
     store: &Store,
     keys: &KeyRing,
     dataset: &StoredDataset,
-    ids: Option<&[SubmissionId]>,
+    which: Which<'_>,
     work: impl FnOnce(Chunks) -> Result<T, WorkError> + Send + 'static,
 ) -> Result<T, WorkError> {
     let key = open_key(keys, dataset)?;
-    let keys = submissions::keys(store, &key, dataset.id, ids).await?;
+    let keys = submissions::keys(store, &key, dataset.id, which).await?;
     let (send, sealed) = mpsc::channel(CHUNKS_AHEAD);
     let done = on_thread(move || work(Chunks { sealed, keys }));
-    let loading = submissions::load_chunks(store, dataset.id, ids, send);
+    let loading = submissions::load_chunks(store, dataset.id, which, send);
     // Wait for both, so that a panic of the thread is reported.
     let (loaded, done) = tokio::join!(loading, done);
     loaded?;

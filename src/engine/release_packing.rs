@@ -21,7 +21,7 @@ use pais_anonymize::{
 };
 use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
-use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition};
+use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition, SubmissionId};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
@@ -41,6 +41,8 @@ pub(crate) struct ReleaseOrigin {
     pub(crate) job: JobId,
     /// The dataset it comes from.
     pub(crate) dataset: DatasetId,
+    /// The submissions whose rows it can have.
+    pub(crate) submissions: Vec<SubmissionId>,
     /// The dataset as it is declared.
     pub(crate) definition: DatasetDefinition,
     /// A display name.
@@ -186,6 +188,7 @@ pub(crate) fn pack(
         organization: origin.organization,
         job: origin.job,
         dataset: origin.dataset,
+        submissions: origin.submissions,
         name: origin.name,
         step: release.step,
         by: origin.by,

@@ -17,6 +17,7 @@ use crate::db::editions::EditionQueue;
 use crate::db::key_ring::KeyRing;
 use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::seal::SealedItem;
+use crate::db::submissions::Which;
 use crate::db::{Store, StoreError, datasets, editions, submissions};
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
@@ -167,14 +168,18 @@ impl Worker {
         let mut edition = match editions::plan(&self.store, claim.job).await? {
             Some(plan) => {
                 // Which releases are needed is known when their rows are, and then so is the memory for all.
-                let ids = Some(claim.submissions.as_slice());
-                let rows = submissions::size(&self.store, dataset.id, ids).await?.rows;
+                let read = Which::Listed(&claim.submissions);
+                let rows = submissions::size(&self.store, dataset.id, read).await?.rows;
                 let bytes = EditionInput::source_bytes(&plan, rows);
                 let _reserved = self.reserve_bytes(bytes, progress).await?;
                 let loaded = EditionInput::load(&self.store, &key, &dataset, claim, plan);
                 Some(loaded.await?)
             }
-            None => None,
+            None => {
+                let mut connection = self.store.connection().await?;
+                submissions::lock_current(&mut connection, &claim.submissions).await?;
+                None
+            }
         };
         let run = RunToReserve {
             definition: &definition,
@@ -187,7 +192,7 @@ impl Worker {
             &self.store,
             &self.keys,
             &dataset,
-            Some(&claim.submissions),
+            Which::Listed(&claim.submissions),
             progress.clone(),
         )
         .await?;
@@ -199,6 +204,7 @@ impl Worker {
             holder: load_rows::holder(&self.store, claim.organization).await?,
             job: claim.job,
             dataset: claim.dataset,
+            submissions: claim.submissions.clone(),
             definition: dataset.definition.clone(),
             name: edition.as_ref().map(EditionInput::name),
             by: Actor::SERVICE,
@@ -252,8 +258,8 @@ impl Worker {
         let dataset = run.dataset;
         let job = attempt::stored_job(run.definition)?;
         let plans = table_memory::plans(&dataset.schema, &job, &Sweep::new(&job)?)?;
-        let ids = Some(claim.submissions.as_slice());
-        let size = submissions::size(&self.store, dataset.id, ids).await?;
+        let read = Which::Listed(&claim.submissions);
+        let size = submissions::size(&self.store, dataset.id, read).await?;
         let limits = TableLimits::new(self.settings.job_bytes, &self.memory);
         let edition = run.edition;
         let beside = edition.map_or(0, |edition| edition.bytes(&dataset.schema, size));
@@ -316,7 +322,9 @@ impl Worker {
                     Err(error) if error.is_storage_full() => {
                         ("failed", fail(storage_full()).await?)
                     }
-                    Err(StoreError::BelowPolicy(problem)) => ("failed", fail(*problem).await?),
+                    Err(
+                        StoreError::BelowPolicy(problem) | StoreError::SubmissionReplaced(problem),
+                    ) => ("failed", fail(*problem).await?),
                     Err(error) => return Err(error),
                 }
             }
@@ -338,6 +346,9 @@ impl Worker {
                     "a job failed because data cannot be read or written"
                 );
                 ("failed", fail(internal()).await?)
+            }
+            Err(WorkError::Store(StoreError::SubmissionReplaced(problem))) => {
+                ("failed", fail(*problem).await?)
             }
             Err(WorkError::Store(error)) if error.is_storage_full() => {
                 ("failed", fail(storage_full()).await?)

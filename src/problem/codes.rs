@@ -72,11 +72,15 @@ codes! {
     DatasetDeleted = "dataset_deleted", 409, "The dataset was deleted",
         "The rows cannot be restored. Use an earlier release, or declare the dataset and send the rows again.";
     IdempotencyKeyReused = "idempotency_key_reused", 409, "The idempotency key was used with another body",
-        "Use a new `Idempotency-Key` for a new request. Repeat a request with exactly the same body.";
+        "Use a new `Idempotency-Key` for a new request. Repeat a request with exactly the same body, and the same `?replaces=`.";
     IdempotencyKeyInUse = "idempotency_key_in_use", 409, "A request with this idempotency key is under way",
         "Wait until the first request has ended, then send it again.";
     DuplicateSubmission = "duplicate_submission", 409, "The dataset has these rows already",
         "Nothing, if the rows were sent twice by mistake: `detail` names the submission that has them. Otherwise send them with `?allow_duplicate=true`.";
+    NotReplaceable = "not_replaceable", 409, "The submission cannot be replaced",
+        "If another submission has taken its place, name that one in `?replaces=`. Rows that were released are replaced only in a dataset with a column of the role `subject`: declare one, and send the rows there.";
+    SubmissionReplaced = "submission_replaced", 409, "Another submission has taken the place of one of the job's",
+        "Start the job again: it reads the submissions that are current now. Of a publication, the next edition has their rows.";
     ApprovalRequired = "approval_required", 409, "The release is not approved",
         "Have another token of the organization approve the release: `POST /v1/releases/{id}/approval`.";
     CompositionRisk = "composition_risk", 409, "The releases together do not meet the privacy model",

@@ -20,6 +20,9 @@ pub fn init(settings: &LogSettings) -> anyhow::Result<()> {
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(stderr)
+        // A line that cannot be written, on a full disk or to a closed pipe, is lost. Reporting that on
+        // standard error, too, would be a panic, which the hook below logs, and so the end of the process.
+        .log_internal_errors(false)
         .with_ansi(stderr().is_terminal());
     let started = match settings.format {
         LogFormat::Text => lines.try_init(),

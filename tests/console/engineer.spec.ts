@@ -77,6 +77,23 @@ test('a dropped file becomes a release that the analyst fetches', async ({ page,
   await other.close();
 });
 
+test('the preset of Safe Harbor takes the levels of the table', async ({ page, world, enter }) => {
+  const holder = await world.token('holder');
+  const example = (name: string): string => readFileSync(join(ROOT, 'examples/guidelines', name)).toString();
+  const { id } = await world.call<{ id: string }>(holder, 'POST', '/v1/datasets', JSON.parse(example('dataset.json')));
+  await world.call(holder, 'POST', `/v1/datasets/${id}/submissions`, example('admissions.csv'));
+  await enter(page, holder, `#/jobs/new?dataset=${id}`);
+  await page.getByRole('combobox', { name: 'For whom' }).selectOption('HIPAA Safe Harbor');
+  await page.getByText('More choices').click();
+  await expect(page.getByRole('spinbutton', { name: 'Level of zip' })).toHaveValue('1');
+  await expect(page.getByRole('spinbutton', { name: 'Level of admitted' })).toHaveValue('1');
+  await page.getByRole('button', { name: 'Start' }).click();
+  await expect(page.getByRole('button', { name: 'Release this table' })).toBeVisible({ timeout: 60_000 });
+  const job = page.url().split('/').at(-1) ?? '';
+  const document = await world.call<{ definition: { pre_generalization: unknown } }>(holder, 'GET', `/v1/jobs/${job}`);
+  expect(document.definition.pre_generalization).toEqual({ zip: { level: 1 }, admitted: { level: 1 } });
+});
+
 test('a file of another country is read as it is written', async ({ page, world, enter }) => {
   await enter(page, await world.token('holder'), '#/datasets/new');
   await page.getByLabel('File').setInputFiles(join(ROOT, 'examples/guide/stays.csv'));

@@ -48,6 +48,23 @@ async fn execute(options: &PgConnectOptions, sql: &str) {
     connection.close().await.unwrap();
 }
 
+/// Stops the server in a directory, and removes the directory, when its standard input is closed: at the
+/// latest when this process ends.
+pub(crate) fn janitor(directory: &Path) -> Child {
+    Command::new("sh")
+        .arg("-c")
+        .arg(
+            "cat >/dev/null; pid=$(head -n 1 \"$0/postgres/cluster/postmaster.pid\"); \
+             kill -INT $pid; while kill -0 $pid 2>/dev/null; do sleep 0.1; done; rm -rf \"$0\"",
+        )
+        .arg(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 /// Starts the server on a thread with its own runtime, since each test's runtime ends with the
 /// test.
 fn start() -> Server {
@@ -70,18 +87,7 @@ fn start() -> Server {
             let store = Store::new(template, 1, std::sync::Arc::new(SystemClock));
             store.migrate().await.unwrap();
             store.close().await;
-            let janitor = Command::new("sh")
-                .arg("-c")
-                .arg(
-                    "cat >/dev/null; pid=$(head -n 1 \"$0/postgres/cluster/postmaster.pid\"); \
-                     kill -INT $pid; while kill -0 $pid 2>/dev/null; do sleep 0.1; done; rm -rf \"$0\"",
-                )
-                .arg(&dir)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
+            let janitor = janitor(&dir);
             send.send((options, dir, janitor)).unwrap();
             std::future::pending::<()>().await;
             drop(server);

@@ -6,10 +6,13 @@ use std::time::Duration;
 use pais::db::idempotency::{
     IdempotentAnswer, KeyState, RETENTION, Reservation, begin, commit, delete_expired,
 };
-use pais::db::organizations;
+use pais::db::{Store, instances, organizations};
 use pais::roles::Role;
+use sqlx::ConnectOptions;
+use uuid::Uuid;
 
 use crate::app::TestApp;
+use crate::link::{Far, Link, Weather};
 use pais_test_support::poll::poll_async;
 
 const ENDPOINT: &str = "POST /v1/jobs";
@@ -105,4 +108,33 @@ async fn an_expired_reservation_is_taken_over_and_its_owner_is_refused() {
     let second = keys.reserve("a").await;
     assert!(!keys.finish(first, b"body").await);
     assert!(keys.finish(second, b"body").await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_free_again_although_the_database_was_lost_at_its_release() {
+    let keys = Keys::new().await;
+    let options = keys.app.state.unscoped().db.owner().connect_options();
+    let wire = Link::to(Far::database(&options)).await;
+    let direct = options.to_url_lossy();
+    let (password, database) = (direct.password().unwrap(), options.get_database().unwrap());
+    let url = format!(
+        "postgres://pais:{password}@{}/{database}?sslmode=disable",
+        wire.address
+    );
+    let store = Store::from_url(&url, 2, keys.app.clock.clone()).unwrap();
+    instances::register(&store, Uuid::new_v4()).await.unwrap();
+    let ring = &keys.app.state.unscoped().keys;
+    let reserve = async || {
+        let state = begin(&store, ring, keys.organization, ENDPOINT, "key").await;
+        match state {
+            Ok(KeyState::Reserved(reservation)) => Some(reservation),
+            _ => None,
+        }
+    };
+    let reservation = reserve().await.unwrap();
+    wire.set(Weather::Cut);
+    reservation.abandon().await.unwrap_err();
+    wire.set(Weather::Fair);
+    let reserved = poll_async(Duration::from_secs(30), reserve).await;
+    assert!(reserved.is_some(), "the key is not free again");
 }

@@ -12,7 +12,7 @@ use crate::app::{Answer, TestApp, send, text};
 use crate::hospital::{Hospital, id};
 use crate::process::{ServiceProcess, call, pais};
 
-const JOB: fn() -> Value = || {
+pub(crate) const JOB: fn() -> Value = || {
     json!({
         "privacy": { "model": "lkc", "l": 2, "k": 2, "c": 1.0 },
         "utility": { "objective": "ncp" },
@@ -20,7 +20,7 @@ const JOB: fn() -> Value = || {
 };
 
 /// A dataset of visits with a tree of wards.
-async fn visits(hospital: &Hospital, persons: &str) -> String {
+pub(crate) async fn visits(hospital: &Hospital, persons: &str) -> String {
     let ward = |floor: &str| {
         let children: Vec<Value> = ["1", "2"]
             .iter()
@@ -41,7 +41,7 @@ async fn visits(hospital: &Hospital, persons: &str) -> String {
 }
 
 /// A month of visits, of persons from `first` on: each age and ward twice.
-fn month(first: usize) -> String {
+pub(crate) fn month(first: usize) -> String {
     let mut rows = "person,age,ward,diagnosis\n".to_owned();
     for number in 0..16 {
         let (age, ward) = (
@@ -54,7 +54,12 @@ fn month(first: usize) -> String {
     rows
 }
 
-async fn publication(hospital: &Hospital, dataset: &str, trigger: &str, job: Value) -> String {
+pub(crate) async fn publication(
+    hospital: &Hospital,
+    dataset: &str,
+    trigger: &str,
+    job: Value,
+) -> String {
     let body = json!({
         "name": "monthly", "dataset_id": id(dataset), "job": job, "trigger": trigger,
         "recipients": [{ "recipient": "bts", "purpose": "blood usage" }],
@@ -65,7 +70,7 @@ async fn publication(hospital: &Hospital, dataset: &str, trigger: &str, job: Val
     format!("/v1/publications/{}", text(&made["id"]))
 }
 
-async fn editions(hospital: &Hospital, publication: &str) -> Vec<Value> {
+pub(crate) async fn editions(hospital: &Hospital, publication: &str) -> Vec<Value> {
     let found = hospital
         .get(&format!("{publication}/editions"))
         .await
@@ -85,7 +90,7 @@ async fn change(
 }
 
 /// The edition with a number, once it has ended or waits for approval.
-async fn settled(hospital: &Hospital, publication: &str, number: usize) -> Value {
+pub(crate) async fn settled(hospital: &Hospital, publication: &str, number: usize) -> Value {
     let settled = poll_async(Duration::from_secs(60), async || {
         let found = editions(hospital, publication).await;
         let edition = found.get(number - 1)?;
@@ -95,7 +100,7 @@ async fn settled(hospital: &Hospital, publication: &str, number: usize) -> Value
     settled.await.expect("an edition is not settled after 60 s")
 }
 
-async fn published(hospital: &Hospital, publication: &str, number: usize) -> Value {
+pub(crate) async fn published(hospital: &Hospital, publication: &str, number: usize) -> Value {
     let edition = settled(hospital, publication, number).await;
     assert_eq!(edition["status"], "published", "{edition}");
     edition

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pais::db::submissions::Which;
 use pais::db::{datasets, organizations};
 use pais::engine::load_rows;
 use pais_anonymize::Unobserved;
@@ -36,9 +37,15 @@ async fn stored(hospital: &Hospital, dataset: &str) -> Table {
     let dataset = datasets::load(&service.db, organization, dataset).await;
     let dataset = dataset.unwrap().unwrap();
     let (store, keys) = (&service.db, &service.keys);
-    load_rows::load(store, keys, &dataset, None, Arc::new(Unobserved::default()))
-        .await
-        .unwrap()
+    load_rows::load(
+        store,
+        keys,
+        &dataset,
+        Which::Current,
+        Arc::new(Unobserved::default()),
+    )
+    .await
+    .unwrap()
 }
 
 async fn profile(hospital: &Hospital, dataset: &str) -> Value {

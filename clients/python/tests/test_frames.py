@@ -139,6 +139,19 @@ def test_an_idempotency_key_stores_rows_once(
     assert refused.value.code == "idempotency_key_reused"
 
 
+def test_rows_take_the_place_of_those_of_another_submission(
+    client: Client, dataset: str, frame: pd.DataFrame
+) -> None:
+    first = client.submit(dataset, frame)
+    second = client.submit(dataset, frame.head(2), replaces=first["id"])
+    assert second["replaces"] == first["id"]
+    assert client.dataset(dataset)["rows"] == 2
+    assert [each.get("replaced_by") for each in client.submissions(dataset)] == [second["id"], None]
+    with pytest.raises(Conflict) as refused:
+        client.submit(dataset, frame.head(3), replaces=first["id"])
+    assert refused.value.code == "not_replaceable"
+
+
 def test_rows_that_the_dataset_has_are_refused_unless_allowed(
     client: Client, dataset: str, frame: pd.DataFrame
 ) -> None:

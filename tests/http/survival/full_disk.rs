@@ -1,58 +1,18 @@
 //! The disk of the data directory is filled to the brim, and freed.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::process::{ServiceProcess, call};
+use crate::process::{ServiceProcess, call, pais};
+use crate::small_disk::SmallDisk;
 use pais_test_support::poll::poll_async;
 use pais_test_support::split_mix::SplitMix64;
 
 /// Size of the disk.
 const DISK_MIB: u64 = 400;
-
-/// A disk in memory, unmounted when dropped.
-struct SmallDisk(tempfile::TempDir);
-
-impl SmallDisk {
-    /// `None` where this process may not mount.
-    fn mount() -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let options = format!("size={DISK_MIB}m,mode=0711");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-            .arg(directory.path())
-            .output();
-        mounted
-            .is_ok_and(|output| output.status.success())
-            .then_some(Self(directory))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    /// Writes a file until the disk is full.
-    fn fill(&self) {
-        let mut file = std::fs::File::create(self.path().join("filler")).unwrap();
-        let block = vec![1; 1 << 16];
-        while file.write_all(&block).is_ok() {}
-        while file.write_all(&[1]).is_ok() {}
-    }
-
-    fn free(&self) {
-        std::fs::remove_file(self.path().join("filler")).unwrap();
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
-    }
-}
 
 /// A hospital with datasets in a running service.
 struct Client {
@@ -162,7 +122,7 @@ async fn ready(service: &ServiceProcess) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
-    let Some(disk) = SmallDisk::mount() else {
+    let Some(disk) = SmallDisk::mount(DISK_MIB) else {
         println!("not run: this process may not mount a file system");
         return;
     };
@@ -222,5 +182,29 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     ready(&service).await;
     let new = client.dataset(&service, "new").await;
     assert_eq!(client.upload(&service, &new).await.0, 201);
+    service.stop();
+}
+
+/// The program with a log that is on a full disk.
+fn without_log(data: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "exec \"$0\" \"$@\" 2>/dev/full"])
+        .arg(pais(data).get_program())
+        .env_remove("DATABASE_URL")
+        .env("PAIS__SERVER__DATA_DIR", data)
+        .stdin(Stdio::null());
+    command
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_cannot_be_written_does_not_end_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let service = ServiceProcess::start_with(without_log(&data), &data, &[]).await;
+    let client = Client::new(&service);
+    // Each request is a line of the log.
+    let dataset = client.dataset(&service, "patients").await;
+    assert_eq!(client.upload(&service, &dataset).await.0, 201);
     service.stop();
 }

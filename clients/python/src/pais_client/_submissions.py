@@ -41,6 +41,7 @@ def submit(
     gzip: bool = False,
     idempotency_key: str | None = None,
     allow_duplicate: bool = False,
+    replaces: str | None = None,
     delimiter: str | None = None,
     decimal: Decimal | None = None,
     thousands: str | None = None,
@@ -76,6 +77,11 @@ def submit(
     Rows that an earlier submission of the dataset has, in whatever order and format, are a
     `Conflict` whose code is `duplicate_submission`; `allow_duplicate=True` stores them again.
 
+    With `replaces`, the id of an earlier submission, the rows take the place of its rows: later
+    jobs and editions are without the replaced ones. A `Conflict` whose code is `not_replaceable`
+    says that another submission has done so, or that the rows were released and the dataset has
+    no column of the role `subject`.
+
     Raises `ProblemError` for invalid rows; its `errors` name the first 20 cells, and
     `errors_by_column` counts all. Raises `IntegrityError` if the SHA-256 that the service computed
     differs from that of the bytes sent.
@@ -90,7 +96,9 @@ def submit(
     answer: Submission = yield Request(
         "POST",
         path("datasets", dataset_id, "submissions"),
-        params=text | ({"allow_duplicate": "true"} if allow_duplicate else {}),
+        params=text
+        | ({"allow_duplicate": "true"} if allow_duplicate else {})
+        | without_none({"replaces": replaces}),
         headers={**body.headers(), "Idempotency-Key": idempotency_key or str(uuid.uuid4())},
         body=body.body,
         replayable=body.replayable,

@@ -1,4 +1,4 @@
-//! Random tables, arrivals and recipients.
+//! Random tables, arrivals, corrections and recipients.
 
 use pais_core::definition::{Job, Recoding};
 use pais_core::model::Lkc;
@@ -6,15 +6,73 @@ use proptest::prelude::*;
 
 use crate::{Persons, Publication, Visit};
 
-/// A month: the visits, and which of three recipients get its edition.
-type Month = (Vec<Visit>, [bool; 3]);
+/// A month: the visits, which of three recipients get its edition, and perhaps a correction.
+#[derive(Clone, Debug)]
+struct Month {
+    visits: Vec<Visit>,
+    gets: [bool; 3],
+    correction: Option<Correction>,
+}
+
+/// An earlier month whose submission the month replaces, and what happens to its visits, in turn.
+#[derive(Clone, Debug)]
+struct Correction {
+    month: prop::sample::Index,
+    changes: Vec<Change>,
+}
+
+/// What happens to a visit of a month that is replaced.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Kept,
+    Dropped,
+    Age,
+    Ward,
+    Diagnosis,
+}
+
+impl Change {
+    /// The visit after the change. A second change of a place is back at the first place.
+    fn of(self, visit: Visit) -> Option<Visit> {
+        match self {
+            Self::Kept => Some(visit),
+            Self::Dropped => None,
+            Self::Age => Some(Visit {
+                age: 99 - visit.age,
+                ..visit
+            }),
+            Self::Ward => Some(Visit {
+                ward: 15 - visit.ward,
+                ..visit
+            }),
+            Self::Diagnosis => Some(Visit {
+                diagnosis: 3 - visit.diagnosis,
+                ..visit
+            }),
+        }
+    }
+}
+
+fn correction() -> impl Strategy<Value = Correction> {
+    let change = prop_oneof![
+        6 => Just(Change::Kept),
+        1 => Just(Change::Dropped),
+        1 => Just(Change::Age),
+        1 => Just(Change::Ward),
+        1 => Just(Change::Diagnosis),
+    ];
+    let changes = prop::collection::vec(change, 1..60);
+    (any::<prop::sample::Index>(), changes)
+        .prop_map(|(month, changes)| Correction { month, changes })
+}
 
 fn months() -> impl Strategy<Value = Vec<Month>> {
     let persons = prop::collection::vec((0u8..100, 0u8..16), 4..40);
     let visit = (any::<prop::sample::Index>(), 0u8..4);
-    let month = (prop::collection::vec(visit, 3..60), any::<[bool; 3]>());
+    let visits = prop::collection::vec(visit, 3..60);
+    let month = (visits, any::<[bool; 3]>(), prop::option::of(correction()));
     (persons, prop::collection::vec(month, 2..6)).prop_map(|(persons, months)| {
-        let visits = |(visits, recipients): (Vec<(prop::sample::Index, u8)>, [bool; 3])| {
+        let months = months.into_iter().map(|(visits, gets, correction)| {
             let visits = visits.into_iter().map(|(person, diagnosis)| {
                 let person = person.index(persons.len());
                 let (age, ward) = persons[person];
@@ -25,17 +83,41 @@ fn months() -> impl Strategy<Value = Vec<Month>> {
                     diagnosis,
                 }
             });
-            (visits.collect(), recipients)
-        };
-        months.into_iter().map(visits).collect()
+            Month {
+                visits: visits.collect(),
+                gets,
+                correction,
+            }
+        });
+        months.collect()
     })
+}
+
+/// The submission that a month replaces, and the rows that take the place of its rows; `None` where it
+/// corrects nothing, or what it would correct cannot be replaced.
+fn corrected(
+    publication: &Publication,
+    number: usize,
+    month: &Month,
+) -> Option<(usize, Vec<Visit>)> {
+    let correction = month.correction.as_ref().filter(|_| number > 0)?;
+    let replaced = correction.month.index(number);
+    let visits = publication.replaceable(replaced)?.iter();
+    let changes = correction.changes.iter().cycle();
+    let visits = visits
+        .zip(changes)
+        .filter_map(|(visit, change)| change.of(*visit));
+    Some((
+        replaced,
+        visits.chain(month.visits.iter().copied()).collect(),
+    ))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..Default::default() })]
 
-    /// For random arrivals and recipients: no recipient learns more than the model allows, and each
-    /// row is released or waits.
+    /// For random arrivals, corrections and recipients: no recipient learns more than the model allows,
+    /// and each row is released, waits, or was replaced before.
     #[test]
     fn no_recipient_learns_more_than_the_model_allows(
         months in months(),
@@ -49,9 +131,12 @@ proptest! {
         let mut job = Job::new(model.clone());
         job.recoding = Some(recoding);
         let mut publication = Publication::new(persons, job, 3);
-        for (visits, gets) in &months {
-            let recipients: Vec<usize> = (0..3).filter(|it| gets[*it]).collect();
-            publication.publish(visits, &recipients);
+        for (number, month) in months.iter().enumerate() {
+            let recipients: Vec<usize> = (0..3).filter(|it| month.gets[*it]).collect();
+            match corrected(&publication, number, month) {
+                Some((replaced, visits)) => publication.replace(replaced, &visits, &recipients),
+                None => publication.publish(&month.visits, &recipients),
+            };
             for recipient in 0..3 {
                 publication.assert_private(&publication.editions_of(recipient), &model);
             }

@@ -5,11 +5,14 @@ mod histories;
 mod monthly;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use pais_anonymize::{RunError, Unobserved};
 use pais_core::codebook::{Codebook, CodebookOrganization};
-use pais_core::definition::{ColumnDefinition, ColumnRole, DatasetDefinition, Job, TaxonomyNode};
+use pais_core::definition::{
+    ColumnDefinition, ColumnRole, DatasetDefinition, Job, Objective, TaxonomyNode,
+};
 use pais_core::model::Lkc;
 use pais_core::schema::Schema;
 use pais_core::table::{ReleasedTable, Table};
@@ -107,6 +110,12 @@ impl Edition {
     }
 }
 
+/// Rows that were sent at once.
+struct Submission {
+    rows: Range<u32>,
+    is_replaced: bool,
+}
+
 /// A publication that grows.
 pub(crate) struct Publication {
     pub(crate) persons: Persons,
@@ -114,6 +123,7 @@ pub(crate) struct Publication {
     definition: DatasetDefinition,
     pub(crate) job: Job,
     pub(crate) visits: Vec<Visit>,
+    submissions: Vec<Submission>,
     pub(crate) editions: Vec<Edition>,
     /// The recipients, each with the numbers of the editions that it has.
     pub(crate) histories: Vec<Vec<usize>>,
@@ -128,22 +138,62 @@ impl Publication {
             definition,
             job,
             visits: Vec::new(),
+            submissions: Vec::new(),
             editions: Vec::new(),
             histories: vec![Vec::new(); recipients],
         }
     }
 
-    fn waiting(&self) -> Vec<u32> {
+    fn released(&self) -> HashSet<u32> {
         let released = self.editions.iter();
         let released = released.flat_map(|edition| &edition.release.source_rows);
-        let released: HashSet<u32> = released.copied().collect();
-        let rows = 0..self.visits.len() as u32;
+        released.copied().collect()
+    }
+
+    /// The rows of submissions that are replaced or not, and in no edition.
+    fn unreleased(&self, are_replaced: bool) -> Vec<u32> {
+        let released = self.released();
+        let submissions = self.submissions.iter();
+        let submissions = submissions.filter(|it| it.is_replaced == are_replaced);
+        let rows = submissions.flat_map(|it| it.rows.clone());
         rows.filter(|row| !released.contains(row)).collect()
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        self.unreleased(false)
+    }
+
+    /// The visits of a submission that another may replace; `None` where it is replaced, or where rows of
+    /// it are released and nobody knows which are of one person.
+    pub(crate) fn replaceable(&self, submission: usize) -> Option<&[Visit]> {
+        let Submission { rows, is_replaced } = &self.submissions[submission];
+        let released = self.released();
+        let is_released = rows.clone().any(|row| released.contains(&row));
+        let is_refused = *is_replaced || is_released && self.persons == Persons::EachRow;
+        let visits = &self.visits[rows.start as usize..rows.end as usize];
+        (!is_refused).then_some(visits)
+    }
+
+    /// Adds rows in the place of those of a submission, and publishes an edition, as [`Self::publish`].
+    pub(crate) fn replace(
+        &mut self,
+        submission: usize,
+        visits: &[Visit],
+        recipients: &[usize],
+    ) -> Option<usize> {
+        assert!(self.replaceable(submission).is_some());
+        self.submissions[submission].is_replaced = true;
+        self.publish(visits, recipients)
     }
 
     /// Adds rows, and publishes an edition for some recipients; `None` where all rows wait.
     pub(crate) fn publish(&mut self, visits: &[Visit], recipients: &[usize]) -> Option<usize> {
+        let start = self.visits.len() as u32;
         self.visits.extend_from_slice(visits);
+        self.submissions.push(Submission {
+            rows: start..self.visits.len() as u32,
+            is_replaced: false,
+        });
         let raw = table(&self.schema, &self.visits);
         let known: Vec<KnownRelease> = self.editions.iter().map(|it| it.release.clone()).collect();
         let histories = recipients.iter().map(|&it| self.histories[it].clone());
@@ -226,7 +276,8 @@ impl Publication {
 
     /// Asserts that nobody who has these editions finds fewer than K persons, or a value with more than
     /// C among the rows of one edition that fit: rows of persons who are in the same editions as the
-    /// victim and have a row that fits in each of them.
+    /// victim and have a row that fits in each of them. What is known of a victim whose values were
+    /// corrected are those of a row in each edition.
     pub(crate) fn assert_private(&self, editions: &[&Edition], model: &Lkc) {
         let labels: Vec<BTreeMap<u32, [String; 2]>> =
             editions.iter().map(|edition| edition.labels()).collect();
@@ -251,30 +302,38 @@ impl Publication {
             .iter()
             .filter(|(presence, _)| presence.contains(&true))
         {
-            let victims = persons.iter().map(|person| {
-                let visit = self.visits[rows_of[person][0] as usize];
-                KNOWN.map(|column| visit.text(column))
+            let having: Vec<usize> = (0..labels.len()).filter(|it| presence[*it]).collect();
+            let victims = persons.iter().flat_map(|person| {
+                let values = |edition: &usize| {
+                    let rows = rows_of[person].iter();
+                    let rows = rows.filter(|row| labels[*edition].contains_key(row));
+                    let values = rows.map(|&row| {
+                        let visit = self.visits[row as usize];
+                        KNOWN.map(|column| visit.text(column))
+                    });
+                    values.collect::<BTreeSet<[String; 2]>>()
+                };
+                one_of_each(having.iter().map(values))
             });
-            let victims: BTreeSet<[String; 2]> = victims.collect();
+            let victims: BTreeSet<Vec<[String; 2]>> = victims.collect();
             for victim in victims {
                 for known in [&[][..], &[0], &[1], &[0, 1]] {
                     if known.len() > most_known {
                         continue;
                     }
-                    let fitting = |edition: usize, person: u32| -> Vec<u32> {
+                    let fitting = |place: usize, person: u32| -> Vec<u32> {
                         let rows = rows_of[&person].iter().copied();
                         let fits = |row: &u32| {
-                            labels[edition].get(row).is_some_and(|labels| {
+                            labels[having[place]].get(row).is_some_and(|labels| {
                                 let mut known = known.iter();
-                                known.all(|&at| covers(&labels[at], &victim[at]))
+                                known.all(|&at| covers(&labels[at], &victim[place][at]))
                             })
                         };
                         rows.filter(fits).collect()
                     };
-                    let having: Vec<usize> = (0..labels.len()).filter(|it| presence[*it]).collect();
                     let candidates = persons.iter().copied().filter(|&person| {
-                        let mut having = having.iter();
-                        having.all(|&edition| !fitting(edition, person).is_empty())
+                        let mut places = 0..having.len();
+                        places.all(|place| !fitting(place, person).is_empty())
                     });
                     let candidates: Vec<u32> = candidates.collect();
                     assert!(
@@ -282,8 +341,8 @@ impl Publication {
                         "{} persons like {victim:?} by {known:?} in {presence:?}",
                         candidates.len()
                     );
-                    for &edition in &having {
-                        let rows = candidates.iter().flat_map(|&it| fitting(edition, it));
+                    for place in 0..having.len() {
+                        let rows = candidates.iter().flat_map(|&it| fitting(place, it));
                         let rows: Vec<u32> = rows.collect();
                         let mut counts: BTreeMap<u8, u64> = BTreeMap::new();
                         for &row in &rows {
@@ -304,15 +363,27 @@ impl Publication {
         }
     }
 
-    /// Asserts that each row is in one edition or waits.
+    /// Asserts that each row is in one edition, waits, or was replaced before it was in one.
     pub(crate) fn assert_nothing_lost(&self) {
         let released: usize = self
             .editions
             .iter()
             .map(|it| it.release.source_rows.len())
             .sum();
-        assert_eq!(released + self.waiting().len(), self.visits.len());
+        let others = self.waiting().len() + self.unreleased(true).len();
+        assert_eq!(released + others, self.visits.len());
     }
+}
+
+/// All ways to take one of each set, in their order.
+fn one_of_each<T: Clone>(sets: impl Iterator<Item = BTreeSet<T>>) -> Vec<Vec<T>> {
+    sets.fold(vec![Vec::new()], |taken, set| {
+        let longer = taken.iter().flat_map(|taken: &Vec<T>| {
+            let one = set.iter().cloned();
+            one.map(|one| [taken.as_slice(), &[one]].concat())
+        });
+        longer.collect()
+    })
 }
 
 /// Whether a label covers a value: as an interval of numbers, or as what the value begins with.
@@ -355,6 +426,67 @@ fn the_adversary_of_the_tests_breaks_a_month_that_is_published_alone() {
     let both: Vec<&Edition> = publication.editions.iter().collect();
     let broken = std::panic::AssertUnwindSafe(|| publication.assert_private(&both, &model));
     assert!(std::panic::catch_unwind(broken).is_err());
+}
+
+/// A month of nine persons with one age and three with another, and the month that replaces it: the last
+/// ones of the nine have the other age, and three persons are new.
+fn corrected(changed: u32) -> (Publication, Vec<Visit>) {
+    let visit = |person, age| Visit {
+        person,
+        age,
+        ward: 0,
+        diagnosis: (person % 3) as u8,
+    };
+    let mut job = Job::new(Lkc::k_anonymity(3).unwrap());
+    job.objective = Some(Objective::Ncp);
+    let mut publication = Publication::new(Persons::Named, job, 2);
+    let age = |person, first_old| if person < first_old { 10 } else { 90 };
+    let first = (0..12).map(|it| visit(it, age(it, 9)));
+    let first: Vec<Visit> = first.collect();
+    publication.publish(&first, &[0]).unwrap();
+    let corrected = (0..15).map(|it| visit(it, age(it, 9 - changed)));
+    (publication, corrected.collect())
+}
+
+#[test]
+fn the_adversary_of_the_tests_finds_the_one_whose_rows_were_corrected() {
+    let model = Lkc::k_anonymity(3).unwrap();
+    let (mut publication, corrected) = corrected(1);
+    // The second recipient has nothing, so nobody is held back for it.
+    publication.replace(0, &corrected, &[1]).unwrap();
+    publication.assert_private(&publication.editions_of(1), &model);
+    let both: Vec<&Edition> = publication.editions.iter().collect();
+    let broken = std::panic::AssertUnwindSafe(|| publication.assert_private(&both, &model));
+    assert!(std::panic::catch_unwind(broken).is_err());
+}
+
+#[test]
+fn a_correction_of_one_person_waits_with_the_others_and_that_of_three_is_published() {
+    let model = Lkc::k_anonymity(3).unwrap();
+    for (changed, published) in [(1, 6), (3, 15)] {
+        let (mut publication, corrected) = corrected(changed);
+        let edition = publication.replace(0, &corrected, &[0]).unwrap();
+        publication.assert_private(&publication.editions_of(0), &model);
+        publication.assert_nothing_lost();
+        let rows = publication.editions[edition].release.source_rows.len();
+        assert_eq!(rows, published, "{changed} corrected");
+    }
+}
+
+#[test]
+fn rows_of_a_replaced_month_wait_no_more() {
+    let (mut publication, corrected) = corrected(3);
+    let alone = |person, age| Visit {
+        person,
+        age,
+        ..corrected[0]
+    };
+    assert_eq!(publication.publish(&[alone(20, 0)], &[0]), None);
+    assert_eq!(publication.replace(1, &[alone(20, 30)], &[0]), None);
+    assert_eq!(publication.waiting(), [13]);
+    publication.publish(&corrected[12..], &[0]).unwrap();
+    publication.assert_nothing_lost();
+    assert!(!publication.released().contains(&12));
 }
 
 #[test]

@@ -58,6 +58,8 @@ class Submission(TypedDict, total=False):
     bytes: int
     sha256: str
     created_at: str
+    replaces: str
+    replaced_by: str
 
 
 class DatasetSummary(TypedDict):

@@ -1,0 +1,149 @@
+//! A TCP proxy: the wire between a client and a service, or between a process and its database.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::sync::watch;
+use tokio_util::task::AbortOnDropHandle;
+
+use pais_test_support::poll::pace;
+
+/// What a wire does with the bytes on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weather {
+    /// Forwards them.
+    Fair,
+    /// Closes all connections, also new ones.
+    Cut,
+    /// Forwards a few bytes at a time, with pauses.
+    Slow,
+    /// Forwards nothing, and closes nothing.
+    Silent,
+}
+
+/// Where a wire leads.
+#[derive(Clone, Debug)]
+pub(crate) enum Far {
+    /// To an address and port.
+    Address(String),
+    /// To a socket of this machine.
+    Socket(PathBuf),
+}
+
+impl Far {
+    /// To a PostgreSQL server that has a socket.
+    pub(crate) fn database(options: &PgConnectOptions) -> Self {
+        let name = format!(".s.PGSQL.{}", options.get_port());
+        Self::Socket(options.get_socket().unwrap().join(name))
+    }
+}
+
+/// Bytes that are forwarded at a time.
+const PIECE: usize = 16 << 10;
+
+/// The same on a slow wire, and the pause after them.
+const SLOW_PIECE: usize = 2 << 10;
+const SLOW_PAUSE: Duration = Duration::from_millis(15);
+
+/// A wire. Its connections end when it is dropped.
+pub(crate) struct Link {
+    /// Where it begins.
+    pub(crate) address: SocketAddr,
+    weather: watch::Sender<Weather>,
+    _accepting: AbortOnDropHandle<()>,
+}
+
+impl Link {
+    pub(crate) async fn to(far: Far) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (weather, seen) = watch::channel(Weather::Fair);
+        let accepting = tokio::spawn(accept(listener, far, seen));
+        Self {
+            address,
+            weather,
+            _accepting: AbortOnDropHandle::new(accepting),
+        }
+    }
+
+    pub(crate) fn set(&self, weather: Weather) {
+        self.weather.send_replace(weather);
+    }
+}
+
+async fn accept(listener: TcpListener, far: Far, weather: watch::Receiver<Weather>) {
+    loop {
+        // An error is that of a client that is gone.
+        if let Ok((near, _)) = listener.accept().await
+            && *weather.borrow() != Weather::Cut
+        {
+            tokio::spawn(connect(near, far.clone(), weather.clone()));
+        }
+    }
+}
+
+/// Joins a connection to a new one, until either ends. The far side may be down.
+async fn connect(mut near: TcpStream, far: Far, weather: watch::Receiver<Weather>) {
+    match far {
+        Far::Address(address) => {
+            if let Ok(mut far) = TcpStream::connect(address).await {
+                relay(near.split(), far.split(), weather).await;
+            }
+        }
+        Far::Socket(path) => {
+            if let Ok(mut far) = UnixStream::connect(path).await {
+                relay(near.split(), far.split(), weather).await;
+            }
+        }
+    }
+}
+
+/// Forwards both ways until both sides have ended, one fails, or the wire is cut.
+async fn relay(
+    (near_in, near_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    (far_in, far_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
+    weather: watch::Receiver<Weather>,
+) {
+    let mut cut = weather.clone();
+    let both = async {
+        tokio::try_join!(
+            forward(near_in, far_out, weather.clone()),
+            forward(far_in, near_out, weather.clone()),
+        )
+    };
+    tokio::select! {
+        _ = both => {}
+        _ = cut.wait_for(|weather| *weather == Weather::Cut) => {}
+    }
+}
+
+/// Forwards one way until its end.
+///
+/// # Errors
+/// When a side has failed: then nothing of the other way arrives, either.
+async fn forward(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut weather: watch::Receiver<Weather>,
+) -> io::Result<()> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let is_slow = *weather.borrow() == Weather::Slow;
+        let most = if is_slow { SLOW_PIECE } else { PIECE };
+        let read = from.read(&mut piece[..most]).await?;
+        // An error says that the link was dropped, and ends the relay, too.
+        let _ = weather.wait_for(|now| *now != Weather::Silent).await;
+        if is_slow {
+            pace(SLOW_PAUSE).await;
+        }
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&piece[..read]).await?;
+    }
+}
