@@ -22,8 +22,9 @@ pub(super) async fn lock(
     connection: &mut PgConnection,
     organization: OrganizationId,
 ) -> Result<(), StoreError> {
-    // References to the organization are not blocked by this lock.
-    sqlx::query("SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE")
+    // Not a lock of the organization's row, which a claim of a job takes after that of the job: a deletion
+    // takes them the other way around.
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text, 16))")
         .bind(organization)
         .execute(connection)
         .await?;

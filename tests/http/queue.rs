@@ -10,9 +10,11 @@ use pais::db::queue::{self, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal, 
 use pais::db::{Store, instances};
 use pais::jobs::end_exhausted;
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use crate::hospital::Hospital;
+use crate::replacements::wait_for;
 use pais_test_support::poll::poll_async;
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -199,4 +201,31 @@ async fn a_job_returned_to_the_queue_keeps_its_attempts() {
         (&document["rows_read"], &document["steps_done"]),
         (&json!(0), &json!(0))
     );
+}
+
+/// The two waited for each other, and one of them failed: a claim locks a job and then its organization,
+/// whose turn it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_and_the_claim_of_a_job_do_not_wait_for_each_other() {
+    let hospital = Arc::new(Hospital::new().await);
+    let dataset = hospital.filled_dataset().await;
+    hospital.job(&dataset, json!({})).await;
+    let owner = hospital.app.state.unscoped().db.owner();
+    let mut claim = owner.begin().await.unwrap();
+    let run = async |connection: &mut PgConnection, statement: &'static str| {
+        sqlx::raw_sql(statement).execute(connection).await.unwrap();
+    };
+    run(&mut claim, "SELECT FROM jobs FOR NO KEY UPDATE").await;
+    let deletion = {
+        let (hospital, dataset) = (hospital.clone(), dataset.clone());
+        tokio::spawn(async move { hospital.app.delete(&hospital.token, &dataset).await })
+    };
+    wait_for(&hospital, 1).await;
+    run(
+        &mut claim,
+        "UPDATE organizations SET job_claimed_at = clock_timestamp()",
+    )
+    .await;
+    claim.commit().await.unwrap();
+    assert_eq!(deletion.await.unwrap().status, 204);
 }

@@ -226,7 +226,7 @@ async fn waiting(hospital: &Hospital) -> i64 {
 }
 
 /// Returns when this number of statements wait for a lock.
-async fn wait_for(hospital: &Hospital, number: i64) {
+pub(crate) async fn wait_for(hospital: &Hospital, number: i64) {
     let waits = poll_async(Duration::from_secs(60), async || {
         (waiting(hospital).await == number).then_some(())
     });
