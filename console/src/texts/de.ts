@@ -189,6 +189,7 @@ export const de: Texts = {
     discard: 'Verwerfen',
     submissionList: 'Letzte Lieferungen',
     received: 'Eingegangen',
+    replaced: 'durch eine spätere Lieferung ersetzt',
     size: 'Größe',
     deleteRows: 'Diese Zeilen löschen',
     delete: 'Löschung',

@@ -185,6 +185,7 @@ export const en = {
     discard: 'Discard',
     submissionList: 'Latest submissions',
     received: 'Received',
+    replaced: 'replaced by a later submission',
     size: 'Size',
     deleteRows: 'Delete these rows',
     delete: 'Deletion',
