@@ -15,7 +15,7 @@
 //!   lower. Subtrees are not raised.
 //!
 //! A tree is the same for the same examples in the same order, has nodes on the heap alone, and
-//! grows in time *O(examples · attributes · depth)* with a bounded depth.
+//! grows in time *O(examples · log examples · attributes · depth)* with a bounded depth.
 
 mod choice;
 mod counts;
