@@ -35,7 +35,7 @@ const POLL_PAUSE: Duration = Duration::from_millis(50);
 enum ProcessIdentity {
     /// There is no such process.
     Gone,
-    /// The id now belongs to another program, or to a zombie process.
+    /// The id now belongs to another program, or to a process that has ended or is ending.
     Stale,
     /// A server that pais started on this cluster.
     Ours,
@@ -109,11 +109,20 @@ fn identify(pid: Pid, cluster: &Path) -> ProcessIdentity {
         Err(_) => return ProcessIdentity::Hidden,
     }
     match fs::read(process.join("cmdline")) {
-        Ok(line) if line.split(|b| *b == 0).any(|word| word == MARK.as_bytes()) => {
-            ProcessIdentity::Ours
-        }
-        Ok(_) => ProcessIdentity::Foreign,
+        Ok(line) => of_command_line(&line),
         Err(_) => ProcessIdentity::Hidden,
+    }
+}
+
+/// What a process in the cluster's directory is. One that is ending has no command line any more, a moment
+/// before it is a zombie.
+fn of_command_line(line: &[u8]) -> ProcessIdentity {
+    if line.is_empty() {
+        ProcessIdentity::Stale
+    } else if line.split(|b| *b == 0).any(|word| word == MARK.as_bytes()) {
+        ProcessIdentity::Ours
+    } else {
+        ProcessIdentity::Foreign
     }
 }
 
@@ -225,6 +234,15 @@ mod tests {
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();
         other.wait().unwrap();
+    }
+
+    /// A server that was killed was taken for one of somebody else, and the start failed.
+    #[test]
+    fn a_process_that_is_ending_is_not_a_server_of_somebody_else() {
+        assert_eq!(of_command_line(b""), ProcessIdentity::Stale);
+        assert_eq!(of_command_line(b"postgres\0"), ProcessIdentity::Foreign);
+        let ours = format!("postgres\0-c\0{MARK}\0");
+        assert_eq!(of_command_line(ours.as_bytes()), ProcessIdentity::Ours);
     }
 
     #[tokio::test]
