@@ -215,12 +215,14 @@ impl SweepPage {
         let beaten = of(&[Rank::Beaten], None).flat_map(|point| [point, (point.0, f64::NAN)]);
         let beaten: Vec<(f64, f64)> = beaten.collect();
         if !beaten.is_empty() {
-            series.push(Series {
+            let beaten = Series {
                 name: "beaten by another".to_owned(),
                 colour: 1,
                 dashes: 0,
                 points: beaten,
-            });
+            };
+            // Drawn first, so that it hides no point that none beats.
+            series.insert(0, beaten);
         }
         let best = of(&[Rank::Best], None).next().filter(|_| is_alone);
         Chart {
