@@ -46,7 +46,7 @@ use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::types::PgInterval;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgPoolOptions, PgSeverity};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
 use thiserror::Error;
 use uuid::Uuid;
@@ -104,8 +104,14 @@ impl StoreError {
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
             Self::Database(sqlx::Error::Database(error)) => {
-                // It was shut down, has crashed, or is still starting.
-                matches!(error.code().as_deref(), Some("57P01" | "57P02" | "57P03"))
+                // It was shut down, has crashed, or is still starting; or the session ended for another
+                // reason of the server, such as a full disk while it began.
+                let is_down = matches!(error.code().as_deref(), Some("57P01" | "57P02" | "57P03"));
+                let error = error.try_downcast_ref::<PgDatabaseError>();
+                is_down
+                    || error.is_some_and(|it| {
+                        matches!(it.severity(), PgSeverity::Fatal | PgSeverity::Panic)
+                    })
             }
             Self::Database(error) => matches!(
                 error,
