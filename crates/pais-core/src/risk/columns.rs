@@ -46,7 +46,10 @@ pub(super) fn measure<'s>(
                 ColumnRole::Sensitive => absent_leaves(coded, &rows_by_code),
                 _ => None,
             },
-            safe_harbor: SafeHarborAdvice::new(made.unwrap_or(spec), &texts(coded, &rows_by_code)),
+            // Most columns are of no category, and their values are not listed.
+            safe_harbor: spec.safe_harbor().and_then(|_| {
+                SafeHarborAdvice::new(made.unwrap_or(spec), &texts(coded, &rows_by_code))
+            }),
             shares_by_rank: (spec.role == ColumnRole::Sensitive)
                 .then(|| shares_by_rank(values, rows_by_code)),
         })
