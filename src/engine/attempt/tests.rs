@@ -32,6 +32,8 @@ const ROWS: usize = 3_000;
 struct StopAt {
     report: usize,
     reports: AtomicUsize,
+    /// Reports that began when the attempt was already asked to stop.
+    late_reports: AtomicUsize,
     phase: OnceLock<Phase>,
     asked: OnceLock<Instant>,
     cancellation: Cancellation,
@@ -39,6 +41,10 @@ struct StopAt {
 
 impl Observer for StopAt {
     fn progress(&self, phase: Phase, _: f64) {
+        // Counted before the request: its thread may wait for a processor before it asks.
+        if self.cancellation.is_cancelled() {
+            self.late_reports.fetch_add(1, Ordering::SeqCst);
+        }
         if self.reports.fetch_add(1, Ordering::SeqCst) == self.report {
             let _ = self.phase.set(phase);
             let _ = self.asked.set(Instant::now());
@@ -174,7 +180,7 @@ fn an_attempt_ends_wherever_it_is_stopped() {
             let Some(asked) = observer.asked.get() else {
                 continue;
             };
-            let after = observer.reports.load(Ordering::SeqCst) - report - 1;
+            let after = observer.late_reports.load(Ordering::SeqCst);
             // The last report of an attempt is that its results are there.
             let is_last = ended.is_ok() && after == 0;
             assert!(
