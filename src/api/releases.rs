@@ -2,30 +2,25 @@
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use pais_anonymize::{AnonymizationRun, JobPlan, StepRecord};
-use pais_core::definition::{CombinationQuery, Objective, Recoding, Sweep};
+use pais_core::definition::{CombinationQuery, Objective, Recoding};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::db::audit::Action;
-use crate::db::jobs::{self, JobStatus};
+use crate::db::jobs;
 use crate::db::releases::{self, ListedReleases, ReleaseCreation, StoredRelease, Viewer};
-use crate::db::runs::SweepRow;
-use crate::db::submissions::{self, Which};
-use crate::db::{editions, policies, runs};
-use crate::engine::records::{SweepItem, SweepStatus};
+use crate::db::{editions, policies};
+use crate::engine::load_rows;
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
-use crate::engine::{attempt, load_rows};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
 use crate::telemetry::traces::{self, TraceContext};
 
-use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::{Holder, JsonBody, Parameters, Path, ReleaseReader};
+use super::found_table::{FoundTable, ReplayedTable, dataset_deleted};
 use super::page::{Page, PageQuery, PageRequest};
-use super::raw_rows::RawRows;
 use super::response::created;
 use super::state::CallerApp;
 use super::text;
@@ -136,13 +131,6 @@ async fn create_release(
     let name = request.name.as_deref().map(text::name).transpose()?;
     let job = jobs::load(&app.db, &app.keys, app.caller.organization, request.job_id).await?;
     let job = job.ok_or_else(|| ApiError::not_found_at("/job_id"))?;
-    if job.status != JobStatus::Succeeded {
-        let detail = format!(
-            "the job is {}; only a job that has succeeded has a table to release",
-            job.status.as_str()
-        );
-        return Err(ApiError::new(Code::JobNotSucceeded, detail));
-    }
     if editions::is_edition(&app.db, job.id).await? {
         let detail = "the job is that of an edition, which is its only release; create a job of your \
                       own for another release";
@@ -153,79 +141,44 @@ async fn create_release(
     {
         traces::link_current(trace);
     }
-    let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
-    let dataset = dataset.ok_or_else(dataset_deleted)?;
-    let step = request.step.map(u32::try_from).transpose();
-    let step = step.map_err(|_| {
-        Problem::at(
-            Code::NoSuchStep,
-            "/step",
-            "expected the number of a step; the first is 0",
-        )
-    })?;
-    let stored = attempt::stored_job(&job.definition)?;
-    let sweep = Sweep::new(&stored)?;
-    let run = sweep.find(CombinationQuery {
+    let combination = CombinationQuery {
         l: request.l,
         k: request.k,
         c: request.c,
         recoding: request.recoding,
         objective: request.objective,
-    })?;
-    let definition = attempt::combination(&stored, &sweep, run)?;
+    };
+    let table = FoundTable::of(app, job, combination, request.step).await?;
+    let (job, dataset) = (&table.job, &table.dataset);
     // The policy may be stricter than when the job was created.
     let policy = policies::load(&app.db, app.caller.organization).await?;
-    let allowed = policy.check_job(&definition, &dataset.schema);
+    let allowed = policy.check_job(&table.definition, &dataset.schema);
     let allowed =
         allowed.map_err(|problem| Problem::at(problem.code, "/job_id", problem.detail).into());
     app.recorded(Action::ReleaseCreated, request.job_id.0, allowed)
         .await?;
-    let store = &app.db;
-    let key = load_rows::open_key(&app.keys, &dataset)?;
-    let run = run as u32;
-    let steps = runs::step_records(store, &key, job.id, run).await?;
-    let job_to_run = definition.parse()?;
-    let plan = JobPlan::new(&dataset.schema, &job_to_run)?;
-    // The one row of a sweep from this combination on; none for a job without lists.
-    let combinations = runs::sweep(store, job.id, run, 1).await?;
-    let failed =
-        |row: &SweepRow<SweepItem>| row.run == run && row.item.status == SweepStatus::Failed;
-    if combinations.iter().any(failed) {
-        let detail =
-            "no generalization meets this combination; `GET /v1/jobs/{id}/sweep` has the reason";
-        return Err(ApiError::new(Code::JobNotSucceeded, detail));
-    }
-    check_step(&steps, step)?;
     let origin = ReleaseOrigin {
         organization: app.caller.organization,
-        holder: load_rows::holder(store, app.caller.organization).await?,
+        holder: load_rows::holder(&app.db, app.caller.organization).await?,
         job: job.id,
         dataset: dataset.id,
         submissions: job.submissions.clone(),
         definition: dataset.definition.clone(),
         name,
         by: app.caller.into(),
-        created_at: store.now(),
+        created_at: app.db.now(),
         rows: None,
     };
-    // Refused before its rows are read; the release is checked again when it is stored.
-    let mut connection = store.connection().await?;
-    submissions::lock_current(&mut connection, &job.submissions).await?;
-    drop(connection);
-    let which = Which::Listed(&job.submissions);
-    let rows = RawRows {
-        which,
-        size: submissions::size(store, dataset.id, which).await?,
-        plans: &[plan],
-        extra_bytes: 0,
-    };
+    let definition = table.definition.clone();
     let csv_bytes = app.storage.spool.limit();
-    let loaded = rows.load(app, dataset).await?;
-    let release = loaded.work(move |schema, table, work| {
-        let run = AnonymizationRun::new(schema, job_to_run, table, work)?;
-        let run = run.with_order_key(key.order_key());
-        let found = run.search_recorded(steps, work)?;
-        let release = PackedRelease::new(&run, &found, step, csv_bytes, work)?;
+    let release = table.replay(app, move |table, observer| {
+        let ReplayedTable {
+            run,
+            found,
+            step,
+            key,
+        } = table;
+        let release = PackedRelease::new(&run, &found, step, csv_bytes, observer)?;
         drop(run);
         release_packing::pack(release, origin, &definition, &key)
     });
@@ -258,23 +211,4 @@ pub(super) fn viewer(caller: Caller) -> Viewer {
         Role::Holder | Role::Officer => Viewer::Holder(caller.organization),
         Role::Admin | Role::Recipient | Role::Auditor => Viewer::Recipient(caller.organization),
     }
-}
-
-fn check_step(steps: &[StepRecord], step: Option<u32>) -> Result<(), Problem> {
-    let Some(step) = step else { return Ok(()) };
-    if steps.iter().any(|record| record.item.step == step) {
-        return Ok(());
-    }
-    let detail = match steps.last() {
-        Some(last) => format!("the job has steps 0 to {}", last.item.step),
-        None => "the job has no steps; leave `step` out".to_owned(),
-    };
-    Err(Problem::at(Code::NoSuchStep, "/step", detail))
-}
-
-fn dataset_deleted() -> ApiError {
-    ApiError::new(
-        Code::DatasetDeleted,
-        "the job's dataset was deleted with its rows; only earlier releases remain",
-    )
 }

@@ -72,7 +72,10 @@ pub(super) async fn report(
             let (owner, page) = get_report_page(&app, id).await?;
             (owner, html_document(page.render()))
         } else {
-            let (owner, report) = get_report(&app, id).await?;
+            let (owner, mut report) = get_report(&app, id).await?;
+            if viewer(app.caller).is_holder() {
+                add_distributions(&app, &load_release(&app, id).await?, &mut report).await?;
+            }
             (owner, Json(report).into_response())
         };
         releases::record_fetch(&app.db, app.caller, owner, id, "report").await?;
@@ -82,8 +85,8 @@ pub(super) async fn report(
     app.documents.answer(bytes, answer).await
 }
 
-/// The holder and the report of a release that the caller may see. What needs raw rows is for
-/// the holder only.
+/// The holder and the report of a release that the caller may see, without distributions. What needs raw
+/// rows is for the holder only.
 ///
 /// # Errors
 /// `not_found`; `withdrawn`.
@@ -122,13 +125,24 @@ pub(super) async fn get_report_page(
         fact.by = approval.by.as_ref().and_then(|by| by.label.clone());
         fact.reason.clone_from(&approval.reason);
     }
-    if viewer(app.caller).is_holder()
-        && let Some(key) = key_of_release(app, &release).await?
-        && let Some(shares) = releases::distributions(&app.db, &key, id).await?
-    {
-        page.report["distributions"] = shares;
+    if viewer(app.caller).is_holder() {
+        add_distributions(app, &release, &mut page.report).await?;
     }
     Ok((owner, page))
+}
+
+/// Adds the distributions to a report for the holder, where the dataset is there.
+async fn add_distributions(
+    app: &CallerApp,
+    release: &StoredRelease,
+    report: &mut Value,
+) -> Result<(), ApiError> {
+    if let Some(key) = key_of_release(app, release).await?
+        && let Some(shares) = releases::distributions(&app.db, &key, release.id).await?
+    {
+        report["distributions"] = shares;
+    }
+    Ok(())
 }
 
 /// The data key of a release's dataset; `None` where it was deleted, and what it sealed with it.

@@ -30,9 +30,10 @@ use super::response::error_page;
 use super::state::AppState;
 use super::{
     approvals, audit, compositions, console, dataset_changes, datasets, drafts, editions, events,
-    grants, health, jobs, legal_holds, metrics, openapi, organizations, packages, policies,
-    profile, publication_data, publications, releases, report_links, reports, risk, steps,
-    submissions, tables, taxonomies, tokens, whoami, withdrawals,
+    grants, health, hierarchy_previews, job_reports, jobs, legal_holds, metrics, openapi,
+    organizations, packages, policies, profile, publication_data, publications, releases,
+    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
+    withdrawals,
 };
 
 /// The settings of the router.
@@ -60,6 +61,7 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(whoami::whoami))
         .routes(routes!(taxonomies::create, taxonomies::list))
         .routes(routes!(taxonomies::get, taxonomies::delete))
+        .routes(routes!(hierarchy_previews::preview))
         .routes(routes!(datasets::create, datasets::list))
         .routes(routes!(datasets::get, datasets::delete))
         .routes(routes!(dataset_changes::change))
@@ -107,6 +109,7 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(profile::show))
         .routes(routes!(risk::show))
         .routes(routes!(reports::report))
+        .routes(routes!(job_reports::report))
         .routes(routes!(report_links::create))
         .routes(routes!(report_links::open))
         .routes(routes!(tables::data))

@@ -92,6 +92,8 @@ actions! {
     ProfileRead = "profile.read";
     /// The risk of a dataset's rows was asked for.
     RiskRead = "risk.read";
+    /// The report that a release of a job's table would have was asked for.
+    JobReportRead = "job_report.read";
     /// The log was read.
     AuditRead = "audit.read";
     /// The oldest events of the log were archived and removed.

@@ -7,7 +7,7 @@ use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
 use crate::table::{Column, Row, table};
 use crate::unchanged;
-use crate::words::{count, counted, items, percent, plain, share};
+use crate::words::{count, counted, items, percent, percent_at_most, plain, share};
 
 /// The section on risk.
 pub(crate) fn risk(page: &ReportPage) -> Markup {
@@ -24,7 +24,7 @@ pub(crate) fn risk(page: &ReportPage) -> Markup {
                     (counted(risk["records_at_highest"].as_u64().unwrap_or(0), one, many)) "."
                     @if let Some(facts) = page.known_facts() {
                         " With up to " (counted(facts, "known attribute", "known attributes"))
-                        @if let Some(smallest) = page.smallest_known() { " it is at most " (percent(1.0 / smallest.max(1) as f64)) }
+                        @if let Some(smallest) = page.smallest_known() { " it is at most " (percent_at_most(1.0 / smallest.max(1) as f64)) }
                         "."
                     }
                 }
@@ -32,7 +32,7 @@ pub(crate) fn risk(page: &ReportPage) -> Markup {
             (attackers(risk))
             @if let Some((share, column)) = page.attribute() {
                 p {
-                    "Of what an adversary of the model finds, at most " strong { (percent(share)) } " have the same "
+                    "Of what an adversary of the model finds, at most " strong { (percent_at_most(share)) } " have the same "
                     "sensitive value; the greatest share is of a value of " (column) "."
                 }
             }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::facts::Verdict;
 use crate::input::{ApprovalFact, ApprovalState, Reader, ReportPage};
 use crate::unchanged;
-use crate::words::{capital, count, counted, percent};
+use crate::words::{capital, count, counted, percent, percent_at_most};
 
 /// Title, people and purpose.
 pub(crate) fn head(page: &ReportPage) -> Markup {
@@ -108,7 +108,7 @@ pub(crate) fn protection(page: &ReportPage) -> String {
             let attribute = page.attribute().map(|(share, column)| {
                 format!(
                     " At most {} of a group have the same value of {column}.",
-                    percent(share)
+                    percent_at_most(share)
                 )
             });
             let group = match page.utility()["smallest_group"].as_u64() {
@@ -134,7 +134,7 @@ pub(crate) fn protection(page: &ReportPage) -> String {
     match (page.bound(), page.bounded_confidence()) {
         (Some(_), Some(found_share)) => format!(
             "{found}, and no listed sensitive value is shared by more than {} of them.",
-            percent(found_share)
+            percent_at_most(found_share)
         ),
         _ => format!("{found}."),
     }
@@ -187,7 +187,7 @@ fn risk(page: &ReportPage) -> String {
     } else {
         format!(
             "with a chance of at most {} for the most exposed {one}",
-            percent(highest)
+            percent_at_most(highest)
         )
     };
     format!(

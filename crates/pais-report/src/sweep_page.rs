@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::chart::{Axis, Chart, Series};
 use crate::page::document;
 use crate::table::{Column, Row, table};
-use crate::words::percent;
+use crate::words::{percent, percent_at_most};
 
 /// What is known of a sweep.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +121,7 @@ impl SweepPage {
                     p {
                         "Best: " strong { (name) } ", which loses " (percent(table.loss))
                         " of the detail; the chance to pick the right record is at most "
-                        (percent(table.risk())) "."
+                        (percent_at_most(table.risk())) "."
                     }
                 }
                 @if best.len() > 1 {

@@ -6,14 +6,30 @@ use serde_json::Value;
 /// without zeros at the end.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let digits = match percent.abs() {
-        value if value >= 99.95 || value == 0.0 => 0,
-        value if value >= 9.95 => 0,
+    shown(share, format!("{percent:.0$}", digits_of(percent)))
+}
+
+/// A share as the bound of a sentence with "at most": as [`percent`], and rounded up.
+pub(crate) fn percent_at_most(share: f64) -> String {
+    let percent = share * 100.0;
+    let digits = digits_of(percent);
+    let unit = 10f64.powi(digits as i32);
+    // 0.07 * 100 is a little more than 7.
+    let up = (percent * unit - 1e-9).ceil() / unit;
+    shown(share, format!("{up:.digits$}"))
+}
+
+/// Digits of a percentage after the point.
+fn digits_of(percent: f64) -> usize {
+    match percent.abs() {
+        value if value >= 9.95 || value == 0.0 => 0,
         value if value >= 0.995 => 1,
         value if value >= 0.0995 => 2,
         _ => 3,
-    };
-    let text = format!("{percent:.digits$}");
+    }
+}
+
+fn shown(share: f64, text: String) -> String {
     let text = if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.')
     } else {
@@ -118,7 +134,7 @@ fn decimal(number: f64) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{count, list, percent, plain, points};
+    use super::{count, list, percent, percent_at_most, plain, points};
 
     #[test]
     fn shares_are_percentages_of_two_digits() {
@@ -134,6 +150,25 @@ mod tests {
             (0.9999, "more than 99 %"),
         ] {
             assert_eq!(percent(share), text, "{share}");
+        }
+    }
+
+    #[test]
+    fn a_bound_is_never_below_the_share() {
+        for (share, text) in [
+            (0.125, "13 %"),
+            (1.0 / 3.0, "34 %"),
+            (0.07, "7 %"),
+            (0.3, "30 %"),
+            (1.0 / 12.0, "8.4 %"),
+            (0.0, "0 %"),
+            (1.0, "100 %"),
+        ] {
+            assert_eq!(percent_at_most(share), text, "{share}");
+        }
+        for whole in 0..=100 {
+            let share = f64::from(whole) / 100.0;
+            assert_eq!(percent_at_most(share), percent(share), "{whole}");
         }
     }
 

@@ -38,6 +38,11 @@ fn example(path: &str, media_type: &str) -> Option<Value> {
             "Janitor;Blue-collar;ANY\nMover;Blue-collar;ANY\n\
              Doctor;White-collar;ANY\nLawyer;White-collar;ANY\n"
         ),
+        ("/v1/taxonomies/preview", _) => json!({
+            "column": { "name": "ZIP", "role": "quasi_identifier",
+                        "taxonomy": { "generate": "prefix", "lengths": [3] } },
+            "values": [{ "value": "12345", "rows": 7 }, { "value": "12399" }],
+        }),
         ("/v1/datasets", _) => json!({ "name": "patients", "columns": [
             { "name": "ID", "role": "identifier" },
             { "name": "Job", "role": "quasi_identifier",

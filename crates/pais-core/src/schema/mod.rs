@@ -4,6 +4,7 @@ mod cell;
 mod checks;
 mod dates;
 mod made;
+mod preview;
 mod privacy;
 mod roles;
 mod subject_id;
@@ -22,6 +23,7 @@ use crate::taxonomy::{Interval, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
 pub use crate::canonical_text::canonical_text;
 pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
 pub use made::ReleasedLeaves;
+pub use preview::{HierarchyPreview, UnfitValue};
 pub use value::items;
 
 /// The separator of a set's items if the definition has none.

@@ -20,7 +20,7 @@ use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
 
 pub(super) use declared::{check, ordered_tree};
 pub use redrawn::ReleasedLeaves;
-use trees::Values;
+pub(super) use trees::Values;
 
 /// Fewest rows of a value that is not rare, where the definition does not say.
 const DEFAULT_BELOW: u64 = 20;
@@ -53,7 +53,7 @@ impl Schema {
                     "cannot be balanced, because cells of the column are missing; leave out `balance`",
                 ));
             }
-            let drawn = spec.make_tree(&made, &values);
+            let drawn = spec.make_tree(&made, &values, TreeLimits::default());
             drawn.map_err(|detail| spec.unmade(&detail))?;
         }
         Ok(schema)
@@ -67,21 +67,31 @@ impl SchemaColumn {
         let texts = column.dictionary.iter().zip(column.row_counts());
         for (text, rows) in texts.filter(|(_, rows)| *rows > 0) {
             let value = self.canonical(text);
-            if self.is_missing(&value) || &*value == MISSING_LABEL {
-                continue;
-            }
-            if self.kind == ColumnKind::Set {
-                let items = items(&value, self.separator).map(|item| (item.to_owned(), rows));
-                values.extend(items);
-            } else {
-                *values.entry(value.into_owned()).or_default() += rows;
-            }
+            self.add_values(&value, rows, &mut values);
         }
         values
     }
 
+    /// Adds a cell in canonical form, or its items, unless it is missing.
+    pub(super) fn add_values(&self, cell: &str, rows: u64, values: &mut Values) {
+        if self.is_missing(cell) || cell == MISSING_LABEL {
+            return;
+        }
+        if self.kind == ColumnKind::Set {
+            let items = items(cell, self.separator).map(|item| (item.to_owned(), rows));
+            values.extend(items);
+        } else {
+            *values.entry(cell.to_owned()).or_default() += rows;
+        }
+    }
+
     /// Makes the tree over these values. Without values there is nothing to generalize, and no tree.
-    fn make_tree(&mut self, made: &GeneratedHierarchy, values: &Values) -> Result<(), String> {
+    pub(super) fn make_tree(
+        &mut self,
+        made: &GeneratedHierarchy,
+        values: &Values,
+        limits: TreeLimits,
+    ) -> Result<(), String> {
         self.tree = None;
         self.ranges = None;
         if values.is_empty() {
@@ -96,7 +106,7 @@ impl SchemaColumn {
             let widths = widths.get_or_insert_with(|| trees::default_widths(values));
             widths.truncate(if *balance { 1 } else { widths.len() });
         }
-        let Some(root) = self.draw(&made, values)? else {
+        let Some(root) = self.draw(&made, values, limits)? else {
             return Ok(());
         };
         self.made = Some(made);
@@ -108,8 +118,8 @@ impl SchemaColumn {
         &self,
         made: &GeneratedHierarchy,
         values: &Values,
+        limits: TreeLimits,
     ) -> Result<Option<TaxonomyNode>, String> {
-        let limits = TreeLimits::default();
         if values.len() > limits.leaves {
             return Err(format!(
                 "would have {} leaves, and {} can be; give the column a taxonomy",
@@ -163,7 +173,7 @@ impl SchemaColumn {
         )
     }
 
-    fn unmade(&self, detail: &str) -> String {
+    pub(super) fn unmade(&self, detail: &str) -> String {
         format!("the hierarchy of `{}` {detail}", self.name)
     }
 

@@ -46,7 +46,7 @@ impl Schema {
                 spec.draw_labels(released)
             } else {
                 let values = spec.leaf_values(&released.rows);
-                spec.make_tree(&made, &values)
+                spec.make_tree(&made, &values, TreeLimits::default())
             };
             drawn.map_err(|detail| spec.unmade(&detail))?;
         }
@@ -231,7 +231,7 @@ impl SchemaColumn {
                     .unwrap_or(0)
             };
             for drawn in drawn_otherwise(made, &values, labels, least) {
-                let Some(mut root) = self.draw(made, &drawn)? else {
+                let Some(mut root) = self.draw(made, &drawn, TreeLimits::default())? else {
                     continue;
                 };
                 if drawn.len() < values.len() {

@@ -10,7 +10,7 @@ use crate::taxonomy::interval::number;
 use crate::taxonomy::{Interval, TreeLimits};
 
 /// Distinct values, each with its number of rows.
-pub(super) type Values = BTreeMap<String, u64>;
+pub(in crate::schema) type Values = BTreeMap<String, u64>;
 
 /// Most levels of a hierarchy that is made.
 pub(super) const MOST_LEVELS: usize = 64;

@@ -1,0 +1,166 @@
+//! `/v1/taxonomies/preview`: what the hierarchy of a column makes of values that are not stored.
+
+use std::borrow::Cow;
+
+use axum::Json;
+use pais_core::definition::{
+    ColumnDefinition, ColumnKind, DatasetDefinition, TextFormatDefinition, whole,
+};
+use pais_core::rejection::Place;
+use pais_core::schema::{HierarchyPreview, Schema, SchemaColumn};
+use pais_core::taxonomy::TreeLimits;
+use pais_io::read::TextFormat;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::problem::{Code, Problem};
+
+use super::datasets::{NamedTaxonomies, text_format};
+use super::error::ApiError;
+use super::extract::{Holder, JsonBody};
+use super::large_documents::DocumentSize;
+use super::state::CallerApp;
+
+/// Most distinct values.
+const MOST_VALUES: usize = 20_000;
+
+/// Most bytes of all values times those of the longest one: a mask writes each character of a value in a
+/// label as long as the longest value.
+const MOST_LABEL_BYTES: usize = 8 << 20;
+
+/// Levels of a generated hierarchy that is not of prefixes or masks, about.
+const LEVELS: usize = 16;
+
+/// A column, and values that it may have.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HierarchyPreviewRequest {
+    /// The column with its hierarchy, as `POST /v1/datasets` takes it.
+    pub column: ColumnDefinition,
+    /// How numbers are written; with a point where it is omitted.
+    #[serde(default)]
+    pub format: Option<TextFormatDefinition>,
+    /// The distinct cells of the column, as a file has them.
+    #[schema(max_items = 20000)]
+    pub values: Vec<ValueRows>,
+}
+
+/// A value, and how often it occurs.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ValueRows {
+    /// The cell.
+    pub value: String,
+    /// Number of rows that have it; 1 when omitted. Rare values and balanced ranges depend on it.
+    #[serde(default, deserialize_with = "whole::option")]
+    pub rows: Option<u32>,
+}
+
+/// Preview the hierarchy of a column
+///
+/// The tree, of at most 20,000 leaves, that a generated hierarchy has over these values, which of them the column does not take, and which
+/// leaves of a given hierarchy none of them has. What is sent is neither stored nor logged; nothing stored
+/// but a taxonomy that `column` names by its id is read. A job makes the hierarchy anew, over all rows that
+/// it reads.
+#[utoipa::path(post, path = "/v1/taxonomies/preview", tag = "datasets",
+    request_body = HierarchyPreviewRequest,
+    responses((status = 200, description = "The preview", body = HierarchyPreview),
+        (status = 404, description = "`not_found`: no such taxonomy"),
+        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_value`, `limit_exceeded`")))]
+pub(super) async fn preview(
+    Holder(app): Holder,
+    JsonBody(request, _memory): JsonBody<HierarchyPreviewRequest>,
+) -> Result<Json<HierarchyPreview>, ApiError> {
+    let HierarchyPreviewRequest {
+        column,
+        format,
+        values,
+    } = request;
+    let definition = DatasetDefinition {
+        name: String::new(),
+        description: None,
+        columns: vec![column],
+        retention_days: None,
+        submission_retention_days: None,
+        missing: None,
+        format,
+    };
+    let size = preview_size(&values)?;
+    let format = text_format(&definition)?.format(TextFormat::CSV);
+    let format =
+        format.map_err(|error| Problem::at(Code::InvalidValue, "/format", error.to_string()))?;
+    let column = resolve(&app, &definition).await?;
+    // Ranges have leaves between the values, too.
+    let limits = TreeLimits {
+        leaves: MOST_VALUES,
+        ..app.limits.taxonomy
+    };
+    let work = async move || {
+        let cells: Vec<(Cow<'_, str>, u64)> = values
+            .iter()
+            .map(|one| {
+                (
+                    plain(&one.value, &column, &format),
+                    one.rows.unwrap_or(1).into(),
+                )
+            })
+            .collect();
+        column.preview(&cells, limits)
+    };
+    let preview = app.documents.process(size, work).await?;
+    let refused = |detail| Problem::at(Code::InvalidTaxonomy, "/column/taxonomy", detail);
+    Ok(Json(preview.map_err(refused)?))
+}
+
+/// The column with its taxonomy.
+///
+/// # Errors
+/// For a column that is invalid, and a taxonomy that does not exist.
+async fn resolve(
+    app: &CallerApp,
+    definition: &DatasetDefinition,
+) -> Result<SchemaColumn, ApiError> {
+    let taxonomies = NamedTaxonomies::load(app, definition).await?;
+    let tree = |id| taxonomies.trees.get(&id).cloned();
+    let schema = Schema::resolve(definition, app.limits.taxonomy, tree);
+    let mut schema = schema.map_err(|mut error| {
+        for fault in &mut error.faults {
+            if let Place::Pointer(pointer) = &mut fault.place {
+                *pointer = pointer.replacen("/columns/0", "/column", 1);
+            }
+        }
+        error
+    })?;
+    schema.columns.pop().ok_or_else(ApiError::not_found)
+}
+
+/// A cell with its number, where it is one, in the plain spelling.
+fn plain<'t>(cell: &'t str, column: &SchemaColumn, format: &TextFormat) -> Cow<'t, str> {
+    let number = match column.kind() {
+        ColumnKind::Numeric => format.plain_number(cell),
+        _ => None,
+    };
+    number.unwrap_or(Cow::Borrowed(cell))
+}
+
+/// The size of the largest tree over these values.
+///
+/// # Errors
+/// `limit_exceeded` for values that are too many or too long.
+fn preview_size(values: &[ValueRows]) -> Result<DocumentSize, Problem> {
+    let lengths = values.iter().map(|one| one.value.len());
+    let longest = lengths.clone().max().unwrap_or(0);
+    let text: usize = lengths.sum();
+    let bytes = text.saturating_mul(longest);
+    if values.len() > MOST_VALUES || bytes > MOST_LABEL_BYTES {
+        let detail = format!(
+            "the values are too many or too long for a preview, which takes {MOST_VALUES} of them and \
+             {MOST_LABEL_BYTES} bytes of all times those of the longest one; send fewer"
+        );
+        return Err(Problem::at(Code::LimitExceeded, "/values", detail));
+    }
+    Ok(DocumentSize {
+        bytes,
+        nodes: text + LEVELS * values.len(),
+    })
+}

@@ -1,0 +1,82 @@
+//! `/v1/jobs/{id}/report`: the report that a release of a job's table would have.
+
+use axum::Json;
+use pais_core::definition::{CombinationQuery, Objective, Recoding};
+use serde::Deserialize;
+use serde_json::json;
+use utoipa::IntoParams;
+
+use crate::db::audit::{self, Action, NewEvent};
+use crate::ids::JobId;
+
+use super::error::ApiError;
+use super::extract::{Parameters, Path, Staff};
+use super::found_table::FoundTable;
+use super::jobs::load_job;
+use super::reports::ReportDocument;
+
+/// Which table of a job is meant.
+#[derive(Clone, Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TableQuery {
+    /// After which of its steps; the last when omitted.
+    #[param(minimum = 0)]
+    step: Option<i64>,
+    /// *L* of the combination.
+    l: Option<f64>,
+    /// *K* of the combination.
+    k: Option<f64>,
+    /// *C* of the combination.
+    c: Option<f64>,
+    /// Recoding of the combination.
+    recoding: Option<Recoding>,
+    /// Objective of the combination.
+    objective: Option<Objective>,
+}
+
+/// Measure a job's table after a step, before anything is released
+///
+/// The report that `POST /v1/releases` would make with the same parameters, with the distributions of raw and
+/// released values. The table is verified and measured, and nothing of it is stored. It takes as long as the
+/// release.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/report", tag = "jobs",
+    params(("id" = JobId, Path, description = "The job"), TableQuery),
+    responses(
+        (status = 200, description = "The report", body = ReportDocument),
+        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`; `submission_replaced`: another submission has taken the place of one that the job read"),
+        (status = 422, description = "`no_such_step`; `invalid_job`: the parameters name no combination of the sweep; `limit_exceeded`: its rows need more memory than there is"),
+    ),
+)]
+pub(super) async fn report(
+    Staff(app): Staff,
+    Path(id): Path<JobId>,
+    Parameters(query): Parameters<TableQuery>,
+) -> Result<Json<ReportDocument>, ApiError> {
+    let combination = CombinationQuery {
+        l: query.l,
+        k: query.k,
+        c: query.c,
+        recoding: query.recoding,
+        objective: query.objective,
+    };
+    let table = FoundTable::of(&app, load_job(&app, id).await?, combination, query.step).await?;
+    let measured = table.replay(&app, |table, observer| {
+        let verified = table.run.verify(&table.found, table.step, observer)?;
+        let report = table.run.measure(&table.found, &verified, observer)?;
+        let release = verified.with_report(report);
+        Ok(ReportDocument {
+            report: release.report().clone(),
+            warnings: release.warnings,
+        })
+    });
+    let document = measured.await?;
+    let event = NewEvent::by(
+        app.caller,
+        Action::JobReportRead,
+        id.0,
+        json!({ "step": query.step }),
+    );
+    audit::record_alone(&app.db, event).await?;
+    Ok(Json(document))
+}
