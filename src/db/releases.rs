@@ -74,6 +74,11 @@ pub struct StoredRelease {
     /// Rows left out.
     #[sqlx(try_from = "i64")]
     pub suppressed_rows: u64,
+    /// Persons whose rows are released; absent without a column of the role `subject`, and in a list. Groups
+    /// and risks then count persons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[sqlx(default)]
+    pub subjects: Option<i64>,
     /// Its tables: `data`; or `qit` and one `st_<column>` a sensitive column.
     #[schema(value_type = Vec<TableDocument>)]
     pub tables: Value,
@@ -247,6 +252,7 @@ pub(crate) async fn load(
         "SELECT ",
         columns!(),
         ", r.cut, r.verification, r.report->>'verdict' AS verdict, r.codebook,
+         (r.report->>'subjects')::bigint AS subjects,
          (SELECT g.purpose FROM grants g
           WHERE NOT $1 AND g.release_id = r.id AND g.recipient_id = $2
           AND (g.expires_at IS NULL OR g.expires_at > $3)

@@ -6,9 +6,27 @@ export function count(value: number): string {
   return new Intl.NumberFormat(i18n.language).format(value);
 }
 
+/** A share as a percentage. What is not quite nothing or everything does not look so. */
 export function percent(share: number, digits = 1): string {
   const options = { style: 'percent', maximumFractionDigits: digits } as const;
-  return new Intl.NumberFormat(i18n.language, options).format(share);
+  const text = (value: number): string => new Intl.NumberFormat(i18n.language, options).format(value);
+  const least = 0.01 / 10 ** digits;
+  if (share > 0 && share < least / 2) return `< ${text(least)}`;
+  if (share < 1 && share >= 1 - least / 2) return `> ${text(1 - least)}`;
+  return text(share);
+}
+
+/** A share that is a bound: as `percent`, and rounded up. */
+export function atMost(share: number, digits = 1): string {
+  const unit = 100 * 10 ** digits;
+  // 0.07 * 100 is a little more than 7.
+  return percent(Math.max(0, Math.ceil(share * unit - 1e-9)) / unit, digits);
+}
+
+/** A number of rows, or of persons. */
+export function counted(number: number, ofPersons: boolean): string {
+  const { units } = i18n.t;
+  return (ofPersons ? units.persons : units.rows)(number, count(number));
 }
 
 export function decimal(value: number, digits = 4): string {

@@ -4,9 +4,7 @@ import type { TaxonomyNode } from './cut';
 
 /** The rows of a tree. A label stays for the levels that its branch does not have. */
 export function toRows(root: TaxonomyNode): string {
-  const depth = (node: TaxonomyNode): number =>
-    1 + Math.max(0, ...(node.children ?? []).map((child) => depth(child)));
-  const levels = depth(root);
+  const levels = levelsOf(root).length;
   const rows: string[] = [];
   const visit = (node: TaxonomyNode, above: readonly string[]): void => {
     const children = node.children ?? [];
@@ -24,4 +22,22 @@ export function toRows(root: TaxonomyNode): string {
 
 function quoted(cell: string): string {
   return /[;"\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+export interface Level {
+  readonly level: number;
+  readonly labels: readonly string[];
+}
+
+/** The labels of each level, from the widest down: the values have level 0, a label one more than the highest below it. */
+export function levelsOf(root: TaxonomyNode): Level[] {
+  const levels: string[][] = [];
+  const visit = (node: TaxonomyNode): number => {
+    let level = 0;
+    for (const child of node.children ?? []) level = Math.max(level, visit(child) + 1);
+    (levels[level] ??= []).push(node.label);
+    return level;
+  };
+  visit(root);
+  return levels.map((labels, level) => ({ level, labels })).reverse();
 }

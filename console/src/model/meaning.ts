@@ -1,11 +1,11 @@
 // What a privacy model means, in a sentence.
 
-import { percent } from './format';
+import { atMost } from './format';
 import type { Texts } from '../texts/en';
 import { MODELS, parameter, type Model } from './privacy';
 
-/** In the words of `t`; `undefined` while a parameter is missing. */
-export function meaning(t: Texts, privacy: { readonly model: string }): string | undefined {
+/** In the words of `t`; `undefined` while a parameter is missing. *K* counts rows, or persons. */
+export function meaning(t: Texts, privacy: { readonly model: string }, ofPersons: boolean): string | undefined {
   const model = privacy.model as Model;
   if (!(model in MODELS)) return undefined;
   const get = (name: string): string => parameter(privacy, name) ?? '';
@@ -15,25 +15,27 @@ export function meaning(t: Texts, privacy: { readonly model: string }): string |
   const isListed = listed !== undefined && listed !== null && Object.keys(listed).length > 0;
   const what = isListed ? t.meaning.listed(Object.keys(listed).join(', ')) : t.meaning.any;
   const share = (text: string): string =>
-    text.split(', ').map((part) => percent(Number(part))).join(', ');
+    text.split(', ').map((part) => atMost(Number(part))).join(', ');
   const m = t.meaning;
+  const k = get('k');
+  const unit = t.units.name(ofPersons);
   switch (model) {
     case 'lkc':
-      return m.lkc(get('l'), get('k'), share(get('c')), what);
+      return m.lkc(get('l'), k, share(get('c')), what, unit);
     case 'k_anonymity':
-      return m.kAnonymity(get('k'));
+      return m.kAnonymity(k, unit);
     case 'confidence_bounding':
       return m.confidenceBounding(share(get('c')), what);
     case 'alpha_k':
-      return m.alphaK(get('k'), share(get('alpha')), what);
+      return m.alphaK(k, share(get('alpha')), what, unit);
     case 'k_m_anonymity':
-      return m.kM(get('k'), get('m'));
+      return m.kM(k, get('m'), unit);
     case 't_closeness':
-      return m.tCloseness(get('k'), get('t'));
+      return m.tCloseness(k, get('t'), unit);
     case 'l_diversity':
     case 'distinct_l_diversity':
     case 'entropy_l_diversity':
     case 'recursive_cl_diversity':
-      return m.diversity(get('k'), get('l'));
+      return m.diversity(k, get('l'), unit);
   }
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { code, records, uniqueShare } from './table';
+import { code, records, uniqueShare, valueRows } from './table';
 
 const FORMAT = { delimiter: ',', decimal: '.', thousands: null, encoding: 'utf-8' };
 
@@ -29,4 +29,13 @@ it('counts rows that no other equals, by brute force', () => {
 it('says when it has read a part only', () => {
   const table = code('a\n1\n2\n3\n', FORMAT, 2);
   expect([table.rows, table.isPart]).toEqual([2, true]);
+});
+
+it('counts the rows of each value, by brute force', () => {
+  const cells = Array.from({ length: 200 }, () => ['', 'a', ' a ', 'b;c', 'd'][Math.floor(Math.random() * 5)] ?? '');
+  const table = code(['x;y', ...cells.map((cell) => `"${cell}";1`)].join('\n'), { ...FORMAT, delimiter: ';' }, 1000);
+  const expected = new Map<string, number>();
+  for (const cell of cells) expected.set(cell.trim(), (expected.get(cell.trim()) ?? 0) + 1);
+  expect(valueRows(table, 'x')).toEqual([...expected].map(([value, rows]) => ({ value, rows })));
+  expect(valueRows(table, 'none')).toEqual([]);
 });

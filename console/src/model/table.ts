@@ -7,6 +7,8 @@ import type { TextFormat } from '../api/files';
 export interface CodedTable {
   readonly columns: readonly string[];
   readonly codes: ReadonlyMap<string, Int32Array>;
+  /** By column: the cell of each code. */
+  readonly cells: ReadonlyMap<string, readonly string[]>;
   readonly rows: number;
   /** Whether rows were left out because there are too many. */
   readonly isPart: boolean;
@@ -77,7 +79,21 @@ export function code(text: string, format: TextFormat, limit: number): CodedTabl
     });
   }
   const coded = new Map(columns.map((name, column) => [name, Int32Array.from(codes[column] ?? [])]));
-  return { columns, codes: coded, rows, isPart };
+  const cells = new Map(columns.map((name, column) => [name, [...(dictionaries[column]?.keys() ?? [])]]));
+  return { columns, codes: coded, cells, rows, isPart };
+}
+
+export interface ValueRows {
+  readonly value: string;
+  readonly rows: number;
+}
+
+/** The distinct cells of a column, in the order of the table, with how many rows have each. */
+export function valueRows(table: CodedTable, column: string): ValueRows[] {
+  const cells = table.cells.get(column) ?? [];
+  const counts = new Array<number>(cells.length).fill(0);
+  for (const code of table.codes.get(column) ?? []) counts[code] = (counts[code] ?? 0) + 1;
+  return cells.map((value, code) => ({ value, rows: counts[code] ?? 0 }));
 }
 
 /** The share of the rows that no other row equals in all of these columns; from 0 to 1. */

@@ -3,6 +3,7 @@
 import type { Component } from 'svelte';
 import type { Role } from '../session.svelte';
 import Approvals from './Approvals.svelte';
+import Compare from './compare/Compare.svelte';
 import Datasets from './Datasets.svelte';
 import Hierarchies from './Hierarchies.svelte';
 import Jobs from './Jobs.svelte';
@@ -33,6 +34,7 @@ export const PAGES: Readonly<Record<string, Page>> = {
   releases: page(Releases, ['holder', 'officer', 'recipient']),
   publications: page(Publications, ['holder', 'officer', 'recipient']),
   approvals: page(Approvals, ['holder', 'officer']),
+  compare: page(Compare, ['holder', 'officer'], false),
   policy: page(Policy, ['holder', 'officer']),
   log: page(Log, ['officer', 'auditor']),
   organizations: page(Organizations, ['admin']),

@@ -15,7 +15,7 @@ pub(crate) fn percent_at_most(share: f64) -> String {
     let digits = digits_of(percent);
     let unit = 10f64.powi(digits as i32);
     // 0.07 * 100 is a little more than 7.
-    let up = (percent * unit - 1e-9).ceil() / unit;
+    let up = (percent * unit - 1e-9).max(0.0).ceil() / unit;
     shown(share, format!("{up:.digits$}"))
 }
 
