@@ -34,7 +34,7 @@ test('a file of ARX is checked against a table, both ways', async ({ page, world
   const rows = jobs.map((job) => `${job};${job < 'F' ? 'first' : 'second'};*`).join('\n');
   await page.getByLabel('File').setInputFiles({ name: 'jobs.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
   await page.getByRole('button', { name: 'Save hierarchy' }).click();
-  await page.getByLabel('Table').setInputFiles(TRANSFUSIONS);
+  await page.getByLabel('Table', { exact: true }).setInputFiles(TRANSFUSIONS);
   await page.getByRole('combobox', { name: 'Column' }).selectOption('occupation');
   const preview = page.getByRole('region', { name: 'Preview of the hierarchy of occupation' });
   await expect(preview.getByText('Values that do not fit: 1')).toBeVisible();
@@ -45,7 +45,7 @@ test('a file of ARX is checked against a table, both ways', async ({ page, world
 test('labels that were generated are edited as rows, and saved', async ({ page, world, enter }) => {
   await enter(page, await world.token('holder'), '#/hierarchies');
   // A file of another country: its numbers are read as it writes them.
-  await page.getByLabel('Table').setInputFiles(join(ROOT, 'examples/guide/stays.csv'));
+  await page.getByLabel('Table', { exact: true }).setInputFiles(join(ROOT, 'examples/guide/stays.csv'));
   await page.getByRole('combobox', { name: 'Column' }).selectOption('Kosten');
   await page.getByRole('combobox', { name: 'Hierarchy of Kosten' }).selectOption('ranges');
   const preview = page.getByRole('region', { name: 'Preview of the hierarchy of Kosten' });
@@ -63,6 +63,6 @@ test('a compressed table cannot be tried, and the page says so', async ({ page, 
   await enter(page, await world.token('holder'), '#/hierarchies');
   const rows = readFileSync(TRANSFUSIONS, 'utf8').split('\n').slice(1, 40);
   const text = rows.map((row) => JSON.stringify({ case: row.split(',')[0], sex: row.split(',')[1] })).join('\n');
-  await page.getByLabel('Table').setInputFiles({ name: 'rows.ndjson', mimeType: 'application/x-ndjson', buffer: Buffer.from(text) });
+  await page.getByLabel('Table', { exact: true }).setInputFiles({ name: 'rows.ndjson', mimeType: 'application/x-ndjson', buffer: Buffer.from(text) });
   await expect(page.getByText('Only CSV and TSV of up to 64 MB that are not compressed can be tried.')).toBeVisible();
 });
