@@ -48,7 +48,7 @@ pub(crate) struct TableQuery {
         (status = 422, description = "`no_such_step`; `invalid_job`: the parameters name no combination of the sweep; `limit_exceeded`: its rows need more memory than there is"),
     ),
 )]
-pub(super) async fn report(
+pub(super) async fn measure(
     Staff(app): Staff,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<TableQuery>,

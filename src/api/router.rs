@@ -109,7 +109,7 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(profile::show))
         .routes(routes!(risk::show))
         .routes(routes!(reports::report))
-        .routes(routes!(job_reports::report))
+        .routes(routes!(job_reports::measure))
         .routes(routes!(report_links::create))
         .routes(routes!(report_links::open))
         .routes(routes!(tables::data))

@@ -93,6 +93,7 @@ test('where persons have several rows, figures say that they count persons', asy
   await expect(page.getByText(/finds at least 5 matching persons/)).toBeVisible();
   await expect(page.getByText(/^\d+ persons? smallest group$/).or(page.getByText(/^\d+ persons?$/)).first()).toBeVisible();
   await page.getByRole('button', { name: 'Release this step' }).click();
+  await page.waitForURL(/#\/releases\//);
   await expect(page.getByText(/finds at least 5 matching persons/)).toBeVisible();
   const release = page.url().split('/').at(-1) ?? '';
   await page.goto(`/console/#/approvals/${release}`);

@@ -34,6 +34,7 @@ test('a file of ARX is checked against a table, both ways', async ({ page, world
   const rows = jobs.map((job) => `${job};${job < 'F' ? 'first' : 'second'};*`).join('\n');
   await page.getByLabel('File').setInputFiles({ name: 'jobs.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
   await page.getByRole('button', { name: 'Save hierarchy' }).click();
+  await expect(page.getByText('8 values in 3 levels')).toBeVisible();
   await page.getByLabel('Table', { exact: true }).setInputFiles(TRANSFUSIONS);
   await page.getByRole('combobox', { name: 'Column' }).selectOption('occupation');
   const preview = page.getByRole('region', { name: 'Preview of the hierarchy of occupation' });

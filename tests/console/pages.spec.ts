@@ -26,6 +26,7 @@ async function pages(world: World, role: Role): Promise<string[]> {
   const hospital = [
     '#/datasets', `#/datasets/${dataset}`, '#/hierarchies', `#/hierarchies/${hierarchy.id}`,
     '#/jobs', `#/jobs/${job.id}`, `#/jobs/${sweep.id}`, ...own, '#/approvals', `#/approvals/${release}`, '#/policy',
+    `#/compare?of=jobs/${job.id}/report%3Fstep%3D1&of=releases/${release}/report`,
   ];
   if (role === 'officer') return [...hospital, '#/log'];
   return [...hospital, '#/datasets/new', '#/jobs/new', '#/publications/new'];
@@ -38,8 +39,10 @@ async function visit(page: Page, address: string): Promise<void> {
   await page.waitForLoadState('networkidle');
   if (address === '#/datasets/new') {
     await page.getByLabel('File').setInputFiles(TRANSFUSIONS);
-    await expect(page.getByRole('combobox', { name: 'Role of sex' })).toBeVisible();
+    await page.getByRole('button', { name: 'Preview of the hierarchy of age' }).click();
+    await expect(page.getByText('The whole hierarchy')).toBeVisible();
   }
+  if (address.startsWith('#/compare')) await expect(page.getByRole('group', { name: 'sex' })).toBeVisible();
   await page.locator('main details').evaluateAll((all) => all.forEach((it) => it.setAttribute('open', '')));
 }
 

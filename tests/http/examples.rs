@@ -84,6 +84,8 @@ async fn the_examples_lead_from_an_organization_to_a_grant() {
     let analysts = text(&token["token"]).to_owned();
     send(&holder, ("/v1/taxonomies", "text/csv"), "", &[], 201).await;
     let taxonomy = send(&holder, ("/v1/taxonomies", JSON), "", &[], 201).await;
+    let preview = send(&holder, ("/v1/taxonomies/preview", JSON), "", &[], 200).await;
+    assert_eq!(preview["root"]["children"][0]["label"], "123*");
     let put = [("/columns/1/taxonomy", &taxonomy["id"])];
     let dataset = send(&holder, ("/v1/datasets", JSON), "", &put, 201).await;
     let id = text(&dataset["id"]);

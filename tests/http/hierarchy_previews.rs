@@ -68,39 +68,45 @@ async fn what_has_no_preview_is_refused_where_it_is_wrong() {
     let many: Vec<String> = (0..20_001).map(|value| value.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let all_masks = "*#\u{2022}\u{d7}\u{2588}";
-    for (body, code, pointer) in [
+    for (body, status, code, pointer) in [
         (
             json!({ "column": column(json!({ "generate": "calendar" })), "values": [] }),
+            422,
             "invalid_schema",
             "/column/taxonomy",
         ),
         (
             json!({ "column": mask(), "values": values(&[&long]) }),
+            422,
             "limit_exceeded",
             "/values",
         ),
         (
             json!({ "column": mask(), "values": values(&many) }),
+            422,
             "limit_exceeded",
             "/values",
         ),
         (
             json!({ "column": mask(), "values": values(&[all_masks]) }),
+            422,
             "invalid_taxonomy",
             "/column/taxonomy",
         ),
         (
             json!({ "column": mask(), "values": [{ "value": "secret", "rows": -1 }] }),
+            400,
             "invalid_shape",
             "/values/0/rows",
         ),
         (
             json!({ "column": mask(), "format": { "decimal": "x" }, "values": [] }),
+            422,
             "invalid_value",
             "/format",
         ),
     ] {
-        let problem = app.post(&holder, PATH, &body).await.problem(422, code);
+        let problem = app.post(&holder, PATH, &body).await.problem(status, code);
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
         assert!(!text(&problem["detail"]).contains("secret"), "{problem}");
     }

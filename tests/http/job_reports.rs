@@ -9,7 +9,7 @@ use crate::hospital::{Hospital, id};
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_is_measured_as_its_release_is_and_nothing_is_released() {
     let hospital = Hospital::new().await;
-    let job = hospital.done(json!({})).await;
+    let job = hospital.done(json!({ "seed": 5 })).await;
     let last = hospital.get(&format!("{job}/report")).await.json(200);
     let earlier = hospital.get(&format!("{job}/report?step=1")).await;
     let earlier = earlier.json(200);
