@@ -7,9 +7,9 @@ use pais_core::definition::{
     ColumnDefinition, ColumnKind, DatasetDefinition, TextFormatDefinition, whole,
 };
 use pais_core::rejection::Place;
-use pais_core::schema::{HierarchyPreview, Schema, SchemaColumn};
+use pais_core::schema::{CellRows, HierarchyPreview, Schema, SchemaColumn};
 use pais_core::taxonomy::TreeLimits;
-use pais_io::read::TextFormat;
+use pais_io::read::{TextFormat, plain_number};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -96,13 +96,11 @@ pub(super) async fn preview(
         ..app.limits.taxonomy
     };
     let work = async move || {
-        let cells: Vec<(Cow<'_, str>, u64)> = values
+        let cells: Vec<CellRows<'_>> = values
             .iter()
-            .map(|one| {
-                (
-                    plain(&one.value, &column, &format),
-                    one.rows.unwrap_or(1).into(),
-                )
+            .map(|one| CellRows {
+                cell: plain(&one.value, &column, &format),
+                rows: one.rows.unwrap_or(1).into(),
             })
             .collect();
         column.preview(&cells, limits)
@@ -137,7 +135,7 @@ async fn resolve(
 /// A cell with its number, where it is one, in the plain spelling.
 fn plain<'t>(cell: &'t str, column: &SchemaColumn, format: &TextFormat) -> Cow<'t, str> {
     let number = match column.kind() {
-        ColumnKind::Numeric => format.plain_number(cell),
+        ColumnKind::Numeric => plain_number(cell, format),
         _ => None,
     };
     number.unwrap_or(Cow::Borrowed(cell))

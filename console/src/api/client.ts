@@ -34,7 +34,7 @@ export async function read<T>(call: Promise<{ data?: T; error?: unknown; respons
   return data as T;
 }
 
-/** A call that the OpenAPI document of this build does not have yet. */
+/** A call with a body, or of a path that an address names. */
 export async function json<T>(method: string, path: string, body?: unknown): Promise<T> {
   const init: RequestInit = { method };
   if (body !== undefined) {

@@ -468,7 +468,7 @@ export const de: Texts = {
   },
   compare: {
     title: 'Zwei Tabellen nebeneinander',
-    lead: 'Beide sind an den Rohzeilen gemessen. Die bessere Zahl jeder Zeile ist fett. Freigegeben wird dadurch nichts.',
+    lead: 'Beide sind so gemessen wie ihre Freigaben, was von der Suche ein wenig abweichen kann. Die bessere Zahl jeder Zeile ist fett. Freigegeben wird dadurch nichts.',
     measuring: 'Beide werden gemessen. Bei einer großen Tabelle dauert das eine Weile.',
     invalid: 'Diese Adresse nennt keine zwei Tabellen. Wählen Sie zwei Schritte oder Kombinationen eines Laufs, oder zwei Freigaben eines Datensatzes.',
     figure: 'Kennzahl',

@@ -464,7 +464,7 @@ export const en = {
   },
   compare: {
     title: 'Two tables side by side',
-    lead: 'Both are measured on the raw rows. The better figure of each row is bold. Nothing is released by this.',
+    lead: 'Both are measured as their releases are, which can differ a little from the search. The better figure of each row is bold. Nothing is released by this.',
     measuring: 'Both are being measured. For a large table this takes a while.',
     invalid: 'This address names no two tables. Choose two steps or combinations of a job, or two releases of a dataset.',
     figure: 'Figure',

@@ -23,7 +23,7 @@ use crate::taxonomy::{Interval, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
 pub use crate::canonical_text::canonical_text;
 pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
 pub use made::ReleasedLeaves;
-pub use preview::{HierarchyPreview, UnfitValue};
+pub use preview::{CellRows, HierarchyPreview, UnfitValue};
 pub use value::items;
 
 /// The separator of a set's items if the definition has none.

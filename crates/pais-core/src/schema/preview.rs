@@ -1,5 +1,7 @@
 //! What the hierarchy of a column makes of values that are not stored yet.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use super::SchemaColumn;
@@ -9,6 +11,15 @@ use crate::taxonomy::{MISSING_LABEL, TreeLimits};
 
 /// Most values and labels that a preview names.
 const MOST_NAMED: usize = 100;
+
+/// A distinct cell of a column, with a point in numbers.
+#[derive(Clone, Debug)]
+pub struct CellRows<'t> {
+    /// The cell.
+    pub cell: Cow<'t, str>,
+    /// Number of rows that have it.
+    pub rows: u64,
+}
 
 /// The hierarchy of a column over some values, and how the two fit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,21 +50,19 @@ pub struct UnfitValue {
 }
 
 impl SchemaColumn {
-    /// The hierarchy of the column over these cells, each with its number of rows, and the cells that do not
-    /// fit it. Cells that mean missing are left out.
+    /// The hierarchy of the column over these cells, and the cells that do not fit it. Cells that mean missing are left out.
     ///
     /// # Errors
     /// A sentence for a hierarchy that cannot be made over these cells.
     pub fn preview(
         &self,
-        cells: &[(impl AsRef<str>, u64)],
+        cells: &[CellRows<'_>],
         limits: TreeLimits,
     ) -> Result<HierarchyPreview, String> {
         let mut column = self.clone();
         let mut values = Values::new();
         let (mut unfit_total, mut unfit) = (0, Vec::new());
-        for (cell, rows) in cells {
-            let cell = cell.as_ref();
+        for CellRows { cell, rows } in cells {
             let value = self.canonical(cell);
             match self.check(&value) {
                 Ok(()) => self.add_values(&value, *rows, &mut values),
@@ -61,7 +70,7 @@ impl SchemaColumn {
                     unfit_total += 1;
                     if unfit.len() < MOST_NAMED {
                         unfit.push(UnfitValue {
-                            value: cell.to_owned(),
+                            value: cell.to_string(),
                             detail: fault.detail,
                         });
                     }
@@ -102,7 +111,7 @@ impl SchemaColumn {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::HierarchyPreview;
+    use super::{CellRows, HierarchyPreview};
     use crate::definition::{DatasetDefinition, TaxonomyNode, json};
     use crate::schema::Schema;
     use crate::taxonomy::TreeLimits;
@@ -113,7 +122,14 @@ mod tests {
         let text = json!({"name": "d", "columns": [column]}).to_string();
         let definition: DatasetDefinition = json::parse(text.as_bytes()).unwrap();
         let schema = Schema::inline(&definition).unwrap();
-        schema.columns[0].preview(cells, TreeLimits::default())
+        let cells: Vec<CellRows<'_>> = cells
+            .iter()
+            .map(|&(cell, rows)| CellRows {
+                cell: cell.into(),
+                rows,
+            })
+            .collect();
+        schema.columns[0].preview(&cells, TreeLimits::default())
     }
 
     /// `label(child child)`.

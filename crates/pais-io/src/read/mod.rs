@@ -46,6 +46,7 @@ pub(crate) use decoding::SingleByte;
 pub use failure::{ReadFailure, ReadLimits};
 pub use identifiers::IdentifierRepeats;
 pub(crate) use number_text::NumberText;
+pub use number_text::plain_number;
 pub use text_format::{
     DecimalMark, Delimiter, TextEncoding, TextFormat, TextFormatError, TextParameters,
     ThousandsMark,

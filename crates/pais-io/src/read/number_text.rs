@@ -13,6 +13,26 @@ pub(crate) struct NumberText {
     pub(crate) thousands: Option<char>,
 }
 
+/// A number that a text format writes, with a point and without separators; `None` for text that is no number
+/// in it.
+///
+/// ```
+/// use pais_io::read::{TextFormat, TextParameters, plain_number};
+///
+/// let german = TextParameters {
+///     delimiter: Some(";".parse()?),
+///     decimal: Some(",".parse()?),
+///     ..TextParameters::default()
+/// };
+/// let german = german.format(TextFormat::CSV)?;
+/// assert_eq!(plain_number("3,5", &german).as_deref(), Some("3.5"));
+/// assert_eq!(plain_number("3.5", &german), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn plain_number<'t>(text: &'t str, format: &TextFormat) -> Option<Cow<'t, str>> {
+    NumberText::of(format).plain(text)
+}
+
 impl NumberText {
     /// How a text format writes numbers.
     pub(super) fn of(format: &TextFormat) -> Self {

@@ -1,14 +1,11 @@
 //! How the text of a CSV file is written: its delimiter, its numbers and its encoding.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use pais_core::definition::TextFormatDefinition;
 use serde::Serialize;
 use serde_with::SerializeDisplay;
-
-use super::number_text::NumberText;
 
 /// The word for the delimiter that cannot be seen.
 const TAB: &str = "tab";
@@ -289,22 +286,6 @@ impl TextFormat {
     /// How characters are bytes.
     pub fn encoding(&self) -> TextEncoding {
         self.encoding
-    }
-
-    /// A number of this format with a point and without separators; `None` for text that is no number in it.
-    ///
-    /// ```
-    /// use pais_io::read::{TextFormat, TextParameters};
-    ///
-    /// let decimal = Some(",".parse()?);
-    /// let given = TextParameters { delimiter: Some(";".parse()?), decimal, ..TextParameters::default() };
-    /// let format = given.format(TextFormat::CSV)?;
-    /// assert_eq!(format.plain_number("3,5").as_deref(), Some("3.5"));
-    /// assert_eq!(format.plain_number("3.5"), None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn plain_number<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
-        NumberText::of(self).plain(text)
     }
 }
 
