@@ -9,7 +9,7 @@ use pais_core::definition::{
 use pais_core::rejection::Place;
 use pais_core::schema::{CellRows, HierarchyPreview, Schema, SchemaColumn};
 use pais_core::taxonomy::TreeLimits;
-use pais_io::read::{TextFormat, plain_number};
+use pais_io::read::{DecimalMark, TextFormat, plain_number};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -99,7 +99,8 @@ pub(super) async fn preview(
         let cells: Vec<CellRows<'_>> = values
             .iter()
             .map(|one| CellRows {
-                cell: plain(&one.value, &column, &format),
+                cell: &one.value,
+                read: read(&one.value, &column, &format),
                 rows: one.rows.unwrap_or(1).into(),
             })
             .collect();
@@ -132,13 +133,13 @@ async fn resolve(
     schema.columns.pop().ok_or_else(ApiError::not_found)
 }
 
-/// A cell with its number, where it is one, in the plain spelling.
-fn plain<'t>(cell: &'t str, column: &SchemaColumn, format: &TextFormat) -> Cow<'t, str> {
-    let number = match column.kind() {
-        ColumnKind::Numeric => plain_number(cell, format),
-        _ => None,
-    };
-    number.unwrap_or(Cow::Borrowed(cell))
+/// A cell as a file in this format is read: a number with a point, where numbers are written in another way.
+fn read<'t>(cell: &'t str, column: &SchemaColumn, format: &TextFormat) -> Option<Cow<'t, str>> {
+    let is_plain = format.decimal() == DecimalMark::Point && format.thousands().is_none();
+    if is_plain || column.kind() != ColumnKind::Numeric {
+        return Some(Cow::Borrowed(cell));
+    }
+    plain_number(cell, format)
 }
 
 /// The size of the largest tree over these values.

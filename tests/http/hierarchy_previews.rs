@@ -23,7 +23,7 @@ async fn a_generated_hierarchy_is_shown_over_the_values_of_a_file_and_nothing_is
         "column": { "name": "Kosten", "role": "quasi_identifier", "kind": "numeric",
                     "missing": ["k. A."], "taxonomy": { "generate": "ranges", "widths": [1000] } },
         "format": { "decimal": ",", "thousands": "." , "delimiter": ";" },
-        "values": values(&["1.250,50", "999", "k. A.", "viel"]),
+        "values": values(&["1.250,50", "999", "k. A.", "1.5"]),
     });
     let seen = app.post(&holder, PATH, &body).await.json(200);
     assert_eq!(
@@ -31,7 +31,7 @@ async fn a_generated_hierarchy_is_shown_over_the_values_of_a_file_and_nothing_is
         json!({ "label": "[0,2000)", "children": [{ "label": "[0,1000)" }, { "label": "[1000,2000)" }] })
     );
     assert_eq!(seen["unfit_total"], 1);
-    assert_eq!(seen["unfit"][0]["value"], "viel");
+    assert_eq!(seen["unfit"][0]["value"], "1.5");
     let stored = app.get(&holder, "/v1/taxonomies").await.json(200);
     assert_eq!(stored["items"], json!([]));
 }

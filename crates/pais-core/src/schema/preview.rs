@@ -4,19 +4,21 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use super::SchemaColumn;
 use super::made::Values;
+use super::{SchemaColumn, no_number};
 use crate::definition::TaxonomyNode;
 use crate::taxonomy::{MISSING_LABEL, TreeLimits};
 
 /// Most values and labels that a preview names.
 const MOST_NAMED: usize = 100;
 
-/// A distinct cell of a column, with a point in numbers.
+/// A distinct cell of a column.
 #[derive(Clone, Debug)]
 pub struct CellRows<'t> {
-    /// The cell.
-    pub cell: Cow<'t, str>,
+    /// As a file has it.
+    pub cell: &'t str,
+    /// As it is read, with a point in numbers; `None` for what is no number in the format of the file.
+    pub read: Option<Cow<'t, str>>,
     /// Number of rows that have it.
     pub rows: u64,
 }
@@ -50,7 +52,8 @@ pub struct UnfitValue {
 }
 
 impl SchemaColumn {
-    /// The hierarchy of the column over these cells, and the cells that do not fit it. Cells that mean missing are left out.
+    /// The hierarchy of the column over these cells, and the cells that do not fit it. Cells that mean missing are
+    /// left out.
     ///
     /// # Errors
     /// A sentence for a hierarchy that cannot be made over these cells.
@@ -62,15 +65,19 @@ impl SchemaColumn {
         let mut column = self.clone();
         let mut values = Values::new();
         let (mut unfit_total, mut unfit) = (0, Vec::new());
-        for CellRows { cell, rows } in cells {
-            let value = self.canonical(cell);
-            match self.check(&value) {
+        for CellRows { cell, read, rows } in cells {
+            let value = self.canonical(read.as_deref().unwrap_or(cell));
+            let checked = match read {
+                None if !self.is_missing(cell) => Err(no_number()),
+                _ => self.check(&value),
+            };
+            match checked {
                 Ok(()) => self.add_values(&value, *rows, &mut values),
                 Err(fault) => {
                     unfit_total += 1;
                     if unfit.len() < MOST_NAMED {
                         unfit.push(UnfitValue {
-                            value: cell.to_string(),
+                            value: (*cell).to_owned(),
                             detail: fault.detail,
                         });
                     }
@@ -125,7 +132,8 @@ mod tests {
         let cells: Vec<CellRows<'_>> = cells
             .iter()
             .map(|&(cell, rows)| CellRows {
-                cell: cell.into(),
+                cell,
+                read: Some(cell.into()),
                 rows,
             })
             .collect();
@@ -206,6 +214,23 @@ mod tests {
         assert_eq!((found.root, found.unfit_total), (None, 1));
         let found = preview(json!({}), &[("a", 1)]).unwrap();
         assert_eq!((found.root, found.unfit_total), (None, 0));
+    }
+
+    #[test]
+    fn what_is_no_number_in_the_format_of_the_file_does_not_fit_though_it_looks_like_one() {
+        let text = r#"{"name": "d", "columns": [{"name": "x", "role": "quasi_identifier", "kind": "numeric",
+                       "missing": ["1.5"]}]}"#;
+        let definition: DatasetDefinition = json::parse(text.as_bytes()).unwrap();
+        let schema = Schema::inline(&definition).unwrap();
+        let cells = ["1.5", "2.5"].map(|cell| CellRows {
+            cell,
+            read: None,
+            rows: 1,
+        });
+        let found = schema.columns[0].preview(&cells, TreeLimits::default());
+        let found = found.unwrap();
+        let unfit: Vec<&str> = found.unfit.iter().map(|one| &*one.value).collect();
+        assert_eq!(unfit, ["2.5"]);
     }
 
     #[test]
