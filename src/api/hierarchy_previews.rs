@@ -58,10 +58,10 @@ pub(crate) struct ValueRows {
 
 /// Preview the hierarchy of a column
 ///
-/// The tree, of at most 20,000 leaves, that a generated hierarchy has over these values, which of them the column does not take, and which
-/// leaves of a given hierarchy none of them has. What is sent is neither stored nor logged; nothing stored
-/// but a taxonomy that `column` names by its id is read. A job makes the hierarchy anew, over all rows that
-/// it reads.
+/// The tree, of at most 20,000 leaves, that a generated hierarchy has over these values, which of them the
+/// column does not take, and which leaves of a given hierarchy none of them has. What is sent is neither
+/// stored nor logged; nothing stored but a taxonomy that `column` names by its id is read. A job makes the
+/// hierarchy anew, over all rows that it reads.
 #[utoipa::path(post, path = "/v1/taxonomies/preview", tag = "datasets",
     request_body = HierarchyPreviewRequest,
     responses((status = 200, description = "The preview", body = HierarchyPreview),
