@@ -50,8 +50,10 @@ const WITNESS: &str = "
 ";
 
 /// The settings of all processes.
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 10] = [
     ("PAIS__DATABASE__CONNECTIONS", "8"),
+    // Longer than a silence after which the connections work again.
+    ("PAIS__DATABASE__SILENCE_SECONDS", "6"),
     ("PAIS__LIMITS__REQUESTS_PER_SECOND", "0"),
     ("PAIS__ORGANIZATIONS__QUEUED_JOBS", "0"),
     ("PAIS__SERVER__REQUEST_TIMEOUT_SECONDS", "20"),
@@ -131,6 +133,19 @@ impl Member {
         let ended = poll_async(HEALED, async || process.try_wait().unwrap()).await;
         let ended = ended.unwrap_or_else(|| panic!("{} does not stop", self.name));
         assert!(ended.success(), "{} has stopped with {ended}", self.name);
+    }
+
+    /// Waits until it ends by itself, with an error.
+    pub(super) async fn ended_with_error(&mut self) {
+        let mut process = self.process.take().unwrap();
+        let ended = poll_async(HEALED, async || process.try_wait().unwrap()).await;
+        let ended = ended.unwrap_or_else(|| panic!("{} does not end", self.name));
+        assert_eq!(
+            ended.code(),
+            Some(1),
+            "{} has ended with {ended}",
+            self.name
+        );
     }
 
     /// Panics if it has ended without being killed.

@@ -26,6 +26,8 @@ pub(super) enum Fault {
     SlowDatabase,
     /// A wire to the database is silent.
     SilentDatabase,
+    /// The connections to the database are silent for ever; new ones work.
+    VanishedDatabase,
     /// A wire from the clients is cut, several times.
     CutClients,
     /// Bytes from and to the clients come slowly.
@@ -41,7 +43,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::KilledService,
         Self::KilledWorker,
         Self::KilledDatabase,
@@ -49,6 +51,7 @@ impl Fault {
         Self::CutDatabase,
         Self::SlowDatabase,
         Self::SilentDatabase,
+        Self::VanishedDatabase,
         Self::CutClients,
         Self::SlowClients,
         Self::StoppedWorker,
@@ -112,6 +115,7 @@ impl Fault {
                 member.database.set(Weather::Fair);
                 member.name.to_owned()
             }
+            Self::VanishedDatabase => vanish(any(cluster, random)).await,
             Self::CutClients => {
                 for _ in 0..3 {
                     let service = &cluster.services[random.below(2)];
@@ -175,6 +179,14 @@ pub(super) async fn kill(member: &mut Member, random: &mut SplitMix64) -> String
     pace(milliseconds(random, 0, 1000)).await;
     member.start();
     member.name.to_owned()
+}
+
+/// Has the host of a process's database vanish. The process must end by itself, and is started again.
+pub(super) async fn vanish(member: &mut Member) -> String {
+    member.database.lose_connections();
+    member.ended_with_error().await;
+    member.start();
+    format!("database of {}", member.name)
 }
 
 /// Has a clock be wrong for some time.
