@@ -34,12 +34,12 @@ pub(super) async fn keep_alive(connection: &mut PgConnection) -> Result<(), sqlx
 pub async fn lost(store: &Store, silence: Duration) {
     let options = store.owner().connect_options();
     loop {
-        sleep(INTERVAL).await;
         if let Some(session) = open(&options, silence).await
             && is_lost(session, &options, silence).await
         {
             return;
         }
+        sleep(INTERVAL).await;
     }
 }
 

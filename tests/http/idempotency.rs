@@ -53,6 +53,40 @@ impl Keys {
     }
 }
 
+/// The attack: a client that hung up while its key was being reserved could not repeat its request for an
+/// hour.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_dropped_while_it_reserves_its_key_leaves_the_key_free() {
+    let keys = Keys::new().await;
+    let options = keys.app.state.unscoped().db.owner().connect_options();
+    let superuser = (*options).clone().username("postgres");
+    let mut locking = superuser.connect().await.unwrap();
+    let lock = "BEGIN; LOCK TABLE idempotent_answers IN EXCLUSIVE MODE";
+    sqlx::raw_sql(lock).execute(&mut locking).await.unwrap();
+    let is_waiting = async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&mut locking)
+        .await
+        .unwrap();
+        (waiting > 0).then_some(())
+    };
+    tokio::select! {
+        _ = keys.begin("key") => panic!("the key was reserved beside the lock"),
+        waiting = poll_async(Duration::from_secs(60), is_waiting) => waiting.unwrap(),
+    }
+    sqlx::raw_sql("ROLLBACK")
+        .execute(&mut locking)
+        .await
+        .unwrap();
+    let reserved = poll_async(Duration::from_secs(60), async || {
+        matches!(keys.begin("key").await, KeyState::Reserved(_)).then_some(())
+    });
+    reserved.await.expect("the key stays in use");
+}
+
 fn answer() -> IdempotentAnswer {
     IdempotentAnswer {
         status: 202,
