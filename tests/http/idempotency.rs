@@ -12,7 +12,7 @@ use sqlx::ConnectOptions;
 use uuid::Uuid;
 
 use crate::app::TestApp;
-use crate::link::{Far, Link, Weather};
+use crate::link::{Condition, Far, Link};
 use pais_test_support::poll::poll_async;
 
 const ENDPOINT: &str = "POST /v1/jobs";
@@ -148,12 +148,12 @@ async fn an_expired_reservation_is_taken_over_and_its_owner_is_refused() {
 async fn a_key_is_free_again_although_the_database_was_lost_at_its_release() {
     let keys = Keys::new().await;
     let options = keys.app.state.unscoped().db.owner().connect_options();
-    let wire = Link::to(Far::database(&options)).await;
+    let link = Link::to(Far::database(&options)).await;
     let direct = options.to_url_lossy();
     let (password, database) = (direct.password().unwrap(), options.get_database().unwrap());
     let url = format!(
         "postgres://pais:{password}@{}/{database}?sslmode=disable",
-        wire.address
+        link.address
     );
     let store = Store::from_url(&url, 2, keys.app.clock.clone()).unwrap();
     instances::register(&store, Uuid::new_v4()).await.unwrap();
@@ -166,9 +166,9 @@ async fn a_key_is_free_again_although_the_database_was_lost_at_its_release() {
         }
     };
     let reservation = reserve().await.unwrap();
-    wire.set(Weather::Cut);
+    link.set(Condition::Cut);
     reservation.abandon().await.unwrap_err();
-    wire.set(Weather::Fair);
+    link.set(Condition::Normal);
     let reserved = poll_async(Duration::from_secs(30), reserve).await;
     assert!(reserved.is_some(), "the key is not free again");
 }

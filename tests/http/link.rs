@@ -1,4 +1,4 @@
-//! A TCP proxy: the wire between a client and a service, or between a process and its database.
+//! A TCP proxy between a client and a service, or between a process and its database.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use pais_test_support::poll::pace;
 
-/// What a wire does with the bytes on it.
+/// What a link does with the bytes on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weather {
+pub(crate) enum Condition {
     /// Forwards them.
-    Fair,
+    Normal,
     /// Closes all connections, also new ones.
     Cut,
     /// Forwards a few bytes at a time, with pauses.
@@ -26,7 +26,7 @@ pub(crate) enum Weather {
     Silent,
 }
 
-/// Where a wire leads.
+/// Where a link leads.
 #[derive(Clone, Debug)]
 pub(crate) enum Far {
     /// To an address and port.
@@ -46,19 +46,19 @@ impl Far {
 /// Bytes that are forwarded at a time.
 const PIECE: usize = 16 << 10;
 
-/// The same on a slow wire, and the pause after them.
+/// The same on a slow link, and the pause after them.
 const SLOW_PIECE: usize = 2 << 10;
 const SLOW_PAUSE: Duration = Duration::from_millis(15);
 
-/// The state of a wire.
+/// The state of a link.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    weather: Weather,
+    condition: Condition,
     /// How often its connections were lost.
     losses: u64,
 }
 
-/// A wire. Its connections end when it is dropped.
+/// A link. Its connections end when it is dropped.
 pub(crate) struct Link {
     /// Where it begins.
     pub(crate) address: SocketAddr,
@@ -70,11 +70,11 @@ impl Link {
     pub(crate) async fn to(far: Far) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let fair = State {
-            weather: Weather::Fair,
+        let initial = State {
+            condition: Condition::Normal,
             losses: 0,
         };
-        let (state, seen) = watch::channel(fair);
+        let (state, seen) = watch::channel(initial);
         let accepting = tokio::spawn(accept(listener, far, seen));
         Self {
             address,
@@ -83,8 +83,8 @@ impl Link {
         }
     }
 
-    pub(crate) fn set(&self, weather: Weather) {
-        self.state.send_modify(|state| state.weather = weather);
+    pub(crate) fn set(&self, condition: Condition) {
+        self.state.send_modify(|state| state.condition = condition);
     }
 
     /// Makes its connections silent for ever, as if the host of the far side had vanished and another one
@@ -98,7 +98,7 @@ async fn accept(listener: TcpListener, far: Far, state: watch::Receiver<State>) 
     loop {
         // An error is that of a client that is gone.
         if let Ok((near, _)) = listener.accept().await
-            && state.borrow().weather != Weather::Cut
+            && state.borrow().condition != Condition::Cut
         {
             tokio::spawn(connect(near, far.clone(), state.clone()));
         }
@@ -121,7 +121,7 @@ async fn connect(mut near: TcpStream, far: Far, state: watch::Receiver<State>) {
     }
 }
 
-/// Forwards both ways until both sides have ended, one fails, or the wire is cut.
+/// Forwards both ways until both sides have ended, one fails, or the link is cut.
 async fn relay(
     (near_in, near_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     (far_in, far_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
@@ -136,7 +136,7 @@ async fn relay(
     };
     tokio::select! {
         _ = both => {}
-        _ = cut.wait_for(|state| state.weather == Weather::Cut) => {}
+        _ = cut.wait_for(|state| state.condition == Condition::Cut) => {}
     }
 }
 
@@ -152,11 +152,11 @@ async fn forward(
     let losses = state.borrow().losses;
     let mut piece = vec![0; PIECE];
     loop {
-        let is_slow = state.borrow().weather == Weather::Slow;
+        let is_slow = state.borrow().condition == Condition::Slow;
         let most = if is_slow { SLOW_PIECE } else { PIECE };
         let read = from.read(&mut piece[..most]).await?;
         // An error says that the link was dropped, and ends the relay, too.
-        let forwards = |now: &State| now.weather != Weather::Silent && now.losses == losses;
+        let forwards = |now: &State| now.condition != Condition::Silent && now.losses == losses;
         let _ = state.wait_for(forwards).await;
         if is_slow {
             pace(SLOW_PAUSE).await;

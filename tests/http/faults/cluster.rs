@@ -1,4 +1,4 @@
-//! Two services, two processes that run their jobs, and one PostgreSQL, with wires between them that can be
+//! Two services, two processes that run their jobs, and one PostgreSQL, with links between them that can be
 //! cut, clocks that can be stepped, and a disk that can be full.
 
 use std::fs::OpenOptions;
@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection};
 
 use super::clock::{Clocks, SteppedClock};
 use crate::database::janitor;
-use crate::link::{Far, Link, Weather};
+use crate::link::{Condition, Far, Link};
 use crate::process::{ServiceProcess, pais};
 use crate::small_disk::SmallDisk;
 use pais_test_support::poll::poll_async;
@@ -68,9 +68,9 @@ const SETTINGS: [(&str, &str); 10] = [
 /// A process of the service.
 pub(super) struct Member {
     pub(super) name: &'static str,
-    /// The wire to its database.
+    /// The link to its database.
     pub(super) database: Link,
-    /// The wire from its clients; `None` for one that runs jobs only.
+    /// The link from its clients; `None` for one that runs jobs only.
     pub(super) front: Option<Link>,
     pub(super) clock: Option<SteppedClock>,
     listen: String,
@@ -386,9 +386,9 @@ impl Cluster {
         }
         for member in self.members() {
             member.signal(Signal::CONT);
-            member.database.set(Weather::Fair);
+            member.database.set(Condition::Normal);
             if let Some(front) = &member.front {
-                front.set(Weather::Fair);
+                front.set(Condition::Normal);
             }
         }
         self.postgres.heal().await;
