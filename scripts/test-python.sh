@@ -26,7 +26,7 @@ wanted=$(printf '%s\n' "$client" "$interpreter" | cat - "$client/pyproject.toml"
 if [[ ! -x $python || ! -f $stamp || $(<"$stamp") != "$wanted" ]]; then
     say "Making a virtual environment in $environment"
     python3 -m venv --clear "$environment"
-    "$python" -m pip install --quiet --editable "$client[test]"
+    "$python" -m pip install --quiet --editable "${client}[test]"
     # Written last: an environment without it is incomplete and is made again.
     echo "$wanted" >"$stamp"
 fi

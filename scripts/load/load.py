@@ -2,16 +2,14 @@
 
     python3 scripts/load/load.py PROGRAM [--rows 1000000] [--seconds 20]
 
-Targets, of which a missed one ends the program with status 1:
+Targets. The exit status is 1 if one is missed:
 
 1. 150 clients ask for lists and documents and 50 download releases, each about once a second, while
    two jobs of `--rows` rows run: no error, and 99 % of the lists and documents within 100 ms.
-2. 10,000 requests later the service has at most a fifth more memory than after the first 1,000.
-3. 100 clients that send or read a few bytes a second do not slow the others: target 1 holds beside
-   them.
+2. The memory of the service grows by at most a fifth between the first 1,000 requests and 10,000 requests later.
+3. Target 1 also holds while 100 further clients send or read a few bytes a second.
 
-The clients are those of `wrk`. Client and service share the machine, so the service has less of it
-than a service of its own has.
+`wrk` makes the requests. It runs on the same machine as the service and takes a part of its processor time.
 """
 
 from __future__ import annotations
@@ -31,12 +29,12 @@ from service import Service, sample  # noqa: E402
 LATENCY = 100.0
 GROWTH = 1.2
 SLOW = 100
-# The tokens of a few clients stand for those of 200.
+# All clients share two tokens, so the rate limit of a token is raised.
 SETTINGS = {"PAIS__LIMITS__REQUESTS_PER_SECOND": "100000"}
 
 
 class Scene:
-    """A service with a small release that is granted, and a large table to work on."""
+    """A service with a small granted release and a large dataset."""
 
     def __init__(self, service: Service, folder: Path, rows: int) -> None:
         self.service = service
@@ -80,7 +78,7 @@ class Scene:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def mixed(self, seconds: int, pause: int = 1000) -> tuple[dict, dict]:
-        """Lists and documents of 150 clients beside the downloads of 50."""
+        """150 clients request lists and documents, and 50 download releases, at the same time."""
         documents = self.clients(150, seconds, self.holder, pause, self.documents)
         data = self.clients(50, seconds, self.recipient, pause, self.data)
         return measured(documents), measured(data)
@@ -94,7 +92,7 @@ def measured(clients: subprocess.Popen) -> dict:
 
 
 class SlowClients:
-    """Connections that send or read a few bytes a second, while this is a context."""
+    """Opens connections that send or read a few bytes a second, and closes them at the end of the context."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -134,7 +132,7 @@ class SlowClients:
 
 
 class Targets:
-    """What was measured, and what missed its target."""
+    """Prints the measurements and collects the missed targets."""
 
     def __init__(self) -> None:
         self.missed: list[str] = []

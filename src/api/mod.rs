@@ -67,7 +67,9 @@ pub mod withdrawals;
 pub use connections::ConnectionLimits;
 pub use limits::Limits;
 pub use rate_limits::{RateLimiter, RefusedTokens};
-pub use router::{RouterSettings, api_document, document_text, operation_router, router};
+pub use router::{
+    OperationRoutes, RouterSettings, api_document, document_text, operation_router, router,
+};
 pub use serve::serve;
 pub use state::{App, AppState};
 pub use upload::UploadPace;

@@ -43,10 +43,22 @@ pub struct RouterSettings {
     pub request_timeout: Duration,
     /// Origins of web pages that may call the service from a browser.
     pub cors_origins: Vec<String>,
-    /// Whether the probes and the metrics have a listener of their own ([`operation_router`]).
-    pub is_operation_separate: bool,
+    /// The operation routes beside the API.
+    pub operation: OperationRoutes,
     /// Where people sign in to the console; `None` for API tokens alone.
     pub sign_in: Option<SignIn>,
+}
+
+/// Which of the probes and the metrics are at the address of the API. The metrics need no token and have
+/// figures of all organizations, so they are not shown to clients elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperationRoutes {
+    /// Both: only clients on this machine reach the service.
+    ProbesAndMetrics,
+    /// The probes.
+    Probes,
+    /// Neither: they have a listener of their own ([`operation_router`]).
+    Separate,
 }
 
 /// Resources whose responses begin soon.
@@ -89,12 +101,15 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(packages::pais_signing_key))
 }
 
-/// The probes and the metrics.
-fn operation_routes() -> OpenApiRouter<AppState> {
+fn probe_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(health::alive))
         .routes(routes!(health::ready))
-        .routes(routes!(metrics::render))
+}
+
+/// The probes and the metrics.
+fn operation_routes() -> OpenApiRouter<AppState> {
+    probe_routes().routes(routes!(metrics::render))
 }
 
 /// Resources whose requests or responses stream.
@@ -148,10 +163,10 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
     let timeout = from_fn_with_state(settings.request_timeout, limit_time);
     let (prompt, _) = prompt_routes().layer(timeout).split_for_parts();
     let (streaming, _) = streaming_routes().split_for_parts();
-    let operation = if settings.is_operation_separate {
-        Router::new()
-    } else {
-        Router::from(operation_routes())
+    let operation = match settings.operation {
+        OperationRoutes::ProbesAndMetrics => Router::from(operation_routes()),
+        OperationRoutes::Probes => Router::from(probe_routes()),
+        OperationRoutes::Separate => Router::new(),
     };
     let mut document = api_document();
     remember_names(&document);

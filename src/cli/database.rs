@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Args;
 use pais::clock::SystemClock;
 use pais::config::{ConfigError, Flags, Settings};
 use pais::db::data_keys::DataKeys;
-use pais::db::{self, Store, instances};
+use pais::db::{self, Store, instances, sessions};
 use pais::telemetry;
-use pais_postgres::{EmbeddedOptions, EmbeddedServer, PostgresError};
+use pais_postgres::{EmbeddedOptions, EmbeddedServer};
 use secrecy::ExposeSecret;
 use sqlx::postgres::PgConnectOptions;
 
@@ -156,13 +156,17 @@ impl Database {
         }
     }
 
-    /// Waits until the embedded server ends by itself, and returns why. Without an embedded
-    /// server it never returns.
-    pub(crate) async fn ended(&mut self) -> PostgresError {
-        match &mut self.server {
-            Some(server) => server.ended().await,
-            None => std::future::pending().await,
-        }
+    /// Waits until the embedded server ends by itself, or the sessions with another one are lost, and
+    /// returns why.
+    pub(crate) async fn ended(&mut self, silence: Duration) -> anyhow::Error {
+        let Some(server) = &mut self.server else {
+            sessions::lost(&self.store, silence).await;
+            return anyhow!(
+                "the database answers to new connections and not to those of this process, which only its \
+                 end closes; a supervisor has to start it again"
+            );
+        };
+        server.ended().await.into()
     }
 
     /// Closes the connections, and stops the embedded server if this process started it.

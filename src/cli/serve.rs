@@ -10,7 +10,8 @@ use pais::api::limits::TokenLifetime;
 use pais::api::rate_limits::RateLimiter;
 use pais::api::tls::Tls;
 use pais::api::{
-    App, AppState, ConnectionLimits, Limits, RefusedTokens, RouterSettings, UploadPace,
+    App, AppState, ConnectionLimits, Limits, OperationRoutes, RefusedTokens, RouterSettings,
+    UploadPace,
 };
 use pais::config::{Flags, OrganizationSettings, Settings};
 use pais::db::quotas::Quotas;
@@ -112,9 +113,10 @@ async fn live(settings: &Settings, duty: Duty, traces: Option<Traces>) -> anyhow
     };
     let store = database.store.clone();
     instances::register(&store, home.id).await?;
+    let silence = Duration::from_secs(settings.database.silence_seconds);
     let served = tokio::select! {
         served = serve(settings, duty, &store, storage, listeners, &stop) => served,
-        why = database.ended() => Err(why.into()),
+        why = database.ended(silence) => Err(why),
     };
     let flushed = async {
         if let Some(traces) = traces {
@@ -245,7 +247,11 @@ async fn serve(
     let router_settings = RouterSettings {
         request_timeout: Duration::from_secs(settings.server.request_timeout_seconds),
         cors_origins: settings.server.cors_origins.clone(),
-        is_operation_separate: listeners.operation.is_some(),
+        operation: match &listeners.operation {
+            Some(_) => OperationRoutes::Separate,
+            None if settings.server.is_local() => OperationRoutes::ProbesAndMetrics,
+            None => OperationRoutes::Probes,
+        },
         sign_in: settings.oidc.console(),
     };
     let operation_router = pais::api::operation_router(state.clone());

@@ -83,6 +83,7 @@ fn not_zero(settings: &Settings) -> Result<(), InvalidSetting> {
         storage.spool_bytes,
         memory.job_bytes,
         database.connections,
+        database.silence_seconds,
     ];
     match zeros.into_iter().find(|(_, is_zero)| *is_zero) {
         Some((key, _)) => invalid(key, "must be at least 1"),

@@ -92,7 +92,8 @@ pub struct ServerSettings {
     pub request_timeout_seconds: u64,
     /// Longest time running requests and jobs have to end after SIGTERM, in seconds.
     pub shutdown_grace_seconds: u64,
-    /// Address and port of `/healthz`, `/readyz` and `/metrics`. If absent, that of `listen`.
+    /// Address and port of `/healthz`, `/readyz` and `/metrics`. If absent, that of `listen`, where other
+    /// machines get no metrics.
     pub operation_listen: Option<SocketAddr>,
     /// Longest time until the head of a request is complete, in seconds.
     pub header_timeout_seconds: u64,
@@ -107,6 +108,13 @@ pub struct ServerSettings {
     /// Origins of web pages that may call the service from a browser.
     #[serde(default)]
     pub cors_origins: Vec<String>,
+}
+
+impl ServerSettings {
+    /// Whether only clients on this machine reach the service.
+    pub fn is_local(&self) -> bool {
+        self.listen.ip().to_canonical().is_loopback() && !self.behind_proxy
+    }
 }
 
 /// Section `limits`.
@@ -227,6 +235,8 @@ pub struct DatabaseSettings {
     pub url: Option<SecretString>,
     /// Maximum number of connections of this process.
     pub connections: u32,
+    /// How long a session may be silent while a new one answers, in seconds; then the process ends.
+    pub silence_seconds: u64,
 }
 
 /// Section `encryption`. At most one of the two is set.

@@ -100,40 +100,24 @@ pub async fn begin(
     endpoint: &str,
     key: &str,
 ) -> Result<KeyState, StoreError> {
-    let now = store.now();
-    let id = Uuid::now_v7();
-    let reserved = sqlx::query(concat!(
-        "INSERT INTO idempotent_answers AS kept
-                 (organization_id, endpoint, key, reservation, created_at, instance)
-             VALUES ($1, $2, $3, $4, $5, $8)
-             ON CONFLICT (organization_id, endpoint, key) DO UPDATE
-             SET reservation = excluded.reservation, created_at = excluded.created_at,
-                 instance = excluded.instance, fingerprint = NULL, status = NULL, headers = NULL,
-                 sealed_body = NULL
-             WHERE kept.created_at <= $6
-                OR (kept.status IS NULL
-                    AND (kept.created_at <= $7
-                         OR NOT ",
-        is_alive!("kept.instance"),
-        "))"
-    ))
-    .bind(organization)
-    .bind(endpoint)
-    .bind(key)
-    .bind(id)
-    .bind(now)
-    .bind(now - RETENTION)
-    .bind(now - STALE)
-    .bind(store.instance())
-    .execute(&mut *store.connection().await?)
-    .await?;
-    if reserved.rows_affected() == 1 {
-        return Ok(KeyState::Reserved(Reservation {
-            store: store.clone(),
-            keys: keys.clone(),
-            id,
-            open: true,
-        }));
+    let reservation = Reservation {
+        store: store.clone(),
+        keys: keys.clone(),
+        id: Uuid::now_v7(),
+        open: false,
+    };
+    // On a task of its own: if the caller is cancelled while the statement runs, the task drops the
+    // reservation afterwards, which releases the key. Otherwise a retry would be refused for an hour.
+    let reserving = reserve(
+        reservation,
+        organization,
+        endpoint.to_owned(),
+        key.to_owned(),
+    );
+    let reserved = tokio::spawn(reserving).await;
+    // Joining it fails only after a panic or when the runtime ends.
+    if let Some(reservation) = reserved.unwrap_or(Err(sqlx::Error::WorkerCrashed.into()))? {
+        return Ok(KeyState::Reserved(reservation));
     }
     let kept: Option<AnswerRow> = sqlx::query_as(
         "SELECT reservation, fingerprint, status, headers, sealed_body FROM idempotent_answers
@@ -158,6 +142,48 @@ pub async fn begin(
             body: keys.open_answer(row.reservation, &row.sealed_body)?,
         },
     }))
+}
+
+/// Reserves a key. `None` if an earlier request has it. After an error the reservation is dropped, which
+/// releases the key if the statement has taken effect.
+async fn reserve(
+    mut reservation: Reservation,
+    organization: OrganizationId,
+    endpoint: String,
+    key: String,
+) -> Result<Option<Reservation>, StoreError> {
+    let store = &reservation.store;
+    let now = store.now();
+    let mut connection = store.connection().await?;
+    let instance = store.instance();
+    reservation.open = true;
+    let reserved = sqlx::query(concat!(
+        "INSERT INTO idempotent_answers AS kept
+                 (organization_id, endpoint, key, reservation, created_at, instance)
+             VALUES ($1, $2, $3, $4, $5, $8)
+             ON CONFLICT (organization_id, endpoint, key) DO UPDATE
+             SET reservation = excluded.reservation, created_at = excluded.created_at,
+                 instance = excluded.instance, fingerprint = NULL, status = NULL, headers = NULL,
+                 sealed_body = NULL
+             WHERE kept.created_at <= $6
+                OR (kept.status IS NULL
+                    AND (kept.created_at <= $7
+                         OR NOT ",
+        is_alive!("kept.instance"),
+        "))"
+    ))
+    .bind(organization)
+    .bind(endpoint)
+    .bind(key)
+    .bind(reservation.id)
+    .bind(now)
+    .bind(now - RETENTION)
+    .bind(now - STALE)
+    .bind(instance)
+    .execute(&mut *connection)
+    .await?;
+    reservation.open = reserved.rows_affected() == 1;
+    Ok(reservation.open.then_some(reservation))
 }
 
 #[derive(FromRow)]

@@ -34,6 +34,7 @@ pub mod runs;
 pub mod seal;
 pub mod service_keys;
 pub mod service_role;
+pub mod sessions;
 pub mod submissions;
 pub mod taxonomies;
 pub mod token_validity;
@@ -190,13 +191,23 @@ impl Store {
         let pool = PgPoolOptions::new()
             .max_connections(max_connections)
             .acquire_timeout(ACQUIRE_TIMEOUT)
-            .after_connect(|connection, _| Box::pin(service_role::assume(connection)))
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    sessions::keep_alive(connection).await?;
+                    service_role::assume(connection).await
+                })
+            })
             .connect_lazy_with(options.clone());
         let owner = PgPoolOptions::new()
             .max_connections(OWNER_CONNECTIONS)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .idle_timeout(OWNER_IDLE)
-            .after_connect(|connection, _| Box::pin(RowScope::Service.set(connection)))
+            .after_connect(|connection, _| {
+                Box::pin(async move {
+                    sessions::keep_alive(connection).await?;
+                    RowScope::Service.set(connection).await
+                })
+            })
             .connect_lazy_with(options);
         Self {
             pool,

@@ -7,7 +7,9 @@ use pais::api::events::streams::StreamLimits;
 use pais::api::limits::TokenLifetime;
 use pais::api::rate_limits::RateLimiter;
 use pais::api::{App, Limits};
-use pais::api::{AppState, ConnectionLimits, RefusedTokens, RouterSettings, UploadPace};
+use pais::api::{
+    AppState, ConnectionLimits, OperationRoutes, RefusedTokens, RouterSettings, UploadPace,
+};
 use pais::clock::{Clock, FixedClock, SystemClock};
 use pais::db::key_ring::KeyRing;
 use pais::db::quotas::Quotas;
@@ -162,7 +164,7 @@ impl Builder {
         let settings = RouterSettings {
             request_timeout: self.request_timeout,
             cors_origins: self.cors_origins,
-            is_operation_separate: false,
+            operation: OperationRoutes::ProbesAndMetrics,
             sign_in: self.sign_in,
         };
         let router = pais::api::router(state.clone(), &settings).unwrap();

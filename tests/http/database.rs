@@ -38,7 +38,8 @@ pub(crate) async fn written_directory() -> &'static Path {
     &server.directory
 }
 
-async fn execute(options: &PgConnectOptions, sql: &str) {
+/// Runs statements as the superuser, outside the database of the test.
+pub(crate) async fn execute(options: &PgConnectOptions, sql: &str) {
     let superuser = options.clone().username("postgres").database("postgres");
     let mut connection = superuser.connect().await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))

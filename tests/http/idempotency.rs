@@ -12,7 +12,7 @@ use sqlx::ConnectOptions;
 use uuid::Uuid;
 
 use crate::app::TestApp;
-use crate::link::{Far, Link, Weather};
+use crate::link::{Condition, Far, Link};
 use pais_test_support::poll::poll_async;
 
 const ENDPOINT: &str = "POST /v1/jobs";
@@ -51,6 +51,40 @@ impl Keys {
             .await
             .unwrap()
     }
+}
+
+/// The attack: a client that hung up while its key was being reserved could not repeat its request for an
+/// hour.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_dropped_while_it_reserves_its_key_leaves_the_key_free() {
+    let keys = Keys::new().await;
+    let options = keys.app.state.unscoped().db.owner().connect_options();
+    let superuser = (*options).clone().username("postgres");
+    let mut locking = superuser.connect().await.unwrap();
+    let lock = "BEGIN; LOCK TABLE idempotent_answers IN EXCLUSIVE MODE";
+    sqlx::raw_sql(lock).execute(&mut locking).await.unwrap();
+    let is_waiting = async || {
+        let waiting: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&mut locking)
+        .await
+        .unwrap();
+        (waiting > 0).then_some(())
+    };
+    tokio::select! {
+        _ = keys.begin("key") => panic!("the key was reserved beside the lock"),
+        waiting = poll_async(Duration::from_secs(60), is_waiting) => waiting.unwrap(),
+    }
+    sqlx::raw_sql("ROLLBACK")
+        .execute(&mut locking)
+        .await
+        .unwrap();
+    let reserved = poll_async(Duration::from_secs(60), async || {
+        matches!(keys.begin("key").await, KeyState::Reserved(_)).then_some(())
+    });
+    reserved.await.expect("the key stays in use");
 }
 
 fn answer() -> IdempotentAnswer {
@@ -114,12 +148,12 @@ async fn an_expired_reservation_is_taken_over_and_its_owner_is_refused() {
 async fn a_key_is_free_again_although_the_database_was_lost_at_its_release() {
     let keys = Keys::new().await;
     let options = keys.app.state.unscoped().db.owner().connect_options();
-    let wire = Link::to(Far::database(&options)).await;
+    let link = Link::to(Far::database(&options)).await;
     let direct = options.to_url_lossy();
     let (password, database) = (direct.password().unwrap(), options.get_database().unwrap());
     let url = format!(
         "postgres://pais:{password}@{}/{database}?sslmode=disable",
-        wire.address
+        link.address
     );
     let store = Store::from_url(&url, 2, keys.app.clock.clone()).unwrap();
     instances::register(&store, Uuid::new_v4()).await.unwrap();
@@ -132,9 +166,9 @@ async fn a_key_is_free_again_although_the_database_was_lost_at_its_release() {
         }
     };
     let reservation = reserve().await.unwrap();
-    wire.set(Weather::Cut);
+    link.set(Condition::Cut);
     reservation.abandon().await.unwrap_err();
-    wire.set(Weather::Fair);
+    link.set(Condition::Normal);
     let reserved = poll_async(Duration::from_secs(30), reserve).await;
     assert!(reserved.is_some(), "the key is not free again");
 }

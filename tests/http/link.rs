@@ -1,4 +1,4 @@
-//! A TCP proxy: the wire between a client and a service, or between a process and its database.
+//! A TCP proxy between a client and a service, or between a process and its database.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use pais_test_support::poll::pace;
 
-/// What a wire does with the bytes on it.
+/// What a link does with the bytes on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Weather {
+pub(crate) enum Condition {
     /// Forwards them.
-    Fair,
+    Normal,
     /// Closes all connections, also new ones.
     Cut,
     /// Forwards a few bytes at a time, with pauses.
@@ -26,7 +26,7 @@ pub(crate) enum Weather {
     Silent,
 }
 
-/// Where a wire leads.
+/// Where a link leads.
 #[derive(Clone, Debug)]
 pub(crate) enum Far {
     /// To an address and port.
@@ -46,15 +46,23 @@ impl Far {
 /// Bytes that are forwarded at a time.
 const PIECE: usize = 16 << 10;
 
-/// The same on a slow wire, and the pause after them.
+/// The same on a slow link, and the pause after them.
 const SLOW_PIECE: usize = 2 << 10;
 const SLOW_PAUSE: Duration = Duration::from_millis(15);
 
-/// A wire. Its connections end when it is dropped.
+/// The state of a link.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    condition: Condition,
+    /// How often its connections were lost.
+    losses: u64,
+}
+
+/// A link. Its connections end when it is dropped.
 pub(crate) struct Link {
     /// Where it begins.
     pub(crate) address: SocketAddr,
-    weather: watch::Sender<Weather>,
+    state: watch::Sender<State>,
     _accepting: AbortOnDropHandle<()>,
 }
 
@@ -62,63 +70,73 @@ impl Link {
     pub(crate) async fn to(far: Far) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (weather, seen) = watch::channel(Weather::Fair);
+        let initial = State {
+            condition: Condition::Normal,
+            losses: 0,
+        };
+        let (state, seen) = watch::channel(initial);
         let accepting = tokio::spawn(accept(listener, far, seen));
         Self {
             address,
-            weather,
+            state,
             _accepting: AbortOnDropHandle::new(accepting),
         }
     }
 
-    pub(crate) fn set(&self, weather: Weather) {
-        self.weather.send_replace(weather);
+    pub(crate) fn set(&self, condition: Condition) {
+        self.state.send_modify(|state| state.condition = condition);
+    }
+
+    /// Makes its connections silent for ever, as if the host of the far side had vanished and another one
+    /// had its address. Connections that begin later work.
+    pub(crate) fn lose_connections(&self) {
+        self.state.send_modify(|state| state.losses += 1);
     }
 }
 
-async fn accept(listener: TcpListener, far: Far, weather: watch::Receiver<Weather>) {
+async fn accept(listener: TcpListener, far: Far, state: watch::Receiver<State>) {
     loop {
         // An error is that of a client that is gone.
         if let Ok((near, _)) = listener.accept().await
-            && *weather.borrow() != Weather::Cut
+            && state.borrow().condition != Condition::Cut
         {
-            tokio::spawn(connect(near, far.clone(), weather.clone()));
+            tokio::spawn(connect(near, far.clone(), state.clone()));
         }
     }
 }
 
 /// Joins a connection to a new one, until either ends. The far side may be down.
-async fn connect(mut near: TcpStream, far: Far, weather: watch::Receiver<Weather>) {
+async fn connect(mut near: TcpStream, far: Far, state: watch::Receiver<State>) {
     match far {
         Far::Address(address) => {
             if let Ok(mut far) = TcpStream::connect(address).await {
-                relay(near.split(), far.split(), weather).await;
+                relay(near.split(), far.split(), state).await;
             }
         }
         Far::Socket(path) => {
             if let Ok(mut far) = UnixStream::connect(path).await {
-                relay(near.split(), far.split(), weather).await;
+                relay(near.split(), far.split(), state).await;
             }
         }
     }
 }
 
-/// Forwards both ways until both sides have ended, one fails, or the wire is cut.
+/// Forwards both ways until both sides have ended, one fails, or the link is cut.
 async fn relay(
     (near_in, near_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
     (far_in, far_out): (impl AsyncRead + Unpin, impl AsyncWrite + Unpin),
-    weather: watch::Receiver<Weather>,
+    state: watch::Receiver<State>,
 ) {
-    let mut cut = weather.clone();
+    let mut cut = state.clone();
     let both = async {
         tokio::try_join!(
-            forward(near_in, far_out, weather.clone()),
-            forward(far_in, near_out, weather.clone()),
+            forward(near_in, far_out, state.clone()),
+            forward(far_in, near_out, state.clone()),
         )
     };
     tokio::select! {
         _ = both => {}
-        _ = cut.wait_for(|weather| *weather == Weather::Cut) => {}
+        _ = cut.wait_for(|state| state.condition == Condition::Cut) => {}
     }
 }
 
@@ -129,15 +147,17 @@ async fn relay(
 async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<State>,
 ) -> io::Result<()> {
+    let losses = state.borrow().losses;
     let mut piece = vec![0; PIECE];
     loop {
-        let is_slow = *weather.borrow() == Weather::Slow;
+        let is_slow = state.borrow().condition == Condition::Slow;
         let most = if is_slow { SLOW_PIECE } else { PIECE };
         let read = from.read(&mut piece[..most]).await?;
         // An error says that the link was dropped, and ends the relay, too.
-        let _ = weather.wait_for(|now| *now != Weather::Silent).await;
+        let forwards = |now: &State| now.condition != Condition::Silent && now.losses == losses;
+        let _ = state.wait_for(forwards).await;
         if is_slow {
             pace(SLOW_PAUSE).await;
         }

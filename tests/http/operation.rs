@@ -1,10 +1,15 @@
 //! Probes, metrics, request ids, compression and CORS.
 
+use std::time::Duration;
+
 use pais::roles::Role;
+use pais_test_support::poll::poll_async;
 use reqwest::Method;
 use serde_json::json;
+use sqlx::ConnectOptions;
 
 use crate::app::{TestApp, send};
+use crate::database;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn healthz_is_ok_while_readyz_fails() {
@@ -91,4 +96,46 @@ async fn only_the_configured_origins_may_call_from_a_browser() {
     assert_eq!(allowed(&app, "https://elsewhere.example").await, None);
     let closed = TestApp::new().await;
     assert_eq!(allowed(&closed, origin).await, None);
+}
+
+/// PostgreSQL ends a session, or refuses to begin one, with an error of severity FATAL.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_the_database_ends_or_refuses_makes_the_service_unavailable() {
+    let app = TestApp::builder().without_workers().start().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let list = async || app.get(&holder, "/v1/datasets").await;
+    list().await.json(200);
+    let options = app.state.unscoped().db.owner().connect_options();
+    let name = options.get_database().unwrap();
+    let superuser = (*options).clone().username("postgres");
+
+    // A statement waits for a lock when its session ends.
+    let mut locking = superuser.connect().await.unwrap();
+    let locked = "BEGIN; LOCK TABLE datasets IN ACCESS EXCLUSIVE MODE";
+    sqlx::raw_sql(locked).execute(&mut locking).await.unwrap();
+    let end = async || {
+        let ended: i64 = sqlx::query_scalar(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'",
+        )
+        .fetch_one(&mut locking)
+        .await
+        .unwrap();
+        (ended > 0).then_some(())
+    };
+    let ended = poll_async(Duration::from_secs(60), end);
+    let (answer, ended) = tokio::join!(list(), ended);
+    ended.expect("a statement waits for the lock");
+    answer.problem(503, "unavailable");
+    drop(locking);
+
+    let refuse = format!(
+        "ALTER DATABASE {name} ALLOW_CONNECTIONS false;
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+    );
+    database::execute(&options, &refuse).await;
+    list().await.problem(503, "unavailable");
+    let accept = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true");
+    database::execute(&options, &accept).await;
+    list().await.json(200);
 }

@@ -79,12 +79,19 @@ impl ServiceProcess {
     }
 
     /// Like [`Self::start`], for a service whose jobs are run by other processes.
-    pub(crate) async fn start_without_workers(data: &Path) -> Self {
+    pub(crate) async fn start_without_workers(data: &Path, settings: &[(&str, &str)]) -> Self {
         let listen = Self::free_address();
         let mut program = pais(data);
-        program.args(["serve", "--no-workers", "--listen", &listen]);
-        let unlimited = [("PAIS__LIMITS__REQUESTS_PER_SECOND", "0")];
-        let service = Self::spawn_command(program, data, &unlimited, &listen);
+        program
+            .args(["serve", "--no-workers", "--listen", &listen])
+            .env("PAIS__LIMITS__REQUESTS_PER_SECOND", "0")
+            .envs(settings.iter().copied());
+        Self::start_command(program, data, &listen).await
+    }
+
+    /// Starts a command that serves at this address, and waits until it is ready.
+    pub(crate) async fn start_command(program: Command, data: &Path, listen: &str) -> Self {
+        let service = Self::spawn_command(program, data, &[], listen);
         service.wait(&service.base, |status| status == 200).await;
         service
     }

@@ -1266,7 +1266,7 @@ async fn a_publication_that_is_paused_while_the_command_waits_ends_it() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let client = reqwest::Client::new();
-    let service = ServiceProcess::start_without_workers(&data).await;
+    let service = ServiceProcess::start_without_workers(&data, &[]).await;
     let token = service.token("hospital", "holder");
     let at = |path: &str| format!("{}{path}", service.base);
     let columns = json!([

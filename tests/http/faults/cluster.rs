@@ -1,4 +1,4 @@
-//! Two services, two processes that run their jobs, and one PostgreSQL, with wires between them that can be
+//! Two services, two processes that run their jobs, and one PostgreSQL, with links between them that can be
 //! cut, clocks that can be stepped, and a disk that can be full.
 
 use std::fs::OpenOptions;
@@ -14,7 +14,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, PgConnection};
 
 use super::clock::{Clocks, SteppedClock};
 use crate::database::janitor;
-use crate::link::{Far, Link, Weather};
+use crate::link::{Condition, Far, Link};
 use crate::process::{ServiceProcess, pais};
 use crate::small_disk::SmallDisk;
 use pais_test_support::poll::poll_async;
@@ -50,8 +50,10 @@ const WITNESS: &str = "
 ";
 
 /// The settings of all processes.
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 10] = [
     ("PAIS__DATABASE__CONNECTIONS", "8"),
+    // Longer than a silence after which the connections work again.
+    ("PAIS__DATABASE__SILENCE_SECONDS", "6"),
     ("PAIS__LIMITS__REQUESTS_PER_SECOND", "0"),
     ("PAIS__ORGANIZATIONS__QUEUED_JOBS", "0"),
     ("PAIS__SERVER__REQUEST_TIMEOUT_SECONDS", "20"),
@@ -66,9 +68,9 @@ const SETTINGS: [(&str, &str); 9] = [
 /// A process of the service.
 pub(super) struct Member {
     pub(super) name: &'static str,
-    /// The wire to its database.
+    /// The link to its database.
     pub(super) database: Link,
-    /// The wire from its clients; `None` for one that runs jobs only.
+    /// The link from its clients; `None` for one that runs jobs only.
     pub(super) front: Option<Link>,
     pub(super) clock: Option<SteppedClock>,
     listen: String,
@@ -131,6 +133,19 @@ impl Member {
         let ended = poll_async(HEALED, async || process.try_wait().unwrap()).await;
         let ended = ended.unwrap_or_else(|| panic!("{} does not stop", self.name));
         assert!(ended.success(), "{} has stopped with {ended}", self.name);
+    }
+
+    /// Waits until it ends by itself, with an error.
+    pub(super) async fn ended_with_error(&mut self) {
+        let mut process = self.process.take().unwrap();
+        let ended = poll_async(HEALED, async || process.try_wait().unwrap()).await;
+        let ended = ended.unwrap_or_else(|| panic!("{} does not end", self.name));
+        assert_eq!(
+            ended.code(),
+            Some(1),
+            "{} has ended with {ended}",
+            self.name
+        );
     }
 
     /// Panics if it has ended without being killed.
@@ -371,9 +386,9 @@ impl Cluster {
         }
         for member in self.members() {
             member.signal(Signal::CONT);
-            member.database.set(Weather::Fair);
+            member.database.set(Condition::Normal);
             if let Some(front) = &member.front {
-                front.set(Weather::Fair);
+                front.set(Condition::Normal);
             }
         }
         self.postgres.heal().await;

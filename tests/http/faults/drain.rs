@@ -1,4 +1,4 @@
-//! Many small jobs, and processes that are killed while they are run.
+//! Many small jobs, run while processes are killed.
 
 use std::time::Duration;
 
@@ -10,32 +10,32 @@ use serde_json::{Value, json};
 use super::check::check_database;
 use super::client::{Admission, Hospital};
 use super::cluster::Cluster;
-use super::fault::{any, kill, milliseconds};
+use super::fault::{any, kill, milliseconds, vanish};
 use super::{first_seed, seeded, variable};
 use crate::hospital::{TABLE, definition, job_on};
 use crate::process::call;
 use pais_test_support::poll::{pace, poll_async};
 use pais_test_support::split_mix::SplitMix64;
 
-/// Jobs, if nothing else is set.
+/// Number of jobs, if `PAIS_FAULT_JOBS` is not set.
 const JOBS: u64 = 40;
 
-/// Jobs for each process that is killed.
+/// Number of jobs for each kill.
 const JOBS_OF_A_KILL: u64 = 50;
 
-/// Processes that are killed, at least.
+/// Least number of kills.
 const LEAST_KILLS: u64 = 3;
 
-/// Jobs that run at the same time, so that at most so many run again after a kill.
+/// Jobs that run at the same time in all processes. A kill makes at most these run again.
 const PLACES: u64 = 4;
 
-/// Clients that send at the same time.
+/// Number of clients that send requests at the same time.
 const CLIENTS: usize = 4;
 
-/// The time in which all have ended.
+/// Longest time until all jobs have ended.
 const DRAINED: Duration = Duration::from_secs(900);
 
-/// Starts jobs, and sends each request again until it is answered.
+/// Starts jobs. It repeats each request until it is accepted.
 struct Sender {
     urls: [String; 2],
     token: String,
@@ -62,18 +62,20 @@ impl Sender {
     }
 }
 
-/// Has some clients start jobs, beside other work.
+/// Starts jobs with several clients, while other work runs.
 async fn send_all(sender: &Sender, jobs: u64, beside: impl Future<Output = ()>) {
     let numbers = futures_util::stream::iter(0..jobs as usize);
     let sending = numbers.for_each_concurrent(CLIENTS, |number| sender.send(number));
     tokio::join!(sending, beside);
 }
 
-/// Kills processes at random moments.
+/// Kills processes at random moments. The first one ends by itself, because its database vanishes.
 async fn kill_some(cluster: &mut Cluster, random: &mut SplitMix64, kills: u64) {
     for number in 1..=kills {
         pace(milliseconds(random, 100, 2500)).await;
-        let name = if random.below(5) == 0 {
+        let name = if number == 1 {
+            vanish(any(cluster, random)).await
+        } else if random.below(5) == 0 {
             cluster.postgres.kill(Signal::KILL);
             cluster.postgres.start_again().await;
             "postgres".to_owned()

@@ -1,15 +1,15 @@
-//! What goes wrong in a round.
+//! The faults of the rounds.
 
 use std::time::Duration;
 
 use rustix::process::Signal;
 
 use super::cluster::{Cluster, Member};
-use crate::link::Weather;
+use crate::link::Condition;
 use pais_test_support::poll::pace;
 use pais_test_support::split_mix::SplitMix64;
 
-/// One fault. Which process it hits, when and for how long is drawn.
+/// One fault. The process, the time and the duration are random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// SIGKILL of a service.
@@ -20,17 +20,19 @@ pub(super) enum Fault {
     KilledDatabase,
     /// SIGKILL of everything at once.
     PowerCut,
-    /// A wire to the database is cut, several times.
+    /// A link to the database is cut, several times.
     CutDatabase,
-    /// Bytes to and from the database come slowly.
+    /// Bytes to and from the database are forwarded slowly.
     SlowDatabase,
-    /// A wire to the database is silent.
+    /// A link to the database is silent.
     SilentDatabase,
-    /// A wire from the clients is cut, several times.
+    /// The open connections to the database stay silent, and new ones work.
+    VanishedDatabase,
+    /// A link from the clients is cut, several times.
     CutClients,
-    /// Bytes from and to the clients come slowly.
+    /// Bytes from and to the clients are forwarded slowly.
     SlowClients,
-    /// A process that runs jobs is stopped for longer than its leases last, and goes on then.
+    /// SIGSTOP of a process that runs jobs, until its leases have expired; then SIGCONT.
     StoppedWorker,
     /// The disk is full.
     FullDisk,
@@ -41,7 +43,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::KilledService,
         Self::KilledWorker,
         Self::KilledDatabase,
@@ -49,6 +51,7 @@ impl Fault {
         Self::CutDatabase,
         Self::SlowDatabase,
         Self::SilentDatabase,
+        Self::VanishedDatabase,
         Self::CutClients,
         Self::SlowClients,
         Self::StoppedWorker,
@@ -57,12 +60,12 @@ impl Fault {
         Self::RollingRestart,
     ];
 
-    /// The code of the error with which a job may fail, and is right to.
+    /// The error code with which a job may fail because of this fault.
     pub(super) fn error(self) -> Option<&'static str> {
         (self == Self::FullDisk).then_some("storage_full")
     }
 
-    /// Has it happen. What it leaves wrong is repaired by [`Cluster::heal`]. Returns what was hit.
+    /// Causes the fault. [`Cluster::heal`] repairs what remains. Returns the name of what was hit.
     pub(super) async fn happen(self, cluster: &mut Cluster, random: &mut SplitMix64) -> String {
         pace(milliseconds(random, 100, 900)).await;
         match self {
@@ -89,36 +92,37 @@ impl Fault {
             Self::CutDatabase => {
                 let member = any(cluster, random);
                 for _ in 0..=random.below(3) {
-                    member.database.set(Weather::Cut);
+                    member.database.set(Condition::Cut);
                     pace(milliseconds(random, 20, 500)).await;
-                    member.database.set(Weather::Fair);
+                    member.database.set(Condition::Normal);
                     pace(milliseconds(random, 100, 400)).await;
                 }
                 member.name.to_owned()
             }
             Self::SlowDatabase | Self::SilentDatabase => {
                 let member = any(cluster, random);
-                let weather = match self {
-                    Self::SlowDatabase => Weather::Slow,
-                    _ => Weather::Silent,
+                let condition = match self {
+                    Self::SlowDatabase => Condition::Slow,
+                    _ => Condition::Silent,
                 };
-                member.database.set(weather);
+                member.database.set(condition);
                 // Longer than a lease, or shorter.
                 pace(milliseconds(random, 500, 4500)).await;
                 if random.below(2) == 0 {
-                    member.database.set(Weather::Cut);
+                    member.database.set(Condition::Cut);
                     pace(milliseconds(random, 20, 100)).await;
                 }
-                member.database.set(Weather::Fair);
+                member.database.set(Condition::Normal);
                 member.name.to_owned()
             }
+            Self::VanishedDatabase => vanish(any(cluster, random)).await,
             Self::CutClients => {
                 for _ in 0..3 {
                     let service = &cluster.services[random.below(2)];
                     let front = service.front.as_ref().unwrap();
-                    front.set(Weather::Cut);
+                    front.set(Condition::Cut);
                     pace(milliseconds(random, 10, 300)).await;
-                    front.set(Weather::Fair);
+                    front.set(Condition::Normal);
                     pace(milliseconds(random, 50, 300)).await;
                 }
                 String::new()
@@ -126,9 +130,9 @@ impl Fault {
             Self::SlowClients => {
                 let service = &cluster.services[random.below(2)];
                 let front = service.front.as_ref().unwrap();
-                front.set(Weather::Slow);
+                front.set(Condition::Slow);
                 pace(milliseconds(random, 500, 3000)).await;
-                front.set(Weather::Fair);
+                front.set(Condition::Normal);
                 service.name.to_owned()
             }
             Self::StoppedWorker => {
@@ -177,7 +181,15 @@ pub(super) async fn kill(member: &mut Member, random: &mut SplitMix64) -> String
     member.name.to_owned()
 }
 
-/// Has a clock be wrong for some time.
+/// Loses the database connections of a process. It must end by itself, and is started again.
+pub(super) async fn vanish(member: &mut Member) -> String {
+    member.database.lose_connections();
+    member.ended_with_error().await;
+    member.start();
+    format!("database of {}", member.name)
+}
+
+/// Sets a clock wrong for some time.
 async fn step(cluster: &mut Cluster, random: &mut SplitMix64) -> String {
     let (name, clock) = if random.below(5) == 0 {
         ("postgres", cluster.postgres.clock.clone())

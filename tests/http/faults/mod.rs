@@ -1,9 +1,9 @@
-//! Hospitals work while something goes wrong, and then all of what they were told must hold: every
-//! acknowledged submission is there and whole, every acknowledged job has ended once, every release
-//! verifies, the log has what was done, and nothing of what was not acknowledged can be seen in part.
+//! The fault suite. Hospitals send requests while a fault occurs. Afterwards every acknowledged submission
+//! must be complete, every acknowledged job must have ended exactly once, every release must verify, the
+//! audit log must have each operation once, and no part of an operation that failed may be visible.
 //!
-//! A round is made from its seed, which is printed: the operations of the hospitals, what goes wrong, and
-//! when. `PAIS_FAULT_SEED` repeats a round; `PAIS_FAULT_ROUNDS` and `PAIS_FAULT_JOBS` make the tests longer,
+//! The seed of a round determines the operations of the hospitals, the fault and its time. It is printed:
+//! `PAIS_FAULT_SEED` repeats a round. `PAIS_FAULT_ROUNDS` and `PAIS_FAULT_JOBS` set the length of the tests,
 //! as `make faults` does.
 
 mod check;
@@ -27,13 +27,13 @@ use cluster::Cluster;
 use fault::Fault;
 use pais_test_support::split_mix::SplitMix64;
 
-/// Rounds, if nothing else is set. The seeds of following rounds have following faults.
+/// Number of rounds, if `PAIS_FAULT_ROUNDS` is not set. Consecutive seeds have consecutive faults.
 const ROUNDS: u64 = 4;
 
-/// Hospitals that work at the same time.
+/// Number of hospitals that work at the same time.
 const HOSPITALS: u64 = 3;
 
-/// A number of the environment.
+/// The value of an environment variable, which must be a number.
 fn variable(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
     let number = value.parse();
@@ -45,7 +45,7 @@ fn first_seed() -> u64 {
     variable("PAIS_FAULT_SEED").unwrap_or_else(drawn)
 }
 
-/// Does work of a seed. A failure says how it is repeated.
+/// Runs the work of a seed. If it fails, the command that repeats it is printed.
 async fn seeded<T>(seed: u64, work: impl Future<Output = T>) -> T {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(done) => done,
@@ -73,7 +73,7 @@ async fn nothing_is_lost_doubled_or_half_done() {
     cluster.stop().await;
 }
 
-/// Returns what happened.
+/// Runs one round and returns a summary.
 async fn round(cluster: &mut Cluster, administrator: &str, seed: u64) -> String {
     let began = Instant::now();
     let mut random = SplitMix64(seed);
@@ -95,7 +95,7 @@ async fn round(cluster: &mut Cluster, administrator: &str, seed: u64) -> String 
     is_over.store(true, Ordering::Relaxed);
     let mut hospitals = Vec::new();
     for hospital in working {
-        // A failure of a hospital is one of the round.
+        // A panic in the task of a hospital fails the round.
         let hospital = hospital.await.map_err(tokio::task::JoinError::into_panic);
         hospitals.push(hospital.unwrap_or_else(|failure| std::panic::resume_unwind(failure)));
     }
@@ -121,7 +121,7 @@ async fn round(cluster: &mut Cluster, administrator: &str, seed: u64) -> String 
     if fault == Fault::RollingRestart {
         assert_eq!(
             all.unable, 0,
-            "a rolling restart has failed a request: {all:?}"
+            "a request failed during a rolling restart: {all:?}"
         );
     }
     let Answers {

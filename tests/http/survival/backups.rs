@@ -12,7 +12,7 @@ use crate::process::{ServiceProcess, call};
 use pais_test_support::poll::poll_async;
 
 /// A release of the last step of a new job on a dataset.
-async fn release(service: &ServiceProcess, token: &str, dataset: &str) -> Value {
+pub(super) async fn release(service: &ServiceProcess, token: &str, dataset: &str) -> Value {
     let client = reqwest::Client::new();
     let mut body = crate::hospital::job_on(dataset);
     body["release"] = true.into();

@@ -159,6 +159,20 @@ async fn slow_heads_idle_connections_and_a_stop() {
     drop(silent);
 }
 
+/// The attack: anybody who reaches a service sees from its metrics when other organizations submit rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_are_not_shown_to_clients_of_a_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let settings = [("PAIS__SERVER__BEHIND_PROXY", "true")];
+    let service = ServiceProcess::start(&data, &settings).await;
+    for (path, status) in [("/healthz", 200), ("/readyz", 200), ("/metrics", 404)] {
+        let answer = reqwest::get(format!("{}{path}", service.base)).await;
+        assert_eq!(answer.unwrap().status(), status, "{path}");
+    }
+    service.stop();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn probes_have_a_listener_of_their_own() {
     let folder = tempfile::tempdir().unwrap();

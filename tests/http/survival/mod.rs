@@ -15,6 +15,7 @@ mod killed;
 mod large_json;
 mod monitoring;
 mod mutations;
+mod operations_page;
 mod poison_job;
 mod slow_uploads;
 mod stopping;

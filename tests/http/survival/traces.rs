@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::keys::{dataset, errors, job, run};
+use super::worker_processes::WorkerProcess;
 use crate::hospital::{TABLE, definition, job_on};
 use crate::process::{ServiceProcess, call};
 use pais_test_support::poll::{pace, poll_async};
@@ -272,6 +273,37 @@ async fn one_trace_leads_from_a_request_to_its_job_and_the_release() {
     assert_eq!(queued["span"]["id"], "request-1");
     let end = line("an attempt has ended", "job", id);
     assert_eq!(end["span"]["trace_id"], *request.trace);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trace_goes_on_in_the_process_that_runs_the_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let (of_service, of_worker) = (Collector::start().await, Collector::start().await);
+    let data = folder.path().join("data");
+    let mut service = ServiceProcess::start_without_workers(&data, &of_service.settings()).await;
+    let token = service.token("hospital", "holder");
+    let dataset = dataset(&service, &token, "patients").await;
+    let mut body = job_on(&dataset);
+    body["release"] = json!(true);
+    let request = Client::new().post(format!("{}/v1/jobs", service.base));
+    let made = call(request.json(&body), &token).await;
+    let worker = WorkerProcess::start(&data, &of_worker.settings());
+    let ended = ended(&service, &token, &made["id"]).await;
+    worker.terminate();
+    service.signal(Signal::TERM);
+    service.ended(Duration::from_secs(30)).await;
+
+    let (requests, runs) = (of_service.spans(), of_worker.spans());
+    assert!(
+        requests.iter().all(|span| span.name != "job"),
+        "{requests:#?}"
+    );
+    let (request, job) = (only(&requests, "POST /v1/jobs"), only(&runs, "job"));
+    assert_eq!((&job.trace, &job.parent), (&request.trace, &request.id));
+    let stored = parts(&runs, job)["storing release"];
+    assert_eq!(stored.trace, request.trace);
+    let release = ended["release_id"].as_str().unwrap();
+    assert_eq!(stored.attributes["pais.release_id"], release);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,16 +11,16 @@ use super::keys::dataset;
 use crate::process::{ServiceProcess, call, pais};
 
 /// A process that runs jobs; it is killed when dropped.
-struct WorkerProcess(Child);
+pub(super) struct WorkerProcess(Child);
 
 impl WorkerProcess {
-    fn start(data: &Path) -> Self {
+    pub(super) fn start(data: &Path, settings: &[(&str, &str)]) -> Self {
         let mut command = pais(data);
-        command.arg("work").stderr(Stdio::null());
-        Self(command.spawn().unwrap())
+        command.arg("work").envs(settings.iter().copied());
+        Self(command.stderr(Stdio::null()).spawn().unwrap())
     }
 
-    fn terminate(mut self) {
+    pub(super) fn terminate(mut self) {
         let pid = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert!(self.0.wait().unwrap().success());
@@ -40,8 +40,8 @@ async fn jobs_are_run_by_other_processes_and_none_is_lost_when_one_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     // A process that runs jobs waits for the service.
-    let first = WorkerProcess::start(&data);
-    let service = ServiceProcess::start_without_workers(&data).await;
+    let first = WorkerProcess::start(&data, &[]);
+    let service = ServiceProcess::start_without_workers(&data, &[]).await;
     let token = service.token("hospital", "holder");
     let client = reqwest::Client::new();
     let dataset = dataset(&service, &token, "patients").await;
@@ -63,8 +63,8 @@ async fn jobs_are_run_by_other_processes_and_none_is_lost_when_one_is_killed() {
     for job in &jobs {
         assert_eq!(call(client.get(job), &token).await["status"], "queued");
     }
-    let killed = WorkerProcess::start(&data);
-    let other = WorkerProcess::start(&data);
+    let killed = WorkerProcess::start(&data, &[]);
+    let other = WorkerProcess::start(&data, &[]);
     let ended = async || {
         let mut shown: Vec<Value> = Vec::new();
         for job in &jobs {
