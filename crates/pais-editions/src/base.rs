@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::ContinuedCut;
+use pais_core::schema::Schema;
+use pais_core::taxonomy::Interval;
 
 /// Column to the labels of a cut.
 type Labels = BTreeMap<String, Vec<String>>;
@@ -78,6 +80,28 @@ impl<'a> Bases<'a> {
         let is_due = self.rows.len() % EDITIONS == 0 || rows >= most.saturating_mul(GROWTH);
         (is_due && !self.cuts.is_empty()).then(|| self.extended())
     }
+
+    /// Whether no interval of a cut has numbers in common with one of a base without being inside or
+    /// around it. Labels of trees always fit.
+    pub(crate) fn fit(&self, schema: &Schema, cut: &Labels) -> bool {
+        let mut columns = schema.stored();
+        columns.all(|column| {
+            let scale = column.kind().scale();
+            let intervals = |cut: &Labels| -> Vec<Interval> {
+                let labels = cut.get(column.name()).into_iter().flatten();
+                let parsed = labels.filter_map(|label| Interval::parse_on(label, scale?));
+                parsed.collect()
+            };
+            let own = intervals(cut);
+            let mut bases = self.cuts.iter().flat_map(|base| intervals(base));
+            bases.all(|base| own.iter().all(|own| !crosses(own, &base)))
+        })
+    }
+}
+
+fn crosses(one: &Interval, other: &Interval) -> bool {
+    let meet = one.lo.max(other.lo) < one.hi.min(other.hi);
+    meet && !one.encloses(other) && !other.encloses(one)
 }
 
 /// Whether a new base with this mean NCP loses noticeably less than an edition of the same rows that

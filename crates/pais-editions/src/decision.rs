@@ -133,7 +133,7 @@ pub fn decide_edition(
         suppression_limit: Decimal::ZERO,
         ..continuing(&task.job, cut)
     };
-    let base = decision.new_base(&job, &edition)?;
+    let base = decision.new_base(&job, &edition, &bases)?;
     Ok(base.unwrap_or(edition))
 }
 
@@ -229,12 +229,13 @@ impl Decision<'_> {
         }
     }
 
-    /// A new base edition of the rows of an edition, unless it loses nearly as much, or would break a
-    /// model together with what some recipient has.
+    /// A new base edition of the rows of an edition, unless it loses nearly as much, its labels do not fit
+    /// those of other bases, or it would break a model together with what some recipient has.
     fn new_base(
         &self,
         job: &Job,
         edition: &DecidedEdition,
+        bases: &Bases<'_>,
     ) -> Result<Option<DecidedEdition>, EditionError> {
         let searched = match self.searched(job, edition.rows.clone()) {
             Err(RunError::NotAnonymizable { .. }) => return Ok(None),
@@ -244,6 +245,10 @@ impl Decision<'_> {
             return Ok(None);
         }
         let base = searched.verified(self.observer)?;
+        let cut = base.verified.cut();
+        if !cut.is_some_and(|cut| bases.fit(&self.schema, cut)) {
+            return Ok(None);
+        }
         match self.held_back(&base.release(job)?) {
             Ok(persons) => Ok(persons.is_empty().then_some(base)),
             Err(EditionError::Run(error)) => Err(error.into()),
