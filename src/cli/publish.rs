@@ -42,6 +42,10 @@ pub(crate) struct Publish {
     /// The address of the service. A token of the holder is read from `PAIS_TOKEN`.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     url: String,
+    /// The submission that the file replaces, by the id that an earlier call printed: its rows are left out
+    /// from now on. Send all rows, not the changed ones alone.
+    #[arg(long, value_name = "ID")]
+    replaces: Option<Uuid>,
     /// Files of rows: .csv, .tsv, .ndjson, each of them also with .gz or .zst, or .parquet.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -87,6 +91,10 @@ impl Publish {
     /// # Errors
     /// For files and arguments that cannot be used, and where the service refuses a request.
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        if self.replaces.is_some() && self.files.len() > 1 {
+            let why = "`--replaces` takes one file, with all rows that take the place of the submission's";
+            return Err(Failure::Usage(why.to_owned()));
+        }
         let files = self
             .files
             .iter()
@@ -103,16 +111,27 @@ impl Publish {
         }
         let mut sent = BTreeSet::new();
         for (path, file) in files {
-            let submission = service.submit(&publication, path, &file)?;
+            let address = self.submissions_address(&publication);
+            let submission = service.submit(&address, path, &file)?;
             print(format_args!(
-                "{}: {} rows are sent",
+                "{}: {} rows are sent, submission {}",
                 path.display(),
-                submission.rows
+                submission.rows,
+                submission.id
             ));
             sent.insert(submission.id);
         }
         self.wait(&service, &publication, &sent)
             .map_err(Failure::Service)
+    }
+
+    /// Where files are sent to, below the address of the service.
+    fn submissions_address(&self, publication: &Publication) -> String {
+        let address = format!("/v1/datasets/{}/submissions", publication.dataset_id);
+        match self.replaces {
+            Some(replaced) => format!("{address}?replaces={replaced}"),
+            None => address,
+        }
     }
 
     /// Waits until each submission is in an edition that is published, or its latest one has ended.
@@ -251,17 +270,9 @@ impl Service {
         self.get(&format!("/v1/publications/{}", publication.id))
     }
 
-    /// Sends a file. Where no answer comes, it is sent again under the same `Idempotency-Key`.
-    fn submit(
-        &self,
-        publication: &Publication,
-        path: &Path,
-        table: &TableFile,
-    ) -> Result<Submission, Failure> {
-        let address = format!(
-            "{}/v1/datasets/{}/submissions",
-            self.url, publication.dataset_id
-        );
+    /// Sends a file to an address below that of the service. Where no answer comes, it is sent again under the same `Idempotency-Key`.
+    fn submit(&self, address: &str, path: &Path, table: &TableFile) -> Result<Submission, Failure> {
+        let address = format!("{}{address}", self.url);
         let key = Uuid::new_v4().to_string();
         let mut attempt = 1;
         loop {

@@ -72,6 +72,9 @@ pub(crate) struct Edition {
     /// Rows that wait for a later edition; null until that is decided.
     #[schema(value_type = Option<u64>)]
     pub held_back_rows: Option<i64>,
+    /// Whether it is a base: its labels are of a cut of its own, which later editions continue. With local
+    /// recoding each edition is one. Null until that is decided.
+    pub is_base: Option<bool>,
     /// Of the CSV of its release, hexadecimal; null while there is none.
     pub sha256: Option<String>,
     /// When it was queued.
@@ -97,6 +100,9 @@ pub(crate) struct ReceivedEdition {
     /// Rows of its release.
     #[sqlx(try_from = "i64")]
     pub rows: u64,
+    /// Whether it is a base: its labels are of a cut of its own, which later editions continue. With local
+    /// recoding each edition is one.
+    pub is_base: bool,
     /// Of the CSV of its release, hexadecimal.
     pub sha256: String,
     /// When it was published.
@@ -107,8 +113,8 @@ pub(crate) struct ReceivedEdition {
 /// The condition that edition `e` comes after `$4`; of at most `$5`.
 macro_rules! holder_editions {
     () => {
-        "SELECT e.number, e.job_id, e.release_id, e.held_back_rows, e.created_at, e.published_at,
-                e.error, r.rows,
+        "SELECT e.number, e.job_id, e.release_id, e.held_back_rows, e.is_base, e.created_at,
+                e.published_at, e.error, r.rows,
                 CASE WHEN e.status = 'queued' AND j.status <> 'queued' THEN 'running'
                      ELSE e.status END AS status,
                 ARRAY(SELECT s.submission_id FROM edition_submissions s
@@ -152,7 +158,8 @@ pub(crate) async fn readable(
     limit: i64,
 ) -> Result<Vec<ReceivedEdition>, StoreError> {
     Ok(sqlx::query_as(concat!(
-        "SELECT e.number, e.release_id, r.rows, encode(t.sha256, 'hex') AS sha256, e.published_at
+        "SELECT e.number, e.release_id, r.rows, e.is_base, encode(t.sha256, 'hex') AS sha256,
+                e.published_at
          FROM editions e JOIN releases r ON r.id = e.release_id
               JOIN release_tables t ON t.release_id = r.id AND t.name = 'data'
          WHERE e.publication_id = $4 AND e.status = 'published' AND r.withdrawn_at IS NULL
@@ -400,16 +407,29 @@ pub(crate) struct EditionPlan {
     pub number: u32,
     /// The submissions whose rows it takes: without those that were replaced since it was queued.
     pub submissions: BTreeSet<SubmissionId>,
-    /// The releases of the published editions, oldest first.
-    pub published: Vec<ReleaseId>,
-    /// The cut that it continues: that of the first edition; `None` where there is none.
-    pub continued_cut: Option<BTreeMap<String, Vec<String>>>,
+    /// The published editions, oldest first.
+    pub published: Vec<PublishedEdition>,
     /// For each recipient, the releases of the dataset that it knows.
     pub known: BTreeMap<OrganizationId, Vec<ReleaseId>>,
     /// The recipients who get it.
     pub recipients: Vec<Recipient>,
     /// Rows of the published editions and of the known releases.
     pub released_rows: u64,
+}
+
+/// A published edition, as far as the next one depends on it.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct PublishedEdition {
+    /// Its release.
+    pub release_id: ReleaseId,
+    /// The cut of its release; `None` where there is no single one, under local recoding.
+    #[sqlx(json(nullable))]
+    pub cut: Option<BTreeMap<String, Vec<String>>>,
+    /// Rows of its release.
+    #[sqlx(try_from = "i64")]
+    pub rows: u64,
+    /// Whether it is a base.
+    pub is_base: bool,
 }
 
 #[derive(FromRow)]
@@ -419,8 +439,6 @@ struct PlanRow {
     number: i32,
     dataset_id: DatasetId,
     submissions: Vec<SubmissionId>,
-    published: Vec<ReleaseId>,
-    cut: Option<Json<BTreeMap<String, Vec<String>>>>,
 }
 
 /// What a job has to decide as an edition; `None` for a job that is none.
@@ -432,13 +450,7 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
                       WHERE s.publication_id = e.publication_id AND s.number = e.number
                         AND NOT EXISTS (SELECT 1 FROM submissions r
                                         WHERE r.id = s.submission_id AND r.replaced_by IS NOT NULL))
-                AS submissions,
-                ARRAY(SELECT o.release_id FROM editions o
-                      WHERE o.publication_id = e.publication_id AND o.status = 'published'
-                      ORDER BY o.number) AS published,
-                (SELECT r.cut FROM editions o JOIN releases r ON r.id = o.release_id
-                 WHERE o.publication_id = e.publication_id AND o.status = 'published'
-                 ORDER BY o.number LIMIT 1) AS cut
+                AS submissions
          FROM editions e JOIN publications p ON p.id = e.publication_id
          WHERE e.job_id = $1",
     )
@@ -457,8 +469,17 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
             known_releases(&mut *connection, recipient.id, row.dataset_id, none, now).await?;
         known.insert(recipient.id, releases);
     }
-    let known_or_published = known.values().flatten().chain(&row.published);
-    let releases: Vec<ReleaseId> = known_or_published.copied().collect();
+    let published: Vec<PublishedEdition> = sqlx::query_as(
+        "SELECT e.release_id, r.cut, r.rows, e.is_base
+         FROM editions e JOIN releases r ON r.id = e.release_id
+         WHERE e.publication_id = $1 AND e.status = 'published' ORDER BY e.number",
+    )
+    .bind(publication)
+    .fetch_all(&mut *connection)
+    .await?;
+    let of_published = published.iter().map(|it| it.release_id);
+    let releases = known.values().flatten().copied().chain(of_published);
+    let releases: Vec<ReleaseId> = releases.collect();
     let released_rows: i64 = sqlx::query_scalar(
         "SELECT coalesce(sum(rows), 0)::bigint FROM releases WHERE id = ANY ($1)",
     )
@@ -470,8 +491,7 @@ pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan
         name: row.name,
         number: row.number.cast_unsigned(),
         submissions: row.submissions.into_iter().collect(),
-        published: row.published,
-        continued_cut: row.cut.map(|Json(cut)| cut),
+        published,
         known,
         recipients,
     }))
@@ -493,6 +513,8 @@ pub struct DecidedEdition {
     pub decided_with: BTreeMap<OrganizationId, Vec<ReleaseId>>,
     /// Of each submission of the edition, the number of rows that wait.
     pub held_back: BTreeMap<SubmissionId, u64>,
+    /// Whether it continues the cut of no earlier edition.
+    pub is_base: bool,
 }
 
 /// Writes what the job of an edition has decided, in the transaction that ends the job.
@@ -504,13 +526,14 @@ pub(super) async fn record(
 ) -> Result<(), StoreError> {
     let total: u64 = decided.held_back.values().sum();
     sqlx::query(
-        "UPDATE editions SET release_id = $2, decided_with = $3, held_back_rows = $4
+        "UPDATE editions SET release_id = $2, decided_with = $3, held_back_rows = $4, is_base = $5
          WHERE job_id = $1",
     )
     .bind(job)
     .bind(release)
     .bind(Json(&decided.decided_with))
     .bind(total.cast_signed())
+    .bind(decided.is_base)
     .execute(&mut *connection)
     .await?;
     let submissions: Vec<SubmissionId> = decided.held_back.keys().copied().collect();
@@ -864,7 +887,7 @@ impl OpenEdition {
         };
         sqlx::query(
             "UPDATE editions SET status = 'queued', job_id = $3, release_id = NULL,
-                                 decided_with = NULL, held_back_rows = NULL
+                                 decided_with = NULL, held_back_rows = NULL, is_base = NULL
              WHERE publication_id = $1 AND number = $2",
         )
         .bind(id)

@@ -7,7 +7,9 @@ use pais_anonymize::Observer;
 use pais_core::definition::{SubmissionId, Sweep};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_editions::{EditionError, EditionTask, KnownRelease, connected, decide_edition};
+use pais_editions::{
+    EarlierEdition, EditionError, EditionTask, KnownRelease, connected, decide_edition,
+};
 use pais_verify::NOWHERE;
 use serde_json::Value;
 
@@ -43,12 +45,15 @@ const SOURCE_BYTES: u64 = 40;
 /// Bytes of the numbers and persons of one raw row, in lists and maps of the decision.
 const PERSON_BYTES: u64 = 64;
 
-/// Bytes of the copies of the raw table: in canonical form, and of the rows that are not held back; and
-/// of its persons.
+/// Copies of the raw table: in canonical form, and of the rows that are not held back; where a new base is
+/// tried, the encoded and the released table of the edition that continues the old one.
+const COPIES: u64 = 4;
+
+/// Bytes of the copies of the raw table, and of its persons.
 fn copies(schema: &Schema, size: SubmissionsSize) -> u64 {
     let codes = 4 * schema.stored().count() as u64;
-    let rows = size.rows.saturating_mul(2 * codes + PERSON_BYTES);
-    rows.saturating_add(size.text_bytes.saturating_mul(2))
+    let rows = size.rows.saturating_mul(COPIES * codes + PERSON_BYTES);
+    rows.saturating_add(size.text_bytes.saturating_mul(COPIES))
 }
 
 /// The job of an edition, and the rows that it reads.
@@ -90,8 +95,8 @@ impl EditionInput {
         read.retain(|it| is_read.contains(&it.id));
         let damaged = || StoreError::Damaged("an edition");
         let mut published = Vec::with_capacity(plan.published.len());
-        for &release in &plan.published {
-            let sources = releases::source_rows(store, key, release).await?;
+        for edition in &plan.published {
+            let sources = releases::source_rows(store, key, edition.release_id).await?;
             published.push(sources.ok_or_else(damaged)?);
         }
         let ids: BTreeSet<ReleaseId> = plan.known.values().flatten().copied().collect();
@@ -233,12 +238,18 @@ impl EditionInput {
         let definition = attempt::stored_job(definition)?;
         let sweep = Sweep::new(&definition)?;
         let definition = attempt::combination(&definition, &sweep, 0)?;
-        let mut job = definition.parse()?;
-        job.continued_cut = self.plan.continued_cut.take();
+        let earlier = std::mem::take(&mut self.plan.published).into_iter();
+        let earlier = earlier.map(|it| EarlierEdition {
+            cut: it.cut,
+            rows: it.rows,
+            is_base: it.is_base,
+        });
+        let earlier: Vec<EarlierEdition> = earlier.collect();
         let candidates = self.candidates(&starts);
         let task = EditionTask {
             schema: dataset.schema.clone(),
-            job,
+            job: definition.parse()?,
+            earlier: &earlier,
             order_key: Some(key.order_key()),
             raw: table,
             candidates: candidates.clone(),
@@ -247,7 +258,7 @@ impl EditionInput {
         };
         let edition = decide_edition(task, observer).map_err(|error| self.problem(error))?;
         let released: HashSet<u32> = edition.source_rows().into_iter().collect();
-        let (run, found) = (edition.run, edition.found);
+        let (run, found, is_base) = (edition.run, edition.found, edition.is_base);
         let mut warnings = run.warnings();
         let release =
             PackedRelease::of_verified(&run, &found, edition.verified, csv_bytes, observer)?;
@@ -268,6 +279,7 @@ impl EditionInput {
             edition: Some(DecidedEdition {
                 held_back: self.by_submission(&waiting, &starts),
                 decided_with: self.plan.known,
+                is_base,
             }),
             warnings,
         })
@@ -343,7 +355,7 @@ mod tests {
     use crate::engine::table_memory::TableLimits;
 
     #[test]
-    fn two_copies_of_all_columns_count_for_the_memory_of_a_job() {
+    fn copies_of_all_columns_count_for_the_memory_of_a_job() {
         let column = |number| json!({ "name": format!("c{number}"), "role": "quasi_identifier" });
         let columns: Vec<_> = (0..50).map(column).collect();
         let definition = json!({ "name": "t", "columns": columns });
@@ -355,7 +367,7 @@ mod tests {
             bytes: 1_000_000,
         };
         let copies = copies(&schema, size);
-        assert!(copies >= 2 * (1_000 * 50 * 4 + 1_000_000));
+        assert!(copies >= 4 * (1_000 * 50 * 4 + 1_000_000));
         let mut limits = TableLimits {
             job_bytes: u64::MAX,
             process_bytes: u64::MAX,

@@ -7,6 +7,7 @@ use pais::roles::Role;
 use pais_test_support::poll::poll_async;
 use reqwest::Method;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::app::{Answer, TestApp, send, text};
 use crate::hospital::{Hospital, id};
@@ -171,8 +172,19 @@ async fn each_submission_becomes_an_edition_with_the_labels_of_the_first() {
     let found = hospital.app.get(&analyst, &path).await.json(200);
     let item = &found["items"][0];
     let seen: BTreeSet<&str> = item.as_object().unwrap().keys().map(|it| &**it).collect();
-    let expected = ["number", "published_at", "release_id", "rows", "sha256"];
+    let expected = [
+        "is_base",
+        "number",
+        "published_at",
+        "release_id",
+        "rows",
+        "sha256",
+    ];
     assert_eq!(seen, BTreeSet::from(expected));
+    assert_eq!(
+        (&first["is_base"], &item["is_base"]),
+        (&json!(true), &json!(false))
+    );
     assert_eq!(
         (&item["number"], &item["sha256"]),
         (&json!(2), &two["sha256"])
@@ -260,6 +272,92 @@ async fn common_labels_cover_an_edition_that_needed_coarser_ones() {
     assert_eq!(labels("as_released").await, released);
     let common: BTreeSet<String> = names(&["a1", "a2", "b"]);
     assert_eq!(labels("common").await, common);
+}
+
+/// The labels of the wards in the rows of each edition.
+async fn wards(hospital: &Hospital, publication: &str, labels: &str) -> Vec<BTreeSet<String>> {
+    let path = format!("{publication}/data?editions={labels}");
+    let mut wards: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    for mut row in csv(&hospital.get(&path).await) {
+        let edition = row["edition"].parse().unwrap();
+        let ward = row.remove("ward").unwrap();
+        wards.entry(edition).or_default().insert(ward);
+    }
+    wards.into_values().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_of_many_more_rows_is_a_new_base_that_later_ones_continue() {
+    let hospital = Hospital::new().await;
+    let analyst = hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    // Two rows on each floor, in wards of their own.
+    let rows = "person,age,ward,diagnosis
+q1,20,a1,d0
+q2,20,a2,d1
+q3,20,b1,d0
+q4,20,b2,d1
+";
+    hospital.submit(&dataset, rows).await.json(201);
+    published(&hospital, &publication, 1).await;
+    hospital.submit(&dataset, month(0)).await.json(201);
+    published(&hospital, &publication, 2).await;
+    hospital.submit(&dataset, month(100)).await.json(201);
+    published(&hospital, &publication, 3).await;
+    workers.stop().await;
+    let is_base = |editions: &[Value]| -> Vec<Value> {
+        let editions = editions.iter();
+        editions.map(|edition| edition["is_base"].clone()).collect()
+    };
+    let expected = [json!(true), json!(true), json!(false)];
+    assert_eq!(is_base(&editions(&hospital, &publication).await), expected);
+    let manifest = format!("{publication}/manifest");
+    let manifest = hospital.app.get(&analyst, &manifest).await.json(200);
+    assert_eq!(is_base(manifest["editions"].as_array().unwrap()), expected);
+    let set = |names: &[&str]| -> BTreeSet<String> {
+        let names = names.iter();
+        names.map(|&name| name.to_owned()).collect()
+    };
+    let (floors, all) = (set(&["a", "b"]), set(&["a1", "a2", "b1", "b2"]));
+    let released = wards(&hospital, &publication, "as_released").await;
+    assert_eq!(released, [floors.clone(), all.clone(), all]);
+    let common = wards(&hospital, &publication, "common").await;
+    assert_eq!(common, [floors.clone(), floors.clone(), floors]);
+}
+
+/// Each person comes in both months. The second one has twice the rows, so that a base is tried, whose
+/// labels would leave a returning person alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_base_that_would_single_somebody_out_is_not_made() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    let rows = "person,age,ward,diagnosis
+q1,20,a1,d0
+q2,20,a2,d1
+q3,20,b1,d0
+q4,20,b2,d1
+";
+    hospital.submit(&dataset, rows).await.json(201);
+    published(&hospital, &publication, 1).await;
+    let again = rows
+        .replace("d1", "d2")
+        .replace("person,age,ward,diagnosis\n", "");
+    hospital.submit(&dataset, month(0) + &again).await.json(201);
+    let second = published(&hospital, &publication, 2).await;
+    workers.stop().await;
+    assert_eq!(
+        (
+            &second["is_base"],
+            &second["rows"],
+            &second["held_back_rows"]
+        ),
+        (&json!(false), &json!(20), &json!(0)),
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -1224,10 +1322,11 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
     assert_eq!(releases["items"].as_array().unwrap().len(), phases.len());
 
     // Files from the command line, to the publication by its name.
-    let publish = |files: &[String]| {
+    let publish_with = |arguments: &[&str], files: &[String]| {
         let mut command = pais(&data);
         let name = ["--publication", "monthly", "--url", &service.base];
-        command.arg("publish").args(name).env("PAIS_TOKEN", &token);
+        command.arg("publish").args(name).args(arguments);
+        command.env("PAIS_TOKEN", &token);
         for (number, rows) in files.iter().enumerate() {
             let file = folder.path().join(format!("{number}.csv"));
             std::fs::write(&file, rows).unwrap();
@@ -1235,14 +1334,18 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
         }
         command.output().unwrap()
     };
+    let publish = |files: &[String]| publish_with(&[], files);
     let ended = |done: std::process::Output, status: i32, line: &str| {
-        let printed = String::from_utf8_lossy(&done.stdout);
+        let printed = String::from_utf8_lossy(&done.stdout).into_owned();
         let error = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(status), "{printed}{error}");
         assert!(printed.contains(line), "{printed}");
+        printed + &error
     };
     let line = "edition 5 of monthly is published: 16 rows";
-    ended(publish(&[month(900)]), 0, line);
+    let printed = ended(publish(&[month(900)]), 0, line);
+    let sent = printed.split("submission ").nth(1).unwrap();
+    let sent = sent.lines().next().unwrap();
     let header = "person,age,ward,diagnosis\n";
     // The row of the first file cannot be published alone, and joins the edition of the second file.
     let files = [format!("{header}x,1,a1,d0\n"), month(950)];
@@ -1255,6 +1358,19 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
     );
     // The same rows again are refused.
     ended(publish(&[month(900)]), 1, "");
+    // A file takes the place of what was sent, once, and two files do not. The row that waits goes on.
+    let replaces =
+        |replaced: &str, files: &[String]| publish_with(&["--replaces", replaced], files);
+    let corrected = month(900).replace(",d0", ",d9");
+    let line = "edition 9 of monthly is published: 16 rows, 1 wait";
+    ended(replaces(sent, std::slice::from_ref(&corrected)), 0, line);
+    let refused = replaces(sent, &[month(900)]);
+    assert!(ended(refused, 1, "").contains("not_replaceable"));
+    let refused = replaces(&Uuid::now_v7().to_string(), &[month(960)]);
+    assert!(ended(refused, 1, "").contains("has no submission"));
+    let refused = replaces(sent, &[month(960), month(970)]);
+    assert!(ended(refused, 2, "").contains("takes one file"));
+    ended(replaces("march", &[month(960)]), 2, "");
     let policy = json!({ "require_approval": true });
     call(client.put(at(&service, "/v1/policy")).json(&policy), &token).await;
     ended(publish(&[month(1_000)]), 3, "waits for approval");

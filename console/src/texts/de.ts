@@ -662,6 +662,8 @@ export const de: Texts = {
     number: 'Nr.',
     rows: 'Zeilen',
     held: 'Zurückgehalten',
+    base: { true: 'neu', false: 'fortgeführt' },
+    baseTitle: 'Bezeichnungen',
     published: 'Veröffentlicht',
     open: 'öffnen',
     statuses: {

@@ -658,6 +658,8 @@ export const en = {
     number: 'No.',
     rows: 'Rows',
     held: 'Held back',
+    base: { true: 'new', false: 'continued' },
+    baseTitle: 'Labels',
     published: 'Published',
     open: 'open',
     statuses: {

@@ -7,8 +7,8 @@ use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
-    Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable, minimum_levels,
-    pre_generalization_error,
+    ContinuedEnds, Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+    minimum_levels, pre_generalization_error,
 };
 use pais_core::taxonomy::pre_generalization::check_levels;
 use pais_core::taxonomy::{Interval, MinimumLevels, Tree};
@@ -158,8 +158,8 @@ fn labels(column: &ReleasedColumn) -> Vec<&str> {
     }
 }
 
-/// Lets the intervals of numbers end only where those of a continued cut do.
-fn end_as_continued(domain: &mut Domain, labels: &[String]) {
+/// Lets the intervals of numbers end where those of a continued cut do; others only below it.
+fn end_as_continued(domain: &mut Domain, labels: &[String], goes_below: bool) {
     let Domain::Numeric { scale, ends, .. } = domain else {
         return;
     };
@@ -175,7 +175,11 @@ fn end_as_continued(domain: &mut Domain, labels: &[String]) {
     all.sort_by(f64::total_cmp);
     all.dedup();
     // The least one is where the outermost interval begins.
-    *ends = Some(all.into_iter().skip(1).collect());
+    let all = all.into_iter().skip(1).collect();
+    *ends = Some(ContinuedEnds {
+        ends: all,
+        goes_below,
+    });
 }
 
 /// The pre-generalization of a table: the generalization of each leaf, and the original columns.
@@ -200,9 +204,10 @@ impl PreGeneralized {
         let minimum_levels = minimum_levels(job, table)?;
         let mut raw = Vec::new();
         for column in &mut table.quasi_identifiers {
-            let cut = job.continued_cut.as_ref();
-            if let Some(labels) = cut.and_then(|cut| cut.get(&*column.name)) {
-                end_as_continued(&mut column.domain, labels);
+            if let Some(cut) = &job.continued_cut
+                && let Some(labels) = cut.labels.get(&*column.name)
+            {
+                end_as_continued(&mut column.domain, labels, cut.goes_below);
             }
         }
         for column in table.quasi_identifiers.iter_mut().filter(|_| one_cut) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Domain, EncodedTable, QuasiIdentifier, last_at_most};
+use pais_core::table::{ContinuedEnds, Domain, EncodedTable, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale};
 use rayon::prelude::*;
 
@@ -15,8 +15,8 @@ use rayon::prelude::*;
 /// Labels that no released row has are dropped. An interval that is no node of a taxonomy ends at
 /// the least released number of the next one, which changes the label of no released row. The
 /// outermost intervals end at the declared domain, otherwise at the released numbers. Where a cut is
-/// continued, the other ends are ends of that cut around the released numbers. The label of a code
-/// that no released row has is not meaningful.
+/// continued, its ends around the released numbers take the place of ends that are further away. The
+/// label of a code that no released row has is not meaningful.
 ///
 /// Makes one pass over the codes of each column; threads share the columns.
 pub(crate) fn publish(
@@ -61,7 +61,7 @@ pub(crate) fn publish(
                 round: *round,
                 scale: *scale,
                 // An interval that has missing cells is the outermost one.
-                continued: ends.as_deref().filter(|_| {
+                continued: ends.as_ref().filter(|_| {
                     let mut numbers = cut.label_of.iter().take(missing);
                     let label = cut.label_of.get(missing);
                     !has_missing || numbers.all(|it| Some(it) != label)
@@ -136,8 +136,8 @@ struct GrownEnds<'a> {
     round: Option<Multiples>,
     /// What the ends are.
     scale: Scale,
-    /// The ends of a cut that is continued, ascending, without the outermost ones.
-    continued: Option<&'a [f64]>,
+    /// The ends of a cut that is continued.
+    continued: Option<&'a ContinuedEnds>,
 }
 
 impl GrownEnds<'_> {
@@ -157,10 +157,10 @@ impl GrownEnds<'_> {
         }
     }
 
-    /// The start of an interval with this least released number.
-    fn start(self, least: f64) -> f64 {
-        if let Some(ends) = self.continued {
-            return last_at_most(ends, least).unwrap_or(least);
+    /// The start of an interval with this least released number, which comes after the one `before`.
+    fn start(self, before: Option<f64>, least: f64) -> f64 {
+        if let Some(end) = self.continued.and_then(|it| it.between(before, least)) {
+            return end;
         }
         let rounded = self.round.and_then(|round| round.floor(least));
         rounded.unwrap_or(least)
@@ -179,12 +179,12 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
         .zip(occurs)
         .filter(|(_, occurs)| **occurs)
     {
-        greatest = Some(value);
+        let before = greatest.replace(value);
         if intervals
             .last()
             .is_none_or(|(last, _)| *last != label as usize)
         {
-            intervals.push((label as usize, ends.start(value)));
+            intervals.push((label as usize, ends.start(before, value)));
             last_of.push(value);
             least = least.or(Some(value));
         } else if let Some(last) = last_of.last_mut() {
@@ -200,21 +200,10 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
         return;
     };
     let (lo, mut hi) = ends.outermost(least, greatest);
-    if let Some(inner) = ends.continued {
-        for (&(label, start), &last) in intervals.iter().zip(&last_of) {
-            let first = inner.first().is_none_or(|first| start < *first);
-            let lo = if first { lo } else { start };
-            let next = inner.get(inner.partition_point(|end| *end <= last));
-            let interval = match next {
-                Some(&next) => Interval::half_open(lo, next),
-                None => Interval::closed(lo, hi),
-            };
-            cut.labels[label] = interval.on(ends.scale).to_string();
-        }
-        return;
-    }
+    let is_continued = |end: f64| ends.continued.is_some_and(|it| it.ends.contains(&end));
     if let (Some(round), Some((_, last))) = (ends.round, intervals.last_mut())
         && *last >= hi
+        && !is_continued(*last)
     {
         // The last interval would be one point. Its split was below a declared end.
         match ends.domain {
@@ -222,10 +211,13 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
             None => hi = round.above(*last).unwrap_or(hi),
         }
     }
-    for (at, &(label, start)) in intervals.iter().enumerate() {
-        let lo = if at == 0 { lo } else { start };
-        let interval = match intervals.get(at + 1) {
-            Some(&(_, next)) => Interval::half_open(lo, next),
+    for (at, (&(label, start), last)) in intervals.iter().zip(last_of).enumerate() {
+        let is_outermost = at == 0 && !is_continued(start);
+        let lo = if is_outermost { lo } else { start };
+        let next = intervals.get(at + 1).map(|(_, next)| *next);
+        let end = ends.continued.and_then(|it| it.after(last));
+        let interval = match next.into_iter().chain(end).reduce(f64::min) {
+            Some(next) => Interval::half_open(lo, next),
             None => Interval::closed(lo, hi),
         };
         cut.labels[label] = interval.on(ends.scale).to_string();

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 use pais_anonymize::{AnonymizationRun, Observer, RunError, SearchOutcome, VerifiedTables};
-use pais_core::definition::{ColumnRole, Job, SplitRule};
+use pais_core::definition::{ColumnRole, ContinuedCut, Job, SplitRule};
+use pais_core::model::Decimal;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_verify::{NOWHERE, Recoded, VerifyError};
 use thiserror::Error;
 
+use crate::base::{self, Bases, EarlierEdition};
 use crate::held_back::{History, persons_to_hold_back};
 use crate::known::{KnownRelease, RawTable, canonical_model};
 use crate::rows::gathered;
@@ -21,8 +23,10 @@ const MOST_ROUNDS: usize = 12;
 pub struct EditionTask<'a> {
     /// The schema of the dataset.
     pub schema: Arc<Schema>,
-    /// The job of the publication, with the cut that the edition continues.
+    /// The job of the publication.
     pub job: Job,
+    /// The published editions, oldest first.
+    pub earlier: &'a [EarlierEdition],
     /// The secret of the dataset, on which the order of a seeded release depends.
     pub order_key: Option<[u8; 32]>,
     /// The raw rows: those of the edition, and those that the known releases come from.
@@ -45,6 +49,8 @@ pub struct DecidedEdition {
     pub verified: VerifiedTables,
     /// The raw row of each row of the run.
     pub rows: Vec<u32>,
+    /// Whether it continues the cut of no earlier edition, so that later ones continue its own.
+    pub is_base: bool,
 }
 
 impl DecidedEdition {
@@ -92,7 +98,8 @@ impl From<VerifyError> for EditionError {
 
 /// Decides an edition: searches, then holds back the rows of persons who would break a model together
 /// with what some recipient has, and searches again over the rest, until the model holds for every
-/// recipient.
+/// recipient. Now and then it is a new base edition of the same rows, where that loses noticeably less
+/// and holds nobody back.
 ///
 /// # Errors
 /// [`EditionError`].
@@ -100,63 +107,159 @@ pub fn decide_edition(
     task: EditionTask<'_>,
     observer: &dyn Observer,
 ) -> Result<DecidedEdition, EditionError> {
-    let EditionTask {
-        schema,
-        mut job,
-        order_key,
-        raw,
-        candidates,
-        known,
+    let bases = Bases::of(task.earlier);
+    let persons = RawTable::new(&task.schema, task.raw.clone());
+    let histories = task.histories.iter();
+    let histories = histories.map(|it| related(it, task.known, &task.candidates, &persons));
+    let histories = histories.collect();
+    let decision = Decision {
+        schema: task.schema,
+        order_key: task.order_key,
+        raw: task.raw,
+        persons,
+        known: task.known,
         histories,
-    } = task;
-    if job.continued_cut.is_some() {
+        observer,
+    };
+    let edition = match bases.continued() {
+        None => return decision.decided(&task.job, task.candidates),
+        Some(cut) => decision.decided(&continuing(&task.job, cut), task.candidates)?,
+    };
+    let Some(cut) = bases.tried(edition.verified.source_rows().len() as u64) else {
+        return Ok(edition);
+    };
+    let job = Job {
+        // A row that waits for finer labels of others is not worth it.
+        suppression_limit: Decimal::ZERO,
+        ..continuing(&task.job, cut)
+    };
+    let base = decision.new_base(&job, &edition, &bases)?;
+    Ok(base.unwrap_or(edition))
+}
+
+/// The job of an edition that continues a cut.
+fn continuing(job: &Job, cut: ContinuedCut) -> Job {
+    Job {
+        continued_cut: Some(cut),
         // The path to the continued cut is free: no point of it is lost for a better one.
-        job.split = Some(SplitRule::BestValid);
-        job.thorough = None;
+        split: Some(SplitRule::BestValid),
+        thorough: None,
+        ..job.clone()
     }
-    let persons = RawTable::new(&schema, raw.clone());
-    let histories = histories.iter();
-    let histories = histories.map(|history| related(history, known, &candidates, &persons));
-    let histories: Vec<Vec<usize>> = histories.collect();
-    let mut rows = candidates;
-    let mut round = 0;
-    loop {
-        let table = gathered(raw, &rows);
-        let run = AnonymizationRun::new(schema.clone(), job.clone(), table, observer)?;
-        let run = match order_key {
+}
+
+/// What an edition is decided on.
+struct Decision<'a> {
+    schema: Arc<Schema>,
+    order_key: Option<[u8; 32]>,
+    raw: &'a Table,
+    persons: RawTable,
+    known: &'a [KnownRelease],
+    /// The known releases of each recipient that the edition is decided with.
+    histories: Vec<Vec<usize>>,
+    observer: &'a dyn Observer,
+}
+
+/// A run over some rows, with its outcome.
+struct Searched {
+    run: AnonymizationRun,
+    found: SearchOutcome,
+    rows: Vec<u32>,
+    is_base: bool,
+}
+
+impl Searched {
+    fn verified(self, observer: &dyn Observer) -> Result<DecidedEdition, RunError> {
+        let verified = self.run.verify(&self.found, None, observer)?;
+        Ok(DecidedEdition {
+            is_base: self.is_base,
+            run: self.run,
+            found: self.found,
+            verified,
+            rows: self.rows,
+        })
+    }
+}
+
+impl Decision<'_> {
+    fn searched(&self, job: &Job, rows: Vec<u32>) -> Result<Searched, RunError> {
+        let (observer, table) = (self.observer, gathered(self.raw, &rows));
+        let run = AnonymizationRun::new(self.schema.clone(), job.clone(), table, observer)?;
+        let run = match self.order_key {
             Some(key) => run.with_order_key(key),
             None => run,
         };
-        let found = match run.search(observer) {
-            // What is left after rows were held back is too little.
-            Err(RunError::NotAnonymizable { .. }) if round > 0 => {
-                return Err(EditionError::NothingLeft);
-            }
-            found => found?,
-        };
-        let verified = run.verify(&found, None, observer)?;
-        let edition = DecidedEdition {
+        let found = run.search(observer)?;
+        let cut = job.continued_cut.as_ref();
+        Ok(Searched {
             run,
             found,
-            verified,
             rows,
-        };
-        let new = edition.release(&job)?;
-        let held_back = if round < MOST_ROUNDS {
-            held_back(&new, &persons, known, &histories, observer)?
-        } else {
-            all_returning(&new, &persons, known, &histories, observer)?
-        };
-        if held_back.is_empty() {
-            return Ok(edition);
-        }
-        rows = edition.rows;
-        rows.retain(|&row| !held_back.contains(&persons.person(row)));
-        if rows.is_empty() {
-            return Err(EditionError::NothingLeft);
-        }
-        round += 1;
+            is_base: cut.is_none_or(|cut| cut.goes_below),
+        })
     }
+
+    /// The edition of as many of the rows as can be published now.
+    fn decided(&self, job: &Job, mut rows: Vec<u32>) -> Result<DecidedEdition, EditionError> {
+        let mut round = 0;
+        loop {
+            let searched = match self.searched(job, rows) {
+                // What is left after rows were held back is too little.
+                Err(RunError::NotAnonymizable { .. }) if round > 0 => {
+                    return Err(EditionError::NothingLeft);
+                }
+                searched => searched?,
+            };
+            let edition = searched.verified(self.observer)?;
+            let new = edition.release(job)?;
+            let held_back = if round < MOST_ROUNDS {
+                self.held_back(&new)?
+            } else {
+                self.all_returning(&new)?
+            };
+            if held_back.is_empty() {
+                return Ok(edition);
+            }
+            rows = edition.rows;
+            rows.retain(|&row| !held_back.contains(&self.persons.person(row)));
+            if rows.is_empty() {
+                return Err(EditionError::NothingLeft);
+            }
+            round += 1;
+        }
+    }
+
+    /// A new base edition of the rows of an edition, unless it loses nearly as much, its labels do not fit
+    /// those of other bases, or it would break a model together with what some recipient has.
+    fn new_base(
+        &self,
+        job: &Job,
+        edition: &DecidedEdition,
+        bases: &Bases<'_>,
+    ) -> Result<Option<DecidedEdition>, EditionError> {
+        let searched = match self.searched(job, edition.rows.clone()) {
+            Err(RunError::NotAnonymizable { .. }) => return Ok(None),
+            searched => searched?,
+        };
+        if !base::is_better(mean_ncp(&searched.found), mean_ncp(&edition.found)) {
+            return Ok(None);
+        }
+        let base = searched.verified(self.observer)?;
+        let cut = base.verified.cut();
+        if !cut.is_some_and(|cut| bases.fit(&self.schema, cut)) {
+            return Ok(None);
+        }
+        match self.held_back(&base.release(job)?) {
+            Ok(persons) => Ok(persons.is_empty().then_some(base)),
+            Err(EditionError::Run(error)) => Err(error.into()),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// The mean NCP after the last step of a search.
+fn mean_ncp(found: &SearchOutcome) -> f64 {
+    found.steps().last().map_or(0.0, |step| step.item.ncp)
 }
 
 /// The releases of a history that persons connect with the rows of the edition.
@@ -200,8 +303,11 @@ pub fn connected<Persons: Iterator<Item = u32>>(
 }
 
 impl DecidedEdition {
-    /// The table as recipients would have it.
-    fn release(&self, job: &Job) -> Result<KnownRelease, EditionError> {
+    /// The release as a recipient knows it.
+    ///
+    /// # Errors
+    /// When it has no table, or the model does not fit its columns.
+    pub fn release(&self, job: &Job) -> Result<KnownRelease, EditionError> {
         let schema = self.verified.schema();
         let table = self.verified.tables().first();
         let internal = || RunError::Internal {
@@ -222,73 +328,64 @@ impl DecidedEdition {
     }
 }
 
-/// The persons to be held back: those who surely break the model for some recipient and, where there
-/// are none, those among whom the decision of the whole finds it broken.
-fn held_back(
-    new: &KnownRelease,
-    raw: &RawTable,
-    known: &[KnownRelease],
-    histories: &[Vec<usize>],
-    observer: &dyn Observer,
-) -> Result<HashSet<u32>, EditionError> {
-    let mut persons = HashSet::new();
-    for (_, history) in distinct(histories) {
-        let earlier = earlier_of(history, known);
-        let history = History::new(new, &earlier, raw)?;
-        persons.extend(persons_to_hold_back(&history, observer.cancellation())?);
-    }
-    if !persons.is_empty() {
-        return Ok(persons);
-    }
-    for (recipient, history) in distinct(histories) {
-        let earlier = earlier_of(history, known);
-        if earlier.is_empty() {
-            continue;
+impl Decision<'_> {
+    /// The persons to be held back: those who surely break the model for some recipient and, where there
+    /// are none, those among whom the decision of the whole finds it broken.
+    fn held_back(&self, new: &KnownRelease) -> Result<HashSet<u32>, EditionError> {
+        let (raw, cancellation) = (&self.persons, self.observer.cancellation());
+        let mut persons = HashSet::new();
+        for (_, history) in self.distinct() {
+            let earlier = self.earlier_of(history);
+            let history = History::new(new, &earlier, raw)?;
+            persons.extend(persons_to_hold_back(&history, cancellation)?);
         }
-        let all: Vec<&KnownRelease> = std::iter::once(new)
-            .chain(earlier.iter().copied())
-            .collect();
-        let found = raw.compose(&all, observer.cancellation())?;
-        if found.holds {
-            continue;
+        if !persons.is_empty() {
+            return Ok(persons);
         }
-        let history = History::new(new, &earlier, raw)?;
-        let broken = history.returning_among(&found);
-        if broken.is_empty() {
-            return Err(EditionError::Broken { history: recipient });
+        for (recipient, history) in self.distinct() {
+            let earlier = self.earlier_of(history);
+            if earlier.is_empty() {
+                continue;
+            }
+            let all: Vec<&KnownRelease> = std::iter::once(new)
+                .chain(earlier.iter().copied())
+                .collect();
+            let found = raw.compose(&all, cancellation)?;
+            if found.holds {
+                continue;
+            }
+            let history = History::new(new, &earlier, raw)?;
+            let broken = history.returning_among(&found);
+            if broken.is_empty() {
+                return Err(EditionError::Broken { history: recipient });
+            }
+            persons.extend(broken);
         }
-        persons.extend(broken);
+        Ok(persons)
     }
-    Ok(persons)
-}
 
-/// The releases of a history.
-fn earlier_of<'k>(history: &[usize], known: &'k [KnownRelease]) -> Vec<&'k KnownRelease> {
-    history.iter().map(|&it| &known[it]).collect()
-}
-
-/// The histories that are not those of an earlier recipient too, with their places.
-fn distinct(histories: &[Vec<usize>]) -> impl Iterator<Item = (usize, &Vec<usize>)> {
-    let placed = histories.iter().enumerate();
-    placed.filter(|(place, history)| !histories[..*place].contains(*history))
-}
-
-/// All persons of the edition who are in an earlier release of some recipient. Without them, each
-/// recipient knows of the persons of before what it knew.
-fn all_returning(
-    new: &KnownRelease,
-    raw: &RawTable,
-    known: &[KnownRelease],
-    histories: &[Vec<usize>],
-    observer: &dyn Observer,
-) -> Result<HashSet<u32>, EditionError> {
-    let mut persons = HashSet::new();
-    for (_, history) in distinct(histories) {
-        let earlier = earlier_of(history, known);
-        persons.extend(History::new(new, &earlier, raw)?.returning());
+    /// All persons of the edition who are in an earlier release of some recipient. Without them, each
+    /// recipient knows of the persons of before what it knew.
+    fn all_returning(&self, new: &KnownRelease) -> Result<HashSet<u32>, EditionError> {
+        let mut persons = HashSet::new();
+        for (_, history) in self.distinct() {
+            let earlier = self.earlier_of(history);
+            persons.extend(History::new(new, &earlier, &self.persons)?.returning());
+        }
+        if persons.is_empty() {
+            return self.held_back(new);
+        }
+        Ok(persons)
     }
-    if persons.is_empty() {
-        return held_back(new, raw, known, histories, observer);
+
+    /// The releases of a history.
+    fn earlier_of(&self, history: &[usize]) -> Vec<&KnownRelease> {
+        history.iter().map(|&it| &self.known[it]).collect()
     }
-    Ok(persons)
+
+    /// The histories that are not those of an earlier recipient too, with their places.
+    fn distinct(&self) -> impl Iterator<Item = (usize, &Vec<usize>)> {
+        let placed = self.histories.iter().enumerate();
+        placed.filter(|(place, history)| !self.histories[..*place].contains(*history))
+    }
 }

@@ -1,7 +1,7 @@
 //! Editions of a publication: releases of new rows that fit the earlier ones, in labels and in privacy.
 //!
-//! [`decide_edition`] anonymizes the rows that no edition has, below no label of the cut that is
-//! continued, and holds rows back until all that each recipient then has of the dataset meets the model
+//! [`decide_edition`] anonymizes the rows that no edition has, below no label of the newest base edition
+//! or as a new one, and holds rows back until all that each recipient then has of the dataset meets the model
 //! together, as [`pais_verify::compose`] decides it. [`common_labels`] are the finest labels that
 //! cover those of several editions.
 //!
@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod base;
 mod common;
 mod decision;
 mod held_back;
@@ -19,6 +20,7 @@ mod known;
 mod rows;
 mod stack;
 
+pub use base::EarlierEdition;
 pub use common::{EditionLabels, LabelMap, common_labels};
 pub use decision::{DecidedEdition, EditionError, EditionTask, connected, decide_edition};
 pub use known::{KnownRelease, RawTable, canonical_model};

@@ -8,6 +8,7 @@ mod chart;
 mod exponential_l;
 mod figures;
 mod measured;
+mod months;
 mod page;
 mod plan;
 mod run;

@@ -95,6 +95,28 @@ pub(crate) enum Source {
     /// Seconds of Itemset Recoding (the method with which the 2014 paper compares) on the first
     /// set-valued column, at this k.
     ItemsetRecoding { table: TableSpec, k: usize },
+    /// What became of this month of the publication of encounters.
+    Month {
+        number: usize,
+        measure: MonthMeasure,
+    },
+}
+
+/// What is read from a month of a publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MonthMeasure {
+    /// Mean NCP of its edition.
+    Edition,
+    /// Mean NCP of a job on the rows of its edition alone.
+    Alone,
+    /// Mean NCP of a job on all rows that were sent so far.
+    Together,
+    /// Rows that were sent.
+    Sent,
+    /// Rows of its edition.
+    Published,
+    /// Rows that wait after it.
+    Waiting,
 }
 
 /// What is read from a run.

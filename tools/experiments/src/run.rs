@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::exponential_l;
 use crate::measured::{MeasuredFigure, MeasuredPoint, MeasuredSeries, shown};
+use crate::months::{self, Month};
 use crate::plan::{Figure, Measure, Part, Point, Source};
 use crate::tables::{TableFiles, TableSpec};
 use pais_test_support::recoding;
@@ -54,6 +55,8 @@ impl Seconds {
 pub(crate) struct Runner {
     files: TableFiles,
     done: HashMap<(TableSpec, String, bool), Rc<Outcome>>,
+    /// What became of the publication; empty until it is needed.
+    months: Vec<Month>,
 }
 
 impl Runner {
@@ -61,6 +64,7 @@ impl Runner {
         Ok(Self {
             files: TableFiles::new()?,
             done: HashMap::new(),
+            months: Vec::new(),
         })
     }
 
@@ -123,6 +127,13 @@ impl Runner {
                 } else {
                     Err("the whole table meets Exponential-L".to_owned())
                 })
+            }
+            Source::Month { number, measure } => {
+                if self.months.is_empty() {
+                    self.months = months::publish()?;
+                }
+                let month = self.months.get(number - 1).context("a month of the year")?;
+                Ok(Ok(month.value(*measure)))
             }
             Source::ItemsetRecoding { table, k } => {
                 let schema = table.schema()?;

@@ -26,6 +26,7 @@ export interface Edition {
   readonly release_id?: string | null;
   readonly rows?: number | null;
   readonly held_back_rows?: number | null;
+  readonly is_base?: boolean | null;
   readonly created_at?: string | null;
   readonly published_at?: string | null;
   readonly error?: { readonly title: string; readonly detail: string } | null;

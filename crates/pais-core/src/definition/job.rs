@@ -222,10 +222,21 @@ pub struct Job {
     pub written: Option<String>,
     /// Column to the reason why it is released unchanged although it is a key of the rows.
     pub acknowledged: BTreeMap<String, String>,
-    /// Column to the labels of the cut that the release continues: no label of it is below them.
-    /// `None` for a job that continues none. A program sets it; no document has it.
+    /// The cut that the release continues; `None` for a job that continues none. A program sets it; no
+    /// document has it.
     #[serde(skip)]
-    pub continued_cut: Option<BTreeMap<String, Vec<String>>>,
+    pub continued_cut: Option<ContinuedCut>,
+}
+
+/// A cut of earlier releases that a release continues.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContinuedCut {
+    /// Column to the labels.
+    pub labels: BTreeMap<String, Vec<String>>,
+    /// Whether the search goes on below these labels once it has reached them. Otherwise no label of
+    /// the release is below them. Either way no interval has a number in common with one of them without
+    /// being inside or around it.
+    pub goes_below: bool,
 }
 
 impl Job {

@@ -22,8 +22,8 @@ pub use dataset::{
 pub use generated_hierarchy::{CalendarLevel, GeneratedHierarchy};
 pub use ids::{DatasetId, SubmissionId, TaxonomyId};
 pub use job::{
-    Job, JobDefinition, JobError, JobErrorKind, Objective, Output, PreGeneralization, Recoding,
-    SearchRule, SplitRule, SuppressionFor, UtilityDefinition,
+    ContinuedCut, Job, JobDefinition, JobError, JobErrorKind, Objective, Output, PreGeneralization,
+    Recoding, SearchRule, SplitRule, SuppressionFor, UtilityDefinition,
 };
 pub use json::{DocumentError, DocumentErrorKind};
 pub use parameter::OneOrMany;

@@ -1,6 +1,7 @@
 //! Tables encoded for an engine: quasi-identifiers as codes in the order of their domains.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -31,10 +32,33 @@ pub enum Domain {
         scale: Scale,
         /// The numbers that ends of intervals are, but for those of a declared domain.
         round: Option<Multiples>,
-        /// The only ends of intervals between the outermost ones, ascending, where a cut is
-        /// continued; it takes the place of `round`.
-        ends: Option<Arc<[f64]>>,
+        /// The ends of the intervals of a cut that is continued; none without one.
+        ends: Option<ContinuedEnds>,
     },
+}
+
+/// Where the intervals of a cut that is continued end.
+#[derive(Clone, Debug)]
+pub struct ContinuedEnds {
+    /// The ends between the outermost ones, ascending.
+    pub ends: Arc<[f64]>,
+    /// Whether an interval without any of them inside is split elsewhere.
+    pub goes_below: bool,
+}
+
+impl ContinuedEnds {
+    /// The greatest of the ends that is at most a number and above the one `before` it.
+    pub fn between(&self, before: Option<f64>, number: f64) -> Option<f64> {
+        let end = self.ends.partition_point(|end| *end <= number);
+        let end = *self.ends.get(end.checked_sub(1)?)?;
+        before.is_none_or(|before| before < end).then_some(end)
+    }
+
+    /// The least of the ends that is above a number.
+    pub fn after(&self, number: f64) -> Option<f64> {
+        let end = self.ends.partition_point(|end| *end <= number);
+        self.ends.get(end).copied()
+    }
 }
 
 impl Domain {
@@ -50,8 +74,8 @@ impl Domain {
 
     /// Where an interval is split before the number of a code: at that number; with rounding at the
     /// greatest multiple that is at most it and below the outermost end; where a cut is continued at
-    /// the greatest end of it that is at most it. `None` where no such multiple or end is between it
-    /// and the number before.
+    /// the greatest end of it that is at most it, if there is one or the cut has no finer labels. `None`
+    /// where no such multiple or end is between it and the number before.
     pub fn split_point(&self, code: u32) -> Option<f64> {
         let Self::Numeric {
             values,
@@ -65,9 +89,11 @@ impl Domain {
         };
         let at = *values.get(code as usize)?;
         let before = (code as usize).checked_sub(1).map(|code| values[code]);
-        if let Some(ends) = ends {
-            let end = last_at_most(ends, at)?;
-            return before.is_none_or(|before| before < end).then_some(end);
+        if let Some(continued) = ends {
+            let end = continued.between(before, at);
+            if end.is_some() || !continued.goes_below {
+                return end;
+            }
         }
         let Some(round) = round else {
             return Some(at);
@@ -79,12 +105,23 @@ impl Domain {
         };
         before.is_none_or(|before| before < end).then_some(end)
     }
-}
 
-/// The greatest of some ascending ends that is at most a number.
-pub fn last_at_most(ends: &[f64], number: f64) -> Option<f64> {
-    let end = ends.partition_point(|end| *end <= number).checked_sub(1)?;
-    ends.get(end).copied()
+    /// Whether an interval with these codes of numbers is above a continued cut that a search goes below:
+    /// an end of that cut is inside.
+    pub fn is_above_continued(&self, codes: Range<u32>) -> bool {
+        let Self::Numeric {
+            values,
+            ends: Some(continued),
+            ..
+        } = self
+        else {
+            return false;
+        };
+        let number = |code: u32| values.get(code as usize).copied();
+        let last = codes.end.checked_sub(1).and_then(number);
+        let has_end = |last| continued.between(number(codes.start), last).is_some();
+        continued.goes_below && last.is_some_and(has_end)
+    }
 }
 
 /// A quasi-identifier, *D_i* of the KDD'09 paper.

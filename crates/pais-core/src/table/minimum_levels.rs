@@ -34,8 +34,8 @@ pub fn minimum_levels(
         minimum_levels.insert(name.as_str().into(), found);
     }
     for column in &table.quasi_identifiers {
-        let cut = job.continued_cut.as_ref();
-        let labels = cut.and_then(|cut| cut.get(&*column.name));
+        let cut = job.continued_cut.as_ref().filter(|cut| !cut.goes_below);
+        let labels = cut.and_then(|cut| cut.labels.get(&*column.name));
         let (Some(labels), Domain::Taxonomy(tree)) = (labels, &column.domain) else {
             continue;
         };

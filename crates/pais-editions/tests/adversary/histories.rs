@@ -1,10 +1,12 @@
 //! Random tables, arrivals, corrections and recipients.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use pais_core::definition::{Job, Recoding};
 use pais_core::model::Lkc;
 use proptest::prelude::*;
 
-use crate::{Persons, Publication, Visit};
+use crate::{BaseTrials, Persons, Publication, Visit};
 
 /// A month: the visits, which of three recipients get its edition, and perhaps a correction.
 #[derive(Clone, Debug)]
@@ -113,24 +115,37 @@ fn corrected(
     ))
 }
 
+/// New base editions of all cases, by what an adversary knows of rows: which are of one person, or nothing.
+static NEW_BASES: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+/// For random arrivals, corrections and recipients: no recipient learns more than the model allows,
+/// each row is released, waits, or was replaced before, and the labels of all bases fit.
+#[test]
+fn no_recipient_learns_more_than_the_model_allows() {
+    histories();
+    for bases in &NEW_BASES {
+        let bases = bases.load(Ordering::Relaxed);
+        assert!(bases >= 20, "{bases} new base editions");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..Default::default() })]
 
-    /// For random arrivals, corrections and recipients: no recipient learns more than the model allows,
-    /// and each row is released, waits, or was replaced before.
-    #[test]
-    fn no_recipient_learns_more_than_the_model_allows(
+    fn histories(
         months in months(),
         (l, k, c) in (1u32..3, 2u64..4, prop::sample::select(vec![0.6, 0.8, 1.0])),
         (persons, recoding) in (
             prop::sample::select(vec![Persons::Named, Persons::Named, Persons::EachRow]),
             prop::sample::select(vec![Recoding::Global, Recoding::Global, Recoding::Local]),
         ),
+        trials in prop::sample::select(vec![BaseTrials::AsDue, BaseTrials::Always]),
     ) {
         let model = Lkc::new(l, k, c).unwrap();
         let mut job = Job::new(model.clone());
         job.recoding = Some(recoding);
         let mut publication = Publication::new(persons, job, 3);
+        publication.trials = trials;
         for (number, month) in months.iter().enumerate() {
             let recipients: Vec<usize> = (0..3).filter(|it| month.gets[*it]).collect();
             match corrected(&publication, number, month) {
@@ -141,6 +156,12 @@ proptest! {
                 publication.assert_private(&publication.editions_of(recipient), &model);
             }
             publication.assert_nothing_lost();
+        }
+        publication.assert_bases_fit();
+        if recoding == Recoding::Global {
+            let new = publication.editions.iter().skip(1).filter(|it| it.is_base).count();
+            let of_persons = usize::from(persons == Persons::EachRow);
+            NEW_BASES[of_persons].fetch_add(new, Ordering::Relaxed);
         }
     }
 }

@@ -16,8 +16,10 @@ use pais_core::definition::{
 use pais_core::model::Lkc;
 use pais_core::schema::Schema;
 use pais_core::table::{ReleasedTable, Table};
+use pais_core::taxonomy::Interval;
 use pais_editions::{
-    EditionError, EditionTask, KnownRelease, RawTable, canonical_model, decide_edition,
+    EarlierEdition, EditionError, EditionTask, KnownRelease, RawTable, canonical_model,
+    decide_edition,
 };
 use pais_io::read::csv;
 use pais_verify::Recoded;
@@ -90,12 +92,38 @@ pub(crate) fn table(schema: &Schema, visits: &[Visit]) -> Table {
 #[derive(Clone, Debug)]
 pub(crate) struct Edition {
     pub(crate) release: KnownRelease,
-    pub(crate) cut: BTreeMap<String, Vec<String>>,
+    pub(crate) cut: Option<BTreeMap<String, Vec<String>>>,
+    pub(crate) is_base: bool,
     pub(crate) ncp: f64,
     pub(crate) codebook: Codebook,
 }
 
+/// How often a new base edition is tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum BaseTrials {
+    AsDue,
+    Always,
+}
+
 impl Edition {
+    /// As the next edition sees it. A base is always tried where no earlier edition has rows.
+    fn earlier(&self, trials: BaseTrials) -> EarlierEdition {
+        EarlierEdition {
+            cut: self.cut.clone(),
+            rows: match trials {
+                BaseTrials::AsDue => self.release.source_rows.len() as u64,
+                BaseTrials::Always => 0,
+            },
+            is_base: self.is_base,
+        }
+    }
+
+    /// The labels of a column in its cut.
+    pub(crate) fn cut_labels(&self, column: &str) -> BTreeSet<String> {
+        let cut = self.cut.iter().flat_map(|cut| &cut[column]);
+        cut.cloned().collect()
+    }
+
     /// The labels of each raw row that it has.
     fn labels(&self) -> BTreeMap<u32, [String; 2]> {
         let column = |name: &str, row: usize| {
@@ -122,6 +150,7 @@ pub(crate) struct Publication {
     pub(crate) schema: Arc<Schema>,
     definition: DatasetDefinition,
     pub(crate) job: Job,
+    pub(crate) trials: BaseTrials,
     pub(crate) visits: Vec<Visit>,
     submissions: Vec<Submission>,
     pub(crate) editions: Vec<Edition>,
@@ -137,6 +166,7 @@ impl Publication {
             schema: Arc::new(Schema::inline(&definition).unwrap()),
             definition,
             job,
+            trials: BaseTrials::AsDue,
             visits: Vec::new(),
             submissions: Vec::new(),
             editions: Vec::new(),
@@ -201,12 +231,13 @@ impl Publication {
         let mut job = self.job.clone();
         let reason = "rows of one person each are wanted".to_owned();
         job.acknowledged.insert("person".to_owned(), reason);
-        let first = self.editions.first().map(|first| first.cut.clone());
-        job.continued_cut = first.filter(|cut| !cut.is_empty());
+        let earlier = self.editions.iter().map(|it| it.earlier(self.trials));
+        let earlier: Vec<EarlierEdition> = earlier.collect();
         let candidates = self.waiting();
         let task = EditionTask {
             schema: self.schema.clone(),
             job: job.clone(),
+            earlier: &earlier,
             order_key: None,
             raw: &raw,
             candidates: candidates.clone(),
@@ -239,6 +270,7 @@ impl Publication {
         let tables = edition.verified.tables();
         let number = self.editions.len();
         let cut = edition.verified.cut().cloned();
+        assert!(edition.is_base || !earlier.is_empty() && cut.is_some());
         self.editions.push(Edition {
             codebook: Codebook::of_release(organization, &self.definition, schema, tables),
             ncp: report.unwrap().utility.ncp,
@@ -253,7 +285,8 @@ impl Publication {
                     None => Recoded::Overlapping,
                 },
             },
-            cut: cut.unwrap_or_default(),
+            cut,
+            is_base: edition.is_base,
         });
         for &recipient in recipients {
             self.histories[recipient].push(number);
@@ -359,6 +392,25 @@ impl Publication {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// Asserts that no label of one base has a value in common with one of another without being inside or
+    /// around it. The wards are a tree.
+    pub(crate) fn assert_bases_fit(&self) {
+        let bases = self.editions.iter().filter(|it| it.is_base);
+        let labels = bases.flat_map(|it| it.cut_labels("age"));
+        let labels: BTreeSet<String> = labels.filter(|label| label != "?").collect();
+        let parsed = labels.iter().map(|it| Interval::parse(it).unwrap());
+        let parsed: Vec<Interval> = parsed.collect();
+        for one in &parsed {
+            for other in &parsed {
+                let meet = one.lo.max(other.lo) < one.hi.min(other.hi);
+                assert!(
+                    !meet || one.encloses(other) || other.encloses(one),
+                    "{one} and {other}"
+                );
             }
         }
     }

@@ -91,32 +91,12 @@ fn twelve_months_are_published_and_every_prefix_is_private() {
     // Most rows are of persons who come once.
     assert!(released * 10 >= sent * 7, "{released} of {sent}");
     labels_fit(&publication);
+    labels_continue(&publication);
 }
 
-/// The labels of later editions are those of the first, or above them; the common ones are one cut.
+/// The labels of all bases fit, and the common ones of all editions are one cut.
 fn labels_fit(publication: &Publication) {
-    let first = &publication.editions[0].cut;
-    for edition in &publication.editions[1..] {
-        for label in &edition.cut["ward"] {
-            let below = first["ward"]
-                .iter()
-                .any(|it| label.starts_with(it.as_str()));
-            let above = first["ward"]
-                .iter()
-                .any(|it| it.starts_with(label.as_str()));
-            assert!(above || !below, "{label} is below a label of {first:?}");
-        }
-        let ends = |edition: &Edition| -> BTreeSet<String> {
-            let labels = edition.cut["age"].iter();
-            let ends = labels.flat_map(|label| {
-                let label = label.trim_matches(['[', ')', ']']);
-                label.split(',').map(str::to_owned).collect::<Vec<_>>()
-            });
-            ends.collect()
-        };
-        let (own, first) = (ends(edition), ends(&publication.editions[0]));
-        assert!(own.is_subset(&first), "{own:?} and {first:?}");
-    }
+    publication.assert_bases_fit();
     let editions = publication.editions.iter().map(shown);
     let editions = editions.map(|(table, codebook)| EditionLabels { table, codebook });
     let editions: Vec<EditionLabels> = editions.collect();
@@ -133,4 +113,76 @@ fn labels_fit(publication: &Publication) {
                 .all(|it| labels[column].get(it).is_none_or(|own| own == it))
         );
     }
+}
+
+/// The labels of later editions are those of the base edition before them, or above them.
+fn labels_continue(publication: &Publication) {
+    let mut base = &publication.editions[0];
+    for edition in &publication.editions[1..] {
+        if edition.is_base {
+            base = edition;
+        }
+        let known = base.cut_labels("ward");
+        for label in edition.cut_labels("ward") {
+            let below = known.iter().any(|it| label.starts_with(it.as_str()));
+            let above = known.iter().any(|it| it.starts_with(label.as_str()));
+            assert!(above || !below, "{label} is below a label of {known:?}");
+        }
+        let ends = |edition: &Edition| -> BTreeSet<String> {
+            let labels = edition.cut_labels("age").into_iter();
+            let ends = labels.flat_map(|label| {
+                let label = label.trim_matches(['[', ')', ']']);
+                label.split(',').map(str::to_owned).collect::<Vec<_>>()
+            });
+            ends.collect()
+        };
+        let (own, known) = (ends(edition), ends(base));
+        assert!(own.is_subset(&known), "{own:?} and {known:?}");
+    }
+}
+
+#[test]
+fn a_publication_that_grows_gets_finer_labels_and_common_ones_stay() {
+    let (model, job) = job();
+    let all: Vec<Visit> = months().into_iter().flatten().collect();
+    let mut publication = Publication::new(Persons::EachRow, job, 1);
+    let sizes = [100, 120, 500, 500, 90];
+    let mut start = 0;
+    for size in sizes {
+        publication
+            .publish(&all[start..start + size], &[0])
+            .unwrap();
+        start += size;
+        publication.assert_private(&publication.editions_of(0), &model);
+    }
+    let is_base: Vec<bool> = publication.editions.iter().map(|it| it.is_base).collect();
+    assert_eq!(is_base, [true, false, true, false, false]);
+    labels_fit(&publication);
+    labels_continue(&publication);
+    let ncp = |edition: usize| publication.editions[edition].ncp;
+    // Half of the tree of wards is not gone below: few rows are left in each group.
+    assert!(ncp(2) <= 0.9 * ncp(1), "{} and {}", ncp(2), ncp(1));
+    assert!(ncp(3) <= 0.9 * ncp(1), "{} and {}", ncp(3), ncp(1));
+}
+
+/// Editions of equal size, of persons who come once: every twelfth is tried as a base.
+#[test]
+fn a_new_base_is_tried_once_a_year() {
+    let (_, job) = job();
+    let all: Vec<Visit> = months().into_iter().flatten().collect();
+    let mut publication = Publication::new(Persons::EachRow, job, 1);
+    // The first month has one age, so that its cut says nothing about ages.
+    let first: Vec<Visit> = all[..100]
+        .iter()
+        .map(|&it| Visit { age: 50, ..it })
+        .collect();
+    publication.publish(&first, &[0]).unwrap();
+    for month in all[100..].chunks(100).take(13) {
+        publication.publish(month, &[0]).unwrap();
+    }
+    let bases = publication.editions.iter().enumerate();
+    let bases = bases.filter(|(_, it)| it.is_base).map(|(number, _)| number);
+    assert_eq!(bases.collect::<Vec<_>>(), [0, 12]);
+    labels_fit(&publication);
+    labels_continue(&publication);
 }

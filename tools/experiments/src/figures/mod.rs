@@ -5,6 +5,7 @@ mod claims;
 mod diversity;
 mod items;
 mod kdd09;
+mod months;
 mod scalability;
 
 use serde_json::Value;
@@ -56,6 +57,7 @@ pub(crate) fn all(extent: Extent) -> Vec<Figure> {
         items::figures(extent),
         diversity::figures(extent),
         beyond::figures(extent),
+        months::figures(extent),
     ];
     parts.into_iter().flatten().collect()
 }

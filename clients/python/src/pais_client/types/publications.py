@@ -32,7 +32,7 @@ class Publication(TypedDict, total=False):
 
 
 class Edition(TypedDict, total=False):
-    """An edition; a recipient has its number, release, rows, SHA-256 and time alone."""
+    """An edition; a recipient has its number, release, rows, SHA-256, time and whether it is a base."""
 
     number: int
     status: EditionStatus
@@ -41,6 +41,7 @@ class Edition(TypedDict, total=False):
     release_id: str | None
     rows: int | None
     held_back_rows: int | None
+    is_base: bool | None
     sha256: str | None
     created_at: str
     published_at: str | None

@@ -75,6 +75,9 @@ pub(super) struct Attribute<'a> {
     pub classes: usize,
     /// By node of the taxonomy, its NCP, 0 to 1; empty for a column without a taxonomy.
     node_ncp: &'a [f64],
+    /// By node of the taxonomy, whether it is above a cut that the search reaches first; empty without
+    /// one.
+    is_above: &'a [bool],
 }
 
 impl<'a> Attribute<'a> {
@@ -110,6 +113,24 @@ impl<'a> Attribute<'a> {
             class_histogram,
             classes,
             node_ncp,
+            is_above: &[],
+        }
+    }
+
+    /// The attribute whose nodes `is_above` are above a cut that the search reaches first.
+    pub(super) fn with_first_cut(self, is_above: &'a [bool]) -> Self {
+        Self { is_above, ..self }
+    }
+
+    /// Whether a concept is above a cut that the search reaches first.
+    pub(super) fn is_above_first_cut(&self, concept: &Concept) -> bool {
+        match concept.meaning {
+            Meaning::Node(node) => self.is_above.get(node.index()).copied().unwrap_or(false),
+            Meaning::Interval(_) => {
+                let domain = &self.column.domain;
+                domain.is_above_continued(self.numbers(concept))
+            }
+            Meaning::Missing => false,
         }
     }
 

@@ -8,6 +8,7 @@ use pais_core::definition::{
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
+use pais_core::taxonomy::NodeId;
 use pais_measure::ReleaseRecoding;
 
 use super::requirement::Requirement;
@@ -175,6 +176,7 @@ impl Method for Specialization {
             requirement: &requirement,
             settings: self.settings,
             node_ncp: &node_ncp(&input.schema, table),
+            above_first_cut: &above_first_cut(input),
             observer,
         };
         match self.thorough {
@@ -242,6 +244,31 @@ fn check_classes(input: &PreparedTable) -> Result<(), RunError> {
         "the class column has about {classes} values, too many to count beside the {widest} \
              of a quasi-identifier; give it fewer, or give it the role `insensitive`"
     )))
+}
+
+/// By quasi-identifier, whether the nodes of its taxonomy are above labels of the continued cut that the
+/// search goes below; empty where there is none.
+fn above_first_cut(input: &PreparedTable) -> Vec<Vec<bool>> {
+    let cut = input.job.continued_cut.as_ref();
+    let Some(cut) = cut.filter(|cut| cut.goes_below) else {
+        return Vec::new();
+    };
+    let columns = input.table.quasi_identifiers.iter();
+    let is_above = columns.map(|column| match &column.domain {
+        Domain::Taxonomy(tree) => {
+            let mut is_above = vec![false; tree.nodes().len()];
+            let labels = cut.labels.get(&*column.name).into_iter().flatten();
+            for label in labels.filter_map(|label| tree.find(label)) {
+                let parent = |node: &NodeId| tree.node(*node).parent;
+                for node in std::iter::successors(parent(&label), parent) {
+                    is_above[node.index()] = true;
+                }
+            }
+            is_above
+        }
+        Domain::Numeric { .. } => Vec::new(),
+    });
+    is_above.collect()
 }
 
 /// By quasi-identifier, the NCP of each node of its taxonomy; empty for a column without one.

@@ -191,7 +191,8 @@ impl SplitQueue {
 
 /// The split points of a range of numbers for which both parts have at least `least` rows, each
 /// with its score, in ascending order. A point is the code of a data value, the first one of the
-/// upper part.
+/// upper part. Above a continued cut that the search goes below,
+/// only ends of that cut are points.
 fn points(
     attribute: &Attribute<'_>,
     codes: std::ops::Range<u32>,
@@ -213,12 +214,15 @@ fn points(
     let whole = entropy(&above);
     let mut left = 0u64;
     let mut points = Vec::new();
+    let domain = &attribute.column.domain;
+    let is_above = domain.is_above_continued(codes.clone());
     for code in codes {
         let here = rows[code as usize];
         if here == 0 {
             continue;
         }
-        let is_end = || attribute.column.domain.split_point(code).is_some();
+        let is_continued = || domain.is_above_continued(code.saturating_sub(1)..code + 1);
+        let is_end = || domain.split_point(code).is_some() && (!is_above || is_continued());
         if left >= least && total - left >= least && is_end() {
             let right = total - left;
             let score = if by_gain {

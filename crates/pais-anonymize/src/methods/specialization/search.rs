@@ -56,6 +56,9 @@ pub(super) struct SpecializationTask<'a> {
     pub settings: SpecializationSettings,
     /// For each quasi-identifier with a taxonomy, the NCP of its nodes.
     pub node_ncp: &'a [Vec<f64>],
+    /// For each quasi-identifier with a taxonomy, whether its nodes are above a cut that the search
+    /// reaches before it goes below it; empty without one.
+    pub above_first_cut: &'a [Vec<bool>],
     pub observer: &'a dyn Observer,
 }
 
@@ -152,6 +155,8 @@ pub(super) struct Candidate {
     pub(super) splits: SplitQueue,
     pub(super) split: Vec<Concept>,
     pub(super) score: f64,
+    /// Whether it is above a cut that the search reaches first.
+    is_above: bool,
     /// Number of steps performed when the score was last summed over partitions; `None` if it never
     /// was.
     pub(super) scored_at: Option<usize>,
@@ -210,7 +215,12 @@ impl<'a> SearchState<'a> {
         let attributes: Vec<_> = columns
             .par_iter()
             .zip(task.node_ncp)
-            .map(|(column, node_ncp)| Attribute::new(column, class, node_ncp))
+            .enumerate()
+            .map(|(position, (column, node_ncp))| {
+                let is_above = task.above_first_cut.get(position);
+                let is_above = is_above.map_or(&[][..], Vec::as_slice);
+                Attribute::new(column, class, node_ncp).with_first_cut(is_above)
+            })
             .collect();
         let left = (table.rows - suppressed.len()) as f64;
         let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
@@ -498,12 +508,14 @@ impl SearchState<'_> {
             return;
         };
         let score = self.score(attribute, concept, &split);
+        let is_above = column.is_above_first_cut(value);
         self.candidates.push(Candidate {
             attribute,
             concept,
             splits,
             split,
             score,
+            is_above,
             scored_at: None,
         });
     }
@@ -530,19 +542,22 @@ impl SearchState<'_> {
         score::from_histogram(column, parent, split, self.settings.objective, 1.0 / cells)
     }
 
-    /// The candidate with the greatest score. Ties are broken by attribute order, then cut order.
+    /// The candidate with the greatest score, of those above the first cut as long as there are any.
+    /// Ties are broken by attribute order, then cut order.
     fn best(&self) -> Option<usize> {
-        let greatest = self
-            .candidates
-            .iter()
-            .map(|candidate| candidate.score)
-            .reduce(f64::max)?;
+        let any_above = self.candidates.iter().any(|candidate| candidate.is_above);
+        let open = || {
+            let candidates = self.candidates.iter().enumerate();
+            candidates.filter(|(_, candidate)| candidate.is_above || !any_above)
+        };
+        let scores = open().map(|(_, candidate)| candidate.score);
+        let greatest = scores.reduce(f64::max)?;
         let position = |candidate: &Candidate| {
             let concept = self.attributes[candidate.attribute].concept(candidate.concept);
             (candidate.attribute, concept.codes.start)
         };
-        let tied = self.candidates.iter().enumerate();
-        tied.filter(|(_, candidate)| candidate.score >= greatest - TIE)
+        open()
+            .filter(|(_, candidate)| candidate.score >= greatest - TIE)
             .min_by_key(|(_, candidate)| position(candidate))
             .map(|(index, _)| index)
     }

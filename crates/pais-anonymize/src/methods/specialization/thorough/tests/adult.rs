@@ -97,6 +97,7 @@ fn few_iterations_are_far_below_the_greedy_loss_on_adult() {
         requirement: &requirement,
         settings,
         node_ncp: &node_ncp(&schema, &table),
+        above_first_cut: &[],
         observer: &Unobserved::default(),
     };
     let steps = search(task, None, effort).unwrap();

@@ -304,6 +304,7 @@ fn the_time_limit_ends_the_search_with_a_valid_cut() {
         requirement: &requirement,
         settings,
         node_ncp: &super::super::method::node_ncp(&schema, &table),
+        above_first_cut: &[],
         observer: &Unobserved::default(),
     };
     let limited = |seconds: u64, iterations| {
