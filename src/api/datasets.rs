@@ -8,16 +8,21 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{
-    DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference, json,
+    DatasetDefinition, DatasetId, DatasetLocation, TaxonomyId, TaxonomyNode, TaxonomyReference,
+    json,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
-use pais_io::read::{TextFormat, TextParameters};
+use pais_io::FileFormat;
+use pais_io::read::{ReadLimits, TextFormat, TextParameters};
 
 use crate::db::datasets::{
     self, Dataset, DatasetCreation, DatasetState, DatasetSummary, NewDataset, StoredDataset,
 };
+use crate::db::submissions::{Duplicates, NewSubmission, SubmissionRules};
 use crate::db::{RowScope, StoreError, deletion, taxonomies};
+use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
+use crate::engine::{WorkError, locations};
 use crate::ids::OrganizationId;
 use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
@@ -31,7 +36,7 @@ use super::limits::Limits;
 use super::page::{Page, PageQuery};
 use super::response::created;
 use super::state::CallerApp;
-use super::text;
+use super::{submissions, text};
 
 /// Maximum retention: a century.
 const RETENTION_DAYS: i64 = 36_500;
@@ -42,13 +47,18 @@ const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 /// Maximum length of a description, in characters.
 const DESCRIPTION_LENGTH: usize = 10_000;
 
-/// Declare a dataset.
+/// Declare a dataset
+///
+/// With a `location`, the Parquet files there are read in the order of their paths and checked as a
+/// submission is: the rows are stored sealed, and the request ends when they are. A refused file is named in
+/// `detail`, and nothing is stored. No submissions are sent to such a dataset.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets", request_body = DatasetDefinition,
     responses((status = 201, description = "Declared", body = Dataset,
         headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such taxonomy"),
         (status = 409, description = "`name_taken`"),
-        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_name`, `invalid_value`, `limit_exceeded`")))]
+        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_name`, `invalid_value`, `limit_exceeded`; `location_not_granted`; of the files at a location: `invalid_header`, `invalid_cells`, `empty_submission`"),
+        (status = 503, description = "`location_unavailable`")))]
 pub(super) async fn create(
     Holder(app): Holder,
     headers: HeaderMap,
@@ -59,12 +69,23 @@ pub(super) async fn create(
         let definition: DatasetDefinition = json::parse(&body)?;
         // Even a small definition may name large trees.
         let documents = app.documents.clone();
-        let create = async move || {
-            let dataset = create_dataset(&app, definition).await?;
+        let caller = app.clone();
+        let resolve = async move || ResolvedDataset::of(&caller, definition).await;
+        let resolved = documents.load(resolve).await??;
+        let id = resolved.new.id;
+        match resolved.new.definition.location.clone() {
+            Some(location) => create_located(&app, resolved, &location).await?,
+            None => {
+                let new = datasets::create(&app.db, &app.keys, app.caller, resolved.new);
+                check_created(new.await?)?;
+            }
+        }
+        let show = async move || {
+            let dataset = get_dataset(&app, id).await?;
             let path = format!("/v1/datasets/{}", dataset.id);
             Ok(created(path, dataset).into_response())
         };
-        documents.load(create).await?
+        documents.load(show).await?
     })
     .await
 }
@@ -131,37 +152,120 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Declares a dataset.
-///
-/// # Errors
-/// A definition that is invalid or exceeds a limit; a taxonomy that does not exist;
-/// `name_taken`; when the database fails.
-async fn create_dataset(
-    app: &CallerApp,
-    mut definition: DatasetDefinition,
-) -> Result<Dataset, ApiError> {
-    app.storage.check()?;
-    definition.name = text::name(&definition.name)?;
-    check_definition(&definition, &app.limits)?;
-    let taxonomies = NamedTaxonomies::load(app, &definition).await?;
-    let tree = |id| taxonomies.trees.get(&id).cloned();
-    let schema = Schema::resolve(&definition, app.limits.taxonomy, tree)?;
-    let id = DatasetId::new();
-    let new = NewDataset {
-        id,
-        definition,
-        trees: taxonomies.roots,
-        wrapped_key: app.keys.new_data_key(id)?,
-        warnings: schema.warnings(),
-    };
-    match datasets::create(&app.db, &app.keys, app.caller, new).await? {
-        DatasetCreation::Created => get_dataset(app, id).await,
+/// A definition that was checked and resolved.
+struct ResolvedDataset {
+    new: NewDataset,
+    schema: Schema,
+}
+
+impl ResolvedDataset {
+    /// # Errors
+    /// A definition that is invalid or exceeds a limit; a taxonomy that does not exist; when the database
+    /// fails.
+    async fn of(app: &CallerApp, mut definition: DatasetDefinition) -> Result<Self, ApiError> {
+        app.storage.check()?;
+        definition.name = text::name(&definition.name)?;
+        check_definition(&definition, &app.limits)?;
+        let taxonomies = NamedTaxonomies::load(app, &definition).await?;
+        let tree = |id| taxonomies.trees.get(&id).cloned();
+        let schema = Schema::resolve(&definition, app.limits.taxonomy, tree)?;
+        let id = DatasetId::new();
+        let new = NewDataset {
+            id,
+            definition,
+            trees: taxonomies.roots,
+            wrapped_key: app.keys.new_data_key(id)?,
+            warnings: schema.warnings(),
+        };
+        Ok(Self { new, schema })
+    }
+}
+
+fn check_created(created: DatasetCreation) -> Result<(), ApiError> {
+    match created {
+        DatasetCreation::Created => Ok(()),
         DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
         DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
             Code::NotFound,
             "a taxonomy that the definition names was deleted",
         )),
     }
+}
+
+/// Creates a dataset with the rows at its location as its only submission.
+///
+/// # Errors
+/// `location_not_granted`; `location_unavailable`; `location_changed` for objects that change while they are
+/// read; what is wrong with the rows; `busy`; when the database fails.
+async fn create_located(
+    app: &CallerApp,
+    resolved: ResolvedDataset,
+    declared: &DatasetLocation,
+) -> Result<(), ApiError> {
+    let (organization, pointer) = (app.caller.organization, "/location/url");
+    let url = &declared.url;
+    let location = locations::granted(&app.db, &app.storage, organization, url, pointer).await?;
+    app.limits.quotas.check_space(&app.db, organization).await?;
+    let admission = app.uploads.admit(organization, &app.memory, 0);
+    let _admission = admission.await?;
+    let objects = location
+        .objects()
+        .await
+        .map_err(|error| error.at(pointer))?;
+    locations::check_rows(&location, &objects).await?;
+    let ResolvedDataset { new, schema } = resolved;
+    let open_key = || {
+        app.keys
+            .open(new.id, &new.wrapped_key)
+            .map_err(StoreError::from)
+    };
+    let format = FileFormat::Parquet;
+    let files = objects.iter().map(|object| BodyFile {
+        name: Some(object.name().to_owned()),
+        bytes: object.bytes,
+    });
+    let settings = IngestSettings {
+        format,
+        files: files.collect(),
+        key: open_key()?,
+        storage: Arc::clone(&app.storage),
+        limits: ReadLimits {
+            cell_bytes: app.limits.cell_bytes,
+            total_bytes: location.limits().bytes,
+        },
+    };
+    let begin = async |id, sealed_key: &[u8]| {
+        let submission = NewSubmission {
+            id,
+            sealed_key,
+            media_type: format.media_type(),
+        };
+        let begun = datasets::begin_located(&app.db, &app.keys, app.caller, &new, submission);
+        let begun = begun.await?;
+        begun.ok_or_else(|| WorkError::from(text::name_taken("a dataset")))
+    };
+    let mut body = locations::body(location.clone(), objects.clone());
+    let (mut writer, totals) = ingest(Arc::new(schema), settings, &mut body, begin).await?;
+    // A file can be written to while it is read.
+    location.check_objects(&objects).await?;
+    let completed =
+        datasets::complete_located(&app.db, &mut writer, app.caller, &new, &objects).await?;
+    check_created(completed)?;
+    let rules = SubmissionRules {
+        duplicates: Duplicates::Allowed,
+        replaces: None,
+        quotas: &app.limits.quotas,
+    };
+    let stored = writer.commit(
+        &open_key()?,
+        app.caller,
+        &totals,
+        rules,
+        None,
+        submissions::stored,
+    );
+    submissions::committed(&totals, stored.await?)?;
+    Ok(())
 }
 
 /// A dataset of the caller's organization, with its latest submissions.

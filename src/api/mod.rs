@@ -42,6 +42,7 @@ pub(crate) mod publication_data;
 pub(crate) mod publications;
 pub mod rate_limits;
 pub(crate) mod raw_rows;
+mod release_files;
 pub mod releases;
 pub mod report_links;
 pub mod reports;

@@ -15,7 +15,7 @@ use crate::db::submissions::{self, Which};
 use crate::db::{editions, policies, runs};
 use crate::engine::records::{SweepItem, SweepStatus};
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
-use crate::engine::{attempt, load_rows};
+use crate::engine::{attempt, load_rows, locations};
 use crate::ids::{JobId, ReleaseId};
 use crate::problem::{Code, Problem};
 use crate::roles::{Caller, Role};
@@ -73,7 +73,7 @@ pub(crate) struct ReleaseDefinition {
         (status = 201, description = "Made", body = StoredRelease,
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such job"),
-        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`; `submission_replaced`: another submission has taken the place of one that the job read"),
+        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`; `location_changed`; `submission_replaced`: another submission has taken the place of one that the job read"),
         (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`; `below_policy`"),
     ),
 )]
@@ -197,6 +197,8 @@ async fn create_release(
     }
     check_step(&steps, step)?;
     let origin = ReleaseOrigin {
+        id: ReleaseId::new(),
+        folder: None,
         organization: app.caller.organization,
         holder: load_rows::holder(store, app.caller.organization).await?,
         job: job.id,
@@ -220,6 +222,8 @@ async fn create_release(
         extra_bytes: 0,
     };
     let csv_bytes = app.storage.spool.limit();
+    let organization = app.caller.organization;
+    locations::check_unchanged(store, &app.storage, organization, &dataset).await?;
     let loaded = rows.load(app, dataset).await?;
     let release = loaded.work(move |schema, table, work| {
         let run = AnonymizationRun::new(schema, job_to_run, table, work)?;

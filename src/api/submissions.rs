@@ -15,11 +15,11 @@ use crate::db::datasets::{self, SubmissionSummary};
 use crate::db::deletion;
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submissions::{
-    self, Duplicates, NotReplaceable, Submission, SubmissionResult, SubmissionRules,
-    SubmissionTotals,
+    self, Duplicates, NewSubmission, NotReplaceable, Submission, SubmissionResult, SubmissionRules,
+    SubmissionTotals, SubmissionWriter,
 };
 use crate::engine::ingest::body;
-use crate::engine::ingest::pipeline::{IngestSettings, ingest};
+use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
 use crate::engine::load_rows;
 use crate::problem::Code;
 
@@ -92,7 +92,7 @@ impl SubmissionQuery {
          headers(("Location" = String, description = "The dataset"))),
         (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
-        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows; `not_replaceable`: another submission has taken the place of the one to be replaced, or its rows were released without a `subject` column"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows; `located_dataset`: its rows are at a location; `not_replaceable`: another submission has taken the place of the one to be replaced, or its rows were released without a `subject` column"),
         (status = 404, description = "`not_found`: the dataset, or the submission to be replaced"),
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
     ),
@@ -187,6 +187,11 @@ async fn submit(
     incoming: &mut IncomingBody,
 ) -> Result<IdempotentAnswer, ApiError> {
     let dataset = load(app, sent.dataset).await?;
+    if dataset.definition.location.is_some() {
+        let detail = "the rows of the dataset are at its `location`, so none are sent to it; declare \
+                      another dataset";
+        return Err(ApiError::new(Code::LocatedDataset, detail));
+    }
     let declared = text_format(&dataset.definition)?;
     let format = received_format(sent.headers, &sent.text.parse()?, &declared)?;
     let encoding = ContentEncoding::from_headers(sent.headers)?;
@@ -215,6 +220,7 @@ async fn submit(
     }
     let settings = IngestSettings {
         format,
+        files: vec![BodyFile::whole()],
         key: load_rows::open_key(&app.keys, &dataset)?,
         storage: Arc::clone(&app.storage),
         limits: ReadLimits {
@@ -222,7 +228,15 @@ async fn submit(
             total_bytes: limit,
         },
     };
-    match ingest(&app.db, &dataset, settings, body).await {
+    let begin = async |id, sealed_key: &[u8]| {
+        let new = NewSubmission {
+            id,
+            sealed_key,
+            media_type: format.media_type(),
+        };
+        Ok(SubmissionWriter::begin(&app.db, dataset.id, new).await?)
+    };
+    match ingest(dataset.schema.clone(), settings, body, begin).await {
         Ok((writer, totals)) => {
             let key = load_rows::open_key(&app.keys, &dataset)?;
             let rules = SubmissionRules {
@@ -281,7 +295,11 @@ fn not_replaceable(replaced: SubmissionId, reason: NotReplaceable) -> ApiError {
     }
 }
 
-fn committed(
+/// The answer to a commit.
+///
+/// # Errors
+/// Why nothing was stored.
+pub(super) fn committed(
     totals: &SubmissionTotals,
     result: SubmissionResult,
 ) -> Result<IdempotentAnswer, ApiError> {
@@ -306,7 +324,7 @@ fn committed(
     }
 }
 
-fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {
+pub(super) fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {
     let path = format!("/v1/datasets/{}", submission.dataset_id);
     idempotent_answer(StatusCode::CREATED, path, submission)
 }

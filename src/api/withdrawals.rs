@@ -6,7 +6,9 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::db::RowScope;
 use crate::db::releases::{self, Withdrawal, WithdrawalCreation};
+use crate::engine::locations;
 use crate::ids::ReleaseId;
 
 use super::error::ApiError;
@@ -25,7 +27,7 @@ pub(crate) struct WithdrawalDefinition {
 /// Withdraw a release
 ///
 /// Its tables and its report answer 410 to everybody; downloads under way end. Its
-/// metadata stays, with the reason and the time. A withdrawal cannot be undone.
+/// metadata stays, with the reason and the time. Its files at a location are removed. A withdrawal cannot be undone.
 #[utoipa::path(
     post, path = "/v1/releases/{id}/withdrawal", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release")),
@@ -44,7 +46,12 @@ pub(super) async fn create(
     let action = "the release is withdrawn, its recipients see it";
     let reason = text::reason(&definition.reason, action)?;
     match releases::withdraw(&app.db, app.caller, release, reason).await? {
-        WithdrawalCreation::Made(withdrawal) => Ok((StatusCode::CREATED, Json(withdrawal))),
+        WithdrawalCreation::Made(withdrawal) => {
+            // What cannot be removed now is removed in the background.
+            let store = app.db.within(RowScope::Service);
+            locations::remove_files(&store, &app.storage).await?;
+            Ok((StatusCode::CREATED, Json(withdrawal)))
+        }
         WithdrawalCreation::NoRelease => Err(ApiError::not_found()),
         WithdrawalCreation::Exists => Err(ApiError::withdrawn()),
     }

@@ -21,6 +21,7 @@ pub mod jobs;
 pub mod key_ring;
 mod keyed_digest;
 pub mod legal_holds;
+pub mod locations;
 mod new_release;
 pub mod officers;
 pub mod organizations;

@@ -15,6 +15,7 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
+use super::locations::{self, NewFile};
 use super::seal::{DataKey, SealError, SealedItem};
 use super::submissions::{SubmissionRows, lock_current, lock_dataset};
 use super::{Store, StoreError, policies, token_validity};
@@ -60,6 +61,8 @@ pub struct NewRelease {
     pub created_at: OffsetDateTime,
     /// Its tables, in order.
     pub tables: Vec<NewTable>,
+    /// The files that were written at its location; none for one without a location.
+    pub files: Vec<NewFile>,
     /// The shares of raw values and labels in each column, sealed; `None` where there are none.
     pub sealed_distributions: Option<Vec<u8>>,
     /// The raw row of each row of the first table, in sealed parts.
@@ -185,6 +188,7 @@ pub(super) async fn insert(
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, position, table, written).await?;
     }
+    locations::insert_files(connection, release.id, &release.files).await?;
     for (index, part) in (0i32..).zip(&release.source_rows) {
         sqlx::query("INSERT INTO release_sources (release_id, index, sealed) VALUES ($1, $2, $3)")
             .bind(release.id)

@@ -1,6 +1,7 @@
 //! What is done periodically: the cleanup deletes datasets and submissions whose retention has ended and old
-//! idempotent answers, frees the space of deleted rows, and keeps the reserve of the disk; new events of the
-//! audit logs get their places in the chains.
+//! idempotent answers, frees the space of deleted rows, removes files of attempts without a release and of
+//! withdrawn releases, and keeps the reserve of the disk; new events of the audit logs get their places in the
+//! chains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::db::deletion::{self, Expiry};
 use crate::db::key_ring::KeyRing;
 use crate::db::{Store, StoreError, audit_chain, idempotency, reclaim};
+use crate::engine::locations;
 use crate::storage::Storage;
 
 /// Time between two looks for new events of the audit logs.
@@ -46,6 +48,9 @@ pub(super) async fn keep(
         }
         if let Err(error) = reclaim_space(&store, &storage).await {
             tracing::warn!(%error, "the space of deleted rows could not be freed");
+        }
+        if let Err(error) = locations::remove_files(&store, &storage).await {
+            tracing::warn!(%error, "files of releases could not be looked for");
         }
         if let Err(error) = idempotency::delete_expired(&store).await {
             tracing::warn!(%error, "old idempotent answers could not be deleted");

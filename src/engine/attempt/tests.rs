@@ -117,6 +117,8 @@ impl Hospital {
     fn attempt(&self, job: &Value, observer: &StopAt) -> Result<RunResults, WorkError> {
         let key = self.keys.open(self.dataset.id, &self.dataset.wrapped_key);
         let origin = ReleaseOrigin {
+            id: ReleaseId::new(),
+            folder: None,
             organization: OrganizationId(Uuid::nil()),
             holder: CodebookOrganization {
                 name: "hospital".to_owned(),
