@@ -256,14 +256,8 @@ async fn create_located(
         replaces: None,
         quotas: &app.limits.quotas,
     };
-    let stored = writer.commit(
-        &open_key()?,
-        app.caller,
-        &totals,
-        rules,
-        None,
-        submissions::stored,
-    );
+    let key = open_key()?;
+    let stored = writer.commit(&key, app.caller, &totals, rules, None, submissions::stored);
     submissions::committed(&totals, stored.await?)?;
     Ok(())
 }

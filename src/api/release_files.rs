@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::Response;
+use pais_anonymize::Observer;
 use pais_io::FileFormat;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt};

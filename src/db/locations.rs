@@ -225,17 +225,14 @@ pub(crate) struct ReleaseFolder {
     pub release: ReleaseId,
     /// The organization that holds it.
     pub organization: OrganizationId,
-    /// Its name.
-    pub organization_name: String,
     /// The folder that the job names.
     pub url: String,
 }
 
 macro_rules! folder {
     () => {
-        "SELECT l.release_id AS release, l.organization_id AS organization,
-                o.name AS organization_name, l.url
-         FROM release_locations l JOIN organizations o ON o.id = l.organization_id "
+        "SELECT l.release_id AS release, l.organization_id AS organization, l.url
+         FROM release_locations l "
     };
 }
 

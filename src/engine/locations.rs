@@ -1,7 +1,7 @@
 //! Datasets whose rows are in Parquet files at a location, and releases that are written there.
 
 use std::io::{self, Cursor};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -73,8 +73,13 @@ pub(crate) async fn check_rows(
                 location: &location,
                 object,
                 runtime: &runtime,
+                failure: OnceLock::new(),
             };
-            let counted = parquet::rows(&footer).map_err(|error| {
+            let counted = parquet::rows(&footer);
+            if let Some(failure) = footer.failure.get() {
+                return Err((*failure).into());
+            }
+            let counted = counted.map_err(|error| {
                 let problem = Problem::from(error);
                 Problem::new(problem.code, format!("{name}: {}", problem.detail))
             })?;
@@ -93,6 +98,8 @@ struct ObjectFooter<'a> {
     location: &'a Location,
     object: LocatedObject,
     runtime: &'a Handle,
+    /// Why the store could not be read, which the reader of the footer takes for a damaged file.
+    failure: OnceLock<LocationError>,
 }
 
 impl Length for ObjectFooter<'_> {
@@ -112,10 +119,13 @@ impl ChunkReader for ObjectFooter<'_> {
 
     fn get_bytes(&self, start: u64, length: usize) -> SourceResult<Bytes> {
         let range = start..start.saturating_add(length as u64);
-        let read = self
-            .runtime
-            .block_on(self.location.read(&self.object, range));
-        Ok(read.map_err(io::Error::other)?)
+        let read = self.location.read(&self.object, range);
+        let read = self.runtime.block_on(read).map_err(|error| {
+            // The first one is the reason of those that follow.
+            let _ = self.failure.set(error);
+            io::Error::other(error)
+        });
+        Ok(read?)
     }
 }
 
@@ -247,7 +257,7 @@ pub(crate) async fn open_file(
     storage: &Arc<Storage>,
     release: ReleaseId,
     file: &ReleaseFile,
-) -> Result<impl AsyncRead + Send + Unpin, WorkError> {
+) -> Result<impl AsyncRead + Send + Unpin + use<>, WorkError> {
     let stored = locations::folder(store, release).await?;
     let stored = stored.ok_or(StoreError::Damaged("the files of a release"))?;
     // A recipient is not told which prefixes the holder has.

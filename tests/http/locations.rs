@@ -304,10 +304,6 @@ async fn what_is_wrong_at_a_location_is_named_and_nothing_is_stored() {
     let detail = refused("limit_exceeded", 422).await;
     assert!(detail.contains("limits.location_files"), "{detail}");
     std::fs::remove_file(lake.path("patients/part-4.parquet")).unwrap();
-    lake.write(
-        "patients/part-2.parquet",
-        text_file(&TABLE.replace("Janitor", "Mover").repeat(2)),
-    );
     let rows = format!("{TABLE}{}", TABLE.split_once('\n').unwrap().1.repeat(2));
     lake.write("patients/part-2.parquet", text_file(&rows));
     let detail = refused("limit_exceeded", 422).await;

@@ -320,6 +320,7 @@ fn item() -> Arc<Field> {
 
 #[cfg(test)]
 mod tests {
+    use ::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
     use arrow_array::RecordBatch;
 
     use super::super::tests::table;
@@ -346,6 +347,35 @@ mod tests {
             writer.write(&batch).unwrap();
         }
         writer.into_inner().unwrap()
+    }
+
+    /// The row groups of one file in as many files: with the same rows, in the same order and types.
+    #[test]
+    fn the_files_of_a_table_are_its_rows_in_order() {
+        let batches = |file: Vec<u8>| -> Vec<RecordBatch> {
+            let reader = ParquetRecordBatchReader::try_new(bytes::Bytes::from(file), 7).unwrap();
+            reader.map(Result::unwrap).collect()
+        };
+        for (rows, of_file) in [(0, 4), (1, 4), (4, 4), (9, 4), (30, 1), (30, 31)] {
+            let table = table(rows);
+            let files = parquet_files(&table, of_file).unwrap();
+            let files: Vec<ParquetFile> = files.map(Result::unwrap).collect();
+            assert_eq!(files.len(), rows.div_ceil(of_file).max(1));
+            let sizes: usize = files.iter().map(|file| file.rows).sum();
+            assert_eq!(sizes, rows);
+            let parts = files.into_iter().flat_map(|file| batches(file.bytes));
+            let parts: Vec<RecordBatch> = parts.collect();
+            let mut whole = Vec::new();
+            parquet(&table, &mut whole).unwrap();
+            let whole = batches(whole);
+            let text = |batches: &[RecordBatch]| {
+                let rows = batches.iter().flat_map(|batch| {
+                    (0..batch.num_rows()).map(|row| format!("{:?}", batch.slice(row, 1)))
+                });
+                rows.collect::<Vec<_>>()
+            };
+            assert_eq!(text(&parts), text(&whole));
+        }
     }
 
     #[test]
