@@ -129,12 +129,6 @@ impl Worker {
         let ended = self.end(&claim, outcome, &progress).await;
         drop(memory);
         drop(lease);
-        // Those of an attempt that made no release; the upkeep tries again.
-        let has_folder = claim.definition.shown["release"].is_object();
-        if has_folder && let Err(error) = locations::remove_files(&self.store, &self.storage).await
-        {
-            tracing::warn!(%error, "the files of an attempt could not be looked for");
-        }
         let seconds = started.elapsed().as_secs_f64();
         for phase in progress.phases() {
             let name = phase.phase.as_str();

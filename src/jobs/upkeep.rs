@@ -49,11 +49,28 @@ pub(super) async fn keep(
         if let Err(error) = reclaim_space(&store, &storage).await {
             tracing::warn!(%error, "the space of deleted rows could not be freed");
         }
-        if let Err(error) = locations::remove_files(&store, &storage).await {
-            tracing::warn!(%error, "files of releases could not be looked for");
-        }
         if let Err(error) = idempotency::delete_expired(&store).await {
             tracing::warn!(%error, "old idempotent answers could not be deleted");
+        }
+    }
+}
+
+/// Removes files of attempts without a release and of withdrawn releases until `shutdown` is cancelled. A task
+/// of its own: a store that does not answer holds up nothing else.
+pub(super) async fn remove_files(store: Store, storage: Arc<Storage>, shutdown: CancellationToken) {
+    let mut ticks = tokio::time::interval(INTERVAL);
+    loop {
+        let removing = async {
+            ticks.tick().await;
+            locations::remove_files(&store, &storage).await
+        };
+        tokio::select! {
+            removed = removing => {
+                if let Err(error) = removed {
+                    tracing::warn!(%error, "files of releases could not be looked for");
+                }
+            }
+            () = shutdown.cancelled() => return,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -224,6 +225,11 @@ async fn a_location_that_is_not_granted_is_refused_alike_whatever_is_there() {
     lake.write("links/b.parquet", parquet());
     symlink(outside.join("a.parquet"), lake.path("links/a.parquet")).unwrap();
     symlink(outside.join("a.parquet"), lake.path("file.parquet")).unwrap();
+    // One that is opened for reading waits for a writer.
+    let pipe = Command::new("mkfifo")
+        .arg(lake.path("pipe.parquet"))
+        .status();
+    assert!(pipe.unwrap().success());
     let below = |name: &str| format!("file://{}/{name}", lake.directory.path().display());
     let mut answers = BTreeSet::new();
     for url in [
@@ -244,6 +250,7 @@ async fn a_location_that_is_not_granted_is_refused_alike_whatever_is_there() {
         lake.url("folder/a.parquet"),
         lake.url("file.parquet"),
         lake.url("links"),
+        lake.url("pipe.parquet"),
         "s3://lake/a".to_owned(),
         "s3://key:secret@lake/a".to_owned(),
         "https://example.org/a.parquet".to_owned(),

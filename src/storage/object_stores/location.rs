@@ -87,6 +87,7 @@ impl Location {
     pub(crate) async fn objects(&self) -> Result<Vec<LocatedObject>, LocationError> {
         let limits = self.limits;
         self.check_within().await?;
+        self.check_openable(&self.path).await?;
         let mut objects = match self.prefix.store.head(&self.path).await {
             Ok(found) => vec![LocatedObject::of(found)?],
             Err(object_store::Error::NotFound { .. }) => self.listed(limits.files).await?,
@@ -193,6 +194,7 @@ impl Location {
             ..GetOptions::default()
         };
         let path = ObjectPath::parse(&object.path).map_err(|_| LocationError::NotGranted)?;
+        self.check_openable(&path).await?;
         let found = self.prefix.store.get_opts(&path, options).await;
         let found = found.map_err(|error| LocationError::of_store(&error))?;
         if let GetResultPayload::File(file, _) = &found.payload {
@@ -250,14 +252,20 @@ impl Location {
         }
         if self.prefix.directory.is_some() {
             // It is not there, or another process still writes into it.
-            let _ = tokio::fs::remove_dir(self.on_disk()).await;
+            let _ = tokio::fs::remove_dir(on_disk(&self.path)).await;
         }
         Ok(())
     }
 
-    /// The path on this machine.
-    fn on_disk(&self) -> PathBuf {
-        Path::new("/").join(self.path.as_ref())
+    /// Checks that a path of this machine is not that of a pipe or a device, which would be waited for.
+    async fn check_openable(&self, path: &ObjectPath) -> Result<(), LocationError> {
+        if self.prefix.directory.is_none() {
+            return Ok(());
+        }
+        match tokio::fs::metadata(on_disk(path)).await {
+            Ok(found) if !found.is_file() && !found.is_dir() => Err(LocationError::NotGranted),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Checks that no link leads out of the directory of the prefix.
@@ -267,7 +275,7 @@ impl Location {
         };
         let root = tokio::fs::canonicalize(directory).await;
         let root = root.map_err(|_| LocationError::Unavailable)?;
-        let path = self.on_disk();
+        let path = on_disk(&self.path);
         for existing in path.ancestors() {
             match tokio::fs::canonicalize(existing).await {
                 Ok(real) if real.starts_with(&root) => return Ok(()),
@@ -290,6 +298,11 @@ impl Location {
             _ => Err(LocationError::NotGranted),
         }
     }
+}
+
+/// A path of this machine.
+fn on_disk(path: &ObjectPath) -> PathBuf {
+    Path::new("/").join(path.as_ref())
 }
 
 impl LocatedObject {

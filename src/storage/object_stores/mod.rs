@@ -205,7 +205,11 @@ impl ObjectStoreOptions {
         }
         // The error can quote an option.
         let opened = builder.build();
-        opened.map_err(|_| "has an option that the client of the store does not accept".to_owned())
+        opened.map_err(|_| {
+            "cannot be opened: an option is not accepted, or this machine has no certificates of \
+             authorities"
+                .to_owned()
+        })
     }
 }
 
