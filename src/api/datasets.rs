@@ -8,21 +8,14 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{
-    DatasetDefinition, DatasetId, DatasetLocation, TaxonomyId, TaxonomyNode, TaxonomyReference,
-    json,
+    DatasetDefinition, DatasetId, TaxonomyId, TaxonomyNode, TaxonomyReference, json,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
-use pais_io::FileFormat;
-use pais_io::read::{ReadLimits, TextFormat, TextParameters};
+use pais_io::read::{TextFormat, TextParameters};
 
-use crate::db::datasets::{
-    self, Dataset, DatasetCreation, DatasetState, DatasetSummary, NewDataset, StoredDataset,
-};
-use crate::db::submissions::{Duplicates, NewSubmission, SubmissionRules};
+use crate::db::datasets::{self, Dataset, DatasetState, DatasetSummary, NewDataset, StoredDataset};
 use crate::db::{RowScope, StoreError, deletion, taxonomies};
-use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
-use crate::engine::{WorkError, locations};
 use crate::ids::OrganizationId;
 use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
@@ -33,10 +26,11 @@ use super::extract::headers::require_json;
 use super::extract::{Holder, Parameters, Path, Staff, WholeBody};
 use super::legal_holds::deleted;
 use super::limits::Limits;
+use super::located_datasets::{ResolvedDataset, check_created, create_located};
 use super::page::{Page, PageQuery};
 use super::response::created;
 use super::state::CallerApp;
-use super::{submissions, text};
+use super::text;
 
 /// Maximum retention: a century.
 const RETENTION_DAYS: i64 = 36_500;
@@ -70,8 +64,8 @@ pub(super) async fn create(
         // Even a small definition may name large trees.
         let documents = app.documents.clone();
         let caller = app.clone();
-        let resolve = async move || ResolvedDataset::of(&caller, definition).await;
-        let resolved = documents.load(resolve).await??;
+        let resolving = async move || resolve(&caller, definition).await;
+        let resolved = documents.load(resolving).await??;
         let id = resolved.new.id;
         match resolved.new.definition.location.clone() {
             Some(location) => create_located(&app, resolved, &location).await?,
@@ -152,114 +146,29 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// A definition that was checked and resolved.
-struct ResolvedDataset {
-    new: NewDataset,
-    schema: Schema,
-}
-
-impl ResolvedDataset {
-    /// # Errors
-    /// A definition that is invalid or exceeds a limit; a taxonomy that does not exist; when the database
-    /// fails.
-    async fn of(app: &CallerApp, mut definition: DatasetDefinition) -> Result<Self, ApiError> {
-        app.storage.check()?;
-        definition.name = text::name(&definition.name)?;
-        check_definition(&definition, &app.limits)?;
-        let taxonomies = NamedTaxonomies::load(app, &definition).await?;
-        let tree = |id| taxonomies.trees.get(&id).cloned();
-        let schema = Schema::resolve(&definition, app.limits.taxonomy, tree)?;
-        let id = DatasetId::new();
-        let new = NewDataset {
-            id,
-            definition,
-            trees: taxonomies.roots,
-            wrapped_key: app.keys.new_data_key(id)?,
-            warnings: schema.warnings(),
-        };
-        Ok(Self { new, schema })
-    }
-}
-
-fn check_created(created: DatasetCreation) -> Result<(), ApiError> {
-    match created {
-        DatasetCreation::Created => Ok(()),
-        DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
-        DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
-            Code::NotFound,
-            "a taxonomy that the definition names was deleted",
-        )),
-    }
-}
-
-/// Creates a dataset with the rows at its location as its only submission.
+/// Checks and resolves a definition.
 ///
 /// # Errors
-/// `location_not_granted`; `location_unavailable`; `location_changed` for objects that change while they are
-/// read; what is wrong with the rows; `busy`; when the database fails.
-async fn create_located(
+/// A definition that is invalid or exceeds a limit; a taxonomy that does not exist; when the database fails.
+async fn resolve(
     app: &CallerApp,
-    resolved: ResolvedDataset,
-    declared: &DatasetLocation,
-) -> Result<(), ApiError> {
-    let (organization, pointer) = (app.caller.organization, "/location/url");
-    let url = &declared.url;
-    let location = locations::granted(&app.db, &app.storage, organization, url, pointer).await?;
-    app.limits.quotas.check_space(&app.db, organization).await?;
-    let admission = app.uploads.admit(organization, &app.memory, 0);
-    let _admission = admission.await?;
-    let objects = location
-        .objects()
-        .await
-        .map_err(|error| error.at(pointer))?;
-    locations::check_rows(&location, &objects).await?;
-    let ResolvedDataset { new, schema } = resolved;
-    let open_key = || {
-        app.keys
-            .open(new.id, &new.wrapped_key)
-            .map_err(StoreError::from)
+    mut definition: DatasetDefinition,
+) -> Result<ResolvedDataset, ApiError> {
+    app.storage.check()?;
+    definition.name = text::name(&definition.name)?;
+    check_definition(&definition, &app.limits)?;
+    let taxonomies = NamedTaxonomies::load(app, &definition).await?;
+    let tree = |id| taxonomies.trees.get(&id).cloned();
+    let schema = Schema::resolve(&definition, app.limits.taxonomy, tree)?;
+    let id = DatasetId::new();
+    let new = NewDataset {
+        id,
+        definition,
+        trees: taxonomies.roots,
+        wrapped_key: app.keys.new_data_key(id)?,
+        warnings: schema.warnings(),
     };
-    let format = FileFormat::Parquet;
-    let files = objects.iter().map(|object| BodyFile {
-        name: Some(object.name().to_owned()),
-        bytes: object.bytes,
-    });
-    let settings = IngestSettings {
-        format,
-        files: files.collect(),
-        key: open_key()?,
-        storage: Arc::clone(&app.storage),
-        limits: ReadLimits {
-            cell_bytes: app.limits.cell_bytes,
-            total_bytes: location.limits().bytes,
-        },
-    };
-    let begin = async |id, sealed_key: &[u8]| {
-        let submission = NewSubmission {
-            id,
-            sealed_key,
-            media_type: format.media_type(),
-        };
-        let begun = datasets::begin_located(&app.db, &app.keys, app.caller, &new, submission);
-        let begun = begun.await?;
-        begun.ok_or_else(|| WorkError::from(text::name_taken("a dataset")))
-    };
-    let mut body = locations::body(location.clone(), objects.clone());
-    let (mut writer, totals) = ingest(Arc::new(schema), settings, &mut body, begin).await?;
-    // A file can be written to while it is read.
-    location.check_objects(&objects).await?;
-    let completed =
-        datasets::complete_located(&app.db, &mut writer, app.caller, &new, &objects).await?;
-    check_created(completed)?;
-    let rules = SubmissionRules {
-        duplicates: Duplicates::Allowed,
-        replaces: None,
-        quotas: &app.limits.quotas,
-    };
-    let key = open_key()?;
-    let stored = writer.commit(&key, app.caller, &totals, rules, None, submissions::stored);
-    submissions::committed(&totals, stored.await?)?;
-    Ok(())
+    Ok(ResolvedDataset { new, schema })
 }
 
 /// A dataset of the caller's organization, with its latest submissions.

@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::runtime::Handle;
 
-use crate::db::locations::{self, ReleaseFile};
+use crate::db::release_files::{self, ReleaseFile};
 use crate::engine::rendered_tables::{SpoolWriter, unwritable};
 use crate::engine::table_work::TableKind;
-use crate::engine::{WorkError, locations as located, on_thread};
+use crate::engine::{WorkError, locations, on_thread};
 use crate::ids::{OrganizationId, ReleaseId};
 use crate::storage::object_stores::LocationError;
 
@@ -53,13 +53,13 @@ pub(super) async fn list(
 ) -> Result<Json<Page<ReleaseFile>>, ApiError> {
     let page: PageRequest<u32> = query.parse()?;
     let viewer = viewer(app.caller);
-    match locations::is_withdrawn(&app.db, viewer, id).await? {
+    match release_files::is_withdrawn(&app.db, viewer, id).await? {
         None => return Err(ApiError::not_found()),
         Some(true) => return Err(ApiError::withdrawn()),
         Some(false) => {}
     }
     let (first, limit) = (page.first(), page.rows_to_query());
-    let rows = locations::files(&app.db, viewer, id, first, limit).await?;
+    let rows = release_files::files(&app.db, viewer, id, first, limit).await?;
     Ok(Json(Page::new(rows, page, |file| file.position)))
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn file(
     if name.contains('\0') {
         return Err(ApiError::not_found());
     }
-    let file = locations::file(&app.db, viewer(app.caller), id, &name).await?;
+    let file = release_files::file(&app.db, viewer(app.caller), id, &name).await?;
     let file = file.ok_or_else(ApiError::not_found)?;
     let table = get_table(&app, id, &file.table).await?;
     let format = FileFormat::Parquet;
@@ -128,7 +128,7 @@ async fn fetch(
     }
     let guard = app.tables.begin(TableKind::Released, owner, FETCH_BYTES);
     let guard = guard.await?;
-    let source = located::open_file(&app.db, &app.storage, release, file).await?;
+    let source = locations::open_file(&app.db, &app.storage, release, file).await?;
     let (work, storage) = (guard.share(), app.storage.clone());
     let (expected, target) = (file.sha256.clone(), path.clone());
     let copying = on_thread(move || {

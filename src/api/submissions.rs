@@ -15,8 +15,7 @@ use crate::db::datasets::{self, SubmissionSummary};
 use crate::db::deletion;
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submissions::{
-    self, Duplicates, NewSubmission, NotReplaceable, Submission, SubmissionResult, SubmissionRules,
-    SubmissionTotals, SubmissionWriter,
+    self, Duplicates, NewSubmission, Submission, SubmissionRules, SubmissionWriter,
 };
 use crate::engine::ingest::body;
 use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
@@ -29,12 +28,11 @@ use super::error::ApiError;
 use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters, Path};
-use super::idempotency::{
-    IdempotencyKey, KeyedRequest, abandon, idempotent_answer, key_in_use, replay,
-};
+use super::idempotency::{IdempotencyKey, KeyedRequest, abandon, replay};
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
 use super::state::CallerApp;
+use super::stored_submissions::{committed, not_replaceable, stored};
 use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
@@ -268,63 +266,4 @@ async fn check_before(
     let mut connection = app.db.connection().await?;
     let found = submissions::lock_replaceable(&mut connection, dataset, replaced).await?;
     found.map_err(|reason| not_replaceable(replaced, reason))
-}
-
-fn not_replaceable(replaced: SubmissionId, reason: NotReplaceable) -> ApiError {
-    match reason {
-        NotReplaceable::NotFound => ApiError::new(
-            Code::NotFound,
-            format!("the dataset has no submission {replaced}, so no other can take its place"),
-        ),
-        NotReplaceable::Replaced(by) => ApiError::new(
-            Code::NotReplaceable,
-            format!(
-                "submission {by} has taken the place of {replaced}; to replace its rows in turn, name \
-                 {by}"
-            ),
-        ),
-        NotReplaceable::Released => ApiError::new(
-            Code::NotReplaceable,
-            format!(
-                "a job that read submission {replaced} has a release, and without a column of the role \
-                 `subject` nobody can tell which of the new rows are of the same persons, and so not \
-                 whether the releases together single somebody out; declare a dataset with a `subject` \
-                 column, and send the rows there"
-            ),
-        ),
-    }
-}
-
-/// The answer to a commit.
-///
-/// # Errors
-/// Why nothing was stored.
-pub(super) fn committed(
-    totals: &SubmissionTotals,
-    result: SubmissionResult,
-) -> Result<IdempotentAnswer, ApiError> {
-    match result {
-        SubmissionResult::Stored(answer) => {
-            metrics::counter!("pais_submitted_rows_total").increment(totals.rows.number);
-            Ok(answer)
-        }
-        SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
-        SubmissionResult::NoDataset => Err(ApiError::not_found()),
-        SubmissionResult::KeyTaken => Err(key_in_use()),
-        SubmissionResult::NotReplaceable { replaced, reason } => {
-            Err(not_replaceable(replaced, reason))
-        }
-        SubmissionResult::Duplicate(earlier) => Err(ApiError::new(
-            Code::DuplicateSubmission,
-            format!(
-                "the rows are those of submission {earlier}, in whatever order, and nothing was \
-                 stored; if they are further rows, send them with `?allow_duplicate=true`"
-            ),
-        )),
-    }
-}
-
-pub(super) fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {
-    let path = format!("/v1/datasets/{}", submission.dataset_id);
-    idempotent_answer(StatusCode::CREATED, path, submission)
 }

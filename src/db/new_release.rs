@@ -15,7 +15,6 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
-use super::locations::{self, NewFile};
 use super::seal::{DataKey, SealError, SealedItem};
 use super::submissions::{SubmissionRows, lock_current, lock_dataset};
 use super::{Store, StoreError, policies, token_validity};
@@ -106,6 +105,21 @@ pub struct NewTable {
     pub chunks: Vec<Vec<u8>>,
 }
 
+/// A file of a release, written and to be stored in its manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// The table that it has rows of.
+    pub table: String,
+    /// Its name.
+    pub name: String,
+    /// Number of its rows.
+    pub rows: u64,
+    /// Its size, in bytes.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub sha256: [u8; 32],
+}
+
 /// The result of [`create`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseCreation {
@@ -188,7 +202,7 @@ pub(super) async fn insert(
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, position, table, written).await?;
     }
-    locations::insert_files(connection, release.id, &release.files).await?;
+    insert_files(connection, release.id, &release.files).await?;
     for (index, part) in (0i32..).zip(&release.source_rows) {
         sqlx::query("INSERT INTO release_sources (release_id, index, sealed) VALUES ($1, $2, $3)")
             .bind(release.id)
@@ -242,6 +256,30 @@ async fn insert_table(
         .execute(&mut *connection)
         .await?;
         written();
+    }
+    Ok(())
+}
+
+/// Writes the manifest of a release.
+async fn insert_files(
+    connection: &mut PgConnection,
+    release: ReleaseId,
+    files: &[NewFile],
+) -> Result<(), StoreError> {
+    for (position, file) in (0i32..).zip(files) {
+        sqlx::query(
+            "INSERT INTO release_files (release_id, position, table_name, name, rows, bytes, sha256)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(release)
+        .bind(position)
+        .bind(&file.table)
+        .bind(&file.name)
+        .bind(file.rows.cast_signed())
+        .bind(file.bytes.cast_signed())
+        .bind(file.sha256.as_slice())
+        .execute(&mut *connection)
+        .await?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ use super::audit::{self, Action, NewEvent};
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::quotas::Quotas;
 use super::seal::{DataKey, SealedItem, SubmissionKey};
-use super::{Store, StoreError, locations, token_validity};
+use super::{Store, StoreError, located_objects, token_validity};
 
 /// A batch of rows that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -276,7 +276,7 @@ impl SubmissionWriter {
         &mut self,
         objects: &[LocatedObject],
     ) -> Result<(), StoreError> {
-        locations::insert_objects(&mut self.transaction, self.submission.id, objects).await
+        located_objects::insert(&mut self.transaction, self.submission.id, objects).await
     }
 
     /// Commits the rows, the totals, the event in the audit log, and the answer under the

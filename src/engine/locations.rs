@@ -16,8 +16,9 @@ use tokio_util::io::StreamReader;
 
 use crate::db::claims::Claim;
 use crate::db::datasets::StoredDataset;
-use crate::db::locations::{self, NewFile, ReleaseFile, ReleaseFolder};
-use crate::db::{RowScope, Store, StoreError, organizations};
+use crate::db::release_files::{self, ReleaseFile, ReleaseFolder};
+use crate::db::releases::NewFile;
+use crate::db::{RowScope, Store, StoreError, located_objects, organizations};
 use crate::ids::{OrganizationId, ReleaseId};
 use crate::problem::Problem;
 use crate::storage::Storage;
@@ -154,7 +155,7 @@ pub(crate) async fn check_unchanged(
     let Some(declared) = &dataset.definition.location else {
         return Ok(());
     };
-    let read = locations::objects(store, dataset.id).await?;
+    let read = located_objects::of_dataset(store, dataset.id).await?;
     // Its rows are deleted, which is found when they are loaded.
     if read.is_empty() {
         return Ok(());
@@ -184,7 +185,7 @@ impl NewReleaseFolder {
     ) -> Result<Self, WorkError> {
         let pointer = "/release/location/url";
         let folder = granted(store, storage, claim.organization, url, pointer).await?;
-        locations::announce_files(store, claim, release, url).await?;
+        release_files::announce_files(store, claim, release, url).await?;
         Ok(Self {
             location: folder.below(&release.to_string()),
         })
@@ -258,7 +259,7 @@ pub(crate) async fn open_file(
     release: ReleaseId,
     file: &ReleaseFile,
 ) -> Result<impl AsyncRead + Send + Unpin + use<>, WorkError> {
-    let stored = locations::folder(store, release).await?;
+    let stored = release_files::folder(store, release).await?;
     let stored = stored.ok_or(StoreError::Damaged("the files of a release"))?;
     // A recipient is not told which prefixes the holder has.
     let location = folder(store, storage, &stored)
@@ -283,11 +284,11 @@ pub(crate) async fn open_file(
 /// # Errors
 /// When the database fails.
 pub async fn remove_files(store: &Store, storage: &Storage) -> Result<(), StoreError> {
-    for stored in locations::folders_to_remove(store).await? {
+    for stored in release_files::folders_to_remove(store).await? {
         let removed = async {
             let location = folder(store, storage, &stored).await?;
             location.remove().await?;
-            locations::record_removal(store, stored.release).await?;
+            release_files::record_removal(store, stored.release).await?;
             Ok::<_, WorkError>(())
         };
         if let Err(error) = removed.await {

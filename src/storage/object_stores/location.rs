@@ -88,10 +88,15 @@ impl Location {
         let limits = self.limits;
         self.check_within().await?;
         self.check_openable(&self.path).await?;
-        let mut objects = match self.prefix.store.head(&self.path).await {
-            Ok(found) => vec![LocatedObject::of(found)?],
-            Err(object_store::Error::NotFound { .. }) => self.listed(limits.files).await?,
+        let file = match self.prefix.store.head(&self.path).await {
+            // A bucket has a head, too.
+            Ok(found) if !self.path.is_root() => Some(LocatedObject::of(found)?),
+            Ok(_) | Err(object_store::Error::NotFound { .. }) => None,
             Err(error) => return Err(LocationError::of_store(&error)),
+        };
+        let mut objects = match file {
+            Some(file) => vec![file],
+            None => self.listed(limits.files).await?,
         };
         if objects.is_empty() {
             return Err(LocationError::Empty);

@@ -1,13 +1,10 @@
-//! What the database has of objects outside of it: those that a dataset was read from, and the files of
-//! releases.
+//! The files of releases: their manifests, and the folders where they are.
 
-use pais_core::definition::{DatasetId, SubmissionId};
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection};
+use sqlx::FromRow;
 use utoipa::ToSchema;
 
 use crate::ids::{OrganizationId, ReleaseId};
-use crate::storage::object_stores::LocatedObject;
 
 use super::claims::Claim;
 use super::releases::{Viewer, visible};
@@ -16,49 +13,6 @@ use super::{RowScope, Store, StoreError};
 /// How long the folder of an attempt that made no release is looked at again: by then, no worker whose lease
 /// has ended writes into it any more.
 const LATE_WRITES: time::Duration = time::Duration::DAY;
-
-/// Writes the objects that a submission was read from.
-pub(super) async fn insert_objects(
-    connection: &mut PgConnection,
-    submission: SubmissionId,
-    objects: &[LocatedObject],
-) -> Result<(), StoreError> {
-    for (index, object) in (0i32..).zip(objects) {
-        sqlx::query(
-            "INSERT INTO located_objects (submission_id, index, path, etag, bytes)
-             VALUES ($1, $2, $3, $4, $5)",
-        )
-        .bind(submission)
-        .bind(index)
-        .bind(&object.path)
-        .bind(&object.etag)
-        .bind(object.bytes.cast_signed())
-        .execute(&mut *connection)
-        .await?;
-    }
-    Ok(())
-}
-
-/// The objects that a dataset was read from, in the order of their paths; none where its rows are deleted.
-pub(crate) async fn objects(
-    store: &Store,
-    dataset: DatasetId,
-) -> Result<Vec<LocatedObject>, StoreError> {
-    let rows: Vec<(String, String, i64)> = sqlx::query_as(
-        "SELECT o.path, o.etag, o.bytes
-         FROM located_objects o JOIN submissions s ON s.id = o.submission_id
-         WHERE s.dataset_id = $1 ORDER BY o.submission_id, o.index",
-    )
-    .bind(dataset)
-    .fetch_all(&mut *store.connection().await?)
-    .await?;
-    let objects = rows.into_iter().map(|(path, etag, bytes)| LocatedObject {
-        path,
-        etag,
-        bytes: bytes.cast_unsigned(),
-    });
-    Ok(objects.collect())
-}
 
 /// Records, before the first file of a release is written, where they will be.
 pub(crate) async fn announce_files(
@@ -80,45 +34,6 @@ pub(crate) async fn announce_files(
     .bind(store.now())
     .execute(&mut *store.connection().await?)
     .await?;
-    Ok(())
-}
-
-/// A file of a release, written and to be stored in its manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewFile {
-    /// The table that it has rows of.
-    pub table: String,
-    /// Its name.
-    pub name: String,
-    /// Number of its rows.
-    pub rows: u64,
-    /// Its size, in bytes.
-    pub bytes: u64,
-    /// Its SHA-256.
-    pub sha256: [u8; 32],
-}
-
-/// Writes the manifest of a release.
-pub(super) async fn insert_files(
-    connection: &mut PgConnection,
-    release: ReleaseId,
-    files: &[NewFile],
-) -> Result<(), StoreError> {
-    for (position, file) in (0i32..).zip(files) {
-        sqlx::query(
-            "INSERT INTO release_files (release_id, position, table_name, name, rows, bytes, sha256)
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        )
-        .bind(release)
-        .bind(position)
-        .bind(&file.table)
-        .bind(&file.name)
-        .bind(file.rows.cast_signed())
-        .bind(file.bytes.cast_signed())
-        .bind(file.sha256.as_slice())
-        .execute(&mut *connection)
-        .await?;
-    }
     Ok(())
 }
 
