@@ -21,7 +21,7 @@ use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::engine::WorkError;
 use crate::engine::release_packing::ReleaseOrigin;
-use crate::ids::{JobId, OrganizationId};
+use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::Code;
 
 /// Number of rows. A report of progress is at most a small part of the work on them.
