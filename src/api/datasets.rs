@@ -14,9 +14,7 @@ use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 use pais_io::read::{TextFormat, TextParameters};
 
-use crate::db::datasets::{
-    self, Dataset, DatasetCreation, DatasetState, DatasetSummary, NewDataset, StoredDataset,
-};
+use crate::db::datasets::{self, Dataset, DatasetState, DatasetSummary, NewDataset, StoredDataset};
 use crate::db::{RowScope, StoreError, deletion, taxonomies};
 use crate::ids::OrganizationId;
 use crate::jobs::upkeep::reclaim_space;
@@ -28,6 +26,7 @@ use super::extract::headers::require_json;
 use super::extract::{Holder, Parameters, Path, Staff, WholeBody};
 use super::legal_holds::deleted;
 use super::limits::Limits;
+use super::located_datasets::{ResolvedDataset, check_created, create_located};
 use super::page::{Page, PageQuery};
 use super::response::created;
 use super::state::CallerApp;
@@ -42,13 +41,18 @@ const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 /// Maximum length of a description, in characters.
 const DESCRIPTION_LENGTH: usize = 10_000;
 
-/// Declare a dataset.
+/// Declare a dataset
+///
+/// With a `location`, the Parquet files there are read in the order of their paths and checked as a
+/// submission is: the rows are stored sealed, and the request ends when they are. A refused file is named in
+/// `detail`, and nothing is stored. No submissions are sent to such a dataset.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets", request_body = DatasetDefinition,
     responses((status = 201, description = "Declared", body = Dataset,
         headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such taxonomy"),
         (status = 409, description = "`name_taken`"),
-        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_name`, `invalid_value`, `limit_exceeded`")))]
+        (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_name`, `invalid_value`, `limit_exceeded`; `location_not_granted`; of the files at a location: `invalid_header`, `invalid_cells`, `empty_submission`"),
+        (status = 503, description = "`location_unavailable`")))]
 pub(super) async fn create(
     Holder(app): Holder,
     headers: HeaderMap,
@@ -59,12 +63,23 @@ pub(super) async fn create(
         let definition: DatasetDefinition = json::parse(&body)?;
         // Even a small definition may name large trees.
         let documents = app.documents.clone();
-        let create = async move || {
-            let dataset = create_dataset(&app, definition).await?;
+        let caller = app.clone();
+        let resolving = async move || resolve(&caller, definition).await;
+        let resolved = documents.load(resolving).await??;
+        let id = resolved.new.id;
+        match resolved.new.definition.location.clone() {
+            Some(location) => create_located(&app, resolved, &location).await?,
+            None => {
+                let new = datasets::create(&app.db, &app.keys, app.caller, resolved.new);
+                check_created(new.await?)?;
+            }
+        }
+        let show = async move || {
+            let dataset = get_dataset(&app, id).await?;
             let path = format!("/v1/datasets/{}", dataset.id);
             Ok(created(path, dataset).into_response())
         };
-        documents.load(create).await?
+        documents.load(show).await?
     })
     .await
 }
@@ -131,15 +146,14 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Declares a dataset.
+/// Checks and resolves a definition.
 ///
 /// # Errors
-/// A definition that is invalid or exceeds a limit; a taxonomy that does not exist;
-/// `name_taken`; when the database fails.
-async fn create_dataset(
+/// A definition that is invalid or exceeds a limit; a taxonomy that does not exist; when the database fails.
+async fn resolve(
     app: &CallerApp,
     mut definition: DatasetDefinition,
-) -> Result<Dataset, ApiError> {
+) -> Result<ResolvedDataset, ApiError> {
     app.storage.check()?;
     definition.name = text::name(&definition.name)?;
     check_definition(&definition, &app.limits)?;
@@ -154,14 +168,7 @@ async fn create_dataset(
         wrapped_key: app.keys.new_data_key(id)?,
         warnings: schema.warnings(),
     };
-    match datasets::create(&app.db, &app.keys, app.caller, new).await? {
-        DatasetCreation::Created => get_dataset(app, id).await,
-        DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
-        DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
-            Code::NotFound,
-            "a taxonomy that the definition names was deleted",
-        )),
-    }
+    Ok(ResolvedDataset { new, schema })
 }
 
 /// A dataset of the caller's organization, with its latest submissions.

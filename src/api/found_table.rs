@@ -11,7 +11,7 @@ use crate::db::seal::DataKey;
 use crate::db::submissions::{self, Which};
 use crate::engine::records::{SweepItem, SweepStatus};
 use crate::engine::table_work::TableWork;
-use crate::engine::{WorkError, attempt, load_rows};
+use crate::engine::{WorkError, attempt, load_rows, locations};
 use crate::problem::{Code, Problem};
 
 use super::datasets::find_live;
@@ -94,7 +94,7 @@ impl FoundTable {
     /// own.
     ///
     /// # Errors
-    /// `submission_replaced`; those of the rows and of the run; those of the work.
+    /// `submission_replaced`; `location_changed`; those of the rows and of the run; those of the work.
     pub(super) async fn replay<T: Send + 'static>(
         self,
         app: &CallerApp,
@@ -114,6 +114,8 @@ impl FoundTable {
         let mut connection = app.db.connection().await?;
         submissions::lock_current(&mut connection, &job.submissions).await?;
         drop(connection);
+        let organization = app.caller.organization;
+        locations::check_unchanged(&app.db, &app.storage, organization, &dataset).await?;
         let which = Which::Listed(&job.submissions);
         let rows = RawRows {
             which,

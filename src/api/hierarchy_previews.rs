@@ -84,6 +84,7 @@ pub(super) async fn preview(
         submission_retention_days: None,
         missing: None,
         format,
+        location: None,
     };
     let size = preview_size(&values)?;
     let format = text_format(&definition)?.format(TextFormat::CSV);

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::IntoResponse;
 use pais_anonymize::JobPlan;
-use pais_core::definition::{JobDefinition, Sweep, first_list, json};
+use pais_core::definition::{JobDefinition, JobRelease, Sweep, first_list, json};
 use pais_core::table::KeyCounter;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -16,9 +16,9 @@ use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
 use crate::db::policies;
 use crate::db::submissions::{self, SubmissionsSize, Which};
-use crate::engine::load_rows;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::table_work::TableKind;
+use crate::engine::{load_rows, locations};
 use crate::ids::JobId;
 use crate::problem::{Code, Problem};
 
@@ -53,7 +53,7 @@ const CHUNK_BYTES: u64 = 128 << 20;
          headers(("Location" = String, description = "The job"))),
         (status = 404, description = "`not_found`: no such dataset or submission"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
-        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`; `unchanged_key`: a column that is nearly a key would be released unchanged; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
+        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`; `location_not_granted`; `unchanged_key`: a column that is nearly a key would be released unchanged; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
     ),
 )]
 pub(super) async fn create(
@@ -203,6 +203,10 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
     if request.sweep.is_sweep {
         check_sweep(&plans, job)?;
     }
+    if let Some(location) = job.release.as_ref().and_then(JobRelease::location) {
+        let (organization, pointer) = (app.caller.organization, "/release/location/url");
+        locations::granted(&app.db, &app.storage, organization, &location.url, pointer).await?;
+    }
     let policy = policies::load(&app.db, app.caller.organization).await?;
     policy.check_job(job, &dataset.schema)?;
     let which = which(job);
@@ -321,7 +325,7 @@ fn check_sweep(plans: &[JobPlan], job: &JobDefinition) -> Result<(), Problem> {
              that are generalized; give one value",
         ));
     }
-    if job.release == Some(true) {
+    if job.release.as_ref().is_some_and(JobRelease::is_wanted) {
         return Err(Problem::at(
             Code::InvalidJob,
             "/release",

@@ -31,8 +31,8 @@ use super::state::AppState;
 use super::{
     approvals, audit, compositions, console, dataset_changes, datasets, drafts, editions, events,
     grants, health, hierarchy_previews, job_reports, jobs, legal_holds, metrics, openapi,
-    organizations, packages, policies, profile, publication_data, publications, releases,
-    report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
+    organizations, packages, policies, profile, publication_data, publications, release_files,
+    releases, report_links, reports, risk, steps, submissions, tables, taxonomies, tokens, whoami,
     withdrawals,
 };
 
@@ -74,7 +74,7 @@ fn prompt_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(taxonomies::create, taxonomies::list))
         .routes(routes!(taxonomies::get, taxonomies::delete))
         .routes(routes!(hierarchy_previews::preview))
-        .routes(routes!(datasets::create, datasets::list))
+        .routes(routes!(datasets::list))
         .routes(routes!(datasets::get, datasets::delete))
         .routes(routes!(dataset_changes::change))
         .routes(routes!(submissions::list))
@@ -115,6 +115,7 @@ fn operation_routes() -> OpenApiRouter<AppState> {
 /// Resources whose requests or responses stream.
 fn streaming_routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
+        .routes(routes!(datasets::create))
         .routes(routes!(submissions::create))
         .routes(routes!(drafts::propose))
         .routes(routes!(events::events))
@@ -129,6 +130,8 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(report_links::open))
         .routes(routes!(tables::data))
         .routes(routes!(tables::table))
+        .routes(routes!(release_files::list))
+        .routes(routes!(release_files::file))
         .routes(routes!(packages::package))
         .routes(routes!(grants::create, grants::list))
         .routes(routes!(grants::delete))

@@ -15,11 +15,10 @@ use crate::db::datasets::{self, SubmissionSummary};
 use crate::db::deletion;
 use crate::db::idempotency::IdempotentAnswer;
 use crate::db::submissions::{
-    self, Duplicates, NotReplaceable, Submission, SubmissionResult, SubmissionRules,
-    SubmissionTotals,
+    self, Duplicates, NewSubmission, Submission, SubmissionRules, SubmissionWriter,
 };
 use crate::engine::ingest::body;
-use crate::engine::ingest::pipeline::{IngestSettings, ingest};
+use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
 use crate::engine::load_rows;
 use crate::problem::Code;
 
@@ -29,12 +28,11 @@ use super::error::ApiError;
 use super::extract::headers::received_format;
 use super::extract::query::TextQuery;
 use super::extract::{Holder, Parameters, Path};
-use super::idempotency::{
-    IdempotencyKey, KeyedRequest, abandon, idempotent_answer, key_in_use, replay,
-};
+use super::idempotency::{IdempotencyKey, KeyedRequest, abandon, replay};
 use super::legal_holds::deleted;
 use super::page::{Page, PageQuery};
 use super::state::CallerApp;
+use super::stored_submissions::{committed, not_replaceable, stored};
 use super::upload::incoming::{ContentEncoding, IncomingBody};
 
 /// Memory for the digests of identifiers, in bytes: their hash table while it grows for the last time.
@@ -92,7 +90,7 @@ impl SubmissionQuery {
          headers(("Location" = String, description = "The dataset"))),
         (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
-        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows; `not_replaceable`: another submission has taken the place of the one to be replaced, or its rows were released without a `subject` column"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows; `located_dataset`: its rows are at a location; `not_replaceable`: another submission has taken the place of the one to be replaced, or its rows were released without a `subject` column"),
         (status = 404, description = "`not_found`: the dataset, or the submission to be replaced"),
         (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
     ),
@@ -187,6 +185,11 @@ async fn submit(
     incoming: &mut IncomingBody,
 ) -> Result<IdempotentAnswer, ApiError> {
     let dataset = load(app, sent.dataset).await?;
+    if dataset.definition.location.is_some() {
+        let detail = "the rows of the dataset are at its `location`, so none are sent to it; declare \
+                      another dataset";
+        return Err(ApiError::new(Code::LocatedDataset, detail));
+    }
     let declared = text_format(&dataset.definition)?;
     let format = received_format(sent.headers, &sent.text.parse()?, &declared)?;
     let encoding = ContentEncoding::from_headers(sent.headers)?;
@@ -215,6 +218,7 @@ async fn submit(
     }
     let settings = IngestSettings {
         format,
+        files: vec![BodyFile::whole()],
         key: load_rows::open_key(&app.keys, &dataset)?,
         storage: Arc::clone(&app.storage),
         limits: ReadLimits {
@@ -222,7 +226,15 @@ async fn submit(
             total_bytes: limit,
         },
     };
-    match ingest(&app.db, &dataset, settings, body).await {
+    let begin = async |id, sealed_key: &[u8]| {
+        let new = NewSubmission {
+            id,
+            sealed_key,
+            media_type: format.media_type(),
+        };
+        Ok(SubmissionWriter::begin(&app.db, dataset.id, new).await?)
+    };
+    match ingest(dataset.schema.clone(), settings, body, begin).await {
         Ok((writer, totals)) => {
             let key = load_rows::open_key(&app.keys, &dataset)?;
             let rules = SubmissionRules {
@@ -254,59 +266,4 @@ async fn check_before(
     let mut connection = app.db.connection().await?;
     let found = submissions::lock_replaceable(&mut connection, dataset, replaced).await?;
     found.map_err(|reason| not_replaceable(replaced, reason))
-}
-
-fn not_replaceable(replaced: SubmissionId, reason: NotReplaceable) -> ApiError {
-    match reason {
-        NotReplaceable::NotFound => ApiError::new(
-            Code::NotFound,
-            format!("the dataset has no submission {replaced}, so no other can take its place"),
-        ),
-        NotReplaceable::Replaced(by) => ApiError::new(
-            Code::NotReplaceable,
-            format!(
-                "submission {by} has taken the place of {replaced}; to replace its rows in turn, name \
-                 {by}"
-            ),
-        ),
-        NotReplaceable::Released => ApiError::new(
-            Code::NotReplaceable,
-            format!(
-                "a job that read submission {replaced} has a release, and without a column of the role \
-                 `subject` nobody can tell which of the new rows are of the same persons, and so not \
-                 whether the releases together single somebody out; declare a dataset with a `subject` \
-                 column, and send the rows there"
-            ),
-        ),
-    }
-}
-
-fn committed(
-    totals: &SubmissionTotals,
-    result: SubmissionResult,
-) -> Result<IdempotentAnswer, ApiError> {
-    match result {
-        SubmissionResult::Stored(answer) => {
-            metrics::counter!("pais_submitted_rows_total").increment(totals.rows.number);
-            Ok(answer)
-        }
-        SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
-        SubmissionResult::NoDataset => Err(ApiError::not_found()),
-        SubmissionResult::KeyTaken => Err(key_in_use()),
-        SubmissionResult::NotReplaceable { replaced, reason } => {
-            Err(not_replaceable(replaced, reason))
-        }
-        SubmissionResult::Duplicate(earlier) => Err(ApiError::new(
-            Code::DuplicateSubmission,
-            format!(
-                "the rows are those of submission {earlier}, in whatever order, and nothing was \
-                 stored; if they are further rows, send them with `?allow_duplicate=true`"
-            ),
-        )),
-    }
-}
-
-fn stored(submission: &Submission) -> Result<IdempotentAnswer, serde_json::Error> {
-    let path = format!("/v1/datasets/{}", submission.dataset_id);
-    idempotent_answer(StatusCode::CREATED, path, submission)
 }

@@ -1,17 +1,24 @@
 //! `/v1/releases/{id}/withdrawal`: the holder withdraws a release.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
+use crate::db::RowScope;
 use crate::db::releases::{self, Withdrawal, WithdrawalCreation};
+use crate::engine::locations;
 use crate::ids::ReleaseId;
 
 use super::error::ApiError;
 use super::extract::{JsonBody, Path, Staff};
 use super::text;
+
+/// How long a withdrawal waits until the files of the release are removed.
+const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 
 /// A withdrawal to be made.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -24,8 +31,8 @@ pub(crate) struct WithdrawalDefinition {
 
 /// Withdraw a release
 ///
-/// Its tables and its report answer 410 to everybody; downloads under way end. Its
-/// metadata stays, with the reason and the time. A withdrawal cannot be undone.
+/// Its tables and its report answer 410 to everybody; downloads under way end, and its files at a location
+/// are removed. Its metadata stays, with the reason and the time. A withdrawal cannot be undone.
 #[utoipa::path(
     post, path = "/v1/releases/{id}/withdrawal", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release")),
@@ -44,7 +51,15 @@ pub(super) async fn create(
     let action = "the release is withdrawn, its recipients see it";
     let reason = text::reason(&definition.reason, action)?;
     match releases::withdraw(&app.db, app.caller, release, reason).await? {
-        WithdrawalCreation::Made(withdrawal) => Ok((StatusCode::CREATED, Json(withdrawal))),
+        WithdrawalCreation::Made(withdrawal) => {
+            let store = app.db.within(RowScope::Service);
+            let storage = app.storage.clone();
+            let removal =
+                tokio::spawn(async move { locations::remove_files(&store, &storage).await });
+            // What is not removed in this time is removed in the background.
+            let _ = tokio::time::timeout(REMOVAL_WAIT, removal).await;
+            Ok((StatusCode::CREATED, Json(withdrawal)))
+        }
         WithdrawalCreation::NoRelease => Err(ApiError::not_found()),
         WithdrawalCreation::Exists => Err(ApiError::withdrawn()),
     }

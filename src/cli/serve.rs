@@ -101,7 +101,9 @@ async fn live(settings: &Settings, duty: Duty, traces: Option<Traces>) -> anyhow
         Duty::Everything | Duty::Requests => Home::of_service(&settings.server.data_dir)?,
         Duty::Jobs => Home::of_worker(&settings.server.data_dir)?,
     };
-    let storage = Arc::new(home.storage(&settings.storage)?);
+    let stores = settings.object_stores().map_err(anyhow::Error::msg)?;
+    let storage = home.storage(&settings.storage)?.with_object_stores(stores);
+    let storage = Arc::new(storage);
     // The database needs space to start.
     storage.make_room();
     let mut database = match duty {

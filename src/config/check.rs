@@ -39,6 +39,9 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     if let Err(reason) = settings.telemetry.endpoint() {
         return invalid("telemetry.otlp_endpoint", reason);
     }
+    if let Err(reason) = settings.object_stores() {
+        return invalid("object_stores", format!("cannot be used: {reason}"));
+    }
     if settings.encryption.key_file.is_some() && settings.encryption.key_base64.is_some() {
         let reason = "and encryption.key_base64 are both set; leave one out";
         return invalid("encryption.key_file", reason);
@@ -75,6 +78,9 @@ fn not_zero(settings: &Settings) -> Result<(), InvalidSetting> {
         limits.taxonomy_leaves,
         limits.taxonomy_depth,
         limits.columns,
+        limits.location_files,
+        limits.location_bytes,
+        limits.location_rows,
         workers.jobs,
         workers.heartbeat_seconds,
         workers.poll_seconds,

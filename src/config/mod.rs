@@ -7,6 +7,7 @@
 mod check;
 mod source;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use crate::oidc::{OidcSettings, SignIn};
+use crate::storage::object_stores::{LocationLimits, ObjectStoreOptions, ObjectStores};
 use crate::telemetry::otlp::OtlpEndpoint;
 
 /// The built-in settings, as documented for users.
@@ -69,6 +71,9 @@ pub struct Settings {
     pub log: LogSettings,
     /// Traces.
     pub telemetry: TelemetrySettings,
+    /// Prefixes of Parquet files that organizations may use, by a name for the operator.
+    #[serde(default)]
+    pub object_stores: BTreeMap<String, ObjectStoreSettings>,
 }
 
 /// Section `server`.
@@ -149,6 +154,12 @@ pub struct LimitSettings {
     pub taxonomy_depth: usize,
     /// Maximum number of columns of one dataset.
     pub columns: usize,
+    /// Maximum number of files of a located dataset.
+    pub location_files: usize,
+    /// Maximum size of its files together, and of each one decoded, in bytes.
+    pub location_bytes: u64,
+    /// Maximum number of its rows.
+    pub location_rows: u64,
 }
 
 /// Section `organizations`: limits of each organization; 0 for no limit.
@@ -305,6 +316,57 @@ impl OidcSection {
             issuer: self.issuer.clone()?,
             client_id: self.console_client_id.clone()?,
         })
+    }
+}
+
+/// A section `object_stores.<name>`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectStoreSettings {
+    /// `file:///folder` or `s3://bucket/folder`.
+    pub url: String,
+    /// Names or ids of the organizations that may use what is below it.
+    pub organizations: Vec<String>,
+    /// The region of the bucket.
+    pub region: Option<String>,
+    /// The URL of a server that is not that of Amazon.
+    pub endpoint: Option<String>,
+    /// The id of the access key.
+    pub access_key_id: Option<String>,
+    /// The access key.
+    #[serde(default, deserialize_with = "source::secret")]
+    pub secret_access_key: Option<SecretString>,
+    /// The token of a session.
+    #[serde(default, deserialize_with = "source::secret")]
+    pub session_token: Option<SecretString>,
+}
+
+impl Settings {
+    /// The clients of the object stores.
+    ///
+    /// # Errors
+    /// The name of the section that cannot be used, and what is wrong.
+    pub fn object_stores(&self) -> Result<ObjectStores, String> {
+        let options = self.object_stores.iter().map(|(name, settings)| {
+            let settings = settings.clone();
+            let options = ObjectStoreOptions {
+                url: settings.url,
+                organizations: settings.organizations,
+                region: settings.region,
+                endpoint: settings.endpoint,
+                access_key_id: settings.access_key_id,
+                secret_access_key: settings.secret_access_key,
+                session_token: settings.session_token,
+            };
+            (name.as_str(), options)
+        });
+        let limits = &self.limits;
+        let limits = LocationLimits {
+            files: limits.location_files,
+            bytes: limits.location_bytes,
+            rows: limits.location_rows,
+        };
+        ObjectStores::open(options, limits)
     }
 }
 

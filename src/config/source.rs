@@ -18,6 +18,20 @@ const FILE: &str = "_FILE";
 /// The settings that a file may give.
 const SECRETS: [&str; 2] = ["database.url", "encryption.key_base64"];
 
+/// The settings of each object store that a file may give.
+const STORE_SECRETS: [&str; 2] = ["secret_access_key", "session_token"];
+
+fn is_secret(key: &str) -> bool {
+    SECRETS.contains(&key) || is_of_store(key, &STORE_SECRETS)
+}
+
+/// Whether a setting is one of these of an object store.
+fn is_of_store(key: &str, names: &[&str]) -> bool {
+    let of_store = key.strip_prefix("object_stores.");
+    let of_store = of_store.and_then(|key| key.split_once('.'));
+    of_store.is_some_and(|(_, key)| names.contains(&key))
+}
+
 /// A source with a name.
 pub(super) struct NamedSource<P> {
     name: String,
@@ -90,7 +104,7 @@ impl Variable {
             (None, _) => return None,
         };
         let secret = key.strip_suffix("_file");
-        let secret = secret.filter(|key| SECRETS.contains(key));
+        let secret = secret.filter(|key| is_secret(key));
         Some(Self {
             is_file: secret.is_some(),
             key: secret.unwrap_or(&key).to_owned(),
@@ -134,6 +148,9 @@ impl Variable {
 /// `[a, b]`, numbers and the like are parsed.
 fn read_value(defaults: &Figment, key: &str, text: &str) -> Value {
     match defaults.find_value(key) {
+        Err(_) if is_of_store(key, &["organizations"]) => {
+            text.parse().unwrap_or_else(|_| Value::from(text))
+        }
         Ok(Value::String(..)) | Err(_) => Value::from(text),
         // Parsing a value cannot fail: figment reads anything else as text.
         Ok(_) => text.parse().unwrap_or_else(|_| Value::from(text)),

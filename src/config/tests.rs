@@ -41,6 +41,45 @@ fn the_example_loads() {
 }
 
 #[test]
+fn object_stores_come_from_the_file_and_from_variables() {
+    let file = "[object_stores.share]\nurl = \"file:///srv/pais\"\norganizations = [\"a\", \"b\"]";
+    let secret = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "planted-key\n").unwrap();
+    let environment = [
+        ("PAIS__OBJECT_STORES__LAKE__URL", "s3://lake/pais"),
+        ("PAIS__OBJECT_STORES__LAKE__ORGANIZATIONS", "[hospital]"),
+        ("PAIS__OBJECT_STORES__LAKE__ACCESS_KEY_ID", "12345"),
+        (
+            "PAIS__OBJECT_STORES__LAKE__SECRET_ACCESS_KEY_FILE",
+            secret.path().to_str().unwrap(),
+        ),
+    ];
+    let settings = load(Some(file), &environment, &Flags::default()).unwrap();
+    let lake = &settings.object_stores["lake"];
+    assert_eq!(lake.organizations, ["hospital"]);
+    assert_eq!(lake.access_key_id.as_deref(), Some("12345"));
+    assert_eq!(
+        lake.secret_access_key.as_ref().unwrap().expose_secret(),
+        "planted-key"
+    );
+    assert!(!format!("{settings:?}").contains("planted"));
+    assert_eq!(settings.object_stores["share"].organizations, ["a", "b"]);
+    for (url, more) in [
+        ("s3://lake/../other", ""),
+        ("gs://lake", ""),
+        ("s3://lake", "secret_access_key = \"planted-key\"\n"),
+        ("s3://lake", "acces_key_id = \"x\"\n"),
+    ] {
+        let file = format!(
+            "[object_stores.lake]\nurl = \"{url}\"\norganizations = [\"hospital\"]\n{more}"
+        );
+        let refused = refusal(Some(&file), &[]);
+        assert!(refused.contains("object_stores"), "{refused}");
+        assert!(!refused.contains("planted"), "{refused}");
+    }
+}
+
+#[test]
 fn later_sources_win() {
     let file = "[server]\nlisten = \"127.0.0.1:1\"\ndata_dir = \"/from/file\"\n\
                 [limits]\njson_bytes = 7\nupload_bytes = 7";

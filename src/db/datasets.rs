@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
-use sqlx::FromRow;
 use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection};
 use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::OrganizationId;
 use crate::roles::Caller;
+use crate::storage::object_stores::LocatedObject;
 use pais_core::definition::{
-    ColumnDefinition, DatasetDefinition, DatasetId, SubmissionId, TaxonomyId, TaxonomyNode,
-    TaxonomyReference, TextFormatDefinition,
+    ColumnDefinition, DatasetDefinition, DatasetId, DatasetLocation, SubmissionId, TaxonomyId,
+    TaxonomyNode, TaxonomyReference, TextFormatDefinition,
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
@@ -25,7 +26,7 @@ use super::audit::{self, Action, NewEvent};
 use super::key_ring::KeyRing;
 use super::legal_holds::{LegalHold, LegalHoldColumns};
 use super::seal::{DataKey, SealedItem};
-use super::submissions::ColumnWarning;
+use super::submissions::{ColumnWarning, NewSubmission, SubmissionWriter};
 use super::{Store, StoreError, service_keys, taxonomies, trees, violates};
 
 /// A dataset that is not deleted, with everything that submissions and jobs need.
@@ -83,50 +84,113 @@ pub async fn create(
     by: Caller,
     new: NewDataset,
 ) -> Result<DatasetCreation, StoreError> {
-    let NewDataset {
-        id,
-        definition,
-        trees,
-        wrapped_key,
-        warnings,
-    } = new;
+    let mut transaction = store.begin().await?;
+    if !insert(store, &mut transaction, keys, by, &new).await? {
+        return Ok(DatasetCreation::NameTaken);
+    }
+    let created = complete(store, &mut transaction, by, &new).await?;
+    if created == DatasetCreation::Created {
+        transaction.commit().await?;
+    }
+    Ok(created)
+}
+
+/// Begins a dataset with its only submission: both are stored by the commit of the writer, before which
+/// [`complete_located`] has to be called. `None` if another dataset has its name.
+pub(crate) async fn begin_located(
+    store: &Store,
+    keys: &KeyRing,
+    by: Caller,
+    new: &NewDataset,
+    submission: NewSubmission<'_>,
+) -> Result<Option<SubmissionWriter>, StoreError> {
+    let mut transaction = store.begin().await?;
+    if !insert(store, &mut transaction, keys, by, new).await? {
+        return Ok(None);
+    }
+    let writer = SubmissionWriter::begin_within(store, transaction, new.id, submission);
+    writer.await.map(Some)
+}
+
+/// Completes a dataset that [`begin_located`] has begun, when its rows are written: what others of the
+/// organization wait for is locked at the end only.
+pub(crate) async fn complete_located(
+    store: &Store,
+    writer: &mut SubmissionWriter,
+    by: Caller,
+    new: &NewDataset,
+    objects: &[LocatedObject],
+) -> Result<DatasetCreation, StoreError> {
+    writer.add_objects(objects).await?;
+    complete(store, &mut writer.transaction, by, new).await
+}
+
+/// Inserts a dataset without its trees. Returns whether its name is free.
+async fn insert(
+    store: &Store,
+    transaction: &mut PgConnection,
+    keys: &KeyRing,
+    by: Caller,
+    new: &NewDataset,
+) -> Result<bool, StoreError> {
+    let definition = &new.definition;
     let now = store.now();
     let delete_after = definition
         .retention_days
         .map(|days| now + Duration::days(days));
-    let mut transaction = store.begin().await?;
+    let wrapped_key = new.wrapped_key.clone();
     let wrapped_key =
-        service_keys::current_wrapping(&mut transaction, keys, id, wrapped_key).await?;
-    trees::lock(&mut transaction, by.organization).await?;
-    let named: Vec<TaxonomyId> = trees.keys().copied().collect();
-    if !taxonomies::still_exist(&mut transaction, by.organization, &named).await? {
-        return Ok(DatasetCreation::TaxonomyDeleted);
-    }
+        service_keys::current_wrapping(&mut *transaction, keys, new.id, wrapped_key).await?;
     let inserted = sqlx::query(
         "INSERT INTO datasets
              (id, organization_id, name, definition, created_at, delete_after, warnings)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
-    .bind(id)
+    .bind(new.id)
     .bind(by.organization)
     .bind(&definition.name)
-    .bind(Json(trees::without_trees(&definition)))
+    .bind(Json(trees::without_trees(definition)))
     .bind(now)
     .bind(delete_after)
-    .bind(Json(&warnings))
+    .bind(Json(&new.warnings))
     .execute(&mut *transaction)
     .await;
     match inserted {
-        Err(error) if violates(&error, "datasets_name") => return Ok(DatasetCreation::NameTaken),
+        Err(error) if violates(&error, "datasets_name") => return Ok(false),
         inserted => inserted?,
     };
-    trees::link_all(&mut transaction, by.organization, id, &definition, &trees).await?;
     // The key is there before the dataset is: a crash in between leaves a key without a dataset.
     let stored = store.data_keys();
-    stored.write(&mut transaction, id, &wrapped_key).await?;
+    stored
+        .write(&mut *transaction, new.id, &wrapped_key)
+        .await?;
+    Ok(true)
+}
+
+/// Links a dataset that was inserted with its trees, and writes the event in the audit log.
+async fn complete(
+    store: &Store,
+    transaction: &mut PgConnection,
+    by: Caller,
+    new: &NewDataset,
+) -> Result<DatasetCreation, StoreError> {
+    let (id, definition) = (new.id, &new.definition);
+    trees::lock(&mut *transaction, by.organization).await?;
+    let named: Vec<TaxonomyId> = new.trees.keys().copied().collect();
+    if !taxonomies::still_exist(&mut *transaction, by.organization, &named).await? {
+        return Ok(DatasetCreation::TaxonomyDeleted);
+    }
+    trees::link_all(
+        &mut *transaction,
+        by.organization,
+        id,
+        definition,
+        &new.trees,
+    )
+    .await?;
     let detail = json!({ "name": definition.name, "columns": definition.columns.len() });
     let event = NewEvent::by(by, Action::DatasetCreated, id.0, detail);
-    audit::commit(transaction, now, event).await?;
+    audit::record(transaction, store.now(), event).await?;
     Ok(DatasetCreation::Created)
 }
 
@@ -398,6 +462,8 @@ pub struct Dataset {
     pub missing: Option<Vec<String>>,
     /// How submissions in text are written where a request does not say.
     pub format: Option<TextFormatDefinition>,
+    /// Where its rows are; null where they are sent as submissions.
+    pub location: Option<DatasetLocation>,
     /// Days after which the rows are deleted by themselves.
     pub retention_days: Option<i64>,
     /// Days after its arrival after which a submission is deleted by itself.
@@ -519,6 +585,7 @@ pub async fn find(
         columns: definition.columns,
         missing: definition.missing,
         format: definition.format,
+        location: definition.location,
         retention_days: definition.retention_days,
         submission_retention_days: definition.submission_retention_days,
         legal_hold: row.legal_hold,

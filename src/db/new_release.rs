@@ -60,6 +60,8 @@ pub struct NewRelease {
     pub created_at: OffsetDateTime,
     /// Its tables, in order.
     pub tables: Vec<NewTable>,
+    /// The files that were written at its location; none for one without a location.
+    pub files: Vec<NewFile>,
     /// The shares of raw values and labels in each column, sealed; `None` where there are none.
     pub sealed_distributions: Option<Vec<u8>>,
     /// The raw row of each row of the first table, in sealed parts.
@@ -101,6 +103,21 @@ pub struct NewTable {
     pub csv_bytes: u64,
     /// The rows in chunks.
     pub chunks: Vec<Vec<u8>>,
+}
+
+/// A file of a release, written and to be stored in its manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewFile {
+    /// The table that it has rows of.
+    pub table: String,
+    /// Its name.
+    pub name: String,
+    /// Number of its rows.
+    pub rows: u64,
+    /// Its size, in bytes.
+    pub bytes: u64,
+    /// Its SHA-256.
+    pub sha256: [u8; 32],
 }
 
 /// The result of [`create`].
@@ -185,6 +202,7 @@ pub(super) async fn insert(
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, position, table, written).await?;
     }
+    insert_files(connection, release.id, &release.files).await?;
     for (index, part) in (0i32..).zip(&release.source_rows) {
         sqlx::query("INSERT INTO release_sources (release_id, index, sealed) VALUES ($1, $2, $3)")
             .bind(release.id)
@@ -238,6 +256,30 @@ async fn insert_table(
         .execute(&mut *connection)
         .await?;
         written();
+    }
+    Ok(())
+}
+
+/// Writes the manifest of a release.
+async fn insert_files(
+    connection: &mut PgConnection,
+    release: ReleaseId,
+    files: &[NewFile],
+) -> Result<(), StoreError> {
+    for (position, file) in (0i32..).zip(files) {
+        sqlx::query(
+            "INSERT INTO release_files (release_id, position, table_name, name, rows, bytes, sha256)
+             VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        )
+        .bind(release)
+        .bind(position)
+        .bind(&file.table)
+        .bind(&file.name)
+        .bind(file.rows.cast_signed())
+        .bind(file.bytes.cast_signed())
+        .bind(file.sha256.as_slice())
+        .execute(&mut *connection)
+        .await?;
     }
     Ok(())
 }

@@ -23,7 +23,9 @@ use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
 use super::{RowScope, Store, StoreError};
 
-pub use super::new_release::{ModelOptions, NewRelease, NewTable, ReleaseCreation, create};
+pub use super::new_release::{
+    ModelOptions, NewFile, NewRelease, NewTable, ReleaseCreation, create,
+};
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
 
 /// The organization that reads a release, and in which role.

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
+use crate::storage::object_stores::LocatedObject;
 use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::warning::Warning;
 
@@ -21,7 +22,7 @@ use super::audit::{self, Action, NewEvent};
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::quotas::Quotas;
 use super::seal::{DataKey, SealedItem, SubmissionKey};
-use super::{Store, StoreError, token_validity};
+use super::{Store, StoreError, located_objects, token_validity};
 
 /// A batch of rows that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -183,27 +184,50 @@ pub(crate) struct SubmissionRules<'a> {
     pub(crate) quotas: &'a Quotas,
 }
 
+/// A submission to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewSubmission<'a> {
+    /// Its id.
+    pub(crate) id: SubmissionId,
+    /// The key of its rows, sealed with the key of the dataset.
+    pub(crate) sealed_key: &'a [u8],
+    /// The media type of its files.
+    pub(crate) media_type: &'a str,
+}
+
 /// A submission that is being written. If it is dropped before [`SubmissionWriter::commit`], nothing is
 /// stored.
 pub(crate) struct SubmissionWriter {
     store: Store,
-    transaction: Transaction<'static, Postgres>,
+    pub(super) transaction: Transaction<'static, Postgres>,
     submission: Submission,
 }
 
 impl SubmissionWriter {
-    /// Begins a submission, whose rows are sealed with a key that is `sealed_key` sealed with the key
-    /// of the dataset.
+    /// Begins a submission.
     ///
     /// # Errors
     /// When the database or the key file fails.
     pub(crate) async fn begin(
         store: &Store,
         dataset: DatasetId,
-        id: SubmissionId,
-        sealed_key: &[u8],
-        media_type: &str,
+        new: NewSubmission<'_>,
     ) -> Result<Self, StoreError> {
+        Self::begin_within(store, store.begin().await?, dataset, new).await
+    }
+
+    /// As [`Self::begin`], in a transaction of the store.
+    pub(super) async fn begin_within(
+        store: &Store,
+        mut transaction: Transaction<'static, Postgres>,
+        dataset: DatasetId,
+        new: NewSubmission<'_>,
+    ) -> Result<Self, StoreError> {
+        let NewSubmission {
+            id,
+            sealed_key,
+            media_type,
+        } = new;
         let submission = Submission {
             id,
             dataset_id: dataset,
@@ -213,7 +237,6 @@ impl SubmissionWriter {
             created_at: store.now(),
             replaces: None,
         };
-        let mut transaction = store.begin().await?;
         sqlx::query(
             "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at)
              VALUES ($1, $2, 0, 0, $3, $4)",
@@ -246,6 +269,14 @@ impl SubmissionWriter {
         .execute(&mut *self.transaction)
         .await?;
         Ok(())
+    }
+
+    /// Writes which objects the rows were read from.
+    pub(super) async fn add_objects(
+        &mut self,
+        objects: &[LocatedObject],
+    ) -> Result<(), StoreError> {
+        located_objects::insert(&mut self.transaction, self.submission.id, objects).await
     }
 
     /// Commits the rows, the totals, the event in the audit log, and the answer under the

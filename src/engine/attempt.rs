@@ -4,7 +4,7 @@
 use pais_anonymize::{
     AnonymizationRun, Observer, Phase, RecodingComparison, RunError, StepRecord, run_sweep,
 };
-use pais_core::definition::{JobDefinition, Sweep};
+use pais_core::definition::{JobDefinition, JobRelease, Sweep};
 use pais_core::table::Table;
 use pais_core::warning::{Warning, WarningCode};
 use serde_json::Value;
@@ -122,10 +122,13 @@ impl PreparedAttempt {
             return sweep_results(&run, &definition, &sweep, key, id, observer);
         }
         let found = run.search(observer)?;
-        let release = match definition.release {
-            Some(true) => Some(PackedRelease::new(&run, &found, None, csv_bytes, observer)?),
-            Some(false) | None => None,
-        };
+        let is_wanted = definition
+            .release
+            .as_ref()
+            .is_some_and(JobRelease::is_wanted);
+        let release = is_wanted
+            .then(|| PackedRelease::new(&run, &found, None, csv_bytes, observer))
+            .transpose()?;
         let mut warnings = match &release {
             Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
@@ -139,7 +142,14 @@ impl PreparedAttempt {
             return Err(RunError::Cancelled.into());
         }
         let steps = seal(key, id, 0, found.into_steps(), observer)?;
-        let pack = |release| release_packing::pack(release, origin, &definition, key);
+        let pack = |packed: PackedRelease| {
+            let files = match &origin.folder {
+                Some(folder) => folder.write(packed.tables(), observer)?,
+                None => Vec::new(),
+            };
+            let release = release_packing::pack(packed, origin, &definition, key)?;
+            Ok::<_, WorkError>(NewRelease { files, ..release })
+        };
         let release = release.map(pack).transpose()?;
         observer.progress(Phase::Writing, PACKED);
         Ok(RunResults {

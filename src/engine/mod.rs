@@ -3,6 +3,7 @@
 //!
 //! - `table_memory`, `fair_slots`, `table_work`: the memory and the slots that work waits for.
 //! - `load_rows`, `ingest`: raw rows out of the database and into it.
+//! - `locations`: files of raw rows and of releases, which are not in the database.
 //! - `attempt`, `edition_attempt`, `records`: the search of a job, or the decision of an edition, and its
 //!   results as they are stored.
 //! - `release_packing`, `rendered_tables`, `stacked_editions`: released tables in the database and in files.
@@ -16,6 +17,7 @@ pub(crate) mod edition_attempt;
 pub(crate) mod fair_slots;
 pub(crate) mod ingest;
 pub mod load_rows;
+pub mod locations;
 pub(crate) mod publication_job;
 pub mod records;
 pub(crate) mod release_packing;

@@ -1,7 +1,9 @@
 //! Which jobs can be repeated as editions that fit each other.
 
 use pais_anonymize::JobPlan;
-use pais_core::definition::{ColumnKind, ColumnRole, JobDefinition, Output, Sweep, first_list};
+use pais_core::definition::{
+    ColumnKind, ColumnRole, JobDefinition, JobRelease, Output, Sweep, first_list,
+};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 
@@ -24,8 +26,9 @@ pub(crate) fn check(job: &JobDefinition, sweep: &Sweep, schema: &Schema) -> Resu
         let detail = "an edition takes the rows that no edition has; leave `submissions` out";
         return unfit("/submissions", detail);
     }
-    if job.release == Some(false) {
-        return unfit("/release", "each edition is a release; leave `release` out");
+    if !matches!(job.release, None | Some(JobRelease::Wanted(true))) {
+        let detail = "each edition is a release that the service serves; leave `release` out";
+        return unfit("/release", detail);
     }
     if sweep.is_sweep {
         let detail = "an edition has one table; give single values, not lists";

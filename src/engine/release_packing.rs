@@ -28,11 +28,16 @@ use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
 
 use super::WorkError;
+use super::locations::NewReleaseFolder;
 use super::records::to_json;
 
 /// The owner and the source of a release.
 #[derive(Clone, Debug)]
 pub(crate) struct ReleaseOrigin {
+    /// Its id.
+    pub(crate) id: ReleaseId,
+    /// The folder that its files are written into; `None` for a release without files.
+    pub(crate) folder: Option<NewReleaseFolder>,
     /// The organization that owns it.
     pub(crate) organization: OrganizationId,
     /// The name of that organization.
@@ -143,6 +148,11 @@ impl PackedRelease {
     pub(crate) fn warnings(&self) -> &[Warning] {
         &self.release.warnings
     }
+
+    /// The verified tables.
+    pub(crate) fn tables(&self) -> &[ReleasedTable] {
+        self.release.tables()
+    }
 }
 
 /// Completes a packed release of a job for the store. `key` is that of its dataset.
@@ -156,7 +166,7 @@ pub(crate) fn pack(
     key: &DataKey,
 ) -> Result<NewRelease, WorkError> {
     let PackedRelease { release, tables } = packed;
-    let id = ReleaseId::new();
+    let id = origin.id;
     let rows = release.source_rows();
     let source_rows = match &origin.rows {
         Some(of_job) => {
@@ -203,6 +213,7 @@ pub(crate) fn pack(
         warnings: release.warnings,
         created_at: origin.created_at,
         tables,
+        files: Vec::new(),
     })
 }
 

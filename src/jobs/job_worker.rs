@@ -19,12 +19,13 @@ use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::seal::SealedItem;
 use crate::db::submissions::Which;
 use crate::db::{Store, StoreError, datasets, editions, submissions};
+use crate::ids::ReleaseId;
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{Observer, Phase};
-use pais_core::definition::Sweep;
+use pais_core::definition::{JobRelease, Sweep};
 use pais_core::warning::by_code;
 
 use super::WorkerPoolSettings;
@@ -33,6 +34,7 @@ use super::progress::{Progress, StopReason};
 use super::slots::{WorkerSlot, WorkerSlots};
 use crate::engine::attempt::{self, PACKED, RunResults};
 use crate::engine::edition_attempt::{EditionInput, EditionJob};
+use crate::engine::locations::{self, NewReleaseFolder};
 use crate::engine::release_packing::ReleaseOrigin;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::{WorkError, load_rows, on_thread};
@@ -162,6 +164,8 @@ impl Worker {
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
             .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
+        locations::check_unchanged(&self.store, &self.storage, claim.organization, &dataset)
+            .await?;
         let key = load_rows::open_key(&self.keys, &dataset)?;
         let item = SealedItem::Definition(claim.job);
         let definition = claim.definition.clone().open(&key, item)?;
@@ -199,7 +203,10 @@ impl Worker {
         if let Some(edition) = &mut edition {
             edition.load_rows(&self.store).await?;
         }
+        let id = ReleaseId::new();
         let origin = ReleaseOrigin {
+            id,
+            folder: self.release_folder(claim, &definition, id).await?,
             organization: claim.organization,
             holder: load_rows::holder(&self.store, claim.organization).await?,
             job: claim.job,
@@ -246,6 +253,22 @@ impl Worker {
             queue::record_warnings(&self.store, claim, &by_code(warnings)).await?;
         }
         Ok(results)
+    }
+
+    /// The folder for the files of the release that a job asks for; `None` where it asks for none.
+    async fn release_folder(
+        &self,
+        claim: &Claim,
+        definition: &Value,
+        release: ReleaseId,
+    ) -> Result<Option<NewReleaseFolder>, WorkError> {
+        let wanted = attempt::stored_job(definition)?.release;
+        let Some(location) = wanted.as_ref().and_then(JobRelease::location) else {
+            return Ok(None);
+        };
+        let (store, storage, url) = (&self.store, &self.storage, &location.url);
+        let announced = NewReleaseFolder::announce(store, storage, claim, release, url);
+        announced.await.map(Some)
     }
 
     /// Reserves the memory of the run. Waits, under the lease, until it is free.

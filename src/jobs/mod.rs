@@ -159,6 +159,11 @@ pub fn start(
         resources.storage.clone(),
         pool.shutdown.clone(),
     ));
+    pool.tasks.spawn(upkeep::remove_files(
+        store.clone(),
+        resources.storage.clone(),
+        pool.shutdown.clone(),
+    ));
     pool.tasks.spawn(upkeep::keep(
         store,
         resources.storage,

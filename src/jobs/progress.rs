@@ -67,7 +67,8 @@ impl PhaseTime {
 impl Progress {
     /// The progress of an attempt that begins now.
     pub(super) fn new(claim: &Claim) -> Self {
-        let makes_release = claim.definition.shown.get("release") == Some(&Value::Bool(true));
+        let release = claim.definition.shown.get("release");
+        let makes_release = matches!(release, Some(Value::Bool(true) | Value::Object(_)));
         Self {
             run: RunProgress::new(makes_release, claim.progress),
             stop: OnceLock::new(),

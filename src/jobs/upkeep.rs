@@ -1,6 +1,7 @@
 //! What is done periodically: the cleanup deletes datasets and submissions whose retention has ended and old
-//! idempotent answers, frees the space of deleted rows, and keeps the reserve of the disk; new events of the
-//! audit logs get their places in the chains.
+//! idempotent answers, frees the space of deleted rows, removes files of attempts without a release and of
+//! withdrawn releases, and keeps the reserve of the disk; new events of the audit logs get their places in the
+//! chains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::db::deletion::{self, Expiry};
 use crate::db::key_ring::KeyRing;
 use crate::db::{Store, StoreError, audit_chain, idempotency, reclaim};
+use crate::engine::locations;
 use crate::storage::Storage;
 
 /// Time between two looks for new events of the audit logs.
@@ -49,6 +51,26 @@ pub(super) async fn keep(
         }
         if let Err(error) = idempotency::delete_expired(&store).await {
             tracing::warn!(%error, "old idempotent answers could not be deleted");
+        }
+    }
+}
+
+/// Removes files of attempts without a release and of withdrawn releases until `shutdown` is cancelled. A task
+/// of its own: a store that does not answer holds up nothing else.
+pub(super) async fn remove_files(store: Store, storage: Arc<Storage>, shutdown: CancellationToken) {
+    let mut ticks = tokio::time::interval(INTERVAL);
+    loop {
+        let removing = async {
+            ticks.tick().await;
+            locations::remove_files(&store, &storage).await
+        };
+        tokio::select! {
+            removed = removing => {
+                if let Err(error) = removed {
+                    tracing::warn!(%error, "files of releases could not be looked for");
+                }
+            }
+            () = shutdown.cancelled() => return,
         }
     }
 }

@@ -81,6 +81,10 @@ codes! {
         "If another submission has taken its place, name that one in `?replaces=`. Rows that were released are replaced only in a dataset with a column of the role `subject`: declare one, and send the rows there.";
     SubmissionReplaced = "submission_replaced", 409, "Another submission has taken the place of one of the job's",
         "Start the job again: it reads the submissions that are current now. Of a publication, the next edition has their rows.";
+    LocatedDataset = "located_dataset", 409, "The rows of the dataset are at its location",
+        "Declare another dataset: with the `location` of further files, or without one for rows that are sent.";
+    LocationChanged = "location_changed", 409, "The objects at the location have changed",
+        "Declare another dataset of the objects as they are now; the releases that were made of the earlier ones stay. For a file of a release: ask its holder for another release.";
     ApprovalRequired = "approval_required", 409, "The release is not approved",
         "Have another token of the organization approve the release: `POST /v1/releases/{id}/approval`.";
     CompositionRisk = "composition_risk", 409, "The releases together do not meet the privacy model",
@@ -127,6 +131,8 @@ codes! {
         "Name one of the steps of `GET /v1/jobs/{id}/steps`, or leave `step` out for the last.";
     InvalidValue = "invalid_value", 422, "A value is out of range",
         "Change the value that `pointer` names to one in its range.";
+    LocationNotGranted = "location_not_granted", 422, "The location is not granted to the organization",
+        "Name a URL below one of the prefixes that the operator has granted to the organization (`object_stores`). The answer does not depend on what is there.";
     LimitExceeded = "limit_exceeded", 422, "A configured limit is exceeded",
         "Declare less. The operator can raise the limit that `detail` names.";
     NotAnonymizable = "not_anonymizable", 422, "No generalization of the table meets the privacy model",
@@ -145,6 +151,8 @@ codes! {
         "Report it with the answer's `x-request-id`; the service's log has the details under this id.";
     Unavailable = "unavailable", 503, "The service is not ready",
         "Try again after the seconds in `Retry-After`.";
+    LocationUnavailable = "location_unavailable", 503, "The object store of the location cannot be used",
+        "Try again later; if it stays, have the operator look into the service's log: the store does not answer, or refuses the credentials of the service.";
     Busy = "busy", 503, "The service is busy",
         "Try again after the seconds in `Retry-After`; the message names the limit.";
     StorageFull = "storage_full", 507, "The disk is full",

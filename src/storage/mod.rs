@@ -1,6 +1,7 @@
-//! The files beside the database: free space of their disks, a reserve for a full disk, and the spool
-//! directory.
+//! The files beside the database: free space of their disks, a reserve for a full disk, the spool
+//! directory, and the object stores of organizations.
 
+pub mod object_stores;
 pub mod spool;
 
 use std::fs::OpenOptions;
@@ -12,6 +13,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::problem::{Code, Problem};
 
+use object_stores::ObjectStores;
 use spool::Spool;
 
 /// The limits of [`Storage`], in bytes.
@@ -50,7 +52,7 @@ impl From<DiskFull> for Problem {
     }
 }
 
-/// The data directory and the spool directory.
+/// The data directory, the spool directory, and the object stores.
 #[derive(Debug)]
 pub struct Storage {
     data_dir: PathBuf,
@@ -59,6 +61,8 @@ pub struct Storage {
     reserve: PathBuf,
     /// Rendered releases and temporary files.
     pub spool: Spool,
+    /// Where organizations have Parquet files of their own.
+    pub(crate) object_stores: ObjectStores,
 }
 
 impl Storage {
@@ -69,6 +73,15 @@ impl Storage {
             limits,
             reserve: data_dir.join("reserve"),
             spool: Spool::new(spool, limits.spool),
+            object_stores: ObjectStores::default(),
+        }
+    }
+
+    /// The same storage with these object stores.
+    pub fn with_object_stores(self, object_stores: ObjectStores) -> Self {
+        Self {
+            object_stores,
+            ..self
         }
     }
 

@@ -20,6 +20,7 @@ use pais::jobs::{self, Resources, WorkerPool, WorkerPoolSettings};
 use pais::memory::MemoryBudget;
 use pais::oidc::{OidcSettings, SignIn, Verifier};
 use pais::roles::Role;
+use pais::storage::object_stores::ObjectStores;
 use pais::storage::{Storage, StorageLimits};
 use pais_core::taxonomy::TreeLimits;
 use reqwest::{Method, RequestBuilder, StatusCode, header};
@@ -56,6 +57,7 @@ pub(crate) struct Builder {
     public_url: Option<String>,
     cors_origins: Vec<String>,
     storage: StorageLimits,
+    object_stores: ObjectStores,
     limits: Limits,
     memory_bytes: u64,
     memory_wait: Duration,
@@ -129,6 +131,12 @@ impl Builder {
         self
     }
 
+    /// Grants prefixes to organizations.
+    pub(crate) fn object_stores(mut self, object_stores: ObjectStores) -> Self {
+        self.object_stores = object_stores;
+        self
+    }
+
     pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
         change(&mut self.limits);
         self
@@ -146,7 +154,10 @@ impl Builder {
                 Arc::new(KeyRing::new(&[7; 32])),
                 self.limits,
                 MemoryBudget::new(self.memory_bytes, self.memory_wait),
-                Arc::new(Storage::new(spool.path(), spool.path(), self.storage)),
+                Arc::new(
+                    Storage::new(spool.path(), spool.path(), self.storage)
+                        .with_object_stores(self.object_stores),
+                ),
                 shutdown.clone(),
             )
             .into(),
@@ -233,6 +244,7 @@ impl TestApp {
             public_url: None,
             cors_origins: Vec::new(),
             storage: STORAGE,
+            object_stores: ObjectStores::default(),
             limits: Limits {
                 enrolment: false,
                 upload_bytes: 1 << 26,

@@ -44,6 +44,7 @@ fn operations() -> Vec<(String, Method)> {
 fn filled(path: &str) -> String {
     let parts = path.split('/').map(|part| match part {
         "{table}" => "data",
+        "{name}" => "data-00000.parquet",
         part if part.starts_with('{') => UNKNOWN,
         part => part,
     });
@@ -194,6 +195,7 @@ impl Tenant {
         for part in path.split('/') {
             parts.push(match part {
                 "{table}" => "data",
+                "{name}" => "data-00000.parquet",
                 part if part.starts_with('{') => &self.ids[before],
                 part => part,
             });

@@ -120,6 +120,21 @@ async fn filled() -> (Hospital, String) {
         .post("/v1/publications", &publication)
         .await
         .json(201);
+    for statement in [
+        "INSERT INTO located_objects (submission_id, index, path, etag, bytes)
+         SELECT id, 0, 'a.parquet', 'e', 1 FROM submissions LIMIT 1",
+        "INSERT INTO release_locations
+             (release_id, organization_id, job_id, lease_token, url, created_at)
+         SELECT release_id, organization_id, job_id, gen_random_uuid(), 's3://lake', now()
+         FROM releases r JOIN grants g USING (organization_id) WHERE g.release_id = r.id",
+        "INSERT INTO release_files (release_id, position, table_name, name, rows, bytes, sha256)
+         SELECT release_id, 0, 'data', 'data-00000.parquet', 1, 1, sha256('x') FROM grants",
+    ] {
+        sqlx::raw_sql(statement)
+            .execute(app.state.unscoped().db.owner())
+            .await
+            .unwrap();
+    }
     (hospital, release)
 }
 
@@ -175,6 +190,7 @@ async fn a_connection_of_the_service_sees_the_rows_of_its_organization_alone() {
             "tokens"
             | "releases"
             | "release_tables"
+            | "release_files"
             | "grants"
             | "policies"
             | "release_readers"

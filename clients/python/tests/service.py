@@ -25,6 +25,9 @@ class Service:
         self.directory = tempfile.TemporaryDirectory(prefix="pais-python-")
         self.data = Path(self.directory.name) / "data"
         self.log = Path(self.directory.name) / "service.log"
+        # Granted to the hospital for Parquet files of its own.
+        self.share = Path(self.directory.name) / "share"
+        self.share.mkdir()
         # The service gets its address at the start, so a free port is chosen here.
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -36,7 +39,11 @@ class Service:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env=environment(),
+                env=environment()
+                | {
+                    "PAIS__OBJECT_STORES__SHARE__URL": f"file://{self.share}",
+                    "PAIS__OBJECT_STORES__SHARE__ORGANIZATIONS": "[hospital]",
+                },
             )
 
     def wait_ready(self) -> None:

@@ -21,7 +21,7 @@ use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::engine::WorkError;
 use crate::engine::release_packing::ReleaseOrigin;
-use crate::ids::{JobId, OrganizationId};
+use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::Code;
 
 /// Number of rows. A report of progress is at most a small part of the work on them.
@@ -117,6 +117,8 @@ impl Hospital {
     fn attempt(&self, job: &Value, observer: &StopAt) -> Result<RunResults, WorkError> {
         let key = self.keys.open(self.dataset.id, &self.dataset.wrapped_key);
         let origin = ReleaseOrigin {
+            id: ReleaseId::new(),
+            folder: None,
             organization: OrganizationId(Uuid::nil()),
             holder: CodebookOrganization {
                 name: "hospital".to_owned(),

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 
 use crate::problem::{Code, Problem};
+use crate::storage::object_stores::LocationError;
 
 /// Size of a frame, in bytes.
 const FRAME_BYTES: usize = 64 << 10;
@@ -51,13 +52,23 @@ pub(crate) enum BodyError {
          skippable zstd frames"
     )]
     Padded,
+    /// An object at a location could not be read.
+    #[error(transparent)]
+    Location(LocationError),
 }
 
 impl BodyError {
     /// The error that a reader of a body reports.
     pub(crate) fn of(error: &io::Error) -> Self {
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
-        inner.copied().unwrap_or(Self::Corrupt)
+        let Some(inner) = error.get_ref() else {
+            return Self::Corrupt;
+        };
+        let located = inner.downcast_ref().map(|error| Self::Location(*error));
+        inner
+            .downcast_ref()
+            .copied()
+            .or(located)
+            .unwrap_or(Self::Corrupt)
     }
 }
 
@@ -66,6 +77,7 @@ impl From<BodyError> for Problem {
         let code = match error {
             BodyError::TooLarge(_) => Code::TooLarge,
             BodyError::Corrupt | BodyError::Disconnected | BodyError::Padded => Code::MalformedBody,
+            BodyError::Location(error) => return error.into(),
             BodyError::Stalled | BodyError::TooLong(_) | BodyError::TooSlow(_) => {
                 Code::RequestTimeout
             }

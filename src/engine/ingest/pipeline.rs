@@ -1,21 +1,20 @@
 //! The stages of an upload: pump, read, seal, insert. They run at the same time over bounded
 //! channels, so that the slowest stage sets the pace.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use pais_core::definition::{DatasetId, SubmissionId};
+use pais_core::definition::SubmissionId;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Table, ValueCounters};
+use pais_core::table::{ReadErrorKind, Table, ValueCounters};
 use pais_core::warning::{Warning, WarningCode};
 use pais_io::FileFormat;
 use pais_io::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
-use crate::db::Store;
-use crate::db::datasets::StoredDataset;
 use crate::db::seal::DataKey;
 use crate::db::submissions::{
     ColumnWarning, RowTotals, SealedChunk, SubmissionTotals, SubmissionWriter,
@@ -34,10 +33,30 @@ const TABLES_AHEAD: usize = 1;
 /// Number of sealed chunks that wait for the database.
 const CHUNKS_AHEAD: usize = 2;
 
+/// A file of a body, which is one file, or several one after the other.
+pub(crate) struct BodyFile {
+    /// Its name; `None` for a body that is one file.
+    pub(crate) name: Option<String>,
+    /// Its size, in bytes.
+    pub(crate) bytes: u64,
+}
+
+impl BodyFile {
+    /// The whole body.
+    pub(crate) fn whole() -> Self {
+        Self {
+            name: None,
+            bytes: u64::MAX,
+        }
+    }
+}
+
 /// What the rows of a submission are read with.
 pub(crate) struct IngestSettings {
     /// The format of the body.
     pub(crate) format: FileFormat,
+    /// The files of the body.
+    pub(crate) files: Vec<BodyFile>,
     /// The data key of the dataset.
     pub(crate) key: DataKey,
     /// Where temporary files are.
@@ -46,38 +65,30 @@ pub(crate) struct IngestSettings {
     pub(crate) limits: ReadLimits,
 }
 
-/// Reads, seals and inserts the rows of a submission. They are visible only after the writer's
-/// commit.
+/// Reads, seals and inserts the rows of a submission. They are visible only after the commit of the writer,
+/// which `begin` makes of the id and the sealed key of the submission when there is something to write.
 ///
 /// # Errors
 /// The error of the body first, then that of the database, then that of the rows: the later ones
 /// follow from the earlier ones.
 pub(crate) async fn ingest(
-    store: &Store,
-    dataset: &StoredDataset,
+    schema: Arc<Schema>,
     settings: IngestSettings,
     body: &mut (dyn AsyncRead + Send + Unpin),
+    begin: impl AsyncFnOnce(SubmissionId, &[u8]) -> Result<SubmissionWriter, WorkError>,
 ) -> Result<(SubmissionWriter, SubmissionTotals), WorkError> {
     let submission = SubmissionId::new();
     let (key, sealed_key) = settings.key.new_submission_key(submission)?;
     let (frame_sender, source) = frames();
     let (chunk_sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
-    let (format, limit) = (settings.format, settings.limits.total_bytes);
-    let schema = dataset.schema.clone();
+    let limit = settings.limits.total_bytes;
     let storage = settings.storage.clone();
     let reading = on_thread(move || {
         let sealing = |out| Sealing::new(&settings.key, &key, &schema, submission, out);
         read_and_seal(&settings, &schema, source, sealing(&chunk_sender))
     });
-    let inserting = insert(
-        store,
-        dataset.id,
-        submission,
-        &sealed_key,
-        format,
-        &storage,
-        chunks,
-    );
+    let begin = async || begin(submission, &sealed_key).await;
+    let inserting = insert(begin, &storage, chunks);
     let pumping = pump(body, limit, Some(frame_sender));
     let (digest, rows, writer) = tokio::join!(pumping, reading, inserting);
     let digest = digest?;
@@ -117,16 +128,9 @@ fn read_and_seal(
             }
             Ok::<_, WorkError>(sealing)
         });
-        let read = reader::read(
-            settings.format,
-            schema,
-            source,
-            &settings.storage.spool,
-            settings.limits,
-            repeats.as_mut(),
-            // The receiver is dropped only after an error of the sealing, which is the one reported.
-            |table| tables.send(table).map_err(|_| sealing::not_stored()),
-        );
+        // The receiver is dropped only after an error of the sealing, which is the one reported.
+        let send = |table| tables.send(table).map_err(|_| sealing::not_stored());
+        let read = read_files(settings, schema, source, repeats.as_mut(), send);
         drop(tables);
         (read, sealing.join().map_err(|_| WorkError::Panicked))
     });
@@ -148,14 +152,53 @@ fn read_and_seal(
                 warnings,
             })
         }
-        Err(ReadFailure::Refused(error)) => Err(error.into()),
-        // The error of the body is the one reported.
-        Err(ReadFailure::Source(_)) => {
-            let detail = "the body could not be read to its end";
-            Err(Problem::new(Code::MalformedBody, detail).into())
-        }
-        Err(ReadFailure::Sink(error)) => Err(error),
+        Err(error) => Err(error),
     }
+}
+
+/// Reads the files of a body, and passes their rows to `chunk`. Returns the number of rows.
+fn read_files(
+    settings: &IngestSettings,
+    schema: &Schema,
+    mut source: FrameReader,
+    mut repeats: Option<&mut IdentifierRepeats>,
+    mut chunk: impl FnMut(Table) -> Result<(), WorkError>,
+) -> Result<u64, WorkError> {
+    let mut rows = 0;
+    for file in &settings.files {
+        let read = reader::read(
+            settings.format,
+            schema,
+            (&mut source).take(file.bytes),
+            &settings.storage.spool,
+            settings.limits,
+            repeats.as_deref_mut(),
+            &mut chunk,
+        );
+        rows += match read {
+            Ok(rows) => rows,
+            // Programs that write several files leave some of them without rows.
+            Err(ReadFailure::Refused(error))
+                if error.kind == ReadErrorKind::Empty && settings.files.len() > 1 =>
+            {
+                0
+            }
+            Err(ReadFailure::Refused(error)) => {
+                let mut problem = Problem::from(error);
+                if let Some(name) = &file.name {
+                    problem.detail = format!("{name}: {}", problem.detail);
+                }
+                return Err(problem.into());
+            }
+            // The error of the body is the one reported.
+            Err(ReadFailure::Source(_)) => {
+                let detail = "the body could not be read to its end";
+                return Err(Problem::new(Code::MalformedBody, detail).into());
+            }
+            Err(ReadFailure::Sink(error)) => return Err(error),
+        };
+    }
+    Ok(rows)
 }
 
 fn warnings(values: &ValueCounters) -> Vec<ColumnWarning> {
@@ -200,11 +243,7 @@ fn similar(subject: &SchemaColumn) -> ColumnWarning {
 
 /// Inserts the chunks of a submission, while the disk has space. `None` if there are none.
 async fn insert(
-    store: &Store,
-    dataset: DatasetId,
-    submission: SubmissionId,
-    sealed_key: &[u8],
-    format: FileFormat,
+    begin: impl AsyncFnOnce() -> Result<SubmissionWriter, WorkError>,
     storage: &Storage,
     mut chunks: mpsc::Receiver<SealedChunk>,
 ) -> Result<Option<SubmissionWriter>, WorkError> {
@@ -212,9 +251,7 @@ async fn insert(
     let Some(first) = chunks.recv().await else {
         return Ok(None);
     };
-    let mut writer =
-        SubmissionWriter::begin(store, dataset, submission, sealed_key, format.media_type())
-            .await?;
+    let mut writer = begin().await?;
     writer.add(&first).await?;
     while let Some(chunk) = chunks.recv().await {
         storage.check()?;

@@ -17,6 +17,7 @@ from .types import (
     PreGeneralization,
     Privacy,
     Recoding,
+    ReleaseLocation,
     Step,
     SuppressionFor,
     SweepItem,
@@ -37,7 +38,7 @@ def create_job(
     missing_sensitive: MissingSensitive | None = None,
     roles: Mapping[str, ColumnRole] | None = None,
     submissions: Sequence[str] | None = None,
-    release: bool | None = None,
+    release: bool | ReleaseLocation | None = None,
     acknowledge_unchanged: Mapping[str, str] | None = None,
     idempotency_key: str | None = None,
     **more: Any,
@@ -54,8 +55,10 @@ def create_job(
     left out. `roles` are other roles of columns than declared, for this job alone. `submissions`
     are the ids of the batches to include, by default all of them.
     `release=True` creates the release of the last step when the run succeeds; its id is
-    `release_id` of the finished job. `acknowledge_unchanged` says by column why one that is nearly
-    a key of the rows is released unchanged; the service refuses it otherwise. `more` are further fields of the request.
+    `release_id` of the finished job. With `release={"location": {"url": ...}}` the release is
+    written to that folder as Parquet files, too; see `release_files`. `acknowledge_unchanged` says
+    by column why one that is nearly a key of the rows is released unchanged; the service refuses it
+    otherwise. `more` are further fields of the request.
 
     Without an `idempotency_key` the client generates one for this call, so its own retries
     start only one job.

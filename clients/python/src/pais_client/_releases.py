@@ -24,6 +24,7 @@ from .types import (
     Grant,
     Intervals,
     Release,
+    ReleaseFile,
     Report,
     Table,
     Withdrawal,
@@ -86,6 +87,26 @@ def download(
     return (yield from to_file(path, lambda out: fetch(release_id, out, format, table, intervals)))
 
 
+def release_files(release_id: str, *, page_size: int | None = None) -> Pages[ReleaseFile]:
+    """Yields the Parquet files of a release that its job has written to a location.
+
+    Roles: holder, recipient. There are none for other releases.
+    """
+    files = at("releases", release_id, "files")
+    return Pages(files, page_size, lambda each: cast(ReleaseFile, each))
+
+
+def download_file(
+    release_id: str, file: ReleaseFile, path: str | os.PathLike[str]
+) -> Operation[Path]:
+    """Writes one of the `release_files` to a file and returns its path. Roles: holder, recipient.
+
+    Raises `IntegrityError` if its SHA-256 differs from that of the list. The file is created, or an
+    older one replaced, only when the download is complete.
+    """
+    return (yield from to_file(path, lambda out: fetch_file(release_id, file, out)))
+
+
 def download_package(release_id: str, path: str | os.PathLike[str]) -> Operation[Path]:
     """Writes the signed package of a release to a file. Roles: holder, recipient.
 
@@ -110,6 +131,24 @@ def to_file(
         part.unlink(missing_ok=True)
         raise
     return target
+
+
+def fetch_file(release_id: str, file: ReleaseFile, out: IO[bytes]) -> Operation[None]:
+    """Writes a file of a release to an open file and checks its SHA-256."""
+    digest = hashlib.sha256()
+
+    def accept(chunk: bytes) -> None:
+        digest.update(chunk)
+        out.write(chunk)
+
+    yield Request(
+        "GET", at("releases", release_id, "files", file["name"]), receive=Chunks(accept)
+    )
+    if digest.hexdigest() != file["sha256"]:
+        raise IntegrityError(
+            f"file {file['name']} of release {release_id} arrived with SHA-256 "
+            f"{digest.hexdigest()}, but was written with {file['sha256']}; download it again"
+        )
 
 
 def fetch_package(release_id: str, out: IO[bytes]) -> Operation[None]:

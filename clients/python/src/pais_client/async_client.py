@@ -111,6 +111,8 @@ class AsyncClient:
     download = async_method(_releases.download)
     release_frame = async_method(_releases.release_frame)
     download_package = async_method(_releases.download_package)
+    release_files = async_lister(_releases.release_files)
+    download_file = async_method(_releases.download_file)
     create_grant = async_method(_releases.create_grant)
     grants = async_lister(_releases.grants)
     delete_grant = async_method(_releases.delete_grant)

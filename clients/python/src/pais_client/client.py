@@ -118,6 +118,8 @@ class Client:
     download = method(_releases.download)
     release_frame = method(_releases.release_frame)
     download_package = method(_releases.download_package)
+    release_files = lister(_releases.release_files)
+    download_file = method(_releases.download_file)
     create_grant = method(_releases.create_grant)
     grants = lister(_releases.grants)
     delete_grant = method(_releases.delete_grant)

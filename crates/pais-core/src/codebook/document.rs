@@ -51,6 +51,7 @@ impl ReleaseTerms {
             roles: None,
             submissions: None,
             release: None,
+            executor: None,
             seed: None,
             acknowledge_unchanged: None,
         }

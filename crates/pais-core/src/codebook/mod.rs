@@ -101,6 +101,7 @@ impl Codebook {
             submission_retention_days: None,
             missing: None,
             format: None,
+            location: None,
         }
     }
 }

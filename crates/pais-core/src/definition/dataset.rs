@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::generated_hierarchy::ReferenceFields;
-use crate::definition::{GeneratedHierarchy, TaxonomyId};
+use crate::definition::{DatasetLocation, GeneratedHierarchy, TaxonomyId};
 
 /// The body of `POST /v1/datasets`.
 #[skip_serializing_none]
@@ -41,6 +41,9 @@ pub struct DatasetDefinition {
     pub missing: Option<Vec<String>>,
     /// How submissions in text are written where a request does not say.
     pub format: Option<TextFormatDefinition>,
+    /// Where the rows are, in place of submissions. They are read when the dataset is declared; each job of
+    /// it fails with `location_changed` once an object there is another one.
+    pub location: Option<DatasetLocation>,
 }
 
 /// How a table in text is written, in the words of the parameters of a submission. What is omitted has the

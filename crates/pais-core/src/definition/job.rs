@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{ColumnRole, DatasetId, OneOrMany, PrivacyDefinition, SubmissionId, json};
+use super::{ColumnRole, DatasetId, JobRelease, OneOrMany, PrivacyDefinition, SubmissionId, json};
 use crate::model::{Decimal, Diversity, GroupModel, MissingSensitive, PrivacyModel};
 use crate::rejection::Rejection;
 
@@ -18,6 +18,9 @@ const MOST_SEARCH_SECONDS: u64 = 3600;
 
 /// Most characters of the reason for a column that is a key.
 const MOST_REASON_CHARACTERS: usize = 2_000;
+
+/// The executor that is the program itself.
+const LOCAL_EXECUTOR: &str = "local";
 
 /// The body of `POST /v1/jobs`; on the command line the same without `dataset_id`.
 #[skip_serializing_none]
@@ -52,8 +55,11 @@ pub struct JobDefinition {
     /// Submissions to include; all when omitted.
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub submissions: Option<Vec<SubmissionId>>,
-    /// Whether to release the last step when the run ends well.
-    pub release: Option<bool>,
+    /// Whether to release the last step when the run ends well, and where files of it are written.
+    pub release: Option<JobRelease>,
+    /// What counts the rows; `local`, the default, is the service itself.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
+    pub executor: Option<String>,
     /// Makes the order of released rows repeatable; random when omitted.
     #[serde(default, deserialize_with = "super::whole::option")]
     #[cfg_attr(feature = "openapi", schema(maximum = 9007199254740991u64))]
@@ -72,6 +78,7 @@ impl JobDefinition {
     /// another model; [`JobErrorKind::OutOfRange`] and [`JobErrorKind::InvalidValue`] for a value out
     /// of range; [`JobErrorKind::Unfit`] for parameters that exclude each other.
     pub fn parse(&self) -> Result<Job, JobError> {
+        self.check_executor()?;
         let utility = self.utility.clone().unwrap_or_default();
         let recoding = one("/recoding", &self.recoding)?;
         let objective = one("/utility/objective", &utility.objective)?;
@@ -98,6 +105,18 @@ impl JobDefinition {
         })
     }
 
+    /// Refuses an executor that this program does not have.
+    fn check_executor(&self) -> Result<(), JobError> {
+        match self.executor.as_deref() {
+            None | Some(LOCAL_EXECUTOR) => Ok(()),
+            Some(_) => Err(JobError::at(
+                JobErrorKind::InvalidValue,
+                "/executor",
+                "this program has no executor but `local`; leave `executor` out",
+            )),
+        }
+    }
+
     /// The reasons for columns that are keys.
     fn acknowledged(&self) -> Result<BTreeMap<String, String>, JobError> {
         let given = self.acknowledge_unchanged.iter().flatten();
@@ -122,6 +141,7 @@ impl JobDefinition {
             dataset_id: None,
             submissions: None,
             release: None,
+            executor: None,
             ..self.clone()
         };
         serde_json::to_string(&parameters).ok()

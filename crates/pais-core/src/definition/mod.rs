@@ -8,6 +8,7 @@ mod generated_hierarchy;
 mod ids;
 mod job;
 pub mod json;
+mod location;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod parameter;
@@ -26,6 +27,7 @@ pub use job::{
     Recoding, SearchRule, SplitRule, SuppressionFor, UtilityDefinition,
 };
 pub use json::{DocumentError, DocumentErrorKind};
+pub use location::{DatasetLocation, JobRelease, LocatedRelease, LocationFormat, ReleaseLocation};
 pub use parameter::OneOrMany;
 pub use privacy::{ModelKind, PrivacyDefinition};
 pub use sweep::{Combination, CombinationQuery, MOST_COMBINATIONS, Sweep, first_list};

@@ -342,6 +342,7 @@ impl SchemaBuilder {
             submission_retention_days: None,
             missing: None,
             format: None,
+            location: None,
         };
         Schema::inline(&definition).map_err(|mut error| {
             for fault in &mut error.faults {

@@ -74,6 +74,7 @@ pub(crate) fn definition(persons: Persons) -> DatasetDefinition {
         columns,
         retention_days: None,
         format: None,
+        location: None,
         submission_retention_days: None,
         missing: None,
     }

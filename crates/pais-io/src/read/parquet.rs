@@ -111,6 +111,17 @@ const MAX_ROWS: u64 = u32::MAX as u64 - 1;
 
 const NO_ROWS: &str = "the file has no rows; a submission needs at least one";
 
+/// The number of rows that the footer of a file names. Reads nothing else.
+///
+/// # Errors
+/// [`ReadErrorKind::Malformed`] if the source is not a Parquet file.
+pub fn rows(source: &impl ChunkReader) -> Result<u64, ReadError> {
+    guarded(|| {
+        let rows = parquet_footer::read(source)?.file_metadata().num_rows();
+        u64::try_from(rows).map_err(|_| damaged())
+    })
+}
+
 /// The names of a file's columns.
 ///
 /// # Errors

@@ -13,4 +13,4 @@ mod tests;
 
 pub use csv::{csv, safe_csv};
 pub use ndjson::ndjson;
-pub use parquet::parquet;
+pub use parquet::{ParquetFile, parquet, parquet_files};

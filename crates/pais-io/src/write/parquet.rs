@@ -51,6 +51,35 @@ pub fn parquet(table: &ReleasedTable, out: impl Write + Send) -> io::Result<()> 
     write_in_groups(table, GROUP_ROWS, CHUNK_ROWS, out)
 }
 
+/// A file with a part of a table.
+#[derive(Clone, Debug)]
+pub struct ParquetFile {
+    /// Number of rows.
+    pub rows: usize,
+    /// The file.
+    pub bytes: Vec<u8>,
+}
+
+/// The table as Parquet files with the same types of columns: each has the next `rows` rows, the last one
+/// those that are left, as one row group. A table without rows is one file.
+///
+/// # Errors
+/// As [`parquet`].
+pub fn parquet_files(
+    table: &ReleasedTable,
+    rows: usize,
+) -> io::Result<impl Iterator<Item = io::Result<ParquetFile>>> {
+    let columns = encoded_columns(table)?;
+    let starts = (0..table.rows.max(1)).step_by(rows);
+    Ok(starts.map(move |start| {
+        let part = start..table.rows.min(start + rows);
+        let mut bytes = Vec::new();
+        write_rows(&columns, part.clone(), rows, CHUNK_ROWS, &mut bytes)?;
+        let rows = part.len();
+        Ok(ParquetFile { rows, bytes })
+    }))
+}
+
 /// As [`parquet`], with row groups of `group` rows, encoded `batch` rows at a time.
 pub(super) fn write_in_groups(
     table: &ReleasedTable,
@@ -58,20 +87,30 @@ pub(super) fn write_in_groups(
     batch: usize,
     out: impl Write + Send,
 ) -> io::Result<()> {
-    let columns = table
-        .columns
-        .iter()
-        .map(EncodedColumn::new)
-        .collect::<io::Result<Vec<_>>>()?;
+    write_rows(&encoded_columns(table)?, 0..table.rows, group, batch, out)
+}
+
+fn encoded_columns(table: &ReleasedTable) -> io::Result<Vec<EncodedColumn<'_>>> {
+    table.columns.iter().map(EncodedColumn::new).collect()
+}
+
+/// Writes these rows of a table.
+fn write_rows(
+    columns: &[EncodedColumn<'_>],
+    rows: Range<usize>,
+    group: usize,
+    batch: usize,
+    out: impl Write + Send,
+) -> io::Result<()> {
     let fields: Vec<FieldRef> = columns.iter().map(|it| it.field.clone()).collect();
     let schema = Arc::new(arrow_schema::Schema::new(fields));
     let writer = ArrowWriter::try_new_with_options(out, schema, options(group)?).map_err(failed)?;
     let (mut writer, factory) = writer.into_serialized_writer().map_err(failed)?;
     // One job per column and row group. The writers of a row group are created with its first
     // job.
-    let starts = (0..table.rows).step_by(group).enumerate();
+    let starts = rows.clone().step_by(group).enumerate();
     let jobs = starts.clone().flat_map(|(index, start)| {
-        let rows = start..table.rows.min(start + group);
+        let rows = start..rows.end.min(start + group);
         let writers = match factory.create_column_writers(index) {
             Ok(writers) => writers.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(failed(error))],
@@ -80,7 +119,7 @@ pub(super) fn write_in_groups(
         jobs.map(move |(column, writer)| (column, writer, rows.clone()))
     });
     // For a single batch a helper thread costs more than it saves.
-    let ahead = if table.rows > batch { columns.len() } else { 0 };
+    let ahead = if rows.len() > batch { columns.len() } else { 0 };
     ordered_parallel(
         jobs,
         ahead,
@@ -281,6 +320,7 @@ fn item() -> Arc<Field> {
 
 #[cfg(test)]
 mod tests {
+    use ::parquet::arrow::arrow_reader::ParquetRecordBatchReader;
     use arrow_array::RecordBatch;
 
     use super::super::tests::table;
@@ -307,6 +347,35 @@ mod tests {
             writer.write(&batch).unwrap();
         }
         writer.into_inner().unwrap()
+    }
+
+    /// The row groups of one file in as many files: with the same rows, in the same order and types.
+    #[test]
+    fn the_files_of_a_table_are_its_rows_in_order() {
+        let batches = |file: Vec<u8>| -> Vec<RecordBatch> {
+            let reader = ParquetRecordBatchReader::try_new(bytes::Bytes::from(file), 7).unwrap();
+            reader.map(Result::unwrap).collect()
+        };
+        for (rows, of_file) in [(0, 4), (1, 4), (4, 4), (9, 4), (30, 1), (30, 31)] {
+            let table = table(rows);
+            let files = parquet_files(&table, of_file).unwrap();
+            let files: Vec<ParquetFile> = files.map(Result::unwrap).collect();
+            assert_eq!(files.len(), rows.div_ceil(of_file).max(1));
+            let sizes: usize = files.iter().map(|file| file.rows).sum();
+            assert_eq!(sizes, rows);
+            let parts = files.into_iter().flat_map(|file| batches(file.bytes));
+            let parts: Vec<RecordBatch> = parts.collect();
+            let mut whole = Vec::new();
+            parquet(&table, &mut whole).unwrap();
+            let whole = batches(whole);
+            let text = |batches: &[RecordBatch]| {
+                let rows = batches.iter().flat_map(|batch| {
+                    (0..batch.num_rows()).map(|row| format!("{:?}", batch.slice(row, 1)))
+                });
+                rows.collect::<Vec<_>>()
+            };
+            assert_eq!(text(&parts), text(&whole));
+        }
     }
 
     #[test]

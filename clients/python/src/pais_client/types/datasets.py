@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from .problems import Warning
 from .taxonomies import Hierarchy
@@ -75,6 +75,13 @@ class DatasetSummary(TypedDict):
     created_at: str
 
 
+class DatasetLocation(TypedDict):
+    """Where the rows of a dataset are: a Parquet file, or a folder of them."""
+
+    url: str
+    format: Literal["parquet"]
+
+
 class LegalHold(TypedDict):
     """Why and since when nothing of a dataset is deleted."""
 
@@ -93,6 +100,7 @@ class Dataset(TypedDict):
     retention_days: int | None
     submission_retention_days: int | None
     format: TextFormat | None
+    location: DatasetLocation | None
     legal_hold: LegalHold | None
     rows: int
     submissions: list[Submission]
@@ -114,6 +122,7 @@ class DatasetDefinition(_DatasetDefinition, total=False):
     retention_days: int | None
     submission_retention_days: int | None
     format: TextFormat | None
+    location: DatasetLocation | None
 
 
 class TextFormat(TypedDict):

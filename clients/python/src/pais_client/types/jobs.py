@@ -20,6 +20,16 @@ from .words import (
 )
 
 
+class _Folder(TypedDict):
+    url: str
+
+
+class ReleaseLocation(TypedDict):
+    """`release` of a job whose release is written as files, too: a folder of the organization."""
+
+    location: _Folder
+
+
 class _Privacy(TypedDict):
     model: Model
 
@@ -73,7 +83,7 @@ class JobDefinition(_JobDefinition, total=False):
     missing_sensitive: MissingSensitive
     roles: dict[str, ColumnRole]
     submissions: list[str]
-    release: bool
+    release: bool | ReleaseLocation
     seed: int
     acknowledge_unchanged: dict[str, str]
 

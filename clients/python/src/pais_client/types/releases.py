@@ -88,6 +88,16 @@ class Release(TypedDict, total=False):
     withdrawn: Withdrawal
 
 
+class ReleaseFile(TypedDict):
+    """A Parquet file of a release at its holder's location."""
+
+    table: str
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
 class Composition(TypedDict):
     """What a release and all that a recipient knows of its dataset say together."""
 
