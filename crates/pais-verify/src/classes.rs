@@ -1,9 +1,10 @@
 //! Equivalence classes: the distinct generalized records, each with its number of rows.
 //!
-//! The verifier works on classes, so it reads the rows only once. Class ids are refined column
-//! by column, with a dense table of (class, value) while that is small compared with the rows,
-//! and with a hash table beyond. The time is linear in rows times columns; the memory is 8 bytes
-//! for each row.
+//! The verifier works on classes, so it reads the rows only once. The values of a row are packed into
+//! one number of 64 bits, and rows with equal numbers get equal class ids: with a dense table
+//! while the numbers are few compared with the rows, and with a hash table beyond. Where the values of
+//! all columns do not fit 64 bits, those that fit are packed first, and then the ids with the others.
+//! The time is linear in rows times columns; the memory is 8 bytes for each row.
 
 use std::borrow::Cow;
 
@@ -193,14 +194,16 @@ impl Classes {
         }
         let mut of_row = vec![0u32; rows];
         let mut classes = rows.min(1);
-        // Columns with few values first, so that the dense tables stay small for longer.
+        // Columns with few values first, so that many of them are packed together.
         let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         order.sort_by_key(|values| values.count());
-        for values in order {
-            stop_if_asked(cancellation)?;
-            let codes = &values.column.column.codes;
-            let numbers = codes.iter().map(|&code| values.number(code));
-            classes = refine(&mut of_row, classes, numbers, values.count());
+        let mut left = order.as_slice();
+        while !left.is_empty() {
+            let mut packing = Packing::new(classes);
+            let packed = left.iter().take_while(|values| packing.add(values.count()));
+            let (packed, rest) = left.split_at(packed.count());
+            classes = packing.refine(&mut of_row, packed, cancellation)?;
+            left = rest;
         }
         let mut sizes = vec![0u32; classes];
         let mut row = vec![0u32; classes];
@@ -235,6 +238,109 @@ impl Classes {
     }
 }
 
+/// The values of some columns, and a class id before them, as digits of one number.
+struct Packing {
+    /// For each column, what its values are multiplied by.
+    factors: Vec<u64>,
+    /// How many numbers there can be.
+    numbers: u64,
+}
+
+/// Rows whose numbers are computed before they are looked up, so that they stay in the cache.
+const BLOCK: usize = 4096;
+
+impl Packing {
+    fn new(classes: usize) -> Self {
+        Self {
+            factors: Vec::new(),
+            numbers: classes as u64,
+        }
+    }
+
+    /// Adds a column with this many values if the numbers still fit 64 bits. Ids are below 2^32 and so
+    /// are values: one column always fits.
+    fn add(&mut self, values: usize) -> bool {
+        let Some(numbers) = self.numbers.checked_mul(values as u64) else {
+            return false;
+        };
+        self.factors.push(self.numbers);
+        self.numbers = numbers;
+        true
+    }
+
+    /// Refines class ids by the added columns: rows keep a common id only if their values are equal.
+    /// Ids are in the order of their first rows. Returns their number.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    fn refine(
+        &self,
+        ids: &mut [u32],
+        columns: &[&Values],
+        cancellation: &Cancellation,
+    ) -> Result<usize, VerifyError> {
+        let mut numbering = Numbering::new(self.numbers, ids.len());
+        let mut numbers = [0u64; BLOCK];
+        for (block, ids) in ids.chunks_mut(BLOCK).enumerate() {
+            stop_if_asked(cancellation)?;
+            let numbers = &mut numbers[..ids.len()];
+            for (number, &id) in numbers.iter_mut().zip(&*ids) {
+                *number = u64::from(id);
+            }
+            for (values, factor) in columns.iter().zip(&self.factors) {
+                let codes = &values.column.column.codes[block * BLOCK..];
+                for (number, &code) in numbers.iter_mut().zip(codes) {
+                    *number += factor * u64::from(values.number(code));
+                }
+            }
+            for (id, &number) in ids.iter_mut().zip(&*numbers) {
+                *id = numbering.id(number);
+            }
+        }
+        Ok(numbering.count as usize)
+    }
+}
+
+/// Numbers the distinct ones of some numbers in the order of their occurrence.
+struct Numbering {
+    ids: Ids,
+    count: u32,
+}
+
+enum Ids {
+    /// By number; `u32::MAX` for those that have not occurred.
+    Dense(Vec<u32>),
+    Hashed(FxHashMap<u64, u32>),
+}
+
+impl Numbering {
+    /// For numbers below `bound`, of this many rows.
+    fn new(bound: u64, rows: usize) -> Self {
+        let is_dense = bound <= (rows as u64).saturating_mul(4).max(1 << 16);
+        Self {
+            ids: if is_dense {
+                Ids::Dense(vec![u32::MAX; bound as usize])
+            } else {
+                Ids::Hashed(FxHashMap::default())
+            },
+            count: 0,
+        }
+    }
+
+    #[inline]
+    fn id(&mut self, number: u64) -> u32 {
+        let id = match &mut self.ids {
+            Ids::Dense(ids) => &mut ids[number as usize],
+            Ids::Hashed(ids) => ids.entry(number).or_insert(u32::MAX),
+        };
+        if *id == u32::MAX {
+            *id = self.count;
+            self.count += 1;
+        }
+        *id
+    }
+}
+
 /// Refines class ids by one more column: rows keep a common id only if their values are equal.
 /// `values` has a value below `cardinality` for each row. Returns the new number of classes.
 pub(super) fn refine(
@@ -243,27 +349,62 @@ pub(super) fn refine(
     values: impl Iterator<Item = u32>,
     cardinality: usize,
 ) -> usize {
-    let mut next = 0u32;
-    let mut fresh = || {
-        next += 1;
-        next - 1
-    };
-    let dense = classes.saturating_mul(cardinality);
-    if dense <= ids.len().saturating_mul(4).max(1 << 16) {
-        let mut table = vec![u32::MAX; dense];
-        for (id, value) in ids.iter_mut().zip(values) {
-            let cell = &mut table[*id as usize * cardinality + value as usize];
-            if *cell == u32::MAX {
-                *cell = fresh();
+    let numbers = (classes as u64).saturating_mul(cardinality as u64);
+    let mut numbering = Numbering::new(numbers, ids.len());
+    for (id, value) in ids.iter_mut().zip(values) {
+        *id = numbering.id(u64::from(*id) * cardinality as u64 + u64::from(value));
+    }
+    numbering.count as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use pais_core::cancellation::Cancellation;
+    use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+    use proptest::prelude::*;
+
+    use super::{Classes, Values};
+
+    proptest! {
+        /// Up to 24 columns of up to 60 values: the numbers of all columns do not fit 64 bits.
+        #[test]
+        fn rows_have_equal_ids_where_their_values_are_equal(
+            columns in prop::collection::vec(
+                prop::collection::vec(prop_oneof![0u32..60, Just(NULL_CODE)], 70), 0..24),
+            equal_rows in prop::collection::vec((0usize..70, 0usize..70), 0..80),
+        ) {
+            let mut columns = columns;
+            for column in &mut columns {
+                equal_rows.iter().for_each(|&(one, other)| column[one] = column[other]);
             }
-            *id = *cell;
-        }
-    } else {
-        let mut table: FxHashMap<u64, u32> = FxHashMap::default();
-        for (id, value) in ids.iter_mut().zip(values) {
-            let key = u64::from(*id) << 32 | u64::from(value);
-            *id = *table.entry(key).or_insert_with(&mut fresh);
+            let names: Vec<String> = (0..columns.len()).map(|at| format!("c{at}")).collect();
+            let released = names.iter().zip(&columns).map(|(name, codes)| ReleasedColumn {
+                name: name.as_str().into(),
+                form: Form::Generalized,
+                column: Column {
+                    dictionary: (0..60).map(|value| value.to_string().into()).collect(),
+                    codes: codes.clone(),
+                },
+                missing: Vec::new(),
+            });
+            let table = ReleasedTable { name: "data".into(), rows: 70, columns: released.collect() };
+            let values = Values::new_all(&table, &names).unwrap();
+            let found = Classes::new(70, &values, &Cancellation::new()).unwrap();
+            let mut ids: HashMap<Vec<u32>, u32> = HashMap::new();
+            let expected: Vec<u32> = (0..70)
+                .map(|row| {
+                    let fresh = ids.len() as u32;
+                    *ids.entry(columns.iter().map(|codes| codes[row]).collect()).or_insert(fresh)
+                })
+                .collect();
+            prop_assert_eq!(&found.of_row, &expected);
+            for (id, (&size, &first)) in (0..).zip(found.sizes.iter().zip(&found.row)) {
+                let of_id = expected.iter().filter(|&&other| other == id);
+                prop_assert_eq!(of_id.count(), size as usize);
+                prop_assert_eq!(expected.iter().position(|&other| other == id), Some(first as usize));
+            }
         }
     }
-    next as usize
 }

@@ -4,6 +4,8 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
+use rayon::prelude::*;
+
 use super::classes::{Values, refine};
 use super::lists::Lists;
 
@@ -228,6 +230,26 @@ impl Grid {
             cardinalities: cardinalities.collect(),
             values,
         }
+    }
+
+    /// The classes in the order of their values, of as many attributes as fit 64 bits.
+    pub(super) fn order(&self, classes: u32) -> Vec<u32> {
+        let bits = |&count: &usize| usize::BITS - count.saturating_sub(1).leading_zeros();
+        let ends = self.cardinalities.iter().map(bits).scan(0, |end, bits| {
+            *end += bits;
+            (*end <= u64::BITS).then_some(bits)
+        });
+        let widths: Vec<u32> = ends.collect();
+        let key = |class: u32| {
+            let values = widths.iter().zip(self.values(class));
+            let packed = values.fold(0u64, |key, (&bits, &value)| {
+                key.unbounded_shl(bits) | u64::from(value)
+            });
+            (packed, class)
+        };
+        let mut keys: Vec<(u64, u32)> = (0..classes).into_par_iter().map(key).collect();
+        keys.par_sort_unstable();
+        keys.into_iter().map(|(_, class)| class).collect()
     }
 
     /// Number of attributes.

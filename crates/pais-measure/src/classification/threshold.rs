@@ -7,36 +7,60 @@ use super::gain::{Logs, bits};
 /// A part of a threshold has at most this many examples at least.
 const MOST_LEAST: f64 = 25.0;
 
-/// Class counts on one side of a threshold, with the sum of their *x · log2 x*.
-struct Side<'a> {
-    logs: &'a Logs,
+/// Class counts of some examples, with the sum of their *x · log2 x*.
+#[derive(Default)]
+struct Side {
     counts: Vec<u64>,
     total: u64,
     sum: i64,
 }
 
-impl<'a> Side<'a> {
-    fn of(logs: &'a Logs, counts: Vec<u64>) -> Self {
-        Self {
-            logs,
-            total: counts.iter().sum(),
-            sum: counts.iter().map(|&count| logs.of(count)).sum(),
-            counts,
-        }
+impl Side {
+    fn clear(&mut self, classes: usize) {
+        self.counts.clear();
+        self.counts.resize(classes, 0);
+        (self.total, self.sum) = (0, 0);
     }
 
-    fn change(&mut self, by: &[(u32, u64)], change: impl Fn(u64, u64) -> u64) {
+    fn change(&mut self, by: &[(u32, u64)], logs: &Logs, change: impl Fn(u64, u64) -> u64) {
         for &(class, by) in by {
             let count = &mut self.counts[class as usize];
             let after = change(*count, by);
-            self.sum += self.logs.of(after) - self.logs.of(*count);
+            self.sum += logs.of(after) - logs.of(*count);
             self.total = change(self.total, by);
             *count = after;
         }
     }
 
-    fn information(&self) -> i64 {
-        (self.logs.of(self.total) - self.sum).max(0)
+    fn information(&self, logs: &Logs) -> i64 {
+        (logs.of(self.total) - self.sum).max(0)
+    }
+}
+
+/// The examples of a node below a threshold, above it, and without a value; kept between nodes for their
+/// memory.
+#[derive(Default)]
+pub(super) struct Sides {
+    low: Side,
+    high: Side,
+    missing: Side,
+}
+
+impl Sides {
+    /// All known values are above.
+    fn start(&mut self, counts: &CodeCounts, missing_code: u32, class_counts: &[u64], logs: &Logs) {
+        for side in [&mut self.low, &mut self.high, &mut self.missing] {
+            side.clear(class_counts.len());
+        }
+        if let Some(classes) = counts.last(missing_code) {
+            self.missing.change(classes, logs, |count, by| count + by);
+        }
+        let known = class_counts.iter().zip(&self.missing.counts);
+        for (count, (all, missing)) in self.high.counts.iter_mut().zip(known) {
+            *count = all - missing;
+            self.high.total += *count;
+            self.high.sum += logs.of(*count);
+        }
     }
 }
 
@@ -50,16 +74,13 @@ pub(super) fn best_threshold(
     class_counts: &[u64],
     base: i64,
     logs: &Logs,
+    sides: &mut Sides,
 ) -> Option<Candidate> {
     let missing_code = values.len() as u32;
-    let mut of_missing = Side::of(logs, vec![0; class_counts.len()]);
-    if let Some((_, classes)) = counts.iter().find(|(code, _)| *code == missing_code) {
-        of_missing.change(classes, |count, by| count + by);
-    }
-    let rest = class_counts.iter().zip(&of_missing.counts);
-    let mut high = Side::of(logs, rest.map(|(all, missing)| all - missing).collect());
-    let mut low = Side::of(logs, vec![0; class_counts.len()]);
+    sides.start(counts, missing_code, class_counts, logs);
+    let Sides { low, high, missing } = sides;
     let known_total = high.total;
+    let (of_known, of_missing) = (high.information(logs), missing.information(logs));
     let share = 0.1 * known_total as f64 / class_counts.len() as f64;
     let least = share.clamp(LEAST as f64, MOST_LEAST);
     let mut best: Option<(i64, u32, u32, i64)> = None;
@@ -68,8 +89,8 @@ pub(super) fn best_threshold(
     let mut current = known.next();
     while let Some((code, of_code)) = current {
         let next = known.next();
-        low.change(of_code, |count, by| count + by);
-        high.change(of_code, |count, by| count - by);
+        low.change(of_code, logs, |count, by| count + by);
+        high.change(of_code, logs, |count, by| count - by);
         current = next;
         let Some((above, _)) = next else { break };
         if (low.total as f64) < least {
@@ -79,9 +100,9 @@ pub(super) fn best_threshold(
             break;
         }
         tried += 1;
-        let gain = base - low.information() - high.information() - of_missing.information();
+        let gain = base - low.information(logs) - high.information(logs) - of_missing;
         if best.is_none_or(|(most, ..)| gain > most) {
-            let split = logs.information(&[low.total, high.total, of_missing.total]);
+            let split = logs.information(&[low.total, high.total, missing.total]);
             best = Some((gain, code, above, split));
         }
     }
@@ -100,15 +121,10 @@ pub(super) fn best_threshold(
         }
     });
     // What is known beside what is missing needs no threshold.
-    let all_known = class_counts.iter().zip(&of_missing.counts);
-    let all_known = Side::of(
-        logs,
-        all_known.map(|(all, missing)| all - missing).collect(),
-    );
-    let is_divided = known_total >= LEAST && of_missing.total >= LEAST;
+    let is_divided = known_total >= LEAST && missing.total >= LEAST;
     let beside_missing = is_divided.then(|| Candidate {
-        gain: bits(base - all_known.information() - of_missing.information()),
-        split: bits(logs.information(&[known_total, of_missing.total])),
+        gain: bits(base - of_known - of_missing),
+        split: bits(logs.information(&[known_total, missing.total])),
         test: Test {
             position,
             last_low: Some(missing_code - 1),

@@ -6,7 +6,7 @@ use super::choice::{Candidate, LEAST, Test, choose, value_test};
 use super::counts::{CodeCounts, NodeClasses};
 use super::examples::{Attribute, Domain, Examples};
 use super::gain::Logs;
-use super::threshold::best_threshold;
+use super::threshold::{Sides, best_threshold};
 
 /// What a node asks, and the nodes of the answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,6 +193,7 @@ struct Growth<'a> {
     rows: Vec<u32>,
     of_node: NodeClasses,
     counts: CodeCounts,
+    sides: Sides,
     /// The branch of each example of the node that is divided.
     branch_of: Vec<u32>,
     buffer: Vec<u32>,
@@ -210,6 +211,7 @@ impl<'a> Growth<'a> {
             rows: (0..rows as u32).collect(),
             of_node: NodeClasses::default(),
             counts: CodeCounts::default(),
+            sides: Sides::default(),
             branch_of: Vec::new(),
             buffer: vec![0; rows],
             ends: Vec::new(),
@@ -250,7 +252,8 @@ impl<'a> Growth<'a> {
             candidates.extend(match &attribute.domain {
                 Domain::Nominal(_) => value_test(position, counts, base, logs),
                 Domain::Ordered(values) => {
-                    best_threshold((position, values), counts, class_counts, base, logs)
+                    let sides = &mut self.sides;
+                    best_threshold((position, values), counts, class_counts, base, logs, sides)
                 }
             });
         }

@@ -2,8 +2,9 @@
 //!
 //! A block is indexed once for all queries ([`super::prefix_bitmaps`]) while it is in the
 //! processor's caches. A query then combines a few bitmaps of rows for its exact count, and a few
-//! of groups for those that can meet its conditions; only these are estimated one by one. The
-//! order of all additions is fixed, so the same groups always have the same errors.
+//! for the rows whose labels meet its conditions as a whole or in part; only groups that do so in part
+//! are estimated one by one. The order of all additions is fixed, so the same groups always have the same
+//! errors.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -110,8 +111,10 @@ struct QueryBuffers {
     index: PartIndex,
     sensitive: Vec<u64>,
     known: Vec<u64>,
-    /// The groups that can have records which meet a query.
-    groups: Vec<u64>,
+    /// The rows whose labels have values that meet the conditions of a query.
+    met: Vec<u64>,
+    /// The rows whose labels have no others.
+    met_as_a_whole: Vec<u64>,
     buffer: Vec<u64>,
 }
 
@@ -168,7 +171,8 @@ fn answer_part(
         index,
         sensitive,
         known,
-        groups,
+        met,
+        met_as_a_whole,
         buffer,
     } = buffers;
     let (column, thresholds) = query.sensitive;
@@ -185,7 +189,7 @@ fn answer_part(
         return;
     }
     let words = part.rows.len().div_ceil(64);
-    for bits in [&mut *sensitive, known, buffer] {
+    for bits in [&mut *sensitive, known, met, met_as_a_whole, buffer] {
         bits.resize(words, 0);
     }
     ranks.rows_between(thresholds, sensitive);
@@ -200,67 +204,92 @@ fn answer_part(
     }
     let both = known.iter().zip(&*sensitive).map(|(a, b)| a & b);
     answer.exact += ones(both);
-    mark_groups(query, part, index, groups, buffer);
-    let exact_codes = table.has_exact_codes();
-    for (word, &bits) in groups.iter().enumerate() {
-        let mut bits = bits;
-        while bits != 0 {
-            let segment = word * 64 + bits.trailing_zeros() as usize;
-            bits &= bits - 1;
-            let (group, rows) = &part.segments[segment];
-            let mut holding = ones_in(sensitive, rows.start, rows.end);
-            let is_open = part.ends_inside && segment + 1 == part.segments.len();
-            if in_one_part && holding == 0 {
-                continue;
-            }
-            let mut meeting = if exact_codes {
-                ones_in(known, rows.start, rows.end)
-            } else {
-                0
-            };
-            if part.begins_inside && segment == 0 {
-                holding += answer.open.0;
-                meeting += answer.open.1;
-            }
-            if is_open {
-                answer.open = (holding, meeting);
-            } else if holding > 0 {
-                let share = if exact_codes {
-                    meeting as f64 / f64::from(table.sizes[*group])
-                } else {
-                    expected_share(table, query, *group)
-                };
-                answer.estimate += share * holding as f64;
-            }
+    if table.has_exact_codes() {
+        let segments = (part, index.segments.as_slice());
+        add_exact_groups(table, segments, [&*sensitive, &*known], answer);
+        return;
+    }
+    // No row without a sensitive value that meets the query counts.
+    met.copy_from_slice(sensitive);
+    for &(column, (from, to), _) in &query.known {
+        index.first_codes[column].keep_below(to, met, buffer);
+        index.last_codes[column].remove_below(from, met, buffer);
+    }
+    met_as_a_whole.copy_from_slice(met);
+    for &(column, (from, to), _) in &query.known {
+        index.first_codes[column].remove_below(from, met_as_a_whole, buffer);
+        index.last_codes[column].keep_below(to, met_as_a_whole, buffer);
+    }
+    answer.estimate += ones(met_as_a_whole.iter().copied()) as f64;
+    for (word, whole) in met.iter_mut().zip(&*met_as_a_whole) {
+        *word &= !whole;
+    }
+    // The rows of a group have one label: all that have the sensitive value are met in part, or none.
+    let met = &*met;
+    for_each_segment(met, (part, &index.segments), |segment| {
+        let (group, rows) = &part.segments[segment];
+        let holding = ones_in(met, rows.start, rows.end);
+        answer.estimate += expected_share(table, query, *group) * holding as f64;
+    });
+}
+
+/// Calls `each` with the segments that have some of the rows `bits`, in ascending order.
+#[inline(always)]
+fn for_each_segment(
+    bits: &[u64],
+    (part, segment_of_row): (&BlockPart, &[u32]),
+    mut each: impl FnMut(usize),
+) {
+    let mut row = 0;
+    while row < part.rows.len() {
+        let left = bits[row / 64] >> (row % 64);
+        if left == 0 {
+            row = (row / 64 + 1) * 64;
+            continue;
         }
+        let segment = segment_of_row[row + left.trailing_zeros() as usize] as usize;
+        each(segment);
+        row = part.segments[segment].1.end;
     }
 }
 
-/// Marks the groups whose labels or rows can meet a query, and those that have rows in other parts.
+/// Adds the groups of a part of a release with exact codes: of the rows of each, those that meet the
+/// sensitive condition, and those that meet the others.
 #[inline(always)]
-fn mark_groups(
-    query: &NumberedQuery,
-    part: &BlockPart,
-    index: &PartIndex,
-    groups: &mut Vec<u64>,
-    buffer: &mut Vec<u64>,
+fn add_exact_groups(
+    table: &QueryTable,
+    (part, segment_of_row): (&BlockPart, &[u32]),
+    [sensitive, known]: [&[u64]; 2],
+    answer: &mut PartialAnswer,
 ) {
-    let count = part.segments.len();
-    groups.clear();
-    groups.resize(count.div_ceil(64), !0);
-    if let (Some(last), rest @ 1..) = (groups.last_mut(), count % 64) {
-        *last = (1 << rest) - 1;
-    }
-    buffer.resize(groups.len(), 0);
-    for &(column, (from, to), _) in &query.known {
-        index.first_codes[column].keep_below(to, groups, buffer);
-        index.last_codes[column].remove_below(from, groups, buffer);
-    }
+    let last = part.segments.len() - 1;
+    let is_begun = |segment: usize| part.begins_inside && segment == 0;
+    let is_open = |segment: usize| part.ends_inside && segment == last;
+    let mut add = |segment: usize| {
+        let (group, rows) = &part.segments[segment];
+        let mut holding = ones_in(sensitive, rows.start, rows.end);
+        let mut meeting = ones_in(known, rows.start, rows.end);
+        if is_begun(segment) {
+            holding += answer.open.0;
+            meeting += answer.open.1;
+        }
+        if is_open(segment) {
+            answer.open = (holding, meeting);
+        } else {
+            let share = meeting as f64 / f64::from(table.sizes[*group]);
+            answer.estimate += share * holding as f64;
+        }
+    };
     if part.begins_inside {
-        groups[0] |= 1;
+        add(0);
     }
-    if part.ends_inside {
-        groups[(count - 1) / 64] |= 1 << ((count - 1) % 64);
+    for_each_segment(known, (part, segment_of_row), |segment| {
+        if !is_begun(segment) && !is_open(segment) {
+            add(segment);
+        }
+    });
+    if is_open(last) && !is_begun(last) {
+        add(last);
     }
 }
 

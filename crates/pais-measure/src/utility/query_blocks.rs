@@ -101,12 +101,17 @@ pub(super) struct QueryThresholds {
 pub(super) struct PartIndex {
     /// The rows by the code of each quasi-identifier.
     pub(super) codes: Vec<PrefixBitmaps>,
-    /// The groups by the first code that their label covers, or that their rows have.
+    /// The rows by the first code that their label covers; as built before where the release has exact
+    /// codes.
     pub(super) first_codes: Vec<PrefixBitmaps>,
-    /// The groups by the last one.
+    /// The rows by the last one.
     pub(super) last_codes: Vec<PrefixBitmaps>,
     /// The rows by the rank of each sensitive column.
     pub(super) ranks: Vec<PrefixBitmaps>,
+    /// The segment of each row.
+    pub(super) segments: Vec<u32>,
+    /// The codes that the label of each row covers.
+    spans: Vec<CodeRange>,
 }
 
 impl PartIndex {
@@ -117,6 +122,10 @@ impl PartIndex {
         part: &BlockPart,
         thresholds: &QueryThresholds,
     ) {
+        self.segments.clear();
+        for (segment, (_, rows)) in (0..).zip(&part.segments) {
+            self.segments.resize(rows.end, segment);
+        }
         let known = table.dimensions.len();
         for bitmaps in [&mut self.codes, &mut self.first_codes, &mut self.last_codes] {
             bitmaps.resize_with(known, PrefixBitmaps::default);
@@ -127,16 +136,15 @@ impl PartIndex {
             let thresholds = &thresholds.dimensions[column];
             let codes = &dimension.codes[part.rows.clone()];
             self.codes[column].build(codes.iter().copied(), thresholds);
-            let segments = part.segments.iter();
-            let spans: Vec<CodeRange> = match &dimension.labels {
-                Some(labels) => segments.map(|(group, _)| labels[*group]).collect(),
-                None => segments
-                    .map(|(_, rows)| codes_range(&codes[rows.clone()]))
-                    .collect(),
-            };
-            let (first, last) = (spans.iter().map(|it| it.0), spans.iter().map(|it| it.1));
-            self.first_codes[column].build(first, thresholds);
-            self.last_codes[column].build(last, thresholds);
+            if let Some(labels) = &dimension.labels {
+                self.spans.clear();
+                for (group, rows) in &part.segments {
+                    self.spans.resize(rows.end, labels[*group]);
+                }
+                let spans = self.spans.iter();
+                self.first_codes[column].build(spans.clone().map(|span| span.0), thresholds);
+                self.last_codes[column].build(spans.map(|span| span.1), thresholds);
+            }
         }
         for (column, sensitive) in table.sensitive.iter().enumerate() {
             let ranks = sensitive.ranks[part.rows.clone()].iter().copied();

@@ -2,7 +2,6 @@
 //! sensitive values and persons.
 
 use pais_core::cancellation::Cancellation;
-use rayon::prelude::*;
 
 use crate::classes::{Classes, Values};
 use crate::lists::Lists;
@@ -12,7 +11,7 @@ use crate::requirement::LkcRequirement;
 use crate::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
 use crate::verification::VerifyError;
 
-/// The classes of a table, in the order of their values. Those of a group are then mostly
+/// The classes of a table, mostly in the order of their values. Those of a group are then
 /// neighbours in memory, where the order of the rows is random.
 pub(super) struct TableClasses {
     /// Number of records of each class.
@@ -44,9 +43,7 @@ impl TableClasses {
         let varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         let classes = Classes::new(table.rows, &columns, cancellation)?;
         let grid = Grid::new(&varied, &classes.row);
-        let mut order: Vec<u32> = (0..classes.sizes.len() as u32).collect();
-        order.par_sort_unstable_by_key(|&class| grid.values(class));
-        let classes = classes.in_order(&order);
+        let classes = classes.in_order(&grid.order(classes.sizes.len() as u32));
         let named = SensitiveColumn::named(table, requirement)?;
         let sensitive = SensitiveIndex::by_denominator(named, requirement.missing_sensitive);
         let sensitive = sensitive.iter().filter(|index| index.count() > 0);

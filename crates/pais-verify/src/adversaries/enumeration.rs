@@ -1,7 +1,8 @@
 //! Enumerates all qids up to a length, by depth-first division of the classes.
 //!
 //! A group of one class is not divided further: longer qids with the same values match the same
-//! records, so that they are counted without being visited.
+//! records, so that they are counted without being visited. Neither is a group whose qid lacks one value
+//! to the greatest length: its parts are counted ([`super::last_values`]).
 
 use std::iter::once;
 use std::ops::Range;
@@ -11,6 +12,7 @@ use pais_core::cancellation::Cancellation;
 
 use super::buckets::{Buckets, CONFIDENCE_BUCKETS, SIZE_BUCKETS, confidence_bucket, size_bucket};
 use super::classes_of_table::TableClasses;
+use super::last_values::LastValues;
 use crate::combinations::{Combinations, Group, Part, choose, search_in_parallel};
 use crate::lists::{DividedGroup, Divider, PartOrder};
 use crate::persons::PersonCounter;
@@ -68,6 +70,28 @@ impl FoundLengths {
             sizes: [0; SIZE_BUCKETS],
             confidences: [0; CONFIDENCE_BUCKETS],
         }
+    }
+
+    /// Notes a qid of this length.
+    fn note(&mut self, length: usize, figures: QidFigures) {
+        self.by_length[length - 1] = self.by_length[length - 1].worst(figures);
+    }
+
+    /// Notes classes that have a qid of this length below *K*.
+    fn note_below(&mut self, length: usize, classes: impl Iterator<Item = u32>) {
+        let length = u8::try_from(length).unwrap_or(u8::MAX - 1);
+        for class in classes {
+            let below = &mut self.below_from[class as usize];
+            *below = (*below).min(length);
+        }
+    }
+
+    /// Counts qids with the same figures.
+    fn count(&mut self, QidFigures { size, greatest }: QidFigures, qids: u64) {
+        let count = &mut self.sizes[size_bucket(size)];
+        *count = count.saturating_add(qids);
+        let count = &mut self.confidences[confidence_bucket(greatest)];
+        *count = count.saturating_add(qids);
     }
 
     fn merge(&mut self, other: Self) {
@@ -156,6 +180,7 @@ fn enumerate_all(
         cancellation,
         total: &total,
         found: found(),
+        last_values: LastValues::new(classes),
         divider: Divider::new(classes.grid.most_values(), PartOrder::OfMembers),
         value_records: classes
             .sensitive
@@ -187,6 +212,8 @@ struct QidEnumeration<'a> {
     /// What all threads that have finished found.
     total: &'a Mutex<FoundLengths>,
     found: FoundLengths,
+    /// `None` where groups are divided by their last value too.
+    last_values: Option<LastValues>,
     divider: Divider,
     /// By denominator and sensitive value, number of records; 0 between calls.
     value_records: Vec<Vec<u32>>,
@@ -210,7 +237,10 @@ impl Combinations for QidEnumeration<'_> {
         let is_alone = members.len() == 1;
         let further = self.elements(group).len();
         self.note(known.len(), members, if is_alone { further } else { 0 });
-        Ok(!is_alone && group.need > 0)
+        if is_alone || group.need == 0 {
+            return Ok(false);
+        }
+        Ok(group.need > 1 || !self.count_last(known.len() + 1, members, group.from))
     }
 
     fn elements(&self, group: &Group<DividedGroup>) -> Range<usize> {
@@ -251,42 +281,55 @@ impl QidEnumeration<'_> {
     /// `further` attributes too.
     fn note(&mut self, length: usize, group: &[u32], further: usize) {
         let figures = self.measure(group, length);
-        let QidFigures { size, greatest } = figures;
-        let found = &mut self.found;
-        found.by_length[length - 1] = found.by_length[length - 1].worst(figures);
-        if u64::from(size) < self.assumed.k {
-            let length = u8::try_from(length).unwrap_or(u8::MAX - 1);
-            for &class in group {
-                let below = &mut found.below_from[class as usize];
-                *below = (*below).min(length);
-            }
+        if u64::from(figures.size) < self.assumed.k {
+            self.found.note_below(length, group.iter().copied());
         }
+        self.found.note(length, figures);
         for more in 0..=further {
             if length + more > self.most_counted {
                 break;
             }
-            let qids = choose(further, more);
-            let count = &mut found.sizes[size_bucket(size)];
-            *count = count.saturating_add(qids);
-            let count = &mut found.confidences[confidence_bucket(greatest)];
-            *count = count.saturating_add(qids);
+            self.found.count(figures, choose(further, more));
         }
     }
 
-    /// Measures the group of a qid of this length. Beyond the assumed lengths, whose qids are
-    /// counted by their confidence, the confidence is of no interest once a qid of at most this
-    /// length has 100 %: it is given as 0 then.
+    /// Notes the qids of this length, the greatest one, that extend the qid of a group by one attribute
+    /// from number `from` on. Returns whether they could be counted.
+    fn count_last(&mut self, length: usize, group: &[u32], from: usize) -> bool {
+        let with_confidence = self.confidence_matters(length);
+        let Some(last_values) = &mut self.last_values else {
+            return false;
+        };
+        let (classes, found) = (self.classes, &mut self.found);
+        last_values.count(classes, group, from, with_confidence);
+        found.note_below(
+            length,
+            last_values.below(classes, group, from, self.assumed.k),
+        );
+        last_values.drain(|figures| {
+            found.note(length, figures);
+            if length <= self.most_counted {
+                found.count(figures, 1);
+            }
+        });
+        true
+    }
+
+    /// Whether the confidence of qids of this length is of interest. Beyond the assumed lengths, whose
+    /// qids are counted by their confidence, it is not once a qid of at most this length has 100 %.
+    fn confidence_matters(&self, length: usize) -> bool {
+        let Share { most, of } = self.found.up_to(length).greatest;
+        length <= self.assumed.length || most < of
+    }
+
+    /// Measures the group of a qid of this length. A confidence that is of no interest is given as 0.
     fn measure(&mut self, group: &[u32], length: usize) -> QidFigures {
         let classes = self.classes;
         let mut greatest = Share::NONE;
-        let is_certain = || {
-            let Share { most, of } = self.found.up_to(length).greatest;
-            most == of
-        };
-        let sensitive = if length > self.assumed.length && is_certain() {
-            &[]
-        } else {
+        let sensitive = if self.confidence_matters(length) {
             classes.sensitive.as_slice()
+        } else {
+            &[]
         };
         for (counts, records) in sensitive.iter().zip(&mut self.value_records) {
             let mut of = 0;

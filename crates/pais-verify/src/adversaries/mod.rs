@@ -7,6 +7,7 @@
 mod buckets;
 mod classes_of_table;
 mod enumeration;
+mod last_values;
 
 #[cfg(test)]
 mod tests;

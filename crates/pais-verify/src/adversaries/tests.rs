@@ -145,6 +145,7 @@ proptest! {
         rows in rows(),
         k in 1..5u64,
         assumed in 1..4u32,
+        longest in 1..5u32,
         has_subjects: bool,
     ) {
         let mut rows = rows;
@@ -166,11 +167,15 @@ proptest! {
             texts.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
         let released = table(&["a", "b", "c", "d", "Surgery"], &cells);
         let subjects: Vec<u32> = rows.iter().map(|row| row.2).collect();
-        let counted = CountedTable { table: &released, subjects: Some(&subjects) };
-        let found = measured(counted, &["a", "b", "c", "d"], k, (assumed, 4));
+        let counted = CountedTable {
+            table: &released,
+            subjects: has_subjects.then_some(subjects.as_slice()),
+        };
+        let found = measured(counted, &["a", "b", "c", "d"], k, (assumed, longest));
 
         let persons: BTreeSet<u32> = subjects.iter().copied().collect();
-        for length in 1..=4u32 {
+        prop_assert_eq!(found.by_length.len(), longest as usize);
+        for length in 1..=longest {
             let expected = qids(&rows, length);
             let figures = found.by_length[length as usize - 1];
             prop_assert_eq!(figures.length, length);
@@ -184,6 +189,7 @@ proptest! {
         // Columns of one value are no part of the counted qids.
         let varied = (0..4).all(|column| rows.iter().any(|row| row.0[column] != rows[0].0[column]));
         if varied {
+            let assumed = assumed.min(longest);
             let counted: u64 = (1..=assumed).map(|length| qids(&rows, length).len() as u64).sum();
             prop_assert_eq!(found.qid_sizes.iter().map(|it| it.qids).sum::<u64>(), counted);
             for bucket in &found.qid_sizes {

@@ -1,0 +1,155 @@
+//! The qids of the greatest length that extend a group: its records and sensitive values by each value of
+//! each further attribute, counted in one pass over its classes instead of one division for each
+//! attribute.
+
+use super::classes_of_table::TableClasses;
+use super::enumeration::QidFigures;
+use crate::profiles::Share;
+
+/// Most counters of sensitive values. They are kept by each thread.
+const MOST_COUNTERS: usize = 1 << 20;
+
+/// The counts of a group. A cell is a value of an attribute.
+pub(super) struct LastValues {
+    /// First cell of each attribute.
+    offsets: Vec<usize>,
+    /// Records by cell; 0 between calls.
+    records: Vec<u32>,
+    sensitive: Vec<CellValues>,
+    /// The cells in use.
+    used: Vec<usize>,
+}
+
+/// The sensitive values of the records of each cell, in one denominator.
+struct CellValues {
+    value_count: usize,
+    /// By cell, the records in the denominator; 0 between calls.
+    of: Vec<u32>,
+    /// By cell and value, the records with it; 0 between calls.
+    with_value: Vec<u32>,
+    /// By cell, the records of the most frequent value; 0 between calls.
+    most: Vec<u32>,
+    /// The places of `with_value` in use.
+    used: Vec<usize>,
+}
+
+impl LastValues {
+    /// `None` where persons are counted, and where there would be too many counters.
+    pub(super) fn new(classes: &TableClasses) -> Option<Self> {
+        let cells = classes.grid.cells();
+        let values = classes.sensitive.iter().map(|counts| counts.value_count);
+        let counters = cells.checked_mul(values.clone().sum())?;
+        if classes.persons.is_some() || counters > MOST_COUNTERS {
+            return None;
+        }
+        let of_denominator = |value_count| CellValues {
+            value_count,
+            of: vec![0; cells],
+            with_value: vec![0; cells * value_count],
+            most: vec![0; cells],
+            used: Vec::new(),
+        };
+        Some(Self {
+            offsets: classes.grid.offsets(),
+            records: vec![0; cells],
+            sensitive: values.map(of_denominator).collect(),
+            used: Vec::new(),
+        })
+    }
+
+    /// Counts the classes of a group by the attributes from number `from` on; sensitive values only
+    /// where `with_confidence`.
+    pub(super) fn count(
+        &mut self,
+        classes: &TableClasses,
+        group: &[u32],
+        from: usize,
+        with_confidence: bool,
+    ) {
+        for &class in group {
+            let size = classes.sizes[class as usize];
+            for cell in cells(&self.offsets, classes, class, from) {
+                let records = &mut self.records[cell];
+                if *records == 0 {
+                    self.used.push(cell);
+                }
+                *records += size;
+            }
+        }
+        if !with_confidence {
+            return;
+        }
+        for (counts, found) in classes.sensitive.iter().zip(&mut self.sensitive) {
+            for &class in group {
+                let of = counts.records[class as usize];
+                let values = counts.values.of(class);
+                for cell in cells(&self.offsets, classes, class, from) {
+                    found.of[cell] += of;
+                    for count in values {
+                        let place = cell * found.value_count + count.value as usize;
+                        let records = &mut found.with_value[place];
+                        if *records == 0 {
+                            found.used.push(place);
+                        }
+                        *records += count.records;
+                        found.most[cell] = found.most[cell].max(*records);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The classes of the counted group that are in a cell of fewer than `k` records.
+    pub(super) fn below<'a>(
+        &'a self,
+        classes: &'a TableClasses,
+        group: &'a [u32],
+        from: usize,
+        k: u64,
+    ) -> impl Iterator<Item = u32> + 'a {
+        let is_below = move |cell: usize| u64::from(self.records[cell]) < k;
+        let group = if self.used.iter().any(|&cell| is_below(cell)) {
+            group
+        } else {
+            &[]
+        };
+        let in_one = move |class: u32| cells(&self.offsets, classes, class, from).any(is_below);
+        group.iter().copied().filter(move |&class| in_one(class))
+    }
+
+    /// Passes the figures of each cell to `found`, and forgets them.
+    pub(super) fn drain(&mut self, mut found: impl FnMut(QidFigures)) {
+        for cell in self.used.drain(..) {
+            let mut greatest = Share::NONE;
+            for counts in &mut self.sensitive {
+                let of = std::mem::take(&mut counts.of[cell]);
+                let most = std::mem::take(&mut counts.most[cell]);
+                if of > 0 {
+                    greatest = greatest.max(Share { most, of });
+                }
+            }
+            found(QidFigures {
+                size: std::mem::take(&mut self.records[cell]),
+                greatest,
+            });
+        }
+        for counts in &mut self.sensitive {
+            for place in counts.used.drain(..) {
+                counts.with_value[place] = 0;
+            }
+        }
+    }
+}
+
+/// The cells of a class, of the attributes from number `from` on.
+#[inline]
+fn cells<'a>(
+    offsets: &'a [usize],
+    classes: &'a TableClasses,
+    class: u32,
+    from: usize,
+) -> impl Iterator<Item = usize> + 'a {
+    let values = &classes.grid.values(class)[from..];
+    let cells = offsets[from..].iter().zip(values);
+    cells.map(|(offset, &value)| offset + value as usize)
+}
