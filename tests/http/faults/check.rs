@@ -114,7 +114,8 @@ impl Hospital {
                         .header("content-type", "text/csv")
                         .header("idempotency-key", &key)
                 };
-                let decided = decided(request, 201, dataset.removal).await;
+                let is_kept = dataset.removal == Ending::NotAsked;
+                let decided = decided(request, 201, !is_kept).await;
                 self.submissions[index].known = decided;
             }
             // That of a removed dataset stays open: it is gone in either case.
@@ -132,8 +133,10 @@ impl Hospital {
                     let request = self.repeat(Method::POST, "/v1/jobs").json(&job.body);
                     request.header("idempotency-key", key)
                 };
-                let removal = self.datasets[job.dataset].removal;
-                self.jobs[index].known = decided(request, 202, removal).await;
+                let dataset = &self.datasets[job.dataset];
+                // A dataset without rows takes no job.
+                let is_kept = dataset.removal == Ending::NotAsked && !dataset.has_lost_rows;
+                self.jobs[index].known = decided(request, 202, !is_kept).await;
             }
         }
         for index in 0..self.datasets.len() {
@@ -467,11 +470,12 @@ impl Hospital {
     }
 }
 
-/// Repeats a request with its key until it is decided.
+/// Repeats a request with its key until it is decided. `may_be_refused`: its dataset, or rows of it, were to be
+/// removed meanwhile.
 async fn decided(
     request: impl Fn() -> reqwest::RequestBuilder,
     status: u16,
-    removal: Ending,
+    may_be_refused: bool,
 ) -> Known {
     let last = std::cell::RefCell::new(String::new());
     let known = poll_async(SETTLED, async || {
@@ -481,8 +485,8 @@ async fn decided(
         last.replace(format!("{answered} {}", String::from_utf8_lossy(&body)));
         match made(&Some((answered, body)), status) {
             Known::Made(id) => Some(Known::Made(id)),
-            // Its dataset is gone, and whether the first request has made it is not known.
-            Known::NotMade if removal != Ending::NotAsked => Some(Known::Unknown),
+            // What it refers to may be gone, and whether the first request has made it is not known.
+            Known::NotMade if may_be_refused => Some(Known::Unknown),
             _ => None,
         }
     });
