@@ -106,8 +106,9 @@ impl<'a> SearchState<'a> {
             }
         };
         let unfit = || RunError::internal("a frequency set does not fit the rows counted before");
-        if set.codes.len() != self.attributes.len() || set.slots.len() != self.sensitive.slots.len()
-        {
+        let shape = (set.floors.len(), set.codes.len(), set.slots.len());
+        let columns = self.attributes.len();
+        if shape != (columns, columns, self.sensitive.slots.len()) {
             return Err(unfit());
         }
         for (attribute, codes) in self.attributes.iter_mut().zip(set.codes) {
