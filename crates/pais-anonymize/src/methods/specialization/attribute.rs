@@ -61,7 +61,7 @@ impl Concept {
 pub(super) struct Attribute<'a> {
     /// The encoded column.
     pub column: &'a QuasiIdentifier,
-    /// The code of each row.
+    /// The code of each row, or of each record of a frequency set.
     pub codes: Codes<'a>,
     /// The concepts created so far: those of the cut and their ancestors.
     pub concepts: Vec<Concept>,
@@ -85,23 +85,24 @@ impl<'a> Attribute<'a> {
     /// of each node of its taxonomy.
     pub(super) fn new(
         column: &'a QuasiIdentifier,
-        class: Option<(usize, &Codes<'_>)>,
+        class: Option<ClassCodes<'_>>,
         node_ncp: &'a [f64],
     ) -> Self {
         let count = column.domain.code_count();
         let codes = Codes::new(&column.codes, count);
-        let rows = column.codes.len();
-        let (classes, class_histogram, histogram) = match class {
-            None => (0, Vec::new(), counts(rows, &codes, count, 1, &Codes::Zero)),
-            Some((classes, class)) => {
-                let by_class = counts(rows, &codes, count, classes, class);
-                let by_code = by_class.chunks(classes).map(|counts| counts.iter().sum());
-                let histogram = by_code.collect();
-                (classes, by_class, histogram)
-            }
-        };
+        let histogram = Histogram::new(column.codes.len(), &codes, count, class);
+        Self::with_histogram(column, codes, histogram, node_ncp)
+    }
+
+    /// The attribute at its topmost value, of records with these codes. Its rows are counted already.
+    pub(super) fn with_histogram(
+        column: &'a QuasiIdentifier,
+        codes: Codes<'a>,
+        histogram: Histogram,
+        node_ncp: &'a [f64],
+    ) -> Self {
         let topmost = Concept {
-            codes: 0..count as u32,
+            codes: 0..column.domain.code_count() as u32,
             meaning: Meaning::topmost(&column.domain),
         };
         Self {
@@ -109,9 +110,9 @@ impl<'a> Attribute<'a> {
             codes,
             concepts: vec![topmost],
             cut: vec![0],
-            histogram,
-            class_histogram,
-            classes,
+            histogram: histogram.rows,
+            class_histogram: histogram.by_class,
+            classes: histogram.classes,
             node_ncp,
             is_above: &[],
         }
@@ -219,6 +220,15 @@ impl<'a> Attribute<'a> {
         Some(children)
     }
 
+    /// By code, the concept of the cut that generalizes it.
+    pub(super) fn concept_of_code(&self) -> Vec<ConceptId> {
+        let concepts = self.cut.iter().flat_map(|&id| {
+            let codes = self.concept(id).codes.clone();
+            codes.map(move |_| id)
+        });
+        concepts.collect()
+    }
+
     /// Removes a suppressed row from the histograms.
     pub(super) fn remove_row(&mut self, row: usize, class: Option<u32>) {
         let code = self.column.codes[row] as usize;
@@ -237,6 +247,56 @@ impl<'a> Attribute<'a> {
             self.cut.splice(position..=position, ids.clone());
         }
         ids
+    }
+}
+
+/// The class of each row.
+#[derive(Clone, Copy)]
+pub(super) struct ClassCodes<'a> {
+    /// Number of classes.
+    pub classes: usize,
+    /// One code per row.
+    pub codes: &'a Codes<'a>,
+}
+
+/// The rows of an attribute by code.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Histogram {
+    /// Rows by code.
+    pub rows: Vec<u64>,
+    /// Rows by code and class, `classes` entries per code; empty without a class.
+    pub by_class: Vec<u64>,
+    /// Number of classes, 0 when none are counted.
+    pub classes: usize,
+}
+
+impl Histogram {
+    /// Counts `rows` rows by code (of `count` codes), and by class if there is one. One pass.
+    pub(super) fn new(
+        rows: usize,
+        codes: &Codes<'_>,
+        count: usize,
+        class: Option<ClassCodes<'_>>,
+    ) -> Self {
+        match class {
+            None => Self {
+                rows: counts(rows, codes, count, 1, &Codes::Zero),
+                by_class: Vec::new(),
+                classes: 0,
+            },
+            Some(ClassCodes {
+                classes,
+                codes: of_row,
+            }) => {
+                let by_class = counts(rows, codes, count, classes, of_row);
+                let by_code = by_class.chunks(classes).map(|counts| counts.iter().sum());
+                Self {
+                    rows: by_code.collect(),
+                    by_class,
+                    classes,
+                }
+            }
+        }
     }
 }
 

@@ -11,10 +11,13 @@
 //!  - 1 byte per row for its sensitive values (more if there are many);
 //!  - 4 bytes per row for its partition or its position in the permutation, and 4 more while
 //!    rows are moved in the permutation;
-//!  - 8 *m* + 16 bytes per partition;
+//!  - 8 *m* + 20 bytes per partition;
 //!  - once rows are suppressed, 4 bytes per partition and subset of *L* attributes and 17 per group
 //!    of such a subset, for at most 2^24 pairs of a partition and a subset at a time, and
 //!    4 (*m* + *L*) + 64 bytes per partition.
+//!
+//! A table whose codes have few combinations for its rows is counted once instead: the search then
+//! works on the distinct combinations, each with its number of rows ([`frequencies`]).
 //!
 //! Time: two passes over each column for its histogram. Each candidate that becomes the best one
 //! costs one scan of the table or of `T[x]` (the rows it would split), and a depth-first traversal
@@ -22,6 +25,7 @@
 //! share the scans and the traversals. The steps do not depend on the number of threads.
 
 mod attribute;
+mod frequencies;
 mod group_index;
 mod interval_splits;
 mod known_group;

@@ -19,12 +19,14 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use pais_core::table::codes::RowCodes;
 use pais_core::table::{SubjectCounter, Subjects};
 use pais_core::with_codes;
 
 use super::attribute::{Attribute, Concept, ConceptId};
+use super::frequencies::{Multiplicity, RowsOfRecord, with_rows};
 use super::known_group::{ClassPersons, KnownClasses, KnownGroups};
 use super::requirement::{Requirement, ValueShare, as_rows};
 use super::sensitive::{SensitiveSlots, SlotColumn, add_counters};
@@ -47,7 +49,8 @@ pub(super) struct ChildPartition {
     pub partition: PartitionId,
 }
 
-/// The layout that gives the rows of each partition.
+/// The layout that gives the records of each partition. Records are rows, or those of a frequency
+/// set.
 enum RowLayout {
     Table(TableOrder),
     Partition(PartitionOrder),
@@ -84,6 +87,9 @@ impl PartitionPersons {
 /// empty only if its rows were suppressed.
 pub(super) struct Partitions {
     layout: RowLayout,
+    multiplicity: Multiplicity,
+    /// Number of rows of all records.
+    rows: u64,
     /// Persons by partition, where *K* counts persons.
     persons: Option<PartitionPersons>,
     /// Rows by partition.
@@ -120,19 +126,13 @@ impl Partitions {
         } else {
             let mut suppressed = suppressed.iter().copied().peekable();
             let order = (0..rows as u32).filter(|row| suppressed.next_if_eq(row).is_none());
-            RowLayout::Partition(PartitionOrder::new(order.collect(), vec![0]))
+            RowLayout::Partition(PartitionOrder::new(
+                order.collect(),
+                vec![0],
+                vec![left as u32],
+            ))
         };
-        let mut partitions = Self {
-            layout,
-            persons: None,
-            sizes: vec![left as u32],
-            live: 1,
-            records: vec![vec![0]; attributes],
-            links: vec![vec![vec![0]]; attributes],
-            greatest: vec![greatest],
-            squares: (left as u128).pow(2),
-            excess: 0,
-        };
+        let mut partitions = Self::topmost(layout, left as u32, attributes, greatest);
         if let Some(subjects) = subjects {
             // The persons of a partition are found by its rows.
             partitions.sort();
@@ -141,6 +141,83 @@ impl Partitions {
             partitions.persons = Some(persons);
         }
         partitions
+    }
+
+    /// One partition at the topmost values, of `rows` rows, before any records are
+    /// [laid out](Self::lay_out).
+    pub(super) fn uncounted(rows: u32, attributes: usize, greatest: ValueShare) -> Self {
+        Self::topmost(
+            RowLayout::Table(TableOrder::new(0)),
+            rows,
+            attributes,
+            greatest,
+        )
+    }
+
+    fn topmost(layout: RowLayout, rows: u32, attributes: usize, greatest: ValueShare) -> Self {
+        Self {
+            layout,
+            multiplicity: Multiplicity::One,
+            rows: u64::from(rows),
+            persons: None,
+            sizes: vec![rows],
+            live: 1,
+            records: vec![vec![0]; attributes],
+            links: vec![vec![vec![0]]; attributes],
+            greatest: vec![greatest],
+            squares: u128::from(rows).pow(2),
+            excess: 0,
+        }
+    }
+
+    /// Replaces the records by others of the same rows, with codes in `attributes` and numbers of
+    /// rows in `rows`. The partitions stay as they are. Returns whether each of them has as many
+    /// rows as before; if not, the partitions are of no use any more.
+    #[must_use]
+    pub(super) fn lay_out(&mut self, attributes: &[Attribute<'_>], rows: Vec<u32>) -> bool {
+        // Both are grouped by one attribute after the other.
+        let mut group_of_partition = vec![0u32; self.sizes.len()];
+        let mut group_of_record = vec![0u32; rows.len()];
+        for (attribute, concepts) in attributes.iter().zip(&self.records) {
+            if attribute.is_topmost() {
+                continue;
+            }
+            let mut numbers: FxHashMap<(u32, ConceptId), u32> = FxHashMap::default();
+            for (group, &concept) in group_of_partition.iter_mut().zip(concepts) {
+                let next = numbers.len() as u32;
+                *group = *numbers.entry((*group, concept)).or_insert(next);
+            }
+            let concept_of = attribute.concept_of_code();
+            let all_known = with_codes!(&attribute.codes, codes => {
+                let mut records = group_of_record.iter_mut().enumerate();
+                records.all(|(record, group)| {
+                    let concept = concept_of.get(codes.at(record) as usize);
+                    let known = concept.and_then(|&concept| numbers.get(&(*group, concept)));
+                    known.map(|&number| *group = number).is_some()
+                })
+            });
+            if !all_known {
+                return false;
+            }
+        }
+        // Each partition is a group of its own now.
+        let mut partition_of_group = vec![0; self.sizes.len()];
+        for (partition, &group) in (0..).zip(&group_of_partition) {
+            partition_of_group[group as usize] = partition;
+        }
+        let mut sizes = vec![0u64; self.sizes.len()];
+        for (group, &rows) in group_of_record.iter_mut().zip(&rows) {
+            *group = partition_of_group[*group as usize];
+            sizes[*group as usize] += u64::from(rows);
+        }
+        let mut before = self.sizes.iter().map(|&size| u64::from(size));
+        let is_same = sizes.iter().all(|&size| before.next() == Some(size)) && !rows.contains(&0);
+        self.layout = RowLayout::Table(TableOrder {
+            partition_of: group_of_record,
+        });
+        self.multiplicity = Multiplicity::Of(rows);
+        self.excess = 0;
+        is_same
     }
 
     /// Number of non-empty partitions, which are the equivalence classes.
@@ -159,6 +236,9 @@ impl Partitions {
         // The table order cannot skip rows: a scan counts every row of the table.
         self.sort();
         let rows = self.rows(partition);
+        if let RowLayout::Partition(order) = &mut self.layout {
+            order.lens[partition as usize] = 0;
+        }
         self.sizes[partition as usize] = 0;
         if let Some(persons) = &mut self.persons {
             persons.count(partition, &[]);
@@ -215,7 +295,7 @@ impl Partitions {
             };
             return groups.find(classes);
         };
-        let rows_of = |&it: &PartitionId| order.rows(it, self.sizes[it as usize]);
+        let rows_of = |&it: &PartitionId| order.records(it);
         let rows: Vec<&[u32]> = partitions.iter().map(rows_of).collect();
         let sizes: Vec<u32> = sizes(&counted.numbers);
         let classes = KnownClasses {
@@ -246,7 +326,7 @@ impl Partitions {
     pub(super) fn rows(&self, partition: PartitionId) -> Vec<u32> {
         match &self.layout {
             RowLayout::Table(order) => order.rows_of(partition),
-            RowLayout::Partition(order) => order.rows(partition, self.size(partition)).to_vec(),
+            RowLayout::Partition(order) => order.records(partition).to_vec(),
         }
     }
 
@@ -262,23 +342,26 @@ impl Partitions {
     pub(super) fn count_split(
         &mut self,
         scan: &Scan<'_>,
-        term: impl Fn(u64, u128) -> f64 + Sync,
+        term: impl Fn(u64, u128) -> u128 + Sync,
     ) -> SplitCounts {
         self.choose_layout(scan);
         let link = self.link(scan.attribute, scan.concept);
+        let term = |partition, squares| term(u64::from(self.size(partition)), squares);
         let order = match &self.layout {
-            RowLayout::Partition(order) => return order.count(link, &self.sizes, scan, term),
+            RowLayout::Partition(order) => {
+                return order.count(link, &self.multiplicity, scan, term);
+            }
             RowLayout::Table(order) => order,
         };
         let mut counts = SplitCounts::new(scan.width);
         let block = scan.counters();
         for link in link.chunks((MAX_COUNTERS / block).max(1)) {
-            let counters = order.count(link, self.sizes.len(), scan);
+            let counters = order.count(link, self.sizes.len(), &self.multiplicity, scan);
             for (&partition, counters) in link.iter().zip(counters.chunks(block)) {
                 let counters = counters.iter().copied().enumerate();
                 let rows = counters.filter(|(_, count)| *count > 0);
                 let squares = scan.add_shares(partition, rows, &mut counts);
-                counts.score += term(u64::from(self.sizes[partition as usize]), squares);
+                counts.score += term(partition, squares);
             }
         }
         counts
@@ -290,12 +373,14 @@ impl Partitions {
         let RowLayout::Table(order) = &self.layout else {
             return;
         };
-        let rows = order.rows() as u64;
+        let rows = order.records() as u64;
         let link = self.link(scan.attribute, scan.concept);
         let sizes = link
             .iter()
             .map(|&partition| u64::from(self.size(partition)));
-        let random_access = RANDOM_READ_COST * sizes.sum::<u64>();
+        // A partition is taken to have the same share of the records as of the rows.
+        let of_link = sizes.sum::<u64>() * rows / self.rows.max(1);
+        let random_access = RANDOM_READ_COST * of_link;
         let block = scan.counters();
         let passes = link.len().div_ceil((MAX_COUNTERS / block).max(1)) as u64;
         let read = passes * rows + (link.len() * block) as u64;
@@ -314,7 +399,7 @@ impl Partitions {
     /// Switches for good to rows sorted by partition, which makes scans of few rows cheap.
     pub(super) fn sort(&mut self) {
         if let RowLayout::Table(order) = &self.layout {
-            self.layout = RowLayout::Partition(order.sorted(&self.sizes));
+            self.layout = RowLayout::Partition(order.sorted(self.sizes.len()));
         }
     }
 
@@ -338,9 +423,10 @@ impl Partitions {
         // No row moves if each partition goes to one child as a whole, as happens for a value whose
         // other children have no rows.
         let moves = parts.len() > link.len();
-        if let (RowLayout::Partition(order), true) = (&mut self.layout, moves) {
-            order.refine(&link, &self.sizes, scan);
-        }
+        let lens = match &mut self.layout {
+            RowLayout::Partition(order) if moves => order.refine(&link, scan),
+            _ => Vec::new(),
+        };
         let mut child_partitions = Vec::with_capacity(parts.len());
         for parts in parts.chunk_by(|a, b| a.link_index == b.link_index) {
             let refined = link[parts[0].link_index as usize];
@@ -368,7 +454,7 @@ impl Partitions {
         match &mut self.layout {
             _ if !moves => {}
             RowLayout::Table(order) => order.refine(&link, before, &child_partitions, scan),
-            RowLayout::Partition(order) => order.set_starts(&child_partitions, &self.sizes),
+            RowLayout::Partition(order) => order.set_ranges(&child_partitions, &lens),
         }
         if let Some(mut persons) = self.persons.take() {
             if moves {
@@ -431,8 +517,8 @@ impl TableOrder {
         }
     }
 
-    /// Number of rows.
-    pub(super) fn rows(&self) -> usize {
+    /// Number of records.
+    pub(super) fn records(&self) -> usize {
         self.partition_of.len()
     }
 
@@ -443,25 +529,29 @@ impl TableOrder {
         &self,
         link: &[PartitionId],
         partitions: usize,
+        multiplicity: &Multiplicity,
         scan: &Scan<'_>,
     ) -> Vec<u32> {
         let block_starts = block_starts(link, scan.counters(), partitions);
         let counters = (link.len() + 1) * scan.counters();
         let zeros = || vec![0u32; counters];
-        let rows = self.rows();
+        let rows = self.records();
         let task_rows = TASK_ROWS.max(counters);
         let slots = scan.sensitive.count() as u32;
         let child_of = scan.child_of_code.as_slice();
         let count_task = |counters: &mut [u32], range: Range<usize>, slot_column: &SlotColumn| {
             let partitions = &self.partition_of[range.clone()];
             with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
-                let (codes, slot) = (codes.part(range.clone()), slot.part(range));
-                for (row, &partition) in partitions.iter().enumerate() {
-                    let child = child_of[codes.at(row) as usize];
-                    let slot = slot_column.first + slot.at(row);
-                    let index = block_starts[partition as usize] + child * slots + slot;
-                    counters[index as usize] += 1;
-                }
+                with_rows!(multiplicity, rows_of => {
+                    let (codes, slot) = (codes.part(range.clone()), slot.part(range.clone()));
+                    let rows_of = rows_of.slice(range);
+                    for (row, &partition) in partitions.iter().enumerate() {
+                        let child = child_of[codes.at(row) as usize];
+                        let slot = slot_column.first + slot.at(row);
+                        let index = block_starts[partition as usize] + child * slots + slot;
+                        counters[index as usize] += rows_of.rows(row);
+                    }
+                })
             }));
         };
         let count = |mut counters: Vec<u32>, number: usize| {
@@ -509,7 +599,7 @@ impl TableOrder {
                 }
             });
         };
-        if self.rows() <= TASK_ROWS {
+        if self.records() <= TASK_ROWS {
             move_task((0, &mut self.partition_of))
         } else {
             let tasks = self.partition_of.par_chunks_mut(TASK_ROWS).enumerate();
@@ -525,24 +615,28 @@ impl TableOrder {
     }
 
     /// The rows sorted by partition, ascending within each partition.
-    pub(super) fn sorted(&self, sizes: &[u32]) -> PartitionOrder {
+    pub(super) fn sorted(&self, partitions: usize) -> PartitionOrder {
+        let mut lens = vec![0; partitions];
+        for &partition in &self.partition_of {
+            lens[partition as usize] += 1;
+        }
         let mut sum = 0;
-        let starts: Vec<u32> = sizes
+        let starts: Vec<u32> = lens
             .iter()
-            .map(|size| {
+            .map(|len| {
                 let start = sum;
-                sum += size;
+                sum += len;
                 start
             })
             .collect();
         let mut next = starts.clone();
-        let mut order = vec![0; self.rows()];
+        let mut order = vec![0; self.records()];
         for (row, &partition) in self.partition_of.iter().enumerate() {
             let position = &mut next[partition as usize];
             order[*position as usize] = row as u32;
             *position += 1;
         }
-        PartitionOrder::new(order, starts)
+        PartitionOrder::new(order, starts, lens)
     }
 }
 
@@ -560,47 +654,51 @@ enum ScanTask<'a> {
     Pieces(PartitionId),
 }
 
-/// The rows of all partitions.
+/// The records of all partitions.
 pub(super) struct PartitionOrder {
-    /// Row numbers; each partition is a range.
+    /// Record numbers; each partition is a range.
     order: Vec<u32>,
     /// Start of the range of each partition.
     starts: Vec<u32>,
+    /// Number of records of each partition.
+    lens: Vec<u32>,
     scratch: Vec<u32>,
 }
 
 impl PartitionOrder {
-    /// Takes the rows sorted by partition, and the start of each partition.
-    pub(super) fn new(order: Vec<u32>, starts: Vec<u32>) -> Self {
+    /// Takes the records sorted by partition, and the start and length of each partition.
+    pub(super) fn new(order: Vec<u32>, starts: Vec<u32>, lens: Vec<u32>) -> Self {
         Self {
             order,
             starts,
+            lens,
             scratch: Vec::new(),
         }
     }
 
-    /// The rows of a partition, which has `size` rows.
+    /// The records of a partition.
     #[inline]
-    pub(super) fn rows(&self, partition: PartitionId, size: u32) -> &[u32] {
+    pub(super) fn records(&self, partition: PartitionId) -> &[u32] {
         let start = self.starts[partition as usize];
-        &self.order[start as usize..(start + size) as usize]
+        let end = start + self.lens[partition as usize];
+        &self.order[start as usize..end as usize]
     }
 
     /// Counts the rows of the partitions of `link` by child and slot of sensitive values, partition
-    /// by partition. `term` computes a partition's term of the score from its size and the sum of
-    /// its children's squared sizes.
+    /// by partition. `term` computes a partition's term of the score from the sum of its
+    /// children's squared sizes.
     pub(super) fn count(
         &self,
         link: &[PartitionId],
-        sizes: &[u32],
+        multiplicity: &Multiplicity,
         scan: &Scan<'_>,
-        term: impl Fn(u64, u128) -> f64 + Sync,
+        term: impl Fn(PartitionId, u128) -> u128 + Sync,
     ) -> SplitCounts {
         let count = |task: &ScanTask<'_>| {
             let mut partial_counts = SplitCounts::new(scan.width);
-            let mut counter = PartitionCounter::default();
+            let mut counter = PartitionCounter::new(multiplicity);
             let mut count = |partition: PartitionId, in_pieces: bool| {
-                let rows = self.rows(partition, sizes[partition as usize]);
+                let rows = self.records(partition);
                 if rows.is_empty() {
                     return;
                 }
@@ -610,7 +708,7 @@ impl PartitionOrder {
                     counter.count(rows, scan)
                 }
                 let squares = counter.finish(partition, scan, &mut partial_counts);
-                partial_counts.score += term(rows.len() as u64, squares);
+                partial_counts.score += term(partition, squares);
             };
             match *task {
                 ScanTask::Whole(list) => list.iter().for_each(|&partition| count(partition, false)),
@@ -620,7 +718,7 @@ impl PartitionOrder {
         };
         // A task allocates a list for each child, so it has at least as many rows as there are
         // children.
-        let tasks = scan_tasks(link, sizes, TASK_ROWS.max(scan.width));
+        let tasks = scan_tasks(link, &self.lens, TASK_ROWS.max(scan.width));
         match tasks.as_slice() {
             [only] => count(only),
             tasks => {
@@ -634,19 +732,21 @@ impl PartitionOrder {
         }
     }
 
-    /// Sorts the rows of each partition of `link` by child within its range. Makes one scan of
+    /// Sorts the records of each partition of `link` by child within its range. Returns the number
+    /// of records of each part, in the order of `link` and by ascending child. Makes one scan of
     /// `T[x]`, shared among the threads.
-    pub(super) fn refine(&mut self, link: &[PartitionId], sizes: &[u32], scan: &Scan<'_>) {
+    pub(super) fn refine(&mut self, link: &[PartitionId], scan: &Scan<'_>) -> Vec<u32> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let child_of = scan.child_of_code.as_slice();
         let sorted = with_codes!(&scan.column.codes, codes => {
-            self.sort(link, sizes, &mut scratch, |row| child_of[codes.at(row as usize) as usize])
+            self.sort(link, &mut scratch, |row| child_of[codes.at(row as usize) as usize])
         });
         let mut pieces = sorted.iter().flat_map(SortedPieces::pieces);
         let mut from = 0;
+        let mut lens = Vec::new();
         let mut runs: Vec<(u32, usize, u32)> = Vec::new();
         for &partition in link {
-            let end = from + sizes[partition as usize] as usize;
+            let end = from + self.lens[partition as usize] as usize;
             runs.clear();
             let mut whole = true;
             let mut at_piece = from;
@@ -669,21 +769,30 @@ impl PartitionOrder {
                     .copy_from_slice(&scratch[from..from + len as usize]);
                 to += len;
             }
+            let parts = runs.chunk_by(|(a, ..), (b, ..)| a == b);
+            lens.extend(parts.map(|runs| runs.iter().map(|(.., len)| len).sum::<u32>()));
         }
         drop(pieces);
         self.scratch = scratch;
+        lens
     }
 
-    /// Sets the starts of the partitions in `child_partitions`. These are the partitions that each
-    /// refined partition was split into, in the order of the children; the first one has the id of
-    /// the refined partition.
-    pub(super) fn set_starts(&mut self, child_partitions: &[ChildPartition], sizes: &[u32]) {
-        self.starts.resize(sizes.len(), 0);
+    /// Sets the ranges of the partitions in `child_partitions`, with these numbers of records. They
+    /// are the partitions that each refined partition was split into, in the order of the children;
+    /// the first one has the id of the refined partition.
+    pub(super) fn set_ranges(&mut self, child_partitions: &[ChildPartition], lens: &[u32]) {
+        let last = child_partitions.iter().map(|child| child.partition).max();
+        let count = last.map_or(0, |last| last as usize + 1);
+        let count = count.max(self.starts.len());
+        self.starts.resize(count, 0);
+        self.lens.resize(count, 0);
+        let mut lens = lens.iter();
         for parts in child_partitions.chunk_by(|a, b| a.link_index == b.link_index) {
             let mut start = self.starts[parts[0].partition as usize];
-            for child_partition in parts {
+            for (child_partition, &len) in parts.iter().zip(&mut lens) {
                 self.starts[child_partition.partition as usize] = start;
-                start += sizes[child_partition.partition as usize];
+                self.lens[child_partition.partition as usize] = len;
+                start += len;
             }
         }
     }
@@ -693,15 +802,14 @@ impl PartitionOrder {
     fn sort(
         &self,
         link: &[PartitionId],
-        sizes: &[u32],
         scratch: &mut Vec<u32>,
         child: impl Fn(u32) -> u32 + Sync,
     ) -> Vec<SortedPieces> {
-        let rows = |partition: PartitionId| self.rows(partition, sizes[partition as usize]);
+        let rows = |partition: PartitionId| self.records(partition);
         let total = link.iter().map(|&partition| rows(partition).len()).sum();
         scratch.resize(total, 0);
         let mut tasks: Vec<Vec<&[u32]>> = Vec::new();
-        for task in scan_tasks(link, sizes, TASK_ROWS) {
+        for task in scan_tasks(link, &self.lens, TASK_ROWS) {
             match task {
                 ScanTask::Whole(list) => {
                     tasks.push(list.iter().map(|&partition| rows(partition)).collect());
@@ -730,14 +838,14 @@ impl PartitionOrder {
     }
 }
 
-/// Splits partitions into tasks of at least `least` rows each, except where too few rows remain
-/// before a large partition or at the end. Keeps their order. The tasks do not depend on the number
-/// of threads.
-fn scan_tasks<'a>(link: &'a [PartitionId], sizes: &[u32], least: usize) -> Vec<ScanTask<'a>> {
+/// Splits partitions with `lens` records into tasks of at least `least` records each, except where
+/// too few remain before a large partition or at the end. Keeps their order. The tasks do not
+/// depend on the number of threads.
+fn scan_tasks<'a>(link: &'a [PartitionId], lens: &[u32], least: usize) -> Vec<ScanTask<'a>> {
     let mut tasks = Vec::new();
     let (mut start, mut rows) = (0, 0);
     for (end, &partition) in link.iter().enumerate() {
-        let len = sizes[partition as usize] as usize;
+        let len = lens[partition as usize] as usize;
         if rows + len <= 2 * least {
             rows += len;
             continue;
@@ -765,34 +873,47 @@ fn is_counted_densely(rows: usize, scan: &Scan<'_>) -> bool {
 
 /// Counts the rows of one partition by counter index, which combines child and slot of sensitive
 /// values.
-#[derive(Default)]
-struct PartitionCounter {
+struct PartitionCounter<'a> {
+    multiplicity: &'a Multiplicity,
     /// Dense counters, all 0 between partitions.
     counters: Vec<u32>,
     /// Without dense counters, one counter index for each row and slot column; sorted after the
     /// last row was added.
     indexes: Vec<u64>,
+    /// The same for records, with their numbers of rows.
+    weighted: Vec<(u64, u32)>,
 }
 
-impl PartitionCounter {
+impl<'a> PartitionCounter<'a> {
+    fn new(multiplicity: &'a Multiplicity) -> Self {
+        Self {
+            multiplicity,
+            counters: Vec::new(),
+            indexes: Vec::new(),
+            weighted: Vec::new(),
+        }
+    }
+
     fn count(&mut self, rows: &[u32], scan: &Scan<'_>) {
         if is_counted_densely(rows.len(), scan) {
             self.count_dense(rows, scan)
         } else {
             self.push_indexes(rows, scan);
             self.indexes.sort_unstable();
+            self.weighted.sort_unstable();
         }
     }
 
     /// Like [`Self::count`], with the rows shared among the threads.
     fn count_pieces(&mut self, rows: &[u32], scan: &Scan<'_>) {
+        let multiplicity = self.multiplicity;
         let is_dense = is_counted_densely(rows.len(), scan);
         // A piece has its own counters, so it has at least as many rows as counters.
         let least = if is_dense { scan.counters() } else { 0 };
         let pieces = rows.par_chunks(TASK_ROWS.max(least));
         if is_dense {
             let count = |piece: &[u32]| {
-                let mut counter = Self::default();
+                let mut counter = Self::new(multiplicity);
                 counter.count_dense(piece, scan);
                 counter.counters
             };
@@ -800,12 +921,17 @@ impl PartitionCounter {
             self.counters = pieces.map(count).reduce(zeros, add_counters);
         } else {
             let list = |piece: &[u32]| {
-                let mut counter = Self::default();
+                let mut counter = Self::new(multiplicity);
                 counter.push_indexes(piece, scan);
-                counter.indexes
+                counter
             };
-            self.indexes = pieces.flat_map_iter(list).collect();
+            let lists: Vec<Self> = pieces.map(list).collect();
+            for list in lists {
+                self.indexes.extend(list.indexes);
+                self.weighted.extend(list.weighted);
+            }
             self.indexes.par_sort_unstable();
+            self.weighted.par_sort_unstable();
         }
     }
 
@@ -816,25 +942,23 @@ impl PartitionCounter {
         let counters = self.counters.as_mut_slice();
         for slot_column in &scan.sensitive.slots {
             with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
-                for &row in rows {
+                with_rows!(self.multiplicity, rows_of => for &row in rows {
                     let child = child_of[codes.at(row as usize) as usize];
                     let slot = slot_column.first + slot.at(row as usize);
-                    counters[child as usize * slots + slot as usize] += 1;
-                }
+                    let rows = rows_of.rows(row as usize);
+                    counters[child as usize * slots + slot as usize] += rows;
+                })
             }));
         }
     }
 
     fn push_indexes(&mut self, rows: &[u32], scan: &Scan<'_>) {
-        let child_of = scan.child_of_code.as_slice();
-        let slots = scan.sensitive.count() as u64;
-        for slot_column in &scan.sensitive.slots {
-            with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
-                self.indexes.extend(rows.iter().map(|&row| {
-                    let child = child_of[codes.at(row as usize) as usize];
-                    u64::from(child) * slots + u64::from(slot_column.first + slot.at(row as usize))
-                }));
-            }));
+        match self.multiplicity {
+            Multiplicity::One => push_entries(&mut self.indexes, rows, scan, |index, _| index),
+            Multiplicity::Of(rows_of) => {
+                let entry = |index, record: u32| (index, rows_of[record as usize]);
+                push_entries(&mut self.weighted, rows, scan, entry);
+            }
         }
     }
 
@@ -846,7 +970,7 @@ impl PartitionCounter {
         scan: &Scan<'_>,
         partial_counts: &mut SplitCounts,
     ) -> u128 {
-        if self.indexes.is_empty() {
+        if self.indexes.is_empty() && self.weighted.is_empty() {
             let counters = self.counters.iter_mut().enumerate();
             let rows = counters.filter(|(_, count)| **count > 0);
             let rows = rows.map(|(index, count)| (index, std::mem::take(count)));
@@ -854,9 +978,32 @@ impl PartitionCounter {
         }
         let runs = self.indexes.chunk_by(|a, b| a == b);
         let rows = runs.map(|run| (run[0] as usize, run.len() as u32));
-        let squares = scan.add_shares(partition, rows, partial_counts);
+        let weighted = self.weighted.chunk_by(|(a, _), (b, _)| a == b);
+        let weighted = weighted.map(|run| (run[0].0 as usize, run.iter().map(|(_, n)| n).sum()));
+        let squares = scan.add_shares(partition, rows.chain(weighted), partial_counts);
         self.indexes.clear();
+        self.weighted.clear();
         squares
+    }
+}
+
+/// Appends an entry for each record and slot column, made of its counter index and its number.
+fn push_entries<E>(
+    entries: &mut Vec<E>,
+    records: &[u32],
+    scan: &Scan<'_>,
+    entry: impl Fn(u64, u32) -> E,
+) {
+    let child_of = scan.child_of_code.as_slice();
+    let slots = scan.sensitive.count() as u64;
+    for slot_column in &scan.sensitive.slots {
+        with_codes!(&scan.column.codes, codes => with_codes!(&slot_column.codes, slot => {
+            entries.extend(records.iter().map(|&record| {
+                let child = child_of[codes.at(record as usize) as usize];
+                let slot = slot_column.first + slot.at(record as usize);
+                entry(u64::from(child) * slots + u64::from(slot), record)
+            }));
+        }));
     }
 }
 
@@ -1095,7 +1242,7 @@ pub(super) struct SplitCounts {
     /// Sensitive values and the number of rows that have them, share after share.
     pub sensitive_counts: Vec<(u32, u32)>,
     /// Σ over partitions of the objective's term, if the objective needs it.
-    pub score: f64,
+    pub score: u128,
 }
 
 impl SplitCounts {
@@ -1104,7 +1251,7 @@ impl SplitCounts {
         Self {
             children: vec![Vec::new(); width],
             sensitive_counts: Vec::new(),
-            score: 0.0,
+            score: 0,
         }
     }
 

@@ -33,10 +33,10 @@ pub(super) fn entropy(counts: &[u64]) -> f64 {
 /// One partition's term of the [`Objective::Discernibility`] and [`Objective::DiscernibilityEq4`]
 /// scores, from its size and the sum of its children's squared sizes.
 #[inline]
-pub(super) fn discernibility_term(objective: Objective, size: u64, squared_children: u128) -> f64 {
+pub(super) fn discernibility_term(objective: Objective, size: u64, squared_children: u128) -> u128 {
     match objective {
-        Objective::DiscernibilityEq4 => squared_children as f64,
-        _ => (u128::from(size) * u128::from(size) - squared_children) as f64,
+        Objective::DiscernibilityEq4 => squared_children,
+        _ => u128::from(size) * u128::from(size) - squared_children,
     }
 }
 
@@ -69,7 +69,7 @@ pub(super) fn from_histogram(
         Objective::Discernibility | Objective::DiscernibilityEq4 => {
             let squared = |child| u128::from(attribute.rows(child)).pow(2);
             let children = split.iter().map(squared).sum();
-            discernibility_term(objective, attribute.rows(parent), children)
+            discernibility_term(objective, attribute.rows(parent), children) as f64
         }
     }
 }

@@ -27,7 +27,8 @@ use pais_core::model::Decimal;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
-use super::attribute::{Attribute, Concept, ConceptId, Meaning};
+use super::attribute::{Attribute, ClassCodes, Concept, ConceptId, Meaning};
+use super::frequencies::{CollapsedTable, Floor, MAX_CELLS, Rounds};
 use super::interval_splits::IntervalSplits;
 use super::known_group::KnownGroups;
 use super::partitions::{ChildOfCode, PartitionId, Partitions, Scan, SplitCounts};
@@ -45,6 +46,7 @@ use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::step::{StepItem, StepRecord};
 
+mod rounds;
 #[cfg(test)]
 pub(super) mod suppression_reference;
 
@@ -89,49 +91,39 @@ pub(super) fn search(
             Vec::new()
         }
     };
-    let mut state = SearchState::new(task, sensitive, &suppressed);
-    let mut steps = vec![state.step(0, None, suppressed)];
-    let mut decided = 0usize;
-    loop {
-        observer.counted(Count::StepsDone(steps.len() as u64 - 1));
-        if observer.must_stop() {
-            return Err(RunError::Cancelled);
-        }
-        let Some(best) = state.best() else {
-            // No candidate is valid: suppress rows within the budget to make one valid.
-            let Some((best, suppression)) = state.best_with_suppression(observer) else {
-                if observer.must_stop() {
-                    return Err(RunError::Cancelled);
-                }
-                return Ok(steps);
-            };
-            let split_counts = state.count_split(best);
-            steps.push(state.perform(steps.len(), best, &split_counts, &suppression));
-            state.reset_candidates();
-            continue;
+    // A frequency set has neither persons nor rows that could be suppressed.
+    if budget == 0
+        && requirement.subjects.is_none()
+        && let Some(source) = CollapsedTable::new(table, &sensitive)
+    {
+        let rounds = Rounds {
+            source: &source,
+            budget: MAX_CELLS,
         };
-        if state.has_small_child(best) || state.needs_suppression(best) {
-            state.reject(best, observer);
-        } else {
-            let mut split_counts = state.count_split(best);
-            let candidate = &mut state.candidates[best];
-            if score::is_over_partitions(settings.objective)
-                && candidate.scored_at != Some(steps.len())
-            {
-                candidate.score = split_counts.score;
-                candidate.scored_at = Some(steps.len());
-                continue;
-            }
-            if state.is_valid(best, &mut split_counts, observer) {
-                let none = Suppression::default();
-                steps.push(state.perform(steps.len(), best, &split_counts, &none));
-            } else {
-                state.reject(best, observer);
-            }
-        }
-        decided += 1;
-        let open = state.candidates.len();
-        observer.progress(Phase::Searching, decided as f64 / (decided + open) as f64);
+        return search_over(task, &sensitive, rounds);
+    }
+    SearchState::over_rows(task, sensitive, &suppressed).run(suppressed, None, observer)
+}
+
+/// Runs top-down specialization over frequency sets, without suppression and persons. The topmost
+/// table must be valid. `sensitive` describes the slots; its rows are not read.
+///
+/// # Errors
+/// When there are too many rows, when the counts contradict one another, and on cancellation.
+pub(super) fn search_over(
+    task: SpecializationTask<'_>,
+    sensitive: &SensitiveSlots,
+    rounds: Rounds<'_>,
+) -> Result<Vec<StepRecord>, RunError> {
+    SearchState::over_sets(task, sensitive, rounds)?.run(Vec::new(), Some(rounds), task.observer)
+}
+
+impl<'a> SpecializationTask<'a> {
+    /// By node of the taxonomy of a quasi-identifier, whether it is above a cut that the search reaches
+    /// first; empty without one.
+    fn first_cut(&self, position: usize) -> &'a [bool] {
+        let is_above = self.above_first_cut.get(position);
+        is_above.map_or(&[], Vec::as_slice)
     }
 }
 
@@ -188,6 +180,8 @@ pub(super) struct SearchState<'a> {
     count_cache: SensitiveCountCache,
     suppression_bounds: SuppressionBounds,
     known_groups: KnownGroups,
+    /// By attribute, which codes the records tell apart; `None` where they are rows.
+    floors: Option<Vec<Floor>>,
     /// Number of rows suppressed so far.
     suppressed: u64,
     /// Largest number of rows that may be suppressed.
@@ -196,7 +190,11 @@ pub(super) struct SearchState<'a> {
 
 impl<'a> SearchState<'a> {
     /// The state at the topmost table, without the rows that are already `suppressed` (ascending).
-    fn new(task: SpecializationTask<'a>, sensitive: SensitiveSlots, suppressed: &[u32]) -> Self {
+    pub(super) fn over_rows(
+        task: SpecializationTask<'a>,
+        sensitive: SensitiveSlots,
+        suppressed: &[u32],
+    ) -> Self {
         let SpecializationTask {
             table,
             requirement,
@@ -210,55 +208,132 @@ impl<'a> SearchState<'a> {
                 .map(|(count, codes)| (*count, Codes::new(codes, *count))),
             _ => None,
         };
-        let class = class.as_ref().map(|(count, codes)| (*count, codes));
+        let class = class
+            .as_ref()
+            .map(|&(classes, ref codes)| ClassCodes { classes, codes });
         let columns = &table.quasi_identifiers;
         let attributes: Vec<_> = columns
             .par_iter()
             .zip(task.node_ncp)
             .enumerate()
             .map(|(position, (column, node_ncp))| {
-                let is_above = task.above_first_cut.get(position);
-                let is_above = is_above.map_or(&[][..], Vec::as_slice);
-                Attribute::new(column, class, node_ncp).with_first_cut(is_above)
+                Attribute::new(column, class, node_ncp).with_first_cut(task.first_cut(position))
             })
             .collect();
-        let left = (table.rows - suppressed.len()) as f64;
-        let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
-        let ncp_sums = attributes.iter().map(topmost).collect();
         let mut rows_by_value = sensitive.rows_by_value.clone();
         for &row in suppressed {
             requirement.for_each_counted_value(row as usize, |value| rows_by_value[value] -= 1);
         }
         let left = (table.rows - suppressed.len()) as u64;
         let greatest = requirement.greatest_share(left, by_value(&rows_by_value));
-        let mut state = Self {
-            table,
-            requirement,
-            settings,
-            partitions: Partitions::new(
-                table.rows,
-                suppressed,
-                attributes.len(),
-                greatest,
-                requirement.subjects,
-            ),
-            attributes,
-            sensitive,
-            candidates: Vec::new(),
-            child_of_code: ChildOfCode::default(),
-            last_violation: Vec::new(),
-            ncp_sums,
-            count_cache: SensitiveCountCache::default(),
-            suppression_bounds: SuppressionBounds::default(),
-            known_groups: KnownGroups::new(requirement.l, task.observer.cancellation()),
-            suppressed: suppressed.len() as u64,
-            budget: settings.suppression_limit.floor_of(table.rows as u64),
-        };
+        let partitions = Partitions::new(
+            table.rows,
+            suppressed,
+            attributes.len(),
+            greatest,
+            requirement.subjects,
+        );
+        let removed = suppressed.len();
+        let mut state = Self::new(task, attributes, sensitive, partitions, removed);
         for &row in suppressed {
             state.remove_row(row);
         }
         state.reset_candidates();
         state
+    }
+
+    /// The state at the topmost table, of which some rows are suppressed, without candidates.
+    fn new(
+        task: SpecializationTask<'a>,
+        attributes: Vec<Attribute<'a>>,
+        sensitive: SensitiveSlots,
+        partitions: Partitions,
+        suppressed: usize,
+    ) -> Self {
+        let SpecializationTask {
+            table,
+            requirement,
+            settings,
+            ..
+        } = task;
+        let left = (table.rows - suppressed) as f64;
+        let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
+        Self {
+            table,
+            requirement,
+            settings,
+            partitions,
+            ncp_sums: attributes.iter().map(topmost).collect(),
+            attributes,
+            sensitive,
+            candidates: Vec::new(),
+            child_of_code: ChildOfCode::default(),
+            last_violation: Vec::new(),
+            count_cache: SensitiveCountCache::default(),
+            suppression_bounds: SuppressionBounds::default(),
+            known_groups: KnownGroups::new(requirement.l, task.observer.cancellation()),
+            floors: None,
+            suppressed: suppressed as u64,
+            budget: settings.suppression_limit.floor_of(table.rows as u64),
+        }
+    }
+
+    /// Performs the best valid specialization until none is left. Returns the steps; the first one
+    /// is the topmost table without the rows `suppressed`.
+    pub(super) fn run(
+        mut self,
+        suppressed: Vec<u32>,
+        rounds: Option<Rounds<'_>>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<StepRecord>, RunError> {
+        let mut steps = vec![self.step(0, None, suppressed)];
+        let mut decided = 0usize;
+        loop {
+            observer.counted(Count::StepsDone(steps.len() as u64 - 1));
+            if observer.must_stop() {
+                return Err(RunError::Cancelled);
+            }
+            let Some(best) = self.best() else {
+                // No candidate is valid: suppress rows within the budget to make one valid.
+                let Some((best, suppression)) = self.best_with_suppression(observer) else {
+                    if observer.must_stop() {
+                        return Err(RunError::Cancelled);
+                    }
+                    return Ok(steps);
+                };
+                let split_counts = self.count_split(best);
+                steps.push(self.perform(steps.len(), best, &split_counts, &suppression));
+                self.reset_candidates();
+                continue;
+            };
+            if self.has_small_child(best) || self.needs_suppression(best) {
+                self.reject(best, observer);
+            } else {
+                if let Some(rounds) = rounds
+                    && !self.tells_apart(best)
+                {
+                    self.count_next(best, rounds, observer)?;
+                }
+                let mut split_counts = self.count_split(best);
+                let candidate = &mut self.candidates[best];
+                if score::is_over_partitions(self.settings.objective)
+                    && candidate.scored_at != Some(steps.len())
+                {
+                    candidate.score = split_counts.score as f64;
+                    candidate.scored_at = Some(steps.len());
+                    continue;
+                }
+                if self.is_valid(best, &mut split_counts, observer) {
+                    let none = Suppression::default();
+                    steps.push(self.perform(steps.len(), best, &split_counts, &none));
+                } else {
+                    self.reject(best, observer);
+                }
+            }
+            decided += 1;
+            let open = self.candidates.len();
+            observer.progress(Phase::Searching, decided as f64 / (decided + open) as f64);
+        }
     }
 
     /// Removes a suppressed row from the histograms.
@@ -497,18 +572,12 @@ impl SearchState<'_> {
     /// Makes a concept a candidate, unless it has no children or no row has it: a specialization
     /// without rows changes nothing.
     pub(super) fn add_candidate(&mut self, attribute: usize, concept: ConceptId) {
-        let column = &self.attributes[attribute];
-        let value = column.concept(concept);
-        if column.rows(value) == 0 {
-            return;
-        }
-        let by_gain = self.settings.objective == Objective::Classification;
-        let mut splits = SplitQueue::new(column, value, by_gain, self.split_selection());
-        let Some(split) = splits.next(column, value) else {
+        let value = self.attributes[attribute].concept(concept);
+        let Some((splits, split)) = self.splits(attribute, value) else {
             return;
         };
-        let score = self.score(attribute, concept, &split);
-        let is_above = column.is_above_first_cut(value);
+        let score = self.score(attribute, value, &split);
+        let is_above = self.attributes[attribute].is_above_first_cut(value);
         self.candidates.push(Candidate {
             attribute,
             concept,
@@ -518,6 +587,18 @@ impl SearchState<'_> {
             is_above,
             scored_at: None,
         });
+    }
+
+    /// The splits of a value, and the first of them; `None` if there is none, or no row has it.
+    fn splits(&self, attribute: usize, value: &Concept) -> Option<(SplitQueue, Vec<Concept>)> {
+        let column = &self.attributes[attribute];
+        if column.rows(value) == 0 {
+            return None;
+        }
+        let by_gain = self.settings.objective == Objective::Classification;
+        let mut splits = SplitQueue::new(column, value, by_gain, self.split_selection());
+        let first = splits.next(column, value)?;
+        Some((splits, first))
     }
 
     /// Which splits of an interval are tried. Whether an interval has at least *K* rows is known
@@ -535,10 +616,9 @@ impl SearchState<'_> {
         }
     }
 
-    fn score(&self, attribute: usize, concept: ConceptId, split: &[Concept]) -> f64 {
+    fn score(&self, attribute: usize, parent: &Concept, split: &[Concept]) -> f64 {
         let cells = self.table.rows as f64 * self.attributes.len() as f64;
         let column = &self.attributes[attribute];
-        let parent = column.concept(concept);
         score::from_histogram(column, parent, split, self.settings.objective, 1.0 / cells)
     }
 
@@ -564,21 +644,29 @@ impl SearchState<'_> {
 
     /// Whether a child of a candidate has fewer than *K* rows in total, so that no scan is needed.
     fn has_small_child(&self, candidate: usize) -> bool {
-        let mut children = self.candidates[candidate].split.iter();
-        children.any(|child| self.has_too_few(candidate, child))
+        let Candidate {
+            attribute,
+            ref split,
+            ..
+        } = self.candidates[candidate];
+        split.iter().any(|child| self.has_too_few(attribute, child))
     }
 
     /// Whether an interval has missing cells in fewer than *K* rows. They are a child of every
     /// split, so no split is valid.
     fn has_few_missing_cells(&self, candidate: usize) -> bool {
-        let children = self.candidates[candidate].split.iter();
-        let mut missing = children.filter(|child| child.meaning == Meaning::Missing);
-        missing.any(|child| self.has_too_few(candidate, child))
+        let Candidate {
+            attribute,
+            ref split,
+            ..
+        } = self.candidates[candidate];
+        let is_missing = |child: &&Concept| child.meaning == Meaning::Missing;
+        let mut missing = split.iter().filter(is_missing);
+        missing.any(|child| self.has_too_few(attribute, child))
     }
 
-    /// Whether a child of a candidate has at least one row, but fewer than *K*.
-    fn has_too_few(&self, candidate: usize, child: &Concept) -> bool {
-        let attribute = self.candidates[candidate].attribute;
+    /// Whether a value has at least one row, but fewer than *K*.
+    fn has_too_few(&self, attribute: usize, child: &Concept) -> bool {
         let rows = self.attributes[attribute].rows(child);
         (1..self.requirement.k.get()).contains(&rows)
     }
@@ -598,11 +686,12 @@ impl SearchState<'_> {
         } = &mut self.candidates[candidate];
         let (attribute, concept) = (*attribute, *concept);
         let column = &self.attributes[attribute];
-        let Some(split) = splits.next(column, column.concept(concept)) else {
+        let value = column.concept(concept);
+        let Some(split) = splits.next(column, value) else {
             self.candidates.swap_remove(candidate);
             return;
         };
-        let score = self.score(attribute, concept, &split);
+        let score = self.score(attribute, value, &split);
         let candidate = &mut self.candidates[candidate];
         candidate.split = split;
         candidate.score = score;
@@ -628,7 +717,12 @@ impl SearchState<'_> {
         let mut valid: Vec<u32> = Vec::new();
         let mut remaining = splits.remaining();
         while remaining.len() >= MIN_POINTS && valid.is_empty() && !observer.must_stop() {
-            let (best, rest) = remaining.split_at(remaining.len().min(IntervalSplits::MAX_POINTS));
+            let most = remaining.len().min(IntervalSplits::MAX_POINTS);
+            let separate = self.separate_points(attribute, value, &remaining[..most]);
+            if separate == 0 {
+                break;
+            }
+            let (best, rest) = remaining.split_at(separate);
             remaining = rest;
             let mut points = best.to_vec();
             points.sort_unstable();
@@ -642,7 +736,7 @@ impl SearchState<'_> {
                 sensitive: &self.sensitive,
                 requirement: self.requirement,
             };
-            let mut split_counts = self.partitions.count_split(&scan, |_, _| 0.0);
+            let mut split_counts = self.partitions.count_split(&scan, |_, _| 0);
             let subjects = self.list_subjects(candidate, &mut split_counts);
             let check = ValidityCheck {
                 split_counts: &split_counts,
@@ -804,7 +898,7 @@ impl SearchState<'_> {
         let mut split_counts = self.count_split(candidate);
         let score = self.candidates[candidate].score;
         let score = if score::is_over_partitions(self.settings.objective) {
-            split_counts.score
+            split_counts.score as f64
         } else {
             score
         };

@@ -39,12 +39,14 @@ pub(super) struct SensitiveSlots {
 pub(super) struct SlotColumn {
     /// Number of the first slot of this column: slot = `first` + code.
     pub first: u32,
-    /// One code per row.
+    /// Number of codes.
+    pub count: u32,
+    /// One code per row, or per record of a frequency set.
     pub codes: Codes<'static>,
 }
 
 /// Lists of sensitive values, stored one after the other.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ValueLists {
     values: Vec<u32>,
     ends: Vec<u32>,
@@ -97,6 +99,7 @@ impl SensitiveSlots {
             sensitive.value_lists.push([]);
             sensitive.slots.push(SlotColumn {
                 first: 0,
+                count: 1,
                 codes: Codes::Zero,
             });
         }
@@ -113,11 +116,30 @@ impl SensitiveSlots {
                     .value_lists
                     .push(value_lists.get(code).iter().copied());
             }
-            sensitive.slots.push(SlotColumn { first, codes });
+            let count = sensitive.count() as u32 - first;
+            sensitive.slots.push(SlotColumn {
+                first,
+                count,
+                codes,
+            });
         }
         let values = &sensitive.value_lists.values;
         sensitive.is_ascending = values.is_sorted_by(|one, next| one < next);
         sensitive
+    }
+
+    /// The same slots before any record has one.
+    pub(super) fn without_rows(&self) -> Self {
+        let slots = self.slots.iter().map(|slots| SlotColumn {
+            codes: Codes::Zero,
+            ..*slots
+        });
+        Self {
+            slots: slots.collect(),
+            value_lists: self.value_lists.clone(),
+            is_ascending: self.is_ascending,
+            rows_by_value: self.rows_by_value.clone(),
+        }
     }
 
     /// Number of slots.

@@ -70,7 +70,7 @@ impl SearchState<'_> {
                 continue;
             };
             let score = if score::is_over_partitions(self.settings.objective) {
-                split_counts.score
+                split_counts.score as f64
             } else {
                 self.candidates[candidate].score
             };

@@ -252,7 +252,7 @@ fn check(mut case: LayoutCase) -> Result<usize, TestCaseError> {
                 sensitive: &sensitive,
                 requirement: &requirement,
             };
-            let term = |size, squares: u128| size as f64 - squares as f64;
+            let term = |size: u64, squares: u128| u128::from(size) + 3 * squares;
             let link = partitions.link(at, concept).to_vec();
             let split_counts = partitions.count_split(&scan, term);
             let expected = expected(

@@ -1,9 +1,13 @@
 //! Small random tables, with jobs for them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use pais_core::schema::Schema;
+use pais_core::table::Table;
 
 use crate::test_data::{job_with_keys, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved};
@@ -174,9 +178,15 @@ fn file(case: &SpecializationCase) -> String {
     file
 }
 
-pub(crate) fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
+/// The rows of a case.
+pub(crate) fn table_of(case: &SpecializationCase) -> (Arc<Schema>, Table) {
     let schema = schema(case.columns.clone());
     let table = load(&schema, file(case).as_bytes());
+    (schema, table)
+}
+
+pub(crate) fn prepared(case: &SpecializationCase) -> Result<AnonymizationRun, RunError> {
+    let (schema, table) = table_of(case);
     let job = job_with_keys(case.job.clone(), &schema)?;
     AnonymizationRun::new(schema, job, table, &Unobserved::default())
 }

@@ -19,7 +19,7 @@ fn column(name: &str) -> Value {
 }
 
 /// More columns than an adversary knows, with rare values and room to suppress their rows.
-fn wide_case() -> impl Strategy<Value = SpecializationCase> {
+pub(super) fn wide_case() -> impl Strategy<Value = SpecializationCase> {
     let row = prop::collection::vec(0..16u8, COLUMNS + 3);
     let rows = prop::collection::vec(row, 20..140);
     let objective = vec![
