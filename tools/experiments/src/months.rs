@@ -61,6 +61,7 @@ fn schema() -> anyhow::Result<Arc<Schema>> {
         format: None,
         submission_retention_days: None,
         missing: None,
+        location: None,
     };
     Ok(Arc::new(Schema::inline(&definition)?))
 }

@@ -126,7 +126,10 @@ fn no_recipient_learns_more_than_the_model_allows() {
     for bases in &NEW_BASES {
         let bases = bases.load(Ordering::Relaxed);
         println!("{bases} new base editions");
-        assert!(bases > 0, "no new base was made, so that none was tried out");
+        assert!(
+            bases > 0,
+            "no new base was made, so that none was tried out"
+        );
     }
 }
 
