@@ -118,9 +118,16 @@ async fn making_a_release_is_limited_in_time() {
     let app = TestApp::builder().request_timeout(Duration::ZERO);
     let app = app.start().await;
     let holder = app.token("hospital", Role::Holder).await;
+    // The job cannot be read before the time is over.
+    let mut held = app.state.unscoped().db.owner().begin().await.unwrap();
+    sqlx::query("LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE")
+        .execute(&mut *held)
+        .await
+        .unwrap();
     let body = json!({ "job_id": uuid::Uuid::nil() });
     let late = app.post(&holder, "/v1/releases", &body).await;
     late.problem(408, "request_timeout");
+    held.rollback().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

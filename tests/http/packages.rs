@@ -86,7 +86,9 @@ async fn a_package_has_the_tables_their_description_and_the_report() {
         .get(&format!("{release}/data?format=parquet"))
         .await;
     assert!(files["data.parquet"] == parquet.bytes);
-    let report = hospital.get(&format!("{release}/report")).await.json(200);
+    let mut report = hospital.get(&format!("{release}/report")).await.json(200);
+    // A package may be passed on; what the holder sees of raw values stays with the service.
+    report.as_object_mut().unwrap().remove("distributions");
     assert_eq!(json_of(&files, "report.json"), report);
     assert!(files["report.html"].starts_with(b"<!DOCTYPE html>"));
 

@@ -77,7 +77,8 @@ impl<'a> Bases<'a> {
     /// depends on published numbers alone: those of the editions, and of their rows.
     pub(crate) fn tried(&self, rows: u64) -> Option<ContinuedCut> {
         let most = self.rows.iter().max()?;
-        let is_due = self.rows.len() % EDITIONS == 0 || rows >= most.saturating_mul(GROWTH);
+        let is_due =
+            self.rows.len().is_multiple_of(EDITIONS) || rows >= most.saturating_mul(GROWTH);
         (is_due && !self.cuts.is_empty()).then(|| self.extended())
     }
 

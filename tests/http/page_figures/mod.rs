@@ -396,7 +396,7 @@ impl Made {
     /// The chance to pick a record by all quasi-identifiers: in the summary, in the section on risk and
     /// beside the thresholds.
     fn take_risk(&mut self, groups: &Groups, unit: &str) {
-        let (highest, average) = (percent(groups.highest()), percent(groups.average()));
+        let (highest, average) = (at_most(groups.highest()), percent(groups.average()));
         let page = &mut self.page;
         let worst = if groups.smallest() == 1 {
             format!("with certainty for the most exposed {unit}s.")
@@ -569,7 +569,7 @@ impl Made {
         let page = &mut self.page;
         page.take(&format!(
             "at most {} have the same sensitive value; the greatest share is of a value of illness.",
-            percent(found.confidence)
+            at_most(found.confidence)
         ));
         close(
             &page.take_field("smallest_known_group"),
@@ -768,7 +768,7 @@ async fn global() {
     );
     made.page.take(&format!(
         "With up to 2 known attributes it is at most {}.",
-        percent(1.0 / smallest as f64)
+        at_most(1.0 / smallest as f64)
     ));
     let varied = KNOWN
         .iter()
@@ -1080,7 +1080,7 @@ async fn lkc_with_sets() {
     made.take_above(&groups);
     made.page.take(&format!(
         "With up to 2 known attributes it is at most {}.",
-        percent(1.0 / smallest as f64)
+        at_most(1.0 / smallest as f64)
     ));
     made.take_of_verification(&Verified {
         groups: groups.sizes.len(),
@@ -1175,4 +1175,10 @@ async fn anatomized() {
         confidence,
     });
     made.end();
+}
+
+/// A share as a bound: a percentage of two digits that is not below it.
+fn at_most(share: f64) -> String {
+    let unit = if share >= 0.0995 { 100.0 } else { 1_000.0 };
+    percent((share * unit - 1e-9).ceil() / unit)
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::table::Table;
 use super::text::PageText;
-use super::{KNOWN, RAW_ROWS, adversary, losses, record_groups, stays};
+use super::{KNOWN, RAW_ROWS, adversary, at_most, losses, record_groups, stays};
 use crate::app::{send, text as string};
 use crate::hospital::{Hospital, id};
 
@@ -127,7 +127,7 @@ async fn a_sweep() {
             "Best: {}, which loses {} of the detail; the chance to pick the right record is at most {}.",
             one.name,
             percent(figures.loss),
-            percent(figures.risk())
+            at_most(figures.risk())
         ));
     }
     for l in [1, 2] {

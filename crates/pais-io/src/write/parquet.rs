@@ -64,7 +64,7 @@ pub struct ParquetFile {
 /// those that are left, as one row group. A table without rows is one file.
 ///
 /// # Errors
-/// As [`parquet`].
+/// As [`parquet()`].
 pub fn parquet_files(
     table: &ReleasedTable,
     rows: usize,
