@@ -396,12 +396,13 @@ impl Made {
     /// The chance to pick a record by all quasi-identifiers: in the summary, in the section on risk and
     /// beside the thresholds.
     fn take_risk(&mut self, groups: &Groups, unit: &str) {
-        let (highest, average) = (at_most(groups.highest()), percent(groups.average()));
+        let (highest, average) = (percent(groups.highest()), percent(groups.average()));
         let page = &mut self.page;
         let worst = if groups.smallest() == 1 {
             format!("with certainty for the most exposed {unit}s.")
         } else {
-            format!("with a chance of at most {highest} for the most exposed {unit}.")
+            let most = at_most(groups.highest());
+            format!("with a chance of at most {most} for the most exposed {unit}.")
         };
         page.take(&format!(
             "would pick the right {unit} with a chance of {average} on average, {worst}"
@@ -788,7 +789,7 @@ async fn global() {
         made.page.take(&format!(
             "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no listed \
              sensitive value is shared by more than {} of them.",
-            percent(confidence)
+            at_most(confidence)
         ));
     }
     made.take_guidelines(&Guideline {
@@ -837,7 +838,7 @@ async fn local() {
         made.page.take(&format!(
             "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit, and no \
              listed sensitive value is shared by more than {} of them.",
-            percent(confidence)
+            at_most(confidence)
         ));
     }
     made.take_guidelines(&Guideline {
@@ -1096,7 +1097,7 @@ async fn lkc_with_sets() {
         made.page.take(&format!(
             "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no listed \
              sensitive value is shared by more than {} of them.",
-            percent(confidence)
+            at_most(confidence)
         ));
     }
     made.take_guidelines(&Guideline {
@@ -1142,11 +1143,11 @@ async fn anatomized() {
     made.take_of_anatomy(&groups, &sizes);
     made.page.take(&format!(
         "At most {} of a group have the same value of illness.",
-        percent(confidence)
+        at_most(confidence)
     ));
     made.page.take(&format!(
         "At most {} of a group have the same value of illness.",
-        percent(confidence)
+        at_most(confidence)
     ));
     made.take_of_verification(&Verified {
         groups: sizes.sizes.len(),
