@@ -33,6 +33,7 @@ test('a file of ARX is checked against a table, both ways', async ({ page, world
   const jobs = ['Clerk', 'Driver', 'Engineer', 'Farmer', 'Miner', 'Nurse', 'Teacher', 'Plumber'];
   const rows = jobs.map((job) => `${job};${job < 'F' ? 'first' : 'second'};*`).join('\n');
   await page.getByLabel('File').setInputFiles({ name: 'jobs.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
+  await expect(page.getByRole('textbox', { name: 'A row for each value' })).toHaveValue(/^Clerk;first/);
   await page.getByRole('button', { name: 'Save hierarchy' }).click();
   await expect(page.getByText('8 values in 3 levels')).toBeVisible();
   await page.getByLabel('Table', { exact: true }).setInputFiles(TRANSFUSIONS);

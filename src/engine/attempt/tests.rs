@@ -169,6 +169,7 @@ fn an_attempt_ends_wherever_it_is_stopped() {
         hospital.attempt(job, &whole).unwrap();
         let reports = whole.reports.into_inner();
         let mut phases = Vec::new();
+        let mut slow_stops = Vec::new();
         // All reports of a short run, some hundred of a long one, and the last ones.
         let step = (reports / 100).max(1);
         let stops = (0..reports).step_by(step);
@@ -194,9 +195,13 @@ fn an_attempt_ends_wherever_it_is_stopped() {
                 after <= 4,
                 "{job}: {after} reports after {report} of {reports}"
             );
-            assert!(asked.elapsed() < Duration::from_secs(1), "{job}: {report}");
+            if asked.elapsed() > Duration::from_secs(1) {
+                slow_stops.push(report);
+            }
             phases.extend(observer.phase.get().copied());
         }
+        // Another program may have the processor during one of them. A slow phase has many stops.
+        assert!(slow_stops.len() <= 1, "{job}: {slow_stops:?} of {reports}");
         phases.sort();
         phases.dedup();
         let expected = if job.get("release").is_some() { 4 } else { 2 };
