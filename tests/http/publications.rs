@@ -286,6 +286,14 @@ async fn wards(hospital: &Hospital, publication: &str, labels: &str) -> Vec<BTre
     wards.into_values().collect()
 }
 
+/// Two rows on each floor, in wards of their own.
+const FLOORS: &str = "person,age,ward,diagnosis
+q1,20,a1,d0
+q2,20,a2,d1
+q3,20,b1,d0
+q4,20,b2,d1
+";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edition_of_many_more_rows_is_a_new_base_that_later_ones_continue() {
     let hospital = Hospital::new().await;
@@ -293,14 +301,7 @@ async fn an_edition_of_many_more_rows_is_a_new_base_that_later_ones_continue() {
     let dataset = visits(&hospital, "insensitive").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();
-    // Two rows on each floor, in wards of their own.
-    let rows = "person,age,ward,diagnosis
-q1,20,a1,d0
-q2,20,a2,d1
-q3,20,b1,d0
-q4,20,b2,d1
-";
-    hospital.submit(&dataset, rows).await.json(201);
+    hospital.submit(&dataset, FLOORS).await.json(201);
     published(&hospital, &publication, 1).await;
     hospital.submit(&dataset, month(0)).await.json(201);
     published(&hospital, &publication, 2).await;
@@ -336,15 +337,9 @@ async fn a_new_base_that_would_single_somebody_out_is_not_made() {
     let dataset = visits(&hospital, "subject").await;
     let publication = publication(&hospital, &dataset, "submission", JOB()).await;
     let workers = hospital.work();
-    let rows = "person,age,ward,diagnosis
-q1,20,a1,d0
-q2,20,a2,d1
-q3,20,b1,d0
-q4,20,b2,d1
-";
-    hospital.submit(&dataset, rows).await.json(201);
+    hospital.submit(&dataset, FLOORS).await.json(201);
     published(&hospital, &publication, 1).await;
-    let again = rows
+    let again = FLOORS
         .replace("d1", "d2")
         .replace("person,age,ward,diagnosis\n", "");
     hospital.submit(&dataset, month(0) + &again).await.json(201);

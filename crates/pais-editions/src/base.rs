@@ -9,10 +9,10 @@ use pais_core::taxonomy::Interval;
 /// Column to the labels of a cut.
 type Labels = BTreeMap<String, Vec<String>>;
 
-/// A new base is tried after each of so many editions of a base: a year of months.
+/// Number of editions of a base after which a new base is tried: a year of months.
 const EDITIONS: usize = 12;
 
-/// A new base is tried for an edition with so many times the rows of any since the base.
+/// A new base is tried for an edition with at least this many times the rows of any since the base.
 const GROWTH: u64 = 2;
 
 /// Greatest mean NCP of a new base, as a share of that of the edition that continues the old one.

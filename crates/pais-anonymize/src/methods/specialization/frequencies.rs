@@ -3,7 +3,7 @@
 //! All that top-down specialization decides follows from histograms and from *frequency sets*
 //! (LeFevre, DeWitt, Ramakrishnan: Incognito, SIGMOD 2005): the distinct combinations of values at
 //! some level of all attributes, each with its number of rows. A set below the cut answers all
-//! candidates whose children it tells apart, so the rows may be wherever they can be counted.
+//! candidates whose children it distinguishes, so any store that can count rows can be the source.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -54,7 +54,7 @@ pub(super) trait FrequencySets {
 pub(super) struct Rounds<'a> {
     /// The source of its sets.
     pub source: &'a dyn FrequencySets,
-    /// Most records of a set. One that tells apart no more than the children of the best candidate
+    /// Most records of a set. One that distinguishes only the children of the best candidate
     /// is counted however many records it has.
     pub budget: usize,
 }
@@ -77,8 +77,8 @@ impl From<CountError> for RunError {
     }
 }
 
-/// Which codes of an attribute a set tells apart: the first codes of consecutive ranges, ascending
-/// from 0. The codes of a range are not told apart.
+/// Which codes of an attribute a set distinguishes: the first codes of consecutive ranges, ascending
+/// from 0. The codes of a range are not distinguished.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Floor(pub(super) Vec<u32>);
 
@@ -97,7 +97,7 @@ impl Floor {
 
 /// Distinct records with their numbers of rows.
 pub(super) struct FrequencySet {
-    /// By attribute, which codes are told apart.
+    /// By attribute, which codes are distinguished.
     pub floors: Vec<Floor>,
     /// By attribute, a code of each record's range.
     pub codes: Vec<Codes<'static>>,

@@ -180,7 +180,7 @@ pub(super) struct SearchState<'a> {
     count_cache: SensitiveCountCache,
     suppression_bounds: SuppressionBounds,
     known_groups: KnownGroups,
-    /// By attribute, which codes the records tell apart; `None` where they are rows.
+    /// By attribute, which codes the records distinguish; `None` where they are rows.
     floors: Option<Vec<Floor>>,
     /// Number of rows suppressed so far.
     suppressed: u64,
@@ -310,7 +310,7 @@ impl<'a> SearchState<'a> {
                 self.reject(best, observer);
             } else {
                 if let Some(rounds) = rounds
-                    && !self.tells_apart(best)
+                    && !self.distinguishes(best)
                 {
                     self.count_next(best, rounds, observer)?;
                 }

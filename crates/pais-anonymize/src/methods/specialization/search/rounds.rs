@@ -1,7 +1,7 @@
-//! A search over frequency sets: it goes on with one set as long as that tells the children of the
-//! best candidate apart, and then asks for the next one below its cut.
+//! A search over frequency sets: it continues with one set as long as that distinguishes the children of
+//! the best candidate, and then asks for the next one below its cut.
 //!
-//! What a set tells apart decides when something is counted, not what is valid. So the steps depend
+//! What a set distinguishes decides when something is counted, not what is valid. So the steps depend
 //! neither on the floors nor on the budget.
 
 use std::cmp::Reverse;
@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use super::super::frequencies::{CountError, Floor, Rounds};
 use super::*;
 
-/// Children that a set may tell apart.
+/// Children that a set may distinguish.
 #[derive(Default)]
 struct Expansion {
     attribute: usize,
@@ -57,7 +57,7 @@ impl<'a> SearchState<'a> {
     }
 
     /// Whether the children of a candidate can be counted.
-    pub(super) fn tells_apart(&self, candidate: usize) -> bool {
+    pub(super) fn distinguishes(&self, candidate: usize) -> bool {
         let Candidate {
             attribute,
             ref split,
@@ -86,7 +86,7 @@ impl<'a> SearchState<'a> {
         separate.count()
     }
 
-    /// Asks for the next set: one that tells apart the children of the candidate `best`, and as
+    /// Asks for the next set: one that distinguishes the children of the candidate `best`, and as
     /// many others as the budget allows.
     ///
     /// # Errors
@@ -120,13 +120,13 @@ impl<'a> SearchState<'a> {
             slots.codes = codes;
         }
         self.floors = Some(set.floors);
-        if !self.partitions.lay_out(&self.attributes, set.rows) || !self.tells_apart(best) {
+        if !self.partitions.lay_out(&self.attributes, set.rows) || !self.distinguishes(best) {
             return Err(unfit());
         }
         Ok(())
     }
 
-    /// The floors that tell apart the values of the cut and these children.
+    /// The floors that distinguish the values of the cut and these children.
     fn floors_with(&self, expansions: &[Expansion]) -> Vec<Floor> {
         let attributes = self.attributes.iter();
         let cut = attributes.map(|attribute| {
@@ -145,7 +145,7 @@ impl<'a> SearchState<'a> {
         floors.collect()
     }
 
-    /// What the next set may tell apart: the children of the candidate `best`, and then those of
+    /// What the next set may distinguish: the children of the candidate `best`, and then those of
     /// all other candidates and of their children, in descending order of the scores, as if every
     /// specialization were valid. Ends where one attribute alone exceeds the budget.
     fn expansions(&self, best: usize, budget: usize) -> Vec<Expansion> {

@@ -1,4 +1,4 @@
-//! A search over frequency sets takes the steps of one over rows, whatever the sets tell apart and
+//! A search over frequency sets takes the steps of one over rows, whatever the sets distinguish and
 //! however many records they may have.
 
 use std::cell::Cell;
@@ -32,7 +32,7 @@ use crate::{Observer, RunError, StepRecord, Unobserved};
 /// Records with their numbers of rows: by attribute the number of the range, and the slots.
 type Records = BTreeMap<(Vec<u32>, Vec<u32>), u32>;
 
-/// A source that counts row by row, tells apart more than it is asked to, and may be wrong.
+/// A source that counts row by row, distinguishes more than it is asked to, and may be wrong.
 struct RowByRow<'a> {
     table: &'a EncodedTable,
     sensitive: &'a SensitiveSlots,
