@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adult;
+pub mod adversary;
 pub mod enlarged;
 pub mod golden;
 pub mod hex;

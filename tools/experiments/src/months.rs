@@ -66,13 +66,23 @@ fn schema() -> anyhow::Result<Arc<Schema>> {
     Ok(Arc::new(Schema::inline(&definition)?))
 }
 
+/// The model of all editions.
+fn model() -> anyhow::Result<Lkc> {
+    Ok(Lkc::new(2, 5, 0.8)?)
+}
+
 /// Publishes month after month. The encounters are ordered by month.
 ///
 /// # Errors
 /// Where a month is not published.
 pub(crate) fn publish() -> anyhow::Result<Vec<Month>> {
+    Ok(publish_editions()?.0)
+}
+
+/// The months and their editions.
+fn publish_editions() -> anyhow::Result<(Vec<Month>, Vec<DecidedEdition>)> {
     let schema = schema()?;
-    let mut job = Job::new(Lkc::new(2, 5, 0.8)?);
+    let mut job = Job::new(model()?);
     job.objective = Some(Objective::Ncp);
     job.split = Some(SplitRule::BestValid);
     let names: Vec<&str> = ENCOUNTERS.lines().skip(1).map(|line| &line[..7]).collect();
@@ -122,7 +132,7 @@ pub(crate) fn publish() -> anyhow::Result<Vec<Month>> {
     }
     let released: usize = months.iter().map(|month| month.published).sum();
     ensure!(released + waiting.len() == names.len(), "rows are lost");
-    Ok(months)
+    Ok((months, published))
 }
 
 /// Mean NCP of the release of some rows.
@@ -135,15 +145,69 @@ fn ncp(schema: &Arc<Schema>, job: &Job, rows: Table) -> anyhow::Result<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENCOUNTERS, publish};
+    use std::collections::BTreeMap;
+
+    use pais_editions::DecidedEdition;
+    use pais_test_support::adversary::{Publication, RawRow, ReleasedLabels, interval_covers};
+
+    use super::{ENCOUNTERS, model, publish_editions};
+
+    const KNOWN: [&str; 4] = ["age", "gender", "race", "marital"];
+
+    fn encounters() -> Vec<RawRow> {
+        let mut reader = csv::Reader::from_reader(ENCOUNTERS.as_bytes());
+        let rows = reader.deserialize::<BTreeMap<String, String>>();
+        let rows = rows.map(|row| {
+            let row = row.unwrap();
+            RawRow {
+                person: row["patient"][1..].parse().unwrap(),
+                known: KNOWN.map(|column| row[column].clone()).to_vec(),
+                sensitive: row["condition"].clone(),
+            }
+        });
+        rows.collect()
+    }
+
+    fn labels(edition: &DecidedEdition) -> ReleasedLabels {
+        let columns = &edition.verified.tables()[0].columns;
+        let columns = KNOWN.map(|name| columns.iter().find(|it| *it.name == *name).unwrap());
+        let rows = edition.source_rows().into_iter().enumerate();
+        let rows = rows.map(|(row, raw)| {
+            let labels = columns.map(|column| column.column.text(row).unwrap().to_owned());
+            (raw, labels.to_vec())
+        });
+        rows.collect()
+    }
+
+    fn covers(label: &str, value: &str) -> bool {
+        label == "*" || interval_covers(label, value).unwrap_or(label == value)
+    }
 
     #[test]
-    fn every_month_is_published_at_little_more_loss_than_alone_and_no_row_is_lost() {
-        let months = publish().unwrap();
+    fn every_month_is_published_at_little_more_loss_than_alone_and_each_prefix_is_private() {
+        let (months, editions) = publish_editions().unwrap();
         assert_eq!(months.len(), 12);
         let last = months[11];
         let published: usize = months.iter().map(|month| month.published).sum();
         assert_eq!(published + last.waiting, ENCOUNTERS.lines().count() - 1);
         assert!(last.edition <= 1.25 * last.alone, "{last:?}");
+
+        let rows = encounters();
+        let model = model().unwrap();
+        let publication = Publication {
+            rows: &rows,
+            model: &model,
+            covers,
+        };
+        let editions: Vec<ReleasedLabels> = editions.iter().map(labels).collect();
+        for (number, row) in rows.iter().enumerate() {
+            let of_row = editions.iter().find_map(|it| it.get(&(number as u32)));
+            for (label, value) in of_row.into_iter().flatten().zip(&row.known) {
+                assert!(covers(label, value), "{label} is not a label of {value}");
+            }
+        }
+        for first in 1..=editions.len() {
+            publication.assert_private(&editions[..first]);
+        }
     }
 }

@@ -22,6 +22,7 @@ use pais_editions::{
     decide_edition,
 };
 use pais_io::read::csv;
+use pais_test_support::adversary::{self, RawRow, ReleasedLabels};
 use pais_verify::Recoded;
 
 /// A visit of a person: the place among 0 to 99, the ward among `w00` to `w33`, and the diagnosis.
@@ -95,7 +96,8 @@ pub(crate) struct Edition {
     pub(crate) release: KnownRelease,
     pub(crate) cut: Option<BTreeMap<String, Vec<String>>>,
     pub(crate) is_base: bool,
-    pub(crate) ncp: f64,
+    /// `None` where the publication is not measured.
+    pub(crate) ncp: Option<f64>,
     pub(crate) codebook: Codebook,
 }
 
@@ -126,7 +128,7 @@ impl Edition {
     }
 
     /// The labels of each raw row that it has.
-    fn labels(&self) -> BTreeMap<u32, [String; 2]> {
+    fn labels(&self) -> ReleasedLabels {
         let column = |name: &str, row: usize| {
             let mut columns = self.release.table.columns.iter();
             let column = columns.find(|column| *column.name == *name).unwrap();
@@ -134,7 +136,7 @@ impl Edition {
         };
         let sources = self.release.source_rows.iter().enumerate();
         sources
-            .map(|(row, &raw)| (raw, KNOWN.map(|name| column(name, row))))
+            .map(|(row, &raw)| (raw, KNOWN.map(|name| column(name, row)).to_vec()))
             .collect()
     }
 }
@@ -152,6 +154,8 @@ pub(crate) struct Publication {
     definition: DatasetDefinition,
     pub(crate) job: Job,
     pub(crate) trials: BaseTrials,
+    /// Whether the loss of each edition is measured, which takes longer than to find it.
+    pub(crate) is_measured: bool,
     pub(crate) visits: Vec<Visit>,
     submissions: Vec<Submission>,
     pub(crate) editions: Vec<Edition>,
@@ -168,6 +172,7 @@ impl Publication {
             definition,
             job,
             trials: BaseTrials::AsDue,
+            is_measured: false,
             visits: Vec::new(),
             submissions: Vec::new(),
             editions: Vec::new(),
@@ -261,9 +266,11 @@ impl Publication {
         assert_eq!(distinct.len(), source_rows.len());
         assert!(distinct.iter().all(|row| candidates.contains(row)));
         let schema = edition.verified.schema();
-        let report = edition
-            .run
-            .measure(&edition.found, &edition.verified, &observer);
+        let ncp = self.is_measured.then(|| {
+            let run = &edition.run;
+            let report = run.measure(&edition.found, &edition.verified, &observer);
+            report.unwrap().utility.ncp
+        });
         let organization = CodebookOrganization {
             name: "hospital".to_owned(),
             display_name: None,
@@ -274,7 +281,7 @@ impl Publication {
         assert!(edition.is_base || !earlier.is_empty() && cut.is_some());
         self.editions.push(Edition {
             codebook: Codebook::of_release(organization, &self.definition, schema, tables),
-            ncp: report.unwrap().utility.ncp,
+            ncp,
             release: KnownRelease {
                 table: tables[0].clone(),
                 source_rows,
@@ -301,100 +308,24 @@ impl Publication {
         history.map(|&number| &self.editions[number]).collect()
     }
 
-    fn person(&self, row: u32) -> u32 {
-        match self.persons {
-            Persons::Named => self.visits[row as usize].person,
-            Persons::EachRow => row,
-        }
-    }
-
-    /// Asserts that nobody who has these editions finds fewer than K persons, or a value with more than
-    /// C among the rows of one edition that fit: rows of persons who are in the same editions as the
-    /// victim and have a row that fits in each of them. What is known of a victim whose values were
-    /// corrected are those of a row in each edition.
+    /// Asserts that the editions are private together.
     pub(crate) fn assert_private(&self, editions: &[&Edition], model: &Lkc) {
-        let labels: Vec<BTreeMap<u32, [String; 2]>> =
-            editions.iter().map(|edition| edition.labels()).collect();
-        let mut rows_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for row in 0..self.visits.len() as u32 {
-            rows_of.entry(self.person(row)).or_default().push(row);
-        }
-        let presence = |person: u32| -> Vec<bool> {
-            let has = |labels: &BTreeMap<u32, [String; 2]>| {
-                rows_of[&person].iter().any(|row| labels.contains_key(row))
-            };
-            labels.iter().map(has).collect()
+        let rows = self.visits.iter().enumerate().map(|(row, visit)| RawRow {
+            person: match self.persons {
+                Persons::Named => visit.person,
+                Persons::EachRow => row as u32,
+            },
+            known: KNOWN.map(|column| visit.text(column)).to_vec(),
+            sensitive: visit.text("diagnosis"),
+        });
+        let rows: Vec<RawRow> = rows.collect();
+        let publication = adversary::Publication {
+            rows: &rows,
+            model,
+            covers,
         };
-        let mut alike: BTreeMap<Vec<bool>, Vec<u32>> = BTreeMap::new();
-        for &person in rows_of.keys() {
-            alike.entry(presence(person)).or_default().push(person);
-        }
-        let most_known = model
-            .l
-            .map_or(KNOWN.len(), |l| KNOWN.len().min(l.get() as usize));
-        for (presence, persons) in alike
-            .iter()
-            .filter(|(presence, _)| presence.contains(&true))
-        {
-            let having: Vec<usize> = (0..labels.len()).filter(|it| presence[*it]).collect();
-            let victims = persons.iter().flat_map(|person| {
-                let values = |edition: &usize| {
-                    let rows = rows_of[person].iter();
-                    let rows = rows.filter(|row| labels[*edition].contains_key(row));
-                    let values = rows.map(|&row| {
-                        let visit = self.visits[row as usize];
-                        KNOWN.map(|column| visit.text(column))
-                    });
-                    values.collect::<BTreeSet<[String; 2]>>()
-                };
-                one_of_each(having.iter().map(values))
-            });
-            let victims: BTreeSet<Vec<[String; 2]>> = victims.collect();
-            for victim in victims {
-                for known in [&[][..], &[0], &[1], &[0, 1]] {
-                    if known.len() > most_known {
-                        continue;
-                    }
-                    let fitting = |place: usize, person: u32| -> Vec<u32> {
-                        let rows = rows_of[&person].iter().copied();
-                        let fits = |row: &u32| {
-                            labels[having[place]].get(row).is_some_and(|labels| {
-                                let mut known = known.iter();
-                                known.all(|&at| covers(&labels[at], &victim[place][at]))
-                            })
-                        };
-                        rows.filter(fits).collect()
-                    };
-                    let candidates = persons.iter().copied().filter(|&person| {
-                        let mut places = 0..having.len();
-                        places.all(|place| !fitting(place, person).is_empty())
-                    });
-                    let candidates: Vec<u32> = candidates.collect();
-                    assert!(
-                        candidates.len() as u64 >= model.k.get(),
-                        "{} persons like {victim:?} by {known:?} in {presence:?}",
-                        candidates.len()
-                    );
-                    for place in 0..having.len() {
-                        let rows = candidates.iter().flat_map(|&it| fitting(place, it));
-                        let rows: Vec<u32> = rows.collect();
-                        let mut counts: BTreeMap<u8, u64> = BTreeMap::new();
-                        for &row in &rows {
-                            *counts
-                                .entry(self.visits[row as usize].diagnosis)
-                                .or_default() += 1;
-                        }
-                        for (value, holding) in counts {
-                            assert!(
-                                !model.c.is_exceeded_by(holding, rows.len() as u64),
-                                "{holding} of {} rows like {victim:?} have d{value}",
-                                rows.len()
-                            );
-                        }
-                    }
-                }
-            }
-        }
+        let labels = editions.iter().map(|edition| edition.labels());
+        publication.assert_private(&labels.collect::<Vec<ReleasedLabels>>());
     }
 
     /// Asserts that no label of one base has a value in common with one of another without being inside or
@@ -428,29 +359,12 @@ impl Publication {
     }
 }
 
-/// All ways to take one of each set, in their order.
-fn one_of_each<T: Clone>(sets: impl Iterator<Item = BTreeSet<T>>) -> Vec<Vec<T>> {
-    sets.fold(vec![Vec::new()], |taken, set| {
-        let longer = taken.iter().flat_map(|taken: &Vec<T>| {
-            let one = set.iter().cloned();
-            one.map(|one| [taken.as_slice(), &[one]].concat())
-        });
-        longer.collect()
-    })
-}
-
 /// Whether a label covers a value: as an interval of numbers, or as what the value begins with.
 fn covers(label: &str, value: &str) -> bool {
-    let Ok(number) = value.parse::<f64>() else {
-        return value.starts_with(label);
-    };
-    let Some(inner) = label.strip_prefix('[') else {
-        return label == value;
-    };
-    let closed = inner.ends_with(']');
-    let (lo, hi) = inner[..inner.len() - 1].split_once(',').unwrap();
-    let (lo, hi): (f64, f64) = (lo.parse().unwrap(), hi.parse().unwrap());
-    lo <= number && (number < hi || closed && number == hi)
+    adversary::interval_covers(label, value).unwrap_or_else(|| match value.parse::<f64>() {
+        Ok(_) => label == value,
+        Err(_) => value.starts_with(label),
+    })
 }
 
 /// The released table of an edition with its codebook.

@@ -62,6 +62,7 @@ fn job() -> (Lkc, Job) {
 fn twelve_months_are_published_and_every_prefix_is_private() {
     let (model, job) = job();
     let mut publication = Publication::new(Persons::Named, job.clone(), 1);
+    publication.is_measured = true;
     let mut sent = 0;
     println!("month,rows,held_back,ncp,ncp_alone");
     for (month, visits) in months().iter().enumerate() {
@@ -75,10 +76,12 @@ fn twelve_months_are_published_and_every_prefix_is_private() {
         let same = edition.release.source_rows.iter();
         let same: Vec<Visit> = same.map(|&row| publication.visits[row as usize]).collect();
         let mut alone = Publication::new(Persons::Named, job.clone(), 1);
+        alone.is_measured = true;
         alone.publish(&same, &[0]).unwrap();
         let rows = edition.release.source_rows.len();
         let waiting = publication.waiting().len();
-        let (ncp, alone) = (edition.ncp, alone.editions[0].ncp);
+        let ncp = |edition: &Edition| edition.ncp.unwrap();
+        let (ncp, alone) = (ncp(edition), ncp(&alone.editions[0]));
         println!("{},{rows},{waiting},{ncp:.4},{alone:.4}", month + 1);
         assert!(month < 11 || ncp <= 1.25 * alone, "{ncp} and {alone} alone");
     }
@@ -146,6 +149,7 @@ fn a_publication_that_grows_gets_finer_labels_and_common_ones_stay() {
     let (model, job) = job();
     let all: Vec<Visit> = months().into_iter().flatten().collect();
     let mut publication = Publication::new(Persons::EachRow, job, 1);
+    publication.is_measured = true;
     let sizes = [100, 120, 500, 500, 90];
     let mut start = 0;
     for size in sizes {
@@ -159,7 +163,7 @@ fn a_publication_that_grows_gets_finer_labels_and_common_ones_stay() {
     assert_eq!(is_base, [true, false, true, false, false]);
     labels_fit(&publication);
     labels_continue(&publication);
-    let ncp = |edition: usize| publication.editions[edition].ncp;
+    let ncp = |edition: usize| publication.editions[edition].ncp.unwrap();
     // Half of the tree of wards is not gone below: few rows are left in each group.
     assert!(ncp(2) <= 0.9 * ncp(1), "{} and {}", ncp(2), ncp(1));
     assert!(ncp(3) <= 0.9 * ncp(1), "{} and {}", ncp(3), ncp(1));

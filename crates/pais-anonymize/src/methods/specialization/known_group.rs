@@ -80,11 +80,14 @@ impl KnownGroups {
             return classes.sizes.iter().copied().min().map(u64::from);
         }
         let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
+        let values = varied.iter().flat_map(|values| *values);
+        let greatest = values.copied().max().unwrap_or(0);
         let mut search = Search {
             sizes: classes.sizes,
             persons: classes.persons,
             cancellation: &self.cancellation,
             varied,
+            rows_by_value: vec![0; greatest as usize + 1],
             smallest: u64::MAX,
             visits: self.visits,
         };
@@ -107,6 +110,8 @@ struct Search<'a> {
     cancellation: &'a Cancellation,
     /// The values of the attributes that vary.
     varied: Vec<&'a [u32]>,
+    /// Rows by value of an attribute; 0 between uses.
+    rows_by_value: Vec<u64>,
     /// The least size found.
     smallest: u64,
     visits: u64,
@@ -127,6 +132,9 @@ impl Search<'_> {
             self.smallest = self.smallest.min(self.size(group)?);
             return Ok(());
         }
+        if depth == 1 && self.persons.is_none() {
+            return self.count_by_last(group, from);
+        }
         for attribute in from..=self.varied.len() - depth {
             let values = self.varied[attribute];
             let mut parts = group.to_vec();
@@ -134,6 +142,25 @@ impl Search<'_> {
             let same = |one: &u32, other: &u32| values[*one as usize] == values[*other as usize];
             for part in parts.chunk_by(same) {
                 self.visit(part, attribute + 1, depth - 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the rows of all parts of a group by one more attribute, without dividing it.
+    fn count_by_last(&mut self, group: &[u32], from: usize) -> Result<(), TooMuchWork> {
+        for attribute in from..self.varied.len() {
+            self.charge(group.len() as u64)?;
+            let values = self.varied[attribute];
+            for &class in group {
+                let value = values[class as usize] as usize;
+                self.rows_by_value[value] += u64::from(self.sizes[class as usize]);
+            }
+            for &class in group {
+                let rows = std::mem::take(&mut self.rows_by_value[values[class as usize] as usize]);
+                if rows > 0 {
+                    self.smallest = self.smallest.min(rows);
+                }
             }
         }
         Ok(())
