@@ -205,16 +205,15 @@ fn job() -> impl Strategy<Value = Job> {
     ];
     (privacy, listed, any::<bool>(), any::<bool>()).prop_map(
         |(privacy, listed, counted, suppresses)| {
-            let listed = if privacy.contains("k_anonymity") {
-                ""
-            } else {
-                listed
+            let bounds = !privacy.contains("k_anonymity");
+            let listed = if bounds { listed } else { "" };
+            let missing = match counted && bounds {
+                true => r#", "missing_sensitive": "counted""#,
+                false => "",
             };
-            let missing = if counted { "counted" } else { "excluded" };
             let limit = if suppresses { 0.2 } else { 0.0 };
             let job = format!(
-                r#"{{"privacy": {{{privacy}{listed}}}, "missing_sensitive": "{missing}",
-                    "suppression_limit": {limit}}}"#
+                r#"{{"privacy": {{{privacy}{listed}}}{missing}, "suppression_limit": {limit}}}"#
             );
             let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
             job.parse().unwrap()
