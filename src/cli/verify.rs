@@ -123,9 +123,9 @@ impl Verify {
         let Some(mut verification) = self.unless_in_memory(verification)? else {
             return Ok(None);
         };
-        // A pipe cannot be read again.
-        let is_pipe = raw.is_some_and(|raw| raw.identity().is_none());
-        if raw.is_some() && (is_pipe || verification.can_compare().is_err()) {
+        // Standard input and pipes cannot be read again.
+        let is_read_once = |raw: &TableFile| raw.is_standard_input() || raw.identity().is_none();
+        if raw.is_some_and(|raw| is_read_once(raw) || verification.can_compare().is_err()) {
             return Ok(None);
         }
         table.read_chunks(schema, |rows| {
