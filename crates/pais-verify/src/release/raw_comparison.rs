@@ -276,14 +276,15 @@ impl RawComparison {
         let blocks = (0..rows.div_ceil(BLOCK)).into_par_iter();
         let sums = blocks.map(|block| {
             let (mut sum, mut is_image) = (self.sum.empty(), !cancellation.is_cancelled());
-            for row in block * BLOCK..rows.min((block + 1) * BLOCK) {
+            let of_block = block * BLOCK..rows.min((block + 1) * BLOCK);
+            of_block.for_each(|row| {
                 let columns = texts.columns.iter();
                 sum.add(columns.map(|(place, texts)| {
                     let released = texts.of_code(codes[*place][row]);
                     is_image &= released != NOTHING;
                     released
                 }));
-            }
+            });
             (sum, is_image)
         });
         for (sum, is_image) in sums.collect::<Vec<_>>() {
