@@ -354,13 +354,16 @@ fn k_anonymity() -> Job {
     job.parse().unwrap()
 }
 
+/// A change of released rows.
+type Change = fn(&mut Vec<Record>);
+
 #[test]
 fn each_attack_is_refused() {
     let (schema, rows, raw) = patients();
     let asked = (&schema, &k_anonymity());
     let found = streamed(asked, &rows, Some(&raw), 3).unwrap();
     assert!(found.holds(), "{found:?}");
-    let attacks: [(&str, fn(&mut Vec<Record>)); 8] = [
+    let attacks: [(&str, Change); 8] = [
         ("a row is lost", |rows| drop(rows.pop())),
         ("a row is doubled", |rows| rows.push(rows[0].clone())),
         ("a row takes the place of another", |rows| {
