@@ -170,16 +170,18 @@ impl<'a> Values<'a> {
 }
 
 /// The distinct records over some columns, in the order of their first rows.
-pub(super) struct Classes {
+pub(super) struct Classes<'m> {
     /// Class of each row.
     pub(super) of_row: Vec<u32>,
-    /// Number of rows of each class.
+    /// Number of rows of each class, by their multiplicities.
     pub(super) sizes: Vec<u32>,
     /// The first row of each class.
     pub(super) row: Vec<u32>,
+    /// How many rows each row stands for; `None` where each stands for itself.
+    pub(super) multiplicities: Option<&'m [u32]>,
 }
 
-impl Classes {
+impl<'m> Classes<'m> {
     /// The classes of rows that are equal on `columns`; without columns, one class of all rows.
     ///
     /// # Errors
@@ -214,7 +216,24 @@ impl Classes {
             }
             *size += 1;
         }
-        Ok(Self { of_row, sizes, row })
+        Ok(Self {
+            of_row,
+            sizes,
+            row,
+            multiplicities: None,
+        })
+    }
+
+    /// The same classes of rows that stand for several rows each. The sum of these must be below 2^32.
+    pub(super) fn counted_by(mut self, multiplicities: Option<&'m [u32]>) -> Self {
+        if let Some(multiplicities) = multiplicities {
+            self.sizes.fill(0);
+            for (&class, rows) in self.of_row.iter().zip(multiplicities) {
+                self.sizes[class as usize] += rows;
+            }
+            self.multiplicities = Some(multiplicities);
+        }
+        self
     }
 
     /// The same classes, numbered in this order.
@@ -229,6 +248,7 @@ impl Classes {
             of_row: numbers.collect(),
             sizes: select(&self.sizes),
             row: select(&self.row),
+            multiplicities: self.multiplicities,
         }
     }
 

@@ -19,6 +19,7 @@ mod composition;
 mod counter;
 mod cover;
 mod cut;
+mod distinct_rows;
 mod facts;
 mod fit_index;
 mod lists;
@@ -36,6 +37,7 @@ mod profiles;
 mod qid_search;
 mod release;
 mod requirement;
+mod row_sum;
 mod sensitive;
 mod sets;
 mod source_rows;
@@ -63,8 +65,8 @@ pub use overlap::{OverlapVerification, verify_overlapping_lkc};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use persons::CountedTable;
 pub use release::{
-    FoundRecoding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification, Undecided,
-    verify_release,
+    FoundRecoding, RawComparison, RawFinding, RawTexts, ReleaseError, ReleaseTables,
+    ReleaseVerification, StreamedVerification, Undecided, verify_release,
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;

@@ -17,6 +17,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pais_core::cancellation::Cancellation;
+use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
@@ -46,15 +47,52 @@ pub fn verify_lkc<'t>(
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    let counted = table.into();
+    decide(
+        (table.into(), None),
+        (quasi_identifiers, sensitive),
+        requirement,
+        cancellation,
+    )
+}
+
+/// As [`verify_lkc`], of a table of distinct rows and the number of rows that each of them stands for.
+/// The sum of these must be below 2^32.
+///
+/// # Errors
+/// As [`verify_lkc`].
+pub(super) fn verify_distinct(
+    (table, multiplicities): (&ReleasedTable, &[u32]),
+    quasi_identifiers: &[Box<str>],
+    sensitive: &[Box<str>],
+    requirement: &LkcRequirement,
+    cancellation: &Cancellation,
+) -> Result<Verification, VerifyError> {
+    decide(
+        (table.into(), Some(multiplicities)),
+        (quasi_identifiers, sensitive),
+        requirement,
+        cancellation,
+    )
+}
+
+fn decide(
+    (counted, multiplicities): (CountedTable, Option<&[u32]>),
+    (quasi_identifiers, sensitive): (&[Box<str>], &[Box<str>]),
+    requirement: &LkcRequirement,
+    cancellation: &Cancellation,
+) -> Result<Verification, VerifyError> {
     let table = counted.table;
+    let of_columns = |columns: &[Values]| {
+        let classes = Classes::new(table.rows, columns, cancellation)?;
+        Ok::<_, VerifyError>(classes.counted_by(multiplicities))
+    };
     let columns = Values::new_all(table, quasi_identifiers)?;
     let reading = requirement.missing_sensitive;
     let named = SensitiveColumn::named(table, requirement)?;
     let named = SensitiveIndex::by_denominator(named, reading);
     let others = SensitiveColumn::unnamed(table, sensitive, requirement)?;
     let others = SensitiveIndex::by_denominator(others, reading);
-    let mut classes = Classes::new(table.rows, &columns, cancellation)?;
+    let mut classes = of_columns(&columns)?;
     let persons = Persons::new(counted)?;
     let mut lists = persons.as_ref().map(|persons| persons.by_class(&classes));
     let smallest_class = match &lists {
@@ -69,7 +107,7 @@ pub fn verify_lkc<'t>(
     let mut attributes: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
     if requirement.l == 0 {
         attributes.clear();
-        classes = Classes::new(table.rows, &[], cancellation)?;
+        classes = of_columns(&[])?;
         lists = persons.as_ref().map(|persons| persons.by_class(&classes));
     }
     // Attributes with many values first: groups become small early, and their profiles merge well.
@@ -152,7 +190,7 @@ pub(super) fn unsearched(
     let bounds_some = !requirement.c.is_unbounded() && !requirement.sensitive.is_empty();
     Verification {
         holds: true,
-        rows: classes.of_row.len() as u64,
+        rows: classes.sizes.iter().map(|&rows| u64::from(rows)).sum(),
         groups: classes.sizes.len() as u64,
         smallest_group: 0,
         smallest_equivalence_class: smallest_class,

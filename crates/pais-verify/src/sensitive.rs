@@ -205,40 +205,64 @@ impl<'a> SensitiveIndex<'a> {
     /// How many records of each class are in the denominator, and have each sensitive value.
     pub(super) fn class_counts(&self, classes: &Classes) -> Result<ClassCounts, VerifyError> {
         let count = classes.sizes.len();
+        let multiplicity = |row: usize| classes.multiplicities.map_or(1, |rows| rows[row]);
         let records = match self.columns.first() {
             Some((column, _)) if self.excludes_missing => {
                 let mut present = vec![0u32; count];
                 for (row, &class) in classes.of_row.iter().enumerate() {
-                    present[class as usize] += u32::from(column.present(row).is_some());
+                    if column.present(row).is_some() {
+                        present[class as usize] += multiplicity(row);
+                    }
                 }
                 present
             }
             _ => classes.sizes.clone(),
         };
-        // The classes and sensitive values of all cells with one.
+        // The classes and sensitive values of all cells with one, each with its row.
         let cells = self.columns.iter().flat_map(|(column, numbers)| {
             let rows = classes.of_row.iter().enumerate();
             rows.filter_map(|(row, &class)| {
                 let number = numbers[column.values.at(row) as usize];
-                (number != u32::MAX).then_some((class, number))
+                (number != u32::MAX).then_some((class, number, row))
             })
         });
         let most = self.columns.len() * classes.of_row.len();
         if most >= u32::MAX as usize && cells.clone().count() >= u32::MAX as usize {
             return Err(VerifyError::TooManySensitiveCells);
         }
-        let by_class = Lists::new(cells, count);
-        let mut index = vec![u32::MAX; self.count()];
-        let mut values = Lists::default();
-        for cells in by_class.iter() {
-            let cells = cells.iter().map(|&value| ValueCount { value, records: 1 });
-            values.push_by(|counts| add_up(cells, &mut index, counts));
-        }
+        let values = if classes.multiplicities.is_some() {
+            let cells = cells.map(|(class, value, row)| {
+                let records = multiplicity(row);
+                (class, ValueCount { value, records })
+            });
+            self.added_up(Lists::new(cells, count), |count| count)
+        } else {
+            let cells = cells.map(|(class, value, _)| (class, value));
+            self.added_up(Lists::new(cells, count), |value| ValueCount {
+                value,
+                records: 1,
+            })
+        };
         Ok(ClassCounts {
             value_count: self.count(),
             records,
             values,
         })
+    }
+
+    /// The cells of each class as counts, those of one value as one.
+    fn added_up<T: Copy>(
+        &self,
+        by_class: Lists<T>,
+        count: impl Fn(T) -> ValueCount,
+    ) -> Lists<ValueCount> {
+        let mut index = vec![u32::MAX; self.count()];
+        let mut values = Lists::default();
+        for cells in by_class.iter() {
+            let cells = cells.iter().map(|&cell| count(cell));
+            values.push_by(|counts| add_up(cells, &mut index, counts));
+        }
+        values
     }
 }
 

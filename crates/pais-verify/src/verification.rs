@@ -131,6 +131,15 @@ pub enum VerifyError {
     /// More rows than a 32-bit count can hold.
     #[error("the table has more than 4,294,967,294 rows")]
     TooManyRows,
+    /// More distinct rows and texts than may be kept in memory.
+    #[error(
+        "the distinct rows of the release need more than `verification_bytes`, {most} bytes; raise it, \
+         or release fewer columns unchanged"
+    )]
+    TooManyDistinctRows {
+        /// `verification_bytes`.
+        most: u64,
+    },
     /// More sensitive cells than a 32-bit count can hold.
     #[error(
         "the table has more than 4,294,967,294 sensitive cells; declare fewer sensitive columns"

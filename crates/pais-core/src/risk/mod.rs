@@ -229,7 +229,7 @@ pub fn assess(
     let (single, others): (Vec<&Coded<'_>>, Vec<_>) =
         insensitive.partition(|column| columns::singles_out(&column.values, people));
     let together: Vec<&ValueCodes<'_>> = others.iter().map(|it| &it.values).collect();
-    let pairs = pairs_that_single_out(&together, people).into_iter();
+    let pairs = pairs_that_single_out(&together, people, rows as u64).into_iter();
     let name = |column: &Coded<'_>| column.spec.name.to_string();
     let unchanged = coded.iter().map(|coded| (coded.spec, &coded.values));
     let unchanged = UnchangedRisk::of_codes(unchanged, rows, &stop);

@@ -26,6 +26,8 @@ pub struct UnchangedColumn<'a> {
     pub(super) column: &'a Column,
     /// Of the values of `column`.
     pub counts: ValueCounts,
+    /// Rows of the table.
+    rows: u64,
 }
 
 impl<'a> UnchangedColumn<'a> {
@@ -35,7 +37,27 @@ impl<'a> UnchangedColumn<'a> {
             spec,
             column,
             counts: ValueCounts::of(spec, column),
+            rows: column.codes.len() as u64,
         }
+    }
+
+    /// Counts the values of a column of distinct rows, of which each is there once where one row of the
+    /// table has its values, and otherwise twice. `multiplicities` are the rows of the table that each
+    /// stands for.
+    pub fn of_distinct(spec: &'a SchemaColumn, column: &'a Column, multiplicities: &[u32]) -> Self {
+        let mut counted = Self::new(spec, column);
+        let rows = column.codes.iter().zip(multiplicities);
+        let is_present = |code: u32| {
+            let text = column.dictionary.get(code as usize);
+            text.is_some_and(|text| !spec.is_missing(text))
+        };
+        let present: Vec<bool> = (0..column.dictionary.len() as u32)
+            .map(is_present)
+            .collect();
+        let present = rows.filter(|(code, _)| present.get(**code as usize) == Some(&true));
+        counted.counts.rows = present.map(|(_, &rows)| u64::from(rows)).sum();
+        counted.rows = multiplicities.iter().map(|&rows| u64::from(rows)).sum();
+        counted
     }
 
     /// Counts the values of the untouched columns of a table, in their order. `schema` is that of the
@@ -58,6 +80,7 @@ impl<'a> UnchangedColumn<'a> {
                 spec,
                 column,
                 counts,
+                rows: column.codes.len() as u64,
             })
             .collect()
     }
@@ -84,12 +107,15 @@ pub fn row_warnings<'a>(
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut together = Vec::new();
+    let mut rows = 0;
     for UnchangedColumn {
         spec,
         column,
         counts,
+        rows: of_table,
     } in columns
     {
+        rows = of_table;
         if !matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive) {
             continue;
         }
@@ -103,22 +129,23 @@ pub fn row_warnings<'a>(
             together.push((spec, column));
         }
     }
-    warnings.extend(pair_warning(&together));
+    warnings.extend(pair_warning(&together, rows));
     warnings
 }
 
 /// The warning about the two columns that single out most rows together. By itself, none of the
 /// columns singles out a row.
-fn pair_warning(columns: &[(&SchemaColumn, &Column)]) -> Option<Warning> {
-    let rows = columns.first()?.1.codes.len();
-    if rows < LEAST_ROWS || columns.len() < 2 {
+fn pair_warning(columns: &[(&SchemaColumn, &Column)], rows: u64) -> Option<Warning> {
+    let distinct = columns.first()?.1.codes.len();
+    if (rows as usize) < LEAST_ROWS || columns.len() < 2 {
         return None;
     }
     let values = columns
         .iter()
         .map(|(spec, column)| ValueCodes::new(spec, column));
     let values: Vec<ValueCodes<'_>> = values.collect();
-    let pairs = pairs_that_single_out(&values.iter().collect::<Vec<_>>(), Persons::Rows(rows));
+    let values: Vec<&ValueCodes<'_>> = values.iter().collect();
+    let pairs = pairs_that_single_out(&values, Persons::Rows(distinct), rows);
     let most = pairs.first()?;
     let [one, other] = [most.first, most.second].map(|index| &columns[index].0.name);
     let mut detail = format!(

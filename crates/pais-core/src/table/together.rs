@@ -22,15 +22,17 @@ pub(crate) struct TogetherUnique {
 /// out. The columns by themselves must single out nobody.
 ///
 /// The columns with the most values make pairs first, and no more pairs are examined than 50 million
-/// rows times pairs allow.
+/// rows times pairs allow. `of_table` is the number of rows of the table, of which `columns` may have
+/// fewer.
 pub(crate) fn pairs_that_single_out(
     columns: &[&ValueCodes<'_>],
     persons: Persons<'_>,
+    of_table: u64,
 ) -> Vec<TogetherUnique> {
     let rows = columns.first().map_or(0, |column| column.codes.len());
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(columns[index].count));
-    let mut left = MOST_WORK / (rows as u64).max(1);
+    let mut left = MOST_WORK / of_table.max(1);
     let mut found = Vec::new();
     for (at, &one) in order.iter().enumerate() {
         let others = &order[at + 1..];
@@ -110,7 +112,7 @@ mod tests {
                 })
                 .collect();
             let coded: Vec<&ValueCodes<'_>> = coded.iter().collect();
-            let found = pairs_that_single_out(&coded, Persons::Rows(24));
+            let found = pairs_that_single_out(&coded, Persons::Rows(24), 24);
             for second in 0..columns.len() {
                 for first in 0..second {
                     let persons = expected(&columns, (first, second));

@@ -108,6 +108,30 @@ impl UnchangedRisk {
         Self::of_codes(pairs.map(|((spec, _), codes)| (*spec, codes)), rows, stop)
     }
 
+    /// Of a table of which only distinct rows are known: each of them is in `columns` once where one
+    /// row of the table has its values, and otherwise twice, so that values single out the same rows.
+    /// `rows` is the number of rows of the table, and `sampled` are the rows of `columns` that have the
+    /// values of [`TellingSample`]. `None` if `stop` asks to stop.
+    pub fn of_distinct<'a>(
+        columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
+        rows: u64,
+        sampled: &[u32],
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Option<Self> {
+        let unchanged = columns.into_iter().filter(|(spec, _)| spec.is_unchanged());
+        let (specs, columns): (Vec<_>, Vec<_>) = unchanged.unzip();
+        let pairs = specs.iter().zip(&columns);
+        let coded: Vec<ValueCodes<'_>> = pairs
+            .map(|(spec, column)| ValueCodes::new(spec, column))
+            .collect();
+        let of_sample: Vec<ValueCodes<'_>> =
+            coded.iter().map(|values| values.select(sampled)).collect();
+        let of_sample: Vec<&ValueCodes<'_>> = of_sample.iter().collect();
+        let telling = most_telling(&of_sample, 0..sampled.len() as u32, stop)?;
+        let coded: Vec<&ValueCodes<'_>> = coded.iter().collect();
+        Self::of_telling(&specs, &coded, telling, rows, stop)
+    }
+
     /// The same of columns whose values are coded.
     pub(crate) fn of_codes<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a ValueCodes<'a>)>,
@@ -117,6 +141,19 @@ impl UnchangedRisk {
         let columns = columns.into_iter();
         let unchanged = columns.filter(|(spec, _)| spec.is_unchanged());
         let (specs, coded): (Vec<_>, Vec<_>) = unchanged.unzip();
+        let sampled = (0..rows as u32).step_by(TellingSample::step_of(rows));
+        let telling = most_telling(&coded, sampled, stop)?;
+        Self::of_telling(&specs, &coded, telling, rows as u64, stop)
+    }
+
+    /// Of a table of this many rows whose most telling columns are known.
+    fn of_telling(
+        specs: &[&SchemaColumn],
+        coded: &[&ValueCodes<'_>],
+        telling: Vec<usize>,
+        rows: u64,
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Option<Self> {
         let share = |alone: u64| match rows {
             0 => 0.0,
             rows => alone as f64 / rows as f64,
@@ -131,9 +168,8 @@ impl UnchangedRisk {
         // Columns with many values divide most.
         let mut order: Vec<usize> = (0..coded.len()).collect();
         order.sort_by_key(|&index| Reverse(coded[index].count));
-        let together = singled_out(&coded, &order, rows, stop)?;
-        let telling = most_telling(&coded, rows, stop)?;
-        let by_three = singled_out(&coded, &telling, rows, stop)?;
+        let together = singled_out(coded, &order, stop)?;
+        let by_three = singled_out(coded, &telling, stop)?;
         let by_name = by_column.iter().enumerate();
         Some(Self {
             columns: (0..coded.len()).map(name).collect(),
@@ -153,12 +189,12 @@ impl UnchangedRisk {
 fn singled_out(
     columns: &[&ValueCodes<'_>],
     chosen: &[usize],
-    rows: usize,
     stop: &dyn Fn() -> bool,
 ) -> Option<u64> {
-    if chosen.is_empty() {
+    let Some(&first) = chosen.first() else {
         return Some(0);
-    }
+    };
+    let rows = columns[first].codes.len();
     let mut alone = PersonSet::new(rows);
     let mut classes = Classes::of(0..rows as u32);
     let mut divided = Classes::default();
@@ -174,14 +210,67 @@ fn singled_out(
     Some(alone.len())
 }
 
+/// The rows by which the most telling columns are chosen, while their table is read: every one, and from
+/// 100,000 rows on every second, fourth, eighth and so on, from the first on. What is kept of a row is up
+/// to the caller.
+#[derive(Clone, Debug)]
+pub struct TellingSample<T> {
+    kept: Vec<T>,
+    /// Every how many rows one is kept.
+    step: usize,
+    rows: usize,
+}
+
+impl<T> Default for TellingSample<T> {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            step: 1,
+            rows: 0,
+        }
+    }
+}
+
+impl<T> TellingSample<T> {
+    /// Receives the next row.
+    pub fn add(&mut self, row: T) {
+        if self.rows.is_multiple_of(self.step) {
+            if self.kept.len() == ROWS_TO_CHOOSE {
+                let mut is_even = false;
+                self.kept.retain(|_| {
+                    is_even = !is_even;
+                    is_even
+                });
+                self.step *= 2;
+            }
+            if self.rows.is_multiple_of(self.step) {
+                self.kept.push(row);
+            }
+        }
+        self.rows += 1;
+    }
+
+    /// What was kept of its rows, in their order.
+    pub fn kept(&self) -> &[T] {
+        &self.kept
+    }
+}
+
+impl TellingSample<u32> {
+    /// Every how many rows one is in the sample of a table with this many.
+    fn step_of(rows: usize) -> usize {
+        rows.div_ceil(ROWS_TO_CHOOSE).next_power_of_two()
+    }
+}
+
 /// The columns that single out most of a sample of the rows, chosen one after the other; ties go to
 /// the one that makes more classes, then to the one declared first.
 fn most_telling(
     columns: &[&ValueCodes<'_>],
-    rows: usize,
+    sampled: impl IntoIterator<Item = u32>,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Vec<usize>> {
-    let sampled = (0..rows as u32).step_by(rows.div_ceil(ROWS_TO_CHOOSE).max(1));
+    let rows = columns.first().map_or(0, |values| values.codes.len());
     let mut alone = PersonSet::new(rows);
     let mut classes = Classes::of(sampled);
     let mut chosen: Vec<usize> = Vec::new();
@@ -216,7 +305,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::{UnchangedRisk, Verdict};
+    use super::{TellingSample, UnchangedRisk, Verdict};
     use crate::schema::Schema;
     use crate::table::{Column, NULL_CODE};
 
@@ -292,6 +381,17 @@ mod tests {
             let is_last = others
                 .all(|other| share(&telling) >= share(&[telling[0], telling[1], other]));
             prop_assert!(is_first && is_last);
+        }
+    }
+
+    #[test]
+    fn a_sample_that_is_kept_while_rows_are_read_has_the_rows_of_its_step() {
+        for rows in [0, 1, 99_999, 100_000, 100_001, 200_000, 200_001, 500_000] {
+            let mut sample = TellingSample::default();
+            (0..rows as u32).for_each(|row| sample.add(row));
+            let step = TellingSample::step_of(rows);
+            let expected: Vec<u32> = (0..rows as u32).step_by(step).collect();
+            assert_eq!(sample.kept(), expected, "{rows}");
         }
     }
 

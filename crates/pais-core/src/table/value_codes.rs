@@ -60,6 +60,15 @@ impl<'a> ValueCodes<'a> {
         }
     }
 
+    /// The values of some rows, in this order.
+    pub(crate) fn select(&self, rows: &[u32]) -> ValueCodes<'static> {
+        let codes: Vec<u32> = rows.iter().map(|&row| self.codes[row as usize]).collect();
+        ValueCodes {
+            codes: codes.into(),
+            ..*self
+        }
+    }
+
     /// Number of rows by code.
     pub(crate) fn rows_by_code(&self) -> Vec<u64> {
         let mut rows = vec![0; self.count];

@@ -2,6 +2,8 @@
 //! at hand. The release may come from this project or from any other tool.
 
 mod anatomized;
+mod raw_comparison;
+mod streamed;
 #[cfg(test)]
 mod subject_tests;
 mod subjects;
@@ -28,6 +30,8 @@ use crate::{
     CountedTable, Original, PrivacyFinding, Verification, VerifyError, verify_overlapping_lkc,
 };
 
+pub use self::raw_comparison::{RawComparison, RawTexts};
+pub use self::streamed::StreamedVerification;
 pub use self::subjects::Undecided;
 
 /// The tables of a release, read by [`pais_core::reimport`].
@@ -111,6 +115,9 @@ pub enum ReleaseError {
     /// The tables are malformed, or do not fit the schema.
     #[error("{0}")]
     Malformed(String),
+    /// What is named here is verified with all rows at once.
+    #[error("{0} is verified with all rows in memory")]
+    NeedsAllRows(&'static str),
     /// It was cancelled.
     #[error("the verification was cancelled")]
     Cancelled,
