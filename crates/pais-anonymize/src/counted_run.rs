@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind, Recoding};
+use pais_core::definition::{ColumnRole, Job, JobError, Recoding};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, EncodedTable, NULL_CODE, ReleasedTable, Table};
@@ -82,7 +82,7 @@ impl CountedRun {
     /// Refuses a job that needs its rows in memory, before any row is read.
     ///
     /// # Errors
-    /// [`JobErrorKind::Unfit`] with what an executor does not take.
+    /// [`pais_core::definition::JobErrorKind::Unfit`] with what an executor does not take.
     pub fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
         let plan = JobPlan::new(schema, job)?;
         let schema = plan.schema(schema);

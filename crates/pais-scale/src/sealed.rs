@@ -45,6 +45,12 @@ impl Sealer {
         })
     }
 
+    /// Number of files so far.
+    #[cfg(all(test, feature = "datafusion"))]
+    pub(crate) fn count(&self) -> u32 {
+        self.files.load(Ordering::Relaxed)
+    }
+
     /// An empty file.
     ///
     /// # Errors

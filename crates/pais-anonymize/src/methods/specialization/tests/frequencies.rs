@@ -149,7 +149,7 @@ impl FrequencySets for RowByRow<'_> {
 }
 
 /// Tables for which a search asks for sets: no row may be suppressed, and a person has one row.
-fn counted_case() -> impl Strategy<Value = SpecializationCase> {
+pub(super) fn counted_case() -> impl Strategy<Value = SpecializationCase> {
     prop_oneof![case(), wide_case()].prop_map(|mut case| {
         case.job["suppression_limit"] = json!(0.0);
         case.job["suppression_for"] = json!("size");
