@@ -118,12 +118,12 @@ impl CountedRun {
     pub fn new(
         schema: Arc<Schema>,
         job: Job,
-        values: DistinctValues,
+        values: &DistinctValues,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
         Self::check(&schema, &job)?;
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
-        let (table, rows_of) = table_of(values.columns);
+        let (table, rows_of) = table_of(&values.columns);
         let schema = schema_of_job(schema, &job, &table)?;
         // Refuses a run that cannot be expected to end.
         method.bytes_needed(&schema, values.rows, 1)?;
@@ -241,23 +241,23 @@ pub(crate) fn needs_rows(pointer: &str, what: &str) -> JobError {
 
 /// A table with a row for each number of a value, and the rows of each value. A column with fewer values
 /// has its first one in the rest of the rows.
-fn table_of(columns: Vec<ColumnValues>) -> (Table, Vec<Vec<u64>>) {
+fn table_of(columns: &[ColumnValues]) -> (Table, Vec<Vec<u64>>) {
     let rows = columns.iter().map(|column| column.values.len()).max();
     let rows = rows.unwrap_or(0);
-    let columns = columns.into_iter().map(|column| {
+    let columns = columns.iter().map(|column| {
         let mut table = Column::default();
-        for value in column.values {
+        for value in &column.values {
             table.codes.push(match value {
                 None => NULL_CODE,
                 Some(text) => {
-                    table.dictionary.push(text);
+                    table.dictionary.push(text.clone());
                     table.dictionary.len() as u32 - 1
                 }
             });
         }
         let first = table.codes.first().copied().unwrap_or(NULL_CODE);
         table.codes.resize(rows, first);
-        (table, column.rows)
+        (table, column.rows.clone())
     });
     let (columns, rows_of) = columns.unzip();
     (Table { rows, columns }, rows_of)

@@ -115,7 +115,7 @@ impl Engine<'_> {
             counts,
         } = encode(&input_files(input)?, (schema, job), memory, &sealer, observer)?;
         let codes = Arc::new(codes);
-        let run = CountedRun::new(Arc::clone(schema), job.clone(), values.clone(), observer)?;
+        let run = CountedRun::new(Arc::clone(schema), job.clone(), &values, observer)?;
         let (found, statements) = {
             let counter = Numbered {
                 counter: (self.counter)(Arc::clone(&codes), memory as usize / 2, sealer.clone())?,

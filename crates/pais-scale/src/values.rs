@@ -22,6 +22,9 @@ const MOST_VALUES: usize = 1 << 22;
 /// Bytes that a distinct value takes beside its text: twice in tables, once in an index.
 const VALUE_BYTES: u64 = 72;
 
+/// Bytes of a cell of a table of values, of which there are a few.
+const CELL_BYTES: u64 = 12;
+
 /// The rows of a table as numbers of values, and the values.
 pub(crate) struct EncodedRows {
     /// Of each stored column.
@@ -145,7 +148,10 @@ impl Encoder<'_> {
                 return Err(limit_exceeded(too_many_values(spec)));
             }
         }
-        if self.text_bytes > memory {
+        // Tables of values have as many rows as the column with the most.
+        let most = self.columns.iter().map(|column| column.found.values.len()).max();
+        let cells = (most.unwrap_or(0) * self.columns.len()) as u64;
+        if self.text_bytes + cells * CELL_BYTES > memory {
             return Err(limit_exceeded(format!(
                 "the distinct values of the columns take more than the {} MiB of `--memory`; raise it, or \
                  leave out columns whose values hardly repeat",

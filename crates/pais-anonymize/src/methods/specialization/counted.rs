@@ -99,9 +99,10 @@ impl CountedTable<'_> {
     /// The values of a column by their codes in its domain.
     fn codes(&self, column: usize) -> ColumnParts {
         let quasi_identifier = &self.values.quasi_identifiers[column];
+        let values = self.rows_of[quasi_identifier.position].len();
         ColumnParts {
             column: quasi_identifier.position,
-            part_of: quasi_identifier.codes.clone(),
+            part_of: quasi_identifier.codes[..values].to_vec(),
             parts: quasi_identifier.domain.code_count().max(1) as u32,
         }
     }
@@ -134,7 +135,7 @@ impl FrequencySets for CountedTable<'_> {
             if let Some(((classes, class_of), position)) = class {
                 let class = ColumnParts {
                     column: position,
-                    part_of: class_of.clone(),
+                    part_of: class_of[..self.rows_of[position].len()].to_vec(),
                     parts: *classes as u32,
                 };
                 histogram.classes = *classes;
@@ -173,7 +174,7 @@ impl FrequencySets for CountedTable<'_> {
         let of_slots = slots.map(|(slots, &column)| ColumnParts {
             column,
             part_of: with_codes!(&slots.codes, codes => {
-                (0..self.values.rows).map(|value| codes.at(value)).collect()
+                (0..self.rows_of[column].len()).map(|value| codes.at(value)).collect()
             }),
             parts: slots.count,
         });

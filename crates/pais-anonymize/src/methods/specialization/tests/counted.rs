@@ -166,7 +166,7 @@ fn runs(case: &mut SpecializationCase) -> Option<(Vec<StepItem>, CountedRun, ByH
     let (values, rows) = numbered(&table);
     let counter = ByHand::new(rows, table.rows);
     let observer = Unobserved::default();
-    let run = CountedRun::new(Arc::clone(&schema), job.clone(), values, &observer).unwrap();
+    let run = CountedRun::new(Arc::clone(&schema), job.clone(), &values, &observer).unwrap();
     let over_rows = AnonymizationRun::new(schema, job, table, &observer).unwrap();
     let expected = match over_rows.search(&observer) {
         Ok(found) => found,
