@@ -9,6 +9,7 @@ mod database;
 mod definitions;
 mod directory;
 mod doctor;
+mod finished_table;
 mod interview;
 mod key_file;
 mod keys;

@@ -1,6 +1,7 @@
 //! A table in a file: its format, which the file extension or flags give, how it is read and written,
 //! and the refusal to write over what is read.
 
+use std::convert::Infallible;
 use std::fs::{File, Metadata, metadata};
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::os::fd::AsFd;
@@ -10,7 +11,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use pais::problem::{Code, Problem};
 use pais_anonymize::{Count, Observer, Phase, Unobserved};
-use pais_core::reimport;
 use pais_core::schema::Schema;
 use pais_core::table::ReadError;
 use pais_core::table::{ReleasedTable, Table};
@@ -187,28 +187,48 @@ impl TableFile {
         let position = file.try_clone();
         let position = position.map_err(|error| Failure::file(&self.path, error))?;
         let mut rows = 0;
-        let chunk = |chunk: Table| {
+        self.read_file(file, schema, |chunk| {
             rows += chunk.rows as u64;
             observer.counted(Count::RowsRead(rows));
             observer.progress(Phase::Reading, PARSING_SHARE * share_read(&position));
-            assembler.push(chunk)
-        };
+            push(&mut assembler, chunk)
+        })?;
+        Ok(assembler.finish())
+    }
+
+    /// Reads a table and passes its rows to `chunk`, a bounded number at a time.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its rows do not match the schema; those of `chunk`.
+    pub(crate) fn read_chunks(
+        &self,
+        schema: &Schema,
+        chunk: impl FnMut(Table) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.read_file(self.file()?, schema, chunk)
+    }
+
+    fn read_file(
+        &self,
+        file: File,
+        schema: &Schema,
+        chunk: impl FnMut(Table) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         // The whole file may be of any size, because the memory is the user's own.
         let limits = ReadLimits::default();
         let read = match self.format {
-            FileFormat::Text(format) => csv::read_as(
-                schema,
-                self.decompressed(file)?,
-                format,
-                limits,
-                None,
-                chunk,
-            ),
+            FileFormat::Text(format) => {
+                let source = self.decompressed(file)?;
+                csv::read_as(schema, source, format, limits, None, chunk)
+            }
             FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
-            FileFormat::Parquet => parquet::read(schema, self.file()?, limits, chunk),
+            FileFormat::Parquet => parquet::read(schema, file, limits, chunk),
         };
-        read.map_err(|failure| self.failure(failure))?;
-        Ok(assembler.finish())
+        read.map(drop).map_err(|failure| match failure {
+            ReadFailure::Refused(error) => self.refused(error),
+            ReadFailure::Source(error) => Failure::file(&self.path, &error),
+            ReadFailure::Sink(failure) => failure,
+        })
     }
 
     /// Proposes a schema for a raw table.
@@ -232,17 +252,6 @@ impl TableFile {
             FileFormat::Parquet => draft::parquet(self.file()?, options),
         };
         draft.map_err(|failure| self.failure(failure))
-    }
-
-    /// Reads a finished table, which need not come from pais.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or a value is not a generalization under the schema.
-    pub(crate) fn read_finished(&self, schema: &Schema) -> Result<ReleasedTable, Failure> {
-        let read_by = reimport::columns(schema, &self.names()?);
-        let table = self.read(&read_by)?;
-        let released = reimport::released(schema, &read_by, table, self.first_line());
-        released.map_err(|error| self.refused(error))
     }
 
     /// The names of a table's columns, in order.
@@ -306,11 +315,11 @@ impl TableFile {
         })
     }
 
-    fn failure<E: std::fmt::Display>(&self, failure: ReadFailure<E>) -> Failure {
+    fn failure(&self, failure: ReadFailure<Infallible>) -> Failure {
         match failure {
             ReadFailure::Refused(error) => self.refused(error),
             ReadFailure::Source(error) => Failure::file(&self.path, &error),
-            ReadFailure::Sink(error) => Problem::new(Code::Internal, error.to_string()).into(),
+            ReadFailure::Sink(never) => match never {},
         }
     }
 
@@ -318,6 +327,15 @@ impl TableFile {
     pub(super) fn refused(&self, error: ReadError) -> Failure {
         in_file(self.path.display(), error).into()
     }
+}
+
+/// Appends a chunk to those before.
+///
+/// # Errors
+/// For a chunk with another number of columns, which no reader makes.
+pub(super) fn push(assembler: &mut Assembler, chunk: Table) -> Result<(), Failure> {
+    let pushed = assembler.push(chunk);
+    pushed.map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
 }
 
 /// The name of a file in lower case without the extension of its compression, and that.

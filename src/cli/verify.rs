@@ -6,18 +6,22 @@ use std::process::ExitCode;
 use clap::Args;
 use pais::problem::{Code, Problem};
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{ColumnRole, JobDefinition, OneOrMany, PrivacyDefinition, Recoding};
+use pais_core::definition::{
+    ColumnRole, Job, JobDefinition, OneOrMany, PrivacyDefinition, Recoding,
+};
+use pais_core::schema::Schema;
 use pais_core::table::UnchangedRisk;
 use pais_core::warning::Warning;
 use pais_io::read::TextParameters;
 use pais_verify::{
     FoundRecoding, PrivacyFinding, RawFinding, ReleaseError, ReleaseTables, ReleaseVerification,
-    verify_release,
+    StreamedVerification, verify_release,
 };
 use serde::Serialize;
 
 use super::definitions::{self, DeclaredDataset, LIMITS, OptionalSchemaArgs};
 use super::directory::{Directory, read_anatomized};
+use super::finished_table::FinishedTable;
 use super::output::{self, Failure, in_file};
 use super::sources::{DocumentSource, load_release};
 use super::table_file::{InputFormat, TableFile};
@@ -36,8 +40,8 @@ pub(crate) struct Verify {
     /// file, or the address of the release in a service.
     #[arg(long = "release", value_name = "R.json")]
     document: Option<DocumentSource>,
-    /// The finished table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; or the
-    /// directory of an anatomized release.
+    /// The finished table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; a
+    /// directory with its parts, data-00000.parquet and so on; or that of an anatomized release.
     #[arg(value_name = "RELEASE")]
     release: PathBuf,
     /// The raw table: truthfulness and lost records are checked too. An anatomized release
@@ -63,7 +67,7 @@ impl Verify {
     }
 
     fn check(&self) -> Result<ExitCode, Failure> {
-        let is_anatomized = self.release.is_dir();
+        let is_anatomized = self.release.is_dir() && !FinishedTable::is_in_parts(&self.release);
         if is_anatomized && self.raw.is_none() {
             let detail =
                 "an anatomized release is checked against the raw table; give it with --raw";
@@ -77,22 +81,22 @@ impl Verify {
             ));
         }
         let (DeclaredDataset { schema, text }, job) = self.definitions()?;
-        let raw = self.raw.as_deref().map(|path| {
-            let raw = self.format.table(path, &text)?;
-            raw.read(&schema)
-        });
-        let raw = raw.transpose()?;
-        // The labels of hierarchies that are made from raw values are known to the verifier, which
-        // draws them for this table.
-        let release = if is_anatomized {
-            read_anatomized(&schema, &Directory::of(&self.release)?)?
-        } else {
-            let table = TableFile::of(&self.release)?.read_finished(&schema)?;
-            ReleaseTables::Generalized(table)
-        };
         let asked = job.parse().map_err(|error| self.failure(error.into()))?;
-        let found = verify_release(&schema, &asked, &release, raw, &Cancellation::new())
-            .map_err(|error| self.failure(error))?;
+        let raw = self.raw.as_deref();
+        let raw = raw.map(|path| self.format.table(path, &text)).transpose()?;
+        let found = if is_anatomized {
+            let release = read_anatomized(&schema, &Directory::of(&self.release)?)?;
+            self.in_memory(&schema, &asked, release, raw.as_ref())?
+        } else {
+            let table = FinishedTable::of(&self.release)?;
+            match self.streamed(&schema, &asked, &table, raw.as_ref())? {
+                Some(found) => found,
+                None => {
+                    let release = ReleaseTables::Generalized(table.read(&schema)?);
+                    self.in_memory(&schema, &asked, release, raw.as_ref())?
+                }
+            }
+        };
         if self.json {
             print_json(&found, &job)?
         } else {
@@ -100,6 +104,64 @@ impl Verify {
             verify_text::print(&found, job.privacy.model, width)?;
         }
         Ok(ExitCode::from(u8::from(found.fails())))
+    }
+
+    /// Verifies the release while its rows, and the raw ones, are read. `None` where that takes all rows
+    /// at once: under other models and forms, and where the released rows are not the image of all raw
+    /// rows, to say how many are not.
+    fn streamed(
+        &self,
+        schema: &Schema,
+        asked: &Job,
+        table: &FinishedTable,
+        raw: Option<&TableFile>,
+    ) -> Result<Option<ReleaseVerification>, Failure> {
+        let none = Cancellation::new();
+        let failure = |error| self.failure(error);
+        // The memory is the user's own.
+        let verification = StreamedVerification::new(schema, asked, u64::MAX);
+        let Some(mut verification) = self.unless_in_memory(verification)? else {
+            return Ok(None);
+        };
+        // Standard input and pipes cannot be read again.
+        let is_read_once = |raw: &TableFile| raw.is_standard_input() || raw.identity().is_none();
+        if raw.is_some_and(|raw| is_read_once(raw) || verification.can_compare().is_err()) {
+            return Ok(None);
+        }
+        table.read_chunks(schema, |rows| {
+            verification.add(rows, &none).map_err(failure)
+        })?;
+        let Some(raw) = raw else {
+            return verification.finish(&none).map(Some).map_err(failure);
+        };
+        let Some(mut comparison) = self.unless_in_memory(verification.compare())? else {
+            return Ok(None);
+        };
+        raw.read_chunks(schema, |rows| comparison.add(rows, &none).map_err(failure))?;
+        comparison.finish(&none).map_err(failure)
+    }
+
+    /// `None` for what is verified with all rows in memory.
+    fn unless_in_memory<T>(&self, found: Result<T, ReleaseError>) -> Result<Option<T>, Failure> {
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(ReleaseError::NeedsAllRows(_)) => Ok(None),
+            Err(error) => Err(self.failure(error)),
+        }
+    }
+
+    fn in_memory(
+        &self,
+        schema: &Schema,
+        asked: &Job,
+        release: ReleaseTables,
+        raw: Option<&TableFile>,
+    ) -> Result<ReleaseVerification, Failure> {
+        // The labels of hierarchies that are made from raw values are known to the verifier, which
+        // draws them for this table.
+        let raw = raw.map(|raw| raw.read(schema)).transpose()?;
+        verify_release(schema, asked, &release, raw, &Cancellation::new())
+            .map_err(|error| self.failure(error))
     }
 
     /// The dataset with the roles of the job, and the job.

@@ -480,3 +480,127 @@ fn numbers_of_a_group_span_the_range_that_is_asked_for() {
         assert_eq!(problem["errors"][0]["pointer"], pointer);
     }
 }
+
+/// A release of 40 patients in one Parquet file, and in a directory with two parts that have all rows of
+/// it each; `raw.csv` and `twice.csv` are the raw tables of these.
+fn in_parts() -> CliDir {
+    let dir = CliDir::new();
+    let schema = json!({"name": "t", "columns": [
+        {"name": "id", "role": "identifier"},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric"},
+        {"name": "city", "role": "quasi_identifier"},
+        {"name": "ill", "role": "sensitive", "missing": ["NA"]},
+        {"name": "cost", "role": "insensitive", "kind": "numeric"},
+    ]});
+    dir.write("s.json", &schema.to_string());
+    let privacy = json!({"model": "lkc", "l": 2, "k": 3, "c": 0.9});
+    dir.write("j.json", &json!({"privacy": privacy}).to_string());
+    let row = |row: u32| {
+        let (city, ill) = (
+            ["Rome", "Bonn"][row as usize % 2],
+            ["flu", "hiv", "NA"][row as usize % 3],
+        );
+        format!("{row},{},{city},{ill},{}\n", 20 + row % 40, row % 7)
+    };
+    let rows: String = (0..40).map(row).collect();
+    dir.write("raw.csv", &format!("id,age,city,ill,cost\n{rows}"));
+    dir.write("twice.csv", &format!("id,age,city,ill,cost\n{rows}{rows}"));
+    dir.anonymize("raw.csv", "o.parquet");
+    std::fs::create_dir(dir.path().join("parts")).unwrap();
+    for part in ["data-00000.parquet", "data-00001.parquet"] {
+        let part = dir.path().join("parts").join(part);
+        std::fs::copy(dir.path().join("o.parquet"), part).unwrap();
+    }
+    dir
+}
+
+/// What `pais verify --json` prints, with what follows the release.
+fn found(dir: &CliDir, release: &str, others: &[&str]) -> (Option<i32>, Value) {
+    let arguments = [
+        "verify", "--json", "--schema", "s.json", "--job", "j.json", release,
+    ];
+    let ran = dir.run(&[&arguments[..], others].concat());
+    let text = if ran.stdout.is_empty() {
+        ran.stderr
+    } else {
+        ran.stdout
+    };
+    (ran.status.code(), serde_json::from_slice(&text).unwrap())
+}
+
+#[test]
+fn a_release_in_parts_is_verified_as_one_table() {
+    let dir = in_parts();
+    let (status, whole) = found(&dir, "o.parquet", &["--raw", "raw.csv"]);
+    assert_eq!(status, Some(0), "{whole}");
+    let (status, parts) = found(&dir, "parts", &["--raw", "twice.csv"]);
+    assert_eq!(status, Some(0), "{parts}");
+    assert_eq!(parts["verification"]["rows"], 80);
+    assert_eq!(
+        parts["verification"]["groups"],
+        whole["verification"]["groups"]
+    );
+    let smallest = |found: &Value| found["verification"]["smallest_group"].as_u64().unwrap();
+    assert_eq!(smallest(&parts), 2 * smallest(&whole));
+    assert_eq!(parts["raw"]["recoding"], "global");
+
+    // One of the parts is lost.
+    let (status, lost) = found(&dir, "parts", &["--raw", "raw.csv"]);
+    assert_eq!((status, &lost["raw"]["made_up"]), (Some(1), &json!(40)));
+    std::fs::remove_file(dir.path().join("parts/data-00001.parquet")).unwrap();
+    let (status, lost) = found(&dir, "parts", &["--raw", "twice.csv"]);
+    assert_eq!((status, &lost["raw"]["lost"]), (Some(1), &json!(40)));
+}
+
+#[test]
+fn a_directory_with_a_gap_or_another_file_is_no_release_in_parts() {
+    let dir = in_parts();
+    let parts = dir.path().join("parts");
+    std::fs::rename(
+        parts.join("data-00001.parquet"),
+        parts.join("data-00002.parquet"),
+    )
+    .unwrap();
+    let (status, text) = dir.verify("parts", false);
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("data-00001.parquet"), "{text}");
+    std::fs::rename(parts.join("data-00002.parquet"), parts.join("notes.txt")).unwrap();
+    let (status, text) = dir.verify("parts", false);
+    assert_eq!(status, Some(2), "{text}");
+    assert!(text.contains("notes.txt"), "{text}");
+}
+
+/// Standard input is read once, so the comparison with it holds all rows in memory.
+#[test]
+fn the_finding_does_not_depend_on_whether_rows_are_held_in_memory() {
+    let dir = in_parts();
+    dir.anonymize("raw.csv", "o.csv");
+    dir.anonymize("raw.csv", "o.ndjson");
+    let csv = std::fs::read_to_string(dir.path().join("o.csv")).unwrap();
+    let mut rows: Vec<&str> = csv.lines().collect();
+    dir.write("lost.csv", &rows[..40].join("\n"));
+    rows[40] = rows[39];
+    dir.write("replaced.csv", &rows.join("\n"));
+    for (release, status) in [
+        ("o.parquet", 0),
+        ("o.csv", 0),
+        ("o.ndjson", 0),
+        ("lost.csv", 1),
+        ("replaced.csv", 1),
+    ] {
+        let streamed = found(&dir, release, &["--raw", "raw.csv"]);
+        assert_eq!(streamed.0, Some(status), "{release}: {}", streamed.1);
+        let shell = format!(
+            "{} verify --json --schema s.json --job j.json {release} --raw - < raw.csv",
+            env!("CARGO_BIN_EXE_pais")
+        );
+        let mut sh = std::process::Command::new("sh");
+        let ran = sh
+            .current_dir(dir.path())
+            .args(["-c", &shell])
+            .output()
+            .unwrap();
+        let in_memory: Value = serde_json::from_slice(&ran.stdout).unwrap();
+        assert_eq!(streamed, (ran.status.code(), in_memory), "{release}");
+    }
+}

@@ -5,6 +5,8 @@ mod anatomized;
 mod raw_comparison;
 mod streamed;
 #[cfg(test)]
+mod streamed_tests;
+#[cfg(test)]
 mod subject_tests;
 mod subjects;
 #[cfg(test)]

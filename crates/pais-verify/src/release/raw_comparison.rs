@@ -105,9 +105,11 @@ impl StreamedVerification {
         let mut names = continued
             .map(|name| &**name)
             .chain(lowest.map(|name| &**name));
-        let is_flat = |spec: &SchemaColumn| spec.tree().is_none() && !spec.has_grown_intervals();
-        let mut flat = self.schema.stored().filter(|spec| is_flat(spec));
-        if names.any(|name| flat.any(|spec| spec.name() == name)) {
+        let is_flat = |name: &str| {
+            let mut stored = self.schema.stored().filter(|spec| spec.name() == name);
+            stored.any(|spec| spec.tree().is_none() && !spec.has_grown_intervals())
+        };
+        if names.any(is_flat) {
             return Err(ReleaseError::NeedsAllRows(
                 "a bound on the labels of a column without a taxonomy",
             ));

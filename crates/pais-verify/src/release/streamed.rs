@@ -10,7 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnKind, ColumnRole, Job, Recoding};
 use pais_core::model::{Lkc, PrivacyModel};
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
     Column, NULL_CODE, ReleasedColumn, ReleasedTable, TellingSample, UnchangedColumn,
     UnchangedRisk, row_warnings,
@@ -44,7 +44,7 @@ const TEXT_BYTES: u64 = 72;
 /// use pais_core::definition::{DatasetDefinition, Job, json};
 /// use pais_core::model::Lkc;
 /// use pais_core::reimport;
-/// use pais_core::schema::Schema;
+/// use pais_core::schema::{Schema, SchemaColumn};
 /// use pais_io::read::csv;
 /// use pais_verify::StreamedVerification;
 ///
@@ -355,7 +355,11 @@ impl StreamedVerification {
             || rows().for_each(|row| sum.add(compared(columns, row))),
             || {
                 rayon::join(
-                    || rows().for_each(|row| drop(known.add(&row[..asked]))),
+                    || {
+                        rows().for_each(|row| {
+                            known.add(&row[..asked]);
+                        })
+                    },
                     || rows().for_each(|row| sample.add(unchanged.add(&row[others..]))),
                 )
             },
@@ -407,11 +411,13 @@ impl StreamedVerification {
             let column = find_column(&distinct, spec.name())?;
             Some((spec, &column.column))
         });
+        let of_schema: Vec<(&SchemaColumn, &Column)> = of_schema.collect();
         let sampled = sample.kept().iter();
         let sampled: Vec<u32> = sampled.map(|&row| unchanged.first[row as usize]).collect();
         let stop = || cancellation.is_cancelled();
-        let risk = UnchangedRisk::of_distinct(of_schema.clone(), rows, &sampled, &stop);
+        let risk = UnchangedRisk::of_distinct(of_schema.iter().copied(), rows, &sampled, &stop);
         let counted = of_schema
+            .into_iter()
             .map(|(spec, column)| UnchangedColumn::of_distinct(spec, column, &unchanged.counts));
         let model = PrivacyModel::Lkc(model);
         let mut warnings = schema.model_warnings(&model);
