@@ -97,6 +97,7 @@ mod with_engine {
     use super::{Failure, MemorySize, ScaledRun, Style};
     use crate::cli::bar::Bar;
     use crate::cli::output::{self, in_file, write_json};
+    use crate::cli::table_file::{FileIdentity, refuse_overwriting};
 
     /// Anonymizes, and writes the release, its report and its steps; nothing is written unless the
     /// verifier accepts the files.
@@ -105,6 +106,12 @@ mod with_engine {
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(run: &ScaledRun<'_>) -> Result<(), Failure> {
         let MemorySize(memory) = run.memory;
+        for file in pais_scale::input_files(run.input).map_err(failure)? {
+            let identity = std::fs::metadata(&file).ok();
+            let identity = identity.and_then(|metadata| FileIdentity::of(&metadata));
+            let mut outputs = run.report.into_iter().chain(run.steps);
+            outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
+        }
         let task = ScaleTask {
             input: run.input.to_owned(),
             output: run.output.to_owned(),

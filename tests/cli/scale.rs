@@ -111,8 +111,12 @@ fn a_table_in_files_has_the_steps_that_it_has_in_memory() {
     let manifest = dir.json("out/manifest.json");
     assert_eq!(manifest["files"][0]["name"], "data-00000.parquet");
     assert_eq!(manifest["rows"], 500);
-    let (status, text) = dir.verify("out/data-00000.parquet", true);
+    let (status, text) = dir.verify("out", true);
     assert_eq!(status, Some(0), "{text}");
+    let overwriting = ["raw.parquet", "-o", "other", "--report", "raw.parquet"];
+    let (status, text) = scaled(&dir, &overwriting);
+    assert_eq!(status, Some(2));
+    assert!(text.contains("would be overwritten"), "{text}");
 
     // The seed gives the same bytes again, and a directory with a release is not written over.
     run("again");

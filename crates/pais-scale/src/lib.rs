@@ -31,3 +31,4 @@ pub use release::{FILE_ROWS, MANIFEST, Manifest, ManifestFile};
 #[cfg(feature = "datafusion")]
 pub use run::anonymize;
 pub use run::{ScaledRelease, ScaleTask};
+pub use values::input_files;

@@ -137,7 +137,7 @@ impl ReleaseRows<'_> {
         let mut files = ReleaseFiles::new(directory, &self.recoded.table);
         self.in_random_order(draw, sealer, observer, |columns| {
             files.push(columns)?;
-            observer.progress(Phase::Writing, files.manifest.rows as f64 / rows.max(1) as f64);
+            observer.progress(Phase::Writing, files.rows() as f64 / rows.max(1) as f64);
             stop_if_asked(observer)
         })?;
         let manifest = files.finish()?;
@@ -184,6 +184,11 @@ impl<'a> ReleaseFiles<'a> {
                 files: Vec::new(),
             },
         }
+    }
+
+    /// Number of rows so far.
+    fn rows(&self) -> u64 {
+        self.manifest.rows + self.table.rows as u64
     }
 
     fn push(&mut self, columns: &[Vec<u32>]) -> Result<(), ScaleError> {

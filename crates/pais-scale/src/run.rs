@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pais_anonymize::{
     ColumnParts, CountError, CountedRun, Observer, PartCounts, RowCounter, StepItem,
 };
-use pais_core::definition::Job;
+use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::schema::Schema;
 use pais_core::warning::{Warning, by_code};
-use pais_verify::ReleaseVerification;
+use pais_verify::{ReleaseError, ReleaseVerification, StreamedVerification};
 
 use crate::codes::CodeFile;
 use crate::error::ScaleError;
@@ -102,6 +102,7 @@ impl Engine<'_> {
         } = task;
         CountedRun::check(schema, job)?;
         let memory = LEAST_MEMORY.max(*memory);
+        can_verify(schema, job, memory)?;
         refuse_full(output)?;
         let parent = match output.parent() {
             Some(parent) if parent != Path::new("") => parent,
@@ -180,6 +181,19 @@ impl RowCounter for Numbered<'_> {
     ) -> Result<PartCounts, CountError> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         self.counter.count(columns, most, observer)
+    }
+}
+
+/// Refuses a job whose release could not be verified while it is read.
+fn can_verify(schema: &Schema, job: &Job, memory: u64) -> Result<(), ScaleError> {
+    let verification = StreamedVerification::new(schema, job, memory);
+    match verification.and_then(|it| it.can_compare()) {
+        Ok(()) => Ok(()),
+        Err(ReleaseError::NeedsAllRows(what)) => {
+            let detail = format!("{what} cannot be run by an executor; leave `executor` out");
+            Err(JobError::at(JobErrorKind::Unfit, "/executor", detail).into())
+        }
+        Err(error) => Err(ScaleError::NotVerified(error.to_string())),
     }
 }
 

@@ -425,7 +425,7 @@ fn combinations_are_counted_with_spills_and_with_several_keys() {
     let sealer = Sealer::new(directory.path().to_owned()).unwrap();
     let mut random = SplitMix64(3);
     let values = 1 << 16;
-    let rows: Vec<[u32; 3]> = (0..400_000)
+    let rows: Vec<[u32; 3]> = (0..200_000)
         .map(|_| [0, 1, 2].map(|_| random.below(values) as u32))
         .collect();
     let file = Arc::new(spooled(&rows, &sealer));
@@ -445,7 +445,7 @@ fn combinations_are_counted_with_spills_and_with_several_keys() {
         *rows += 1;
         *sum += number as u64;
     }
-    let counter = DataFusionCounter::new(Arc::clone(&file), 24 << 20, sealer.clone()).unwrap();
+    let counter = DataFusionCounter::new(Arc::clone(&file), 12 << 20, sealer.clone()).unwrap();
     let files = sealer.count();
     let found = counter.count(&columns, None, &Unobserved::default()).unwrap();
     assert!(counted(&found) == expected);
