@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use pais_anonymize::{
-    AnonymizationRun, CountedRun, JobPlan, Observer, Phase, RecodingComparison, StepItem, StepRecord,
-    VerifiedRelease, run_sweep,
+    AnonymizationRun, CountedRun, JobPlan, Observer, Phase, RecodingComparison, StepItem,
+    StepRecord, VerifiedRelease, run_sweep,
 };
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
@@ -58,7 +58,12 @@ pub(crate) struct Anonymize {
     #[arg(long, value_name = "NAME")]
     executor: Option<Executor>,
     /// Memory of the executor and of the search, such as 256MiB.
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", requires = "executor")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        requires = "executor"
+    )]
     memory: MemorySize,
     /// Prints the summary and errors as JSON, as it does where standard error is not a terminal.
     #[arg(long)]

@@ -200,7 +200,10 @@ mod with_engine {
             output::note(format_args!("{:<20} {}", "files", self.files.files.len()));
             if let Some(last) = self.utility {
                 output::note(format_args!("{:<20} {}", "groups", last.groups));
-                output::note(format_args!("{:<20} {}", "smallest group", last.smallest_group));
+                output::note(format_args!(
+                    "{:<20} {}",
+                    "smallest group", last.smallest_group
+                ));
                 output::note(format_args!("{:<20} {:.4}", "NCP", last.ncp));
                 output::note(format_args!("{:<20} {:.4}", "DR", last.dr));
             }
@@ -219,7 +222,15 @@ mod tests {
     fn sizes_have_a_unit() {
         assert_eq!("256MiB".parse(), Ok(MemorySize(256 << 20)));
         assert_eq!("2 GiB".parse(), Ok(MemorySize(2 << 30)));
-        for text in ["", "256", "1.5GiB", "MiB", "-1MiB", "0MiB", "99999999999999GiB"] {
+        for text in [
+            "",
+            "256",
+            "1.5GiB",
+            "MiB",
+            "-1MiB",
+            "0MiB",
+            "99999999999999GiB",
+        ] {
             assert!(text.parse::<MemorySize>().is_err(), "{text}");
         }
     }

@@ -99,14 +99,21 @@ fn a_table_in_files_has_the_steps_that_it_has_in_memory() {
 
     let files = ["--report", "report.json", "--steps", "scaled.json"];
     let run = |output| {
-        let arguments = [&["raw.parquet", "-o", output, "--memory", "32MiB"], &files[..]].concat();
+        let arguments = [
+            &["raw.parquet", "-o", output, "--memory", "32MiB"],
+            &files[..],
+        ]
+        .concat();
         let (status, text) = scaled(&dir, &arguments);
         assert_eq!(status, Some(0), "{text}");
     };
     run("out");
     assert_eq!(dir.json("scaled.json"), expected);
     let report = dir.json("report.json");
-    assert_eq!((&report["rows"], &report["verdict"]), (&json!(500), &json!("holds")));
+    assert_eq!(
+        (&report["rows"], &report["verdict"]),
+        (&json!(500), &json!("holds"))
+    );
     assert_eq!(report["verification"]["holds"], json!(true));
     let manifest = dir.json("out/manifest.json");
     assert_eq!(manifest["files"][0]["name"], "data-00000.parquet");

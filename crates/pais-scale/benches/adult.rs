@@ -32,12 +32,16 @@ fn main() -> Result<(), Failed> {
     let mib = setting("PAIS_SCALE_MIB", 256)?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
     std::fs::create_dir_all(&folder)?;
-    let schema = Arc::new(Schema::inline(&serde_json::from_value(
-        adult::dataset("adult")?,
-    )?)?);
+    let schema = Arc::new(Schema::inline(&serde_json::from_value(adult::dataset(
+        "adult",
+    )?)?)?);
     let input = folder.join(format!("adult-{rows}.parquet.d"));
     if !input.exists() {
-        to_parquet(&schema, &enlarged::file(&folder, &adult::csv()?, rows as usize)?, &input)?;
+        to_parquet(
+            &schema,
+            &enlarged::file(&folder, &adult::csv()?, rows as usize)?,
+            &input,
+        )?;
     }
     let mut job = adult::job(l as u32);
     job["privacy"]["k"] = setting("PAIS_SCALE_K", 20)?.into();
@@ -71,7 +75,12 @@ fn main() -> Result<(), Failed> {
         files.sort_by_key(|file| file.file_name());
         for file in files {
             let chunk = |chunk: Table| assembler.push(chunk);
-            let read = parquet::read(&schema, File::open(file.path())?, ReadLimits::default(), chunk);
+            let read = parquet::read(
+                &schema,
+                File::open(file.path())?,
+                ReadLimits::default(),
+                chunk,
+            );
             read.map_err(|_| "the table cannot be read")?;
         }
         let observer = Unobserved::default();
@@ -80,7 +89,10 @@ fn main() -> Result<(), Failed> {
         let steps = found.steps().iter().map(|step| &step.item);
         let is_same = steps.eq(&release.steps);
         let seconds = start.elapsed().as_secs_f64();
-        println!("in memory, search alone: {seconds:.1} s, peak {}; same steps: {is_same}", peak()?);
+        println!(
+            "in memory, search alone: {seconds:.1} s, peak {}; same steps: {is_same}",
+            peak()?
+        );
     }
     Ok(())
 }

@@ -170,7 +170,13 @@ impl CodeBlock {
         let mut column = 0;
         while let Some((&width, after)) = rest.split_first() {
             let (codes, after) = after.split_at(self.rows * usize::from(width));
-            found(column, ColumnCodes { bytes: codes, width });
+            found(
+                column,
+                ColumnCodes {
+                    bytes: codes,
+                    width,
+                },
+            );
             rest = after;
             column += 1;
         }

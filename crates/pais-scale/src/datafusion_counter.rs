@@ -125,7 +125,9 @@ impl DataFusionCounter {
         // SELECT key, COUNT(*), SUM(row_id) FROM keys GROUP BY key
         let grouped = keys.names().map(col).collect();
         let counted = vec![count(lit(1u64)).alias("n"), sum(col(ROW_ID)).alias("ids")];
-        let statement = session.read_table(Arc::new(table))?.aggregate(grouped, counted)?;
+        let statement = session
+            .read_table(Arc::new(table))?
+            .aggregate(grouped, counted)?;
         let mut batches = statement.execute_stream().await?;
         let mut answer = Answer::Counts(KeyCounts::new(keys.groups.len()));
         while let Answer::Counts(counts) = &mut answer {
@@ -174,7 +176,10 @@ impl KeyCounts {
     }
 
     fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let all = self.keys.iter_mut().chain([&mut self.rows, &mut self.number_sums]);
+        let all = self
+            .keys
+            .iter_mut()
+            .chain([&mut self.rows, &mut self.number_sums]);
         for (numbers, column) in all.zip(batch.columns()) {
             // The number of rows is signed.
             let column = datafusion::arrow::compute::cast(column, &DataType::UInt64)?;
@@ -335,10 +340,16 @@ impl PartitionStream for KeyPartition {
             }
             let first = rows.first_row(block);
             let ids = first..first + rows.rows_of(block) as u64;
-            let columns = keys.of_block(&rows, block)?.into_iter().map(UInt64Array::from);
+            let columns = keys
+                .of_block(&rows, block)?
+                .into_iter()
+                .map(UInt64Array::from);
             let columns = columns.chain([UInt64Array::from_iter_values(ids)]);
             let columns = columns.map(|column| Arc::new(column) as ArrayRef);
-            Ok(RecordBatch::try_new(Arc::clone(&keys.schema), columns.collect())?)
+            Ok(RecordBatch::try_new(
+                Arc::clone(&keys.schema),
+                columns.collect(),
+            )?)
         });
         let schema = Arc::clone(&self.keys.schema);
         Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches)))

@@ -74,7 +74,11 @@ impl RawRows<'_> {
         let (texts, numbers) = self.texts();
         let texts = comparison.texts(texts).map_err(refused)?;
         for block in 0..self.codes.blocks() {
-            let codes = self.codes.block(block).map_err(ScaleError::Spool)?.columns();
+            let codes = self
+                .codes
+                .block(block)
+                .map_err(ScaleError::Spool)?
+                .columns();
             let codes: Vec<Vec<u32>> = codes
                 .into_iter()
                 .zip(&numbers)

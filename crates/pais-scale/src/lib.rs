@@ -30,5 +30,5 @@ pub use error::ScaleError;
 pub use release::{FILE_ROWS, MANIFEST, Manifest, ManifestFile};
 #[cfg(feature = "datafusion")]
 pub use run::anonymize;
-pub use run::{ScaledRelease, ScaleTask};
+pub use run::{ScaleTask, ScaledRelease};
 pub use values::input_files;

@@ -76,7 +76,11 @@ impl ReleaseRows<'_> {
         observer: &dyn Observer,
         mut found: impl FnMut(&[Vec<u32>]) -> Result<(), ScaleError>,
     ) -> Result<(), ScaleError> {
-        let buckets = self.codes.rows().div_ceil(BUCKET_ROWS).clamp(1, MOST_BUCKETS);
+        let buckets = self
+            .codes
+            .rows()
+            .div_ceil(BUCKET_ROWS)
+            .clamp(1, MOST_BUCKETS);
         let width = self.columns.len();
         let open_rows = OPEN_BYTES / (4 * width.max(1)) / buckets as usize;
         let mut writers = Vec::new();

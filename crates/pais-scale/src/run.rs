@@ -114,7 +114,13 @@ impl Engine<'_> {
             values,
             codes,
             counts,
-        } = encode(&input_files(input)?, (schema, job), memory, &sealer, observer)?;
+        } = encode(
+            &input_files(input)?,
+            (schema, job),
+            memory,
+            &sealer,
+            observer,
+        )?;
         let codes = Arc::new(codes);
         let run = CountedRun::new(Arc::clone(schema), job.clone(), &values, observer)?;
         let (found, statements) = {
@@ -158,7 +164,11 @@ impl Engine<'_> {
         Ok(ScaledRelease {
             manifest,
             warnings: by_code(warnings),
-            steps: found.steps().iter().map(|record| record.item.clone()).collect(),
+            steps: found
+                .steps()
+                .iter()
+                .map(|record| record.item.clone())
+                .collect(),
             cut: recoded.cut,
             verification,
             statements,

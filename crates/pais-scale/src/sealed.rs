@@ -128,7 +128,13 @@ impl SealedFile {
     }
 
     /// The nonce of a block, which no other block of the key has, and what the block is sealed for.
-    fn place(&self, index: usize) -> (Nonce<<Aes256Gcm as aes_gcm::aead::AeadCore>::NonceSize>, [u8; 12]) {
+    fn place(
+        &self,
+        index: usize,
+    ) -> (
+        Nonce<<Aes256Gcm as aes_gcm::aead::AeadCore>::NonceSize>,
+        [u8; 12],
+    ) {
         let mut place = [0; 12];
         place[..4].copy_from_slice(&self.number.to_be_bytes());
         place[4..].copy_from_slice(&(index as u64).to_be_bytes());
@@ -156,7 +162,11 @@ mod tests {
         }
         let mut sealed = vec![0; *file.ends.last().unwrap() as usize];
         file.file.read_exact_at(&mut sealed, 0).unwrap();
-        assert!(!sealed.windows(7).any(|part| part == b"planted" || part == [7; 7]));
+        assert!(
+            !sealed
+                .windows(7)
+                .any(|part| part == b"planted" || part == [7; 7])
+        );
         // No name leads to it.
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
     }

@@ -129,7 +129,8 @@ impl Raw {
             let read = parquet::read(&read_by, opened, Default::default(), |chunk: Table| {
                 for row in 0..chunk.rows {
                     let cells = chunk.columns.iter();
-                    let cell = |it: &pais_core::table::Column| it.text(row).unwrap_or("").to_owned();
+                    let cell =
+                        |it: &pais_core::table::Column| it.text(row).unwrap_or("").to_owned();
                     rows.push(cells.map(cell).collect());
                 }
                 Ok::<(), std::convert::Infallible>(())
@@ -194,7 +195,11 @@ fn run(
 
 #[test]
 fn adult_has_the_steps_and_rows_that_it_has_in_memory() {
-    let raw = Raw::new(adult::dataset("adult").unwrap(), &adult::csv().unwrap(), 20_000);
+    let raw = Raw::new(
+        adult::dataset("adult").unwrap(),
+        &adult::csv().unwrap(),
+        20_000,
+    );
     for (l, budget) in [(4, 700), (2, 40_000)] {
         let job = adult::job(l);
         let (found, statements) = run(&raw.task(&job), budget, &Unobserved::default(), &|_| ());
@@ -254,7 +259,11 @@ fn random_tables_have_the_steps_and_rows_that_they_have_in_memory() {
         let raw = Raw::new(dataset, text.as_bytes(), 100);
         let (found, _) = run(&raw.task(&job), 20, &Unobserved::default(), &|_| ());
         let found = found.unwrap_or_else(|error| panic!("{error}, seed {seed}, case {case}"));
-        assert_eq!(found.steps, raw.steps_in_memory(&job), "seed {seed}, case {case}");
+        assert_eq!(
+            found.steps,
+            raw.steps_in_memory(&job),
+            "seed {seed}, case {case}"
+        );
         let mut rows = raw.rows_of_files(&found);
         rows.sort();
         let mut expected = raw.rows_in_memory(&job);
@@ -288,9 +297,18 @@ impl Observer for Stopping {
 
 #[test]
 fn a_stopped_run_leaves_nothing() {
-    let raw = Raw::new(adult::dataset("adult").unwrap(), &adult::csv().unwrap(), 50_000);
+    let raw = Raw::new(
+        adult::dataset("adult").unwrap(),
+        &adult::csv().unwrap(),
+        50_000,
+    );
     let task = raw.task(&adult::job(4));
-    let phases = [Phase::Reading, Phase::Searching, Phase::Writing, Phase::Verifying];
+    let phases = [
+        Phase::Reading,
+        Phase::Searching,
+        Phase::Writing,
+        Phase::Verifying,
+    ];
     for phase in phases {
         let observer = Stopping {
             in_phase: Some(phase),
@@ -327,7 +345,9 @@ fn nameless_files(directory: &Path) -> Vec<Vec<u8>> {
 #[test]
 fn no_value_is_in_a_temporary_file_in_clear() {
     let (dataset, text, job) = random_table(7);
-    let text = text.replace(",c1,", ",zz-planted-city,").replace(",d1,", ",zz-planted-disease,");
+    let text = text
+        .replace(",c1,", ",zz-planted-city,")
+        .replace(",d1,", ",zz-planted-disease,");
     let raw = Raw::new(dataset, text.as_bytes(), 1_000);
     let directory = raw.folder.path().join("out").canonicalize().unwrap();
     let seen = Mutex::new(0);
@@ -343,7 +363,11 @@ fn no_value_is_in_a_temporary_file_in_clear() {
     let found = found.unwrap();
     assert!(seen.into_inner().unwrap() > 100);
     let rows = raw.rows_of_files(&found);
-    assert!(rows.iter().flatten().any(|cell| cell == "zz-planted-disease"));
+    assert!(
+        rows.iter()
+            .flatten()
+            .any(|cell| cell == "zz-planted-disease")
+    );
     assert!(nameless_files(&directory).is_empty());
 }
 
@@ -390,7 +414,9 @@ fn each_row_is_equally_often_in_each_place() {
     let expected = RELEASES as f64 / 5.0;
     let statistic = |counts: &[u32; 5]| -> f64 {
         let terms = counts.iter();
-        terms.map(|&count| (f64::from(count) - expected).powi(2) / expected).sum()
+        terms
+            .map(|&count| (f64::from(count) - expected).powi(2) / expected)
+            .sum()
     };
     // The sum over the rows has 4 degrees of freedom for each of 39 independent ones: the 99.9th
     // percentile of chi-square with 156 is 217.
@@ -403,7 +429,8 @@ fn each_row_is_equally_often_in_each_place() {
 
 fn spooled(rows: &[[u32; 3]], sealer: &Sealer) -> CodeFile {
     let mut writer = CodeWriter::new(sealer, 3, 1_000).unwrap();
-    rows.iter().for_each(|row| writer.push(row.iter().copied()).unwrap());
+    rows.iter()
+        .for_each(|row| writer.push(row.iter().copied()).unwrap());
     writer.finish(&mut |_| ()).unwrap()
 }
 
@@ -430,7 +457,9 @@ fn combinations_are_counted_with_spills_and_with_several_keys() {
         .collect();
     let file = Arc::new(spooled(&rows, &sealer));
     // Of up to 2^40 parts each, so that three columns take two keys.
-    let sparse: Vec<u32> = (0..values as u32).map(|value| value.wrapping_mul(65_521)).collect();
+    let sparse: Vec<u32> = (0..values as u32)
+        .map(|value| value.wrapping_mul(65_521))
+        .collect();
     let columns: Vec<ColumnParts> = (0..3)
         .map(|column| ColumnParts {
             column,
@@ -447,7 +476,9 @@ fn combinations_are_counted_with_spills_and_with_several_keys() {
     }
     let counter = DataFusionCounter::new(Arc::clone(&file), 12 << 20, sealer.clone()).unwrap();
     let files = sealer.count();
-    let found = counter.count(&columns, None, &Unobserved::default()).unwrap();
+    let found = counter
+        .count(&columns, None, &Unobserved::default())
+        .unwrap();
     assert!(counted(&found) == expected);
     assert!(sealer.count() > files, "nothing was spilled");
     let most = Some(expected.len() - 1);
@@ -456,7 +487,10 @@ fn combinations_are_counted_with_spills_and_with_several_keys() {
     // Without columns there is one combination, of all rows.
     let all = counter.count(&[], None, &Unobserved::default()).unwrap();
     let rows = rows.len() as u64;
-    assert_eq!((all.rows, all.number_sums), (vec![rows], vec![rows * (rows - 1) / 2]));
+    assert_eq!(
+        (all.rows, all.number_sums),
+        (vec![rows], vec![rows * (rows - 1) / 2])
+    );
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 

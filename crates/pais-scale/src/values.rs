@@ -81,7 +81,10 @@ pub(crate) fn encode(
         all += rows.map_err(|error| refused(path, error))?;
     }
     if all >= u64::from(u32::MAX) {
-        let detail = format!("the table has {all} rows; at most {} can be taken", u32::MAX - 1);
+        let detail = format!(
+            "the table has {all} rows; at most {} can be taken",
+            u32::MAX - 1
+        );
         return Err(limit_exceeded(detail));
     }
     let with_roles = schema.with_roles(&job.roles)?;
@@ -149,7 +152,11 @@ impl Encoder<'_> {
             }
         }
         // Tables of values have as many rows as the column with the most.
-        let most = self.columns.iter().map(|column| column.found.values.len()).max();
+        let most = self
+            .columns
+            .iter()
+            .map(|column| column.found.values.len())
+            .max();
         let cells = (most.unwrap_or(0) * self.columns.len()) as u64;
         if self.text_bytes + cells * CELL_BYTES > memory {
             return Err(limit_exceeded(format!(
@@ -172,7 +179,8 @@ impl Encoder<'_> {
         let codes = codes.map_err(ScaleError::Spool)?;
         let columns: Vec<ColumnValues> = self.columns.into_iter().map(|it| it.found).collect();
         for column in &columns {
-            self.digest.update((column.values.len() as u64).to_le_bytes());
+            self.digest
+                .update((column.values.len() as u64).to_le_bytes());
             for value in &column.values {
                 let text = value.as_deref();
                 let length = text.map_or(u64::MAX, |text| text.len() as u64);

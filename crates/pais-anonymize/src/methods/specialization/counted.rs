@@ -69,7 +69,12 @@ impl CountedTable<'_> {
         {
             return Some("it is not one number for each combination");
         }
-        let sum = |numbers: &[u64]| numbers.iter().map(|&number| u128::from(number)).sum::<u128>();
+        let sum = |numbers: &[u64]| {
+            numbers
+                .iter()
+                .map(|&number| u128::from(number))
+                .sum::<u128>()
+        };
         let rows = u128::from(self.rows);
         if sum(&counts.rows) != rows {
             return Some("they are of more or fewer rows");
@@ -159,7 +164,10 @@ impl FrequencySets for CountedTable<'_> {
         observer: &dyn Observer,
     ) -> Result<FrequencySet, CountError> {
         // A column with one range, or one slot, distinguishes no rows.
-        let ranges = floors.iter().enumerate().filter(|(_, floor)| floor.0.len() > 1);
+        let ranges = floors
+            .iter()
+            .enumerate()
+            .filter(|(_, floor)| floor.0.len() > 1);
         let ranges: Vec<usize> = ranges.map(|(column, _)| column).collect();
         let of_ranges = ranges.iter().map(|&column| {
             let (codes, starts) = (self.codes(column), &floors[column].0);

@@ -50,7 +50,13 @@ impl<'a> SearchState<'a> {
             .requirement
             .greatest_share(rows, by_value(&sensitive.rows_by_value));
         let partitions = Partitions::uncounted(size, attributes.len(), greatest);
-        let mut state = Self::new(task, attributes, sensitive.without_rows(), partitions, (rows, 0));
+        let mut state = Self::new(
+            task,
+            attributes,
+            sensitive.without_rows(),
+            partitions,
+            (rows, 0),
+        );
         // Nothing is counted yet, not even one range for all codes.
         state.floors = Some(vec![Floor(Vec::new()); state.attributes.len()]);
         state.reset_candidates();

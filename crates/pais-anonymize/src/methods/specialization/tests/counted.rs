@@ -97,7 +97,8 @@ impl RowCounter for ByHand {
         let statement = self.statements.fetch_add(1, Ordering::Relaxed);
         let mut counts: BTreeMap<Vec<u32>, (u64, u64)> = BTreeMap::new();
         for row in 0..self.count {
-            let part = |column: &ColumnParts| column.part_of[self.rows[column.column][row] as usize];
+            let part =
+                |column: &ColumnParts| column.part_of[self.rows[column.column][row] as usize];
             let entry = counts.entry(columns.iter().map(part).collect());
             let (rows, ids) = entry.or_default();
             *rows += 1;
@@ -180,9 +181,19 @@ fn runs(case: &mut SpecializationCase) -> Option<(Vec<StepItem>, CountedRun, ByH
     let recoded = run.recode(&expected, &observer).unwrap();
     assert_eq!(Some(recoded.step), release.step);
     assert_eq!(Some(&recoded.cut), release.cut.as_ref());
-    for (released, of_values) in release.tables()[0].columns.iter().zip(&recoded.table.columns) {
-        assert_eq!((&released.name, released.form), (&of_values.name, of_values.form));
-        let position = run.schema().stored().position(|spec| *spec.name() == *released.name);
+    for (released, of_values) in release.tables()[0]
+        .columns
+        .iter()
+        .zip(&recoded.table.columns)
+    {
+        assert_eq!(
+            (&released.name, released.form),
+            (&of_values.name, of_values.form)
+        );
+        let position = run
+            .schema()
+            .stored()
+            .position(|spec| *spec.name() == *released.name);
         let numbers = &counter.rows[position.unwrap()];
         for (row, &raw) in release.source_rows().iter().enumerate() {
             let number = numbers[raw as usize] as usize;
@@ -193,7 +204,11 @@ fn runs(case: &mut SpecializationCase) -> Option<(Vec<StepItem>, CountedRun, ByH
 }
 
 fn items(found: &SearchOutcome) -> Vec<StepItem> {
-    found.steps().iter().map(|record| record.item.clone()).collect()
+    found
+        .steps()
+        .iter()
+        .map(|record| record.item.clone())
+        .collect()
 }
 
 proptest! {
@@ -274,7 +289,11 @@ fn what_needs_rows_is_refused_by_name() {
     let set = json!({"name": "codes", "role": "quasi_identifier", "kind": "set"});
     let person = json!({"name": "person", "role": "subject"});
     for (columns, change, pointer) in [
-        (json!([flat]), ("suppression_limit", json!(0.1)), "/suppression_limit"),
+        (
+            json!([flat]),
+            ("suppression_limit", json!(0.1)),
+            "/suppression_limit",
+        ),
         (json!([flat]), ("recoding", json!("local")), "/recoding"),
         (json!([flat, set]), ("seed", json!(1)), "/dataset_id"),
         (json!([flat, person]), ("seed", json!(1)), "/dataset_id"),

@@ -15,9 +15,7 @@ use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
 
 use super::super::attribute::Histogram;
-use super::super::frequencies::{
-    CollapsedTable, Floor, FrequencySet, FrequencySets, Rounds,
-};
+use super::super::frequencies::{CollapsedTable, Floor, FrequencySet, FrequencySets, Rounds};
 use super::super::method::node_ncp;
 use super::super::requirement::Requirement;
 use super::super::search::{
