@@ -84,10 +84,10 @@ impl DataFusionCounter {
     }
 
     /// Whether the first rows alone have more than `most` combinations.
-    fn exceeds(&self, keys: &Arc<Keys>, most: usize) -> io::Result<bool> {
+    fn exceeds(&self, keys: &Keys, most: usize, cancellation: &Cancellation) -> io::Result<bool> {
         let blocks = self.rows.blocks().min(SAMPLE_BLOCKS);
         let mut found = HashSet::new();
-        for block in 0..blocks {
+        for block in (0..blocks).take_while(|_| !cancellation.is_cancelled()) {
             let columns = keys.of_block(&self.rows, block)?;
             for row in 0..self.rows.rows_of(block) {
                 // Two keys are rarely needed; a mix of them can only lose combinations.
@@ -196,12 +196,18 @@ impl RowCounter for DataFusionCounter {
         most: Option<usize>,
         observer: &dyn Observer,
     ) -> std::result::Result<PartCounts, CountError> {
+        if observer.must_stop() {
+            return Err(CountError::Cancelled);
+        }
         let keys = Arc::new(Keys::new(columns));
         if let Some(most) = most {
-            let exceeds = self.exceeds(&keys, most);
+            let exceeds = self.exceeds(&keys, most, observer.cancellation());
             if exceeds.map_err(|error| CountError::Failed(error.to_string()))? {
                 return Err(CountError::MoreThan);
             }
+        }
+        if observer.must_stop() {
+            return Err(CountError::Cancelled);
         }
         let run = self.run(&keys, most, observer.cancellation());
         match self.runtime.block_on(run) {
