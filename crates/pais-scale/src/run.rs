@@ -211,7 +211,7 @@ fn can_verify(schema: &Schema, job: &Job, memory: u64) -> Result<(), ScaleError>
 /// and as it is searched; and the names, sizes and links of the partition.
 fn record_bytes(schema: &Schema) -> u64 {
     let attributes = schema.stored().count() as u64;
-    160 + 20 * attributes
+    80 + 12 * attributes
 }
 
 /// Refuses a directory that has something in it: nothing is overwritten.
