@@ -22,7 +22,7 @@ CHECKS := fmt-check deny unused clippy doc msrv test test-openapi test-console c
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-rust fuzz faults test-python test-console bench experiments check list-checks bless release \
+.PHONY: help setup demo run test test-rust fuzz faults test-python test-console test-scale bench experiments check list-checks bless release \
 	fmt fmt-check clippy doc deny test-openapi unused msrv clean-tree advisories sbom package soak load peaks lines
 
 help: ## List the targets
@@ -64,6 +64,11 @@ test-console: setup ## Check the console: types, units, the committed files, and
 
 test-openapi: setup ## Send requests that the OpenAPI document permits and forbids, with every role
 	@scripts/test-openapi.sh
+
+# The first build compiles the engine, a hundred crates: some 15 minutes of processor time.
+test-scale: setup ## Build with the feature `scale` and run its tests; not part of `make test`
+	$(CARGO) test --locked -p pais-scale --features datafusion
+	$(CARGO) test --locked --features scale --test cli scale::
 
 bench: setup ## Run all benchmarks; results are also written to target/bench/summary.json
 	$(CARGO) bench --locked --bench end_to_end --bench load --bench groups --bench items

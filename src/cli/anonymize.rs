@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use pais_anonymize::{
-    AnonymizationRun, JobPlan, Observer, Phase, RecodingComparison, StepItem, StepRecord,
-    VerifiedRelease, run_sweep,
+    AnonymizationRun, CountedRun, JobPlan, Observer, Phase, RecodingComparison, StepItem,
+    StepRecord, VerifiedRelease, run_sweep,
 };
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
@@ -18,6 +18,7 @@ use super::bar::Bar;
 use super::definitions::{self, SchemaArgs};
 use super::directory::Directory;
 use super::output::{self, Failure, Style, in_file, write_json};
+use super::scale::{self, Executor, MemorySize, ScaledRun};
 use super::sources::DocumentSource;
 use super::summary::{self, Summary, SweepFile};
 use super::table_file::{InputFormat, TableFile, refuse_overwriting};
@@ -38,7 +39,7 @@ pub(crate) struct Anonymize {
     #[command(flatten)]
     format: InputFormat,
     /// The released table, by its ending; standard output as CSV when omitted. A directory where
-    /// the output is anatomized.
+    /// the output is anatomized, and with an executor.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     /// Writes the utility and risk report.
@@ -51,6 +52,19 @@ pub(crate) struct Anonymize {
     /// and has the rows knows the order.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Has the rows counted by an engine, for a table that does not fit the memory. INPUT is a Parquet
+    /// file or a directory of them, OUT a new directory of Parquet files. Needs a program that is built
+    /// with the feature `scale`.
+    #[arg(long, value_name = "NAME")]
+    executor: Option<Executor>,
+    /// Memory of the executor and of the search, such as 256MiB.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        requires = "executor"
+    )]
+    memory: MemorySize,
     /// Prints the summary and errors as JSON, as it does where standard error is not a terminal.
     #[arg(long)]
     pub(super) json: bool,
@@ -64,6 +78,9 @@ impl Anonymize {
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let dataset = self.schema.load()?;
+        if let Some(executor) = self.executor {
+            return self.scaled(executor, dataset.schema);
+        }
         let input = self.format.table(&self.input, &dataset.text)?;
         let identity = input.identity();
         let outputs = [&self.output, &self.report, &self.steps];
@@ -116,6 +133,42 @@ impl Anonymize {
         let of_job = declared.into_iter().chain(run.warnings()).chain(compared);
         Summary::new(&release, of_job).write(Style::of_errors(self.json));
         Ok(())
+    }
+
+    /// Runs with an executor.
+    fn scaled(&self, Executor::InProcess: Executor, schema: Schema) -> Result<(), Failure> {
+        if !self.format.is_empty() {
+            return Err(Failure::Usage(
+                "an executor reads Parquet; leave out --executor, or the flags of text".to_owned(),
+            ));
+        }
+        let Some(output) = &self.output else {
+            return Err(Failure::Usage(
+                "an executor writes several files; name a directory for them with -o".to_owned(),
+            ));
+        };
+        let mut job = definitions::job_to_run(&self.job)?;
+        let schema = definitions::schema_of_job(schema, &job, &self.job)?;
+        job.seed = self.seed.or(job.seed);
+        let misfit = |error| in_file(&self.job, error);
+        if Sweep::new(&job).map_err(misfit)?.is_sweep {
+            let detail = "lists of values cannot be run by an executor; give one value, or leave \
+                          `executor` out";
+            let pointer = first_list(&job).unwrap_or_default();
+            return Err(misfit(JobError::at(JobErrorKind::Unfit, pointer, detail)).into());
+        }
+        let job = job.parse().map_err(misfit)?;
+        CountedRun::check(&schema, &job).map_err(misfit)?;
+        scale::run(&ScaledRun {
+            input: &self.input,
+            output,
+            report: self.report.as_deref(),
+            steps: self.steps.as_deref(),
+            schema: Arc::new(schema),
+            job,
+            memory: self.memory,
+            style: Style::of_errors(self.json),
+        })
     }
 
     fn sweep(

@@ -12,6 +12,9 @@ use pais_io::chunk::Assembler;
 use super::output::{Failure, in_file};
 use super::table_file::{TableFile, push};
 
+/// The list of the parts that `pais anonymize` writes beside them; it tells nothing of rows.
+const MANIFEST: &str = "manifest.json";
+
 /// A finished table.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedTable {
@@ -112,13 +115,14 @@ fn parts(directory: &Path) -> Result<Vec<TableFile>, Failure> {
     let entries = std::fs::read_dir(directory).map_err(unread)?;
     let names = entries.map(|entry| Ok(entry?.file_name()));
     let mut names: Vec<OsString> = names.collect::<std::io::Result<_>>().map_err(unread)?;
+    names.retain(|name| name != MANIFEST);
     names.sort_unstable_by_key(|name| (name.len(), name.clone()));
     for (number, name) in names.iter().enumerate() {
         let expected = part_name(number);
         if *name != *expected {
             let detail = format!(
                 "expected `{expected}` here; a release in parts has files named so, without a gap, \
-                 and nothing else"
+                 and nothing else but `{MANIFEST}`"
             );
             return Err(Failure::file(&directory.join(name), detail));
         }

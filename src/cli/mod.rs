@@ -18,6 +18,7 @@ mod process;
 mod publish;
 mod restore;
 mod sample;
+mod scale;
 mod schema;
 mod serve;
 mod sources;

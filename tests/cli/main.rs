@@ -11,6 +11,7 @@ mod guidelines;
 mod hostile_files;
 mod missing_cells;
 mod readme;
+mod scale;
 mod sets;
 mod taxonomies;
 mod terminal;

@@ -227,6 +227,26 @@ pub(crate) fn admit(
     })
 }
 
+/// Readers get the labels of distinct values as they are, the labels cover the values, and each column
+/// is one cut. `table` has a row for each row of the values.
+///
+/// # Errors
+/// As [`admit`].
+pub(crate) fn check_labels(
+    input: &PreparedTable,
+    table: &ReleasedTable,
+    observer: &dyn Observer,
+) -> Result<(), RunError> {
+    if let Some(error) = read_back_error(&input.schema, table) {
+        return Err(RunError::not_verified(error));
+    }
+    let redrawn = Redrawn::as_searched(input);
+    let rows: Vec<u32> = (0..input.table.rows as u32).collect();
+    check_truthful(input, &redrawn, table, &rows)?;
+    check_cuts(input, &redrawn, table, &rows)?;
+    stop_if_asked(observer)
+}
+
 /// The person of each released row; `None` where each row is a person of its own.
 fn released_subjects(input: &PreparedTable, rows: &[u32]) -> Result<Option<Vec<u32>>, RunError> {
     let Some(subjects) = &input.table.subjects else {

@@ -32,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+mod counted_run;
 mod error;
 mod gate;
 mod job_checks;
@@ -49,6 +50,7 @@ mod redrawn;
 mod released_table;
 #[cfg(test)]
 mod report_tests;
+mod row_counter;
 mod row_order;
 mod run;
 mod step;
@@ -61,6 +63,7 @@ pub use pais_core;
 pub use pais_measure;
 pub use pais_verify;
 
+pub use counted_run::{ColumnValues, CountedRun, DistinctValues, RecodedValues};
 pub use error::RunError;
 pub use gate::{VerifiedRelease, VerifiedTables};
 pub use method::SearchOutcome;
@@ -70,6 +73,8 @@ pub use progress::{RunProgress, RunStatus};
 pub use recodings::{
     RecodingComparison, SuggestedPrivacy, Suggestion, SuggestionSample, Suggestions,
 };
+pub use row_counter::{ColumnParts, CountError, PartCounts, RowCounter};
+pub use row_order::RowDraw;
 pub use run::{AnonymizationRun, Anonymizer};
 pub use step::{StepItem, StepRecord};
 pub use sweep::{SweepOutcome, run_sweep};

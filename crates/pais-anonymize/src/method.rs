@@ -9,6 +9,7 @@ use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
 use pais_measure::{MethodFacts, ReleaseRecoding};
 
+use crate::counted_run::{CountedRows, needs_rows};
 use crate::error::RunError;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
@@ -48,6 +49,19 @@ pub(crate) trait Method: Send + Sync + 'static {
         input: &PreparedTable,
         observer: &dyn Observer,
     ) -> Result<Self::Outcome, RunError>;
+
+    /// Searches for an anonymous table by counts alone; `input` has a row for each distinct value.
+    ///
+    /// # Errors
+    /// As [`Self::search`]; a method that needs rows refuses.
+    fn search_counts(
+        &self,
+        _input: &PreparedTable,
+        _counts: CountedRows<'_>,
+        _observer: &dyn Observer,
+    ) -> Result<Self::Outcome, RunError> {
+        Err(needs_rows("/executor", "this method needs the rows").into())
+    }
 
     /// Builds the tables after `step`, which the outcome has; 0 where it has no steps.
     ///
@@ -105,6 +119,14 @@ pub(crate) trait AnyMethod: Send + Sync {
         observer: &dyn Observer,
     ) -> Result<SearchOutcome, RunError>;
 
+    /// See [`Method::search_counts`].
+    fn search_counts(
+        &self,
+        input: &PreparedTable,
+        counts: CountedRows<'_>,
+        observer: &dyn Observer,
+    ) -> Result<SearchOutcome, RunError>;
+
     /// See [`Method::build`].
     fn build(
         &self,
@@ -132,6 +154,16 @@ impl<M: Method> AnyMethod for M {
         observer: &dyn Observer,
     ) -> Result<SearchOutcome, RunError> {
         let outcome = Method::search(self, input, observer)?;
+        Ok(SearchOutcome(Box::new(outcome)))
+    }
+
+    fn search_counts(
+        &self,
+        input: &PreparedTable,
+        counts: CountedRows<'_>,
+        observer: &dyn Observer,
+    ) -> Result<SearchOutcome, RunError> {
+        let outcome = Method::search_counts(self, input, counts, observer)?;
         Ok(SearchOutcome(Box::new(outcome)))
     }
 

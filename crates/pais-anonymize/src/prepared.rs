@@ -142,7 +142,7 @@ impl PreparedTable {
         by_code(warnings)
     }
 
-    fn job_warnings(&self) -> Vec<Warning> {
+    pub(crate) fn job_warnings(&self) -> Vec<Warning> {
         let mut warnings = self.schema.model_warnings(&self.model);
         if matches!(&self.order, OrderSource::Seeded(seeded) if seeded.key.is_none()) {
             let detail = "the order of the released rows comes from `seed` and the rows alone; a \

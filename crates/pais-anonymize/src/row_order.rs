@@ -71,6 +71,21 @@ impl OrderSource {
         }))
     }
 
+    /// The source of a job's orders over a table whose rows have this digest.
+    ///
+    /// # Errors
+    /// [`RunError::Internal`] for a job that cannot be written as JSON.
+    pub(crate) fn of_digest(job: &Job, rows: [u8; 32]) -> Result<Self, RunError> {
+        if job.seed.is_none() {
+            return Ok(Self::System);
+        }
+        Ok(Self::Seeded(SeededOrder {
+            key: None,
+            rows,
+            parameters: parameters(job)?,
+        }))
+    }
+
     /// The source of the orders of another job over the same rows, with the same seed.
     ///
     /// # Errors
@@ -132,7 +147,7 @@ fn digest(table: &Table, cancellation: &Cancellation) -> Option<[u8; 32]> {
 
 /// A source of random numbers for one purpose: the stream of ChaCha20, which no version of a
 /// library changes.
-pub(crate) struct RowDraw(ChaCha20Rng);
+pub struct RowDraw(ChaCha20Rng);
 
 impl RowDraw {
     /// The draws of a run for one purpose.
@@ -158,7 +173,7 @@ impl RowDraw {
     ///
     /// Lemire's multiplication with rejection (ACM TOMACS 2019), written out, because the methods
     /// of a library may consume the stream in another way in its next version.
-    pub(crate) fn below(&mut self, count: u64) -> u64 {
+    pub fn below(&mut self, count: u64) -> u64 {
         if count == 0 {
             return 0;
         }
@@ -172,7 +187,7 @@ impl RowDraw {
     }
 
     /// Puts the items into a random order (Fisher and Yates).
-    pub(crate) fn shuffle(&mut self, items: &mut [u32]) {
+    pub fn shuffle(&mut self, items: &mut [u32]) {
         for last in (1..items.len()).rev() {
             let other = self.below(last as u64 + 1) as usize;
             items.swap(last, other);

@@ -361,7 +361,11 @@ fn unmeasured(error: VerifyError) -> RunError {
 ///
 /// # Errors
 /// For roles that do not fit the schema, and cells that do not fit a role.
-fn schema_of_job(declared: Arc<Schema>, job: &Job, table: &Table) -> Result<Arc<Schema>, JobError> {
+pub(crate) fn schema_of_job(
+    declared: Arc<Schema>,
+    job: &Job,
+    table: &Table,
+) -> Result<Arc<Schema>, JobError> {
     let schema = match declared.with_roles(&job.roles)? {
         Cow::Borrowed(_) => return Ok(declared),
         Cow::Owned(schema) => schema,

@@ -16,8 +16,8 @@ use pais_core::with_codes;
 
 use super::attribute::{ClassCodes, Concept, Histogram};
 use super::sensitive::{SensitiveSlots, add_counters};
-use crate::error::RunError;
 use crate::observer::Observer;
+use crate::row_counter::CountError;
 
 /// A source of row counts.
 pub(super) trait FrequencySets {
@@ -27,7 +27,7 @@ pub(super) trait FrequencySets {
     /// By attribute, the rows by code, and by class too with `by_class`.
     ///
     /// # Errors
-    /// [`CountError::Cancelled`].
+    /// As [`Self::frequency_set`].
     fn histograms(
         &self,
         by_class: bool,
@@ -39,8 +39,8 @@ pub(super) trait FrequencySets {
     /// counted however large it is.
     ///
     /// # Errors
-    /// [`CountError::MoreThan`] for a set of more than `most` combinations, and
-    /// [`CountError::Cancelled`].
+    /// [`CountError::MoreThan`] for a set of more than `most` combinations, [`CountError::Cancelled`],
+    /// and [`CountError::Failed`] for counts that contradict the table.
     fn frequency_set(
         &self,
         floors: &[Floor],
@@ -57,24 +57,6 @@ pub(super) struct Rounds<'a> {
     /// Most records of a set. One that distinguishes only the children of the best candidate
     /// is counted however many records it has.
     pub budget: usize,
-}
-
-/// Why nothing was counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CountError {
-    /// The set has more combinations than asked for.
-    MoreThan,
-    /// The run has to stop.
-    Cancelled,
-}
-
-impl From<CountError> for RunError {
-    fn from(error: CountError) -> Self {
-        match error {
-            CountError::MoreThan => Self::internal("a set without a limit was not counted"),
-            CountError::Cancelled => Self::Cancelled,
-        }
-    }
 }
 
 /// Which codes of an attribute a set distinguishes: the first codes of consecutive ranges, ascending

@@ -11,14 +11,19 @@ use pais_core::table::{Domain, EncodedTable};
 use pais_core::taxonomy::NodeId;
 use pais_measure::ReleaseRecoding;
 
+use super::counted::CountedTable;
+use super::frequencies::Rounds;
 use super::requirement::Requirement;
 use super::search::{self, SpecializationSettings, SpecializationTask};
+use super::sensitive::SensitiveSlots;
 use super::thorough::{self, Effort};
-use super::topmost::Draw;
+use super::topmost::{self, Draw};
 use super::{group_index, replay, validity};
+use crate::counted_run::CountedRows;
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::method::{Candidate, Claim, Method, Planned};
+use crate::methods::bounded_values::bounded_values;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::row_order::{Purpose, RowDraw};
@@ -190,6 +195,45 @@ impl Method for Specialization {
                 thorough::search(task, draw, effort)
             }
         }
+    }
+
+    fn search_counts(
+        &self,
+        input: &PreparedTable,
+        counts: CountedRows<'_>,
+        observer: &dyn Observer,
+    ) -> Result<Vec<StepRecord>, RunError> {
+        check_classes(input)?;
+        let values = &*input.table;
+        let requirement = Requirement::of_model(&self.model, values);
+        let bounded = bounded_values(&self.model, values);
+        let slot_columns: Vec<usize> = bounded.map(|(column, _)| column.position).collect();
+        let rows_of = slot_columns.iter().map(|&column| &*counts.rows_of[column]);
+        let rows_of: Vec<&[u64]> = rows_of.collect();
+        let sensitive = SensitiveSlots::of_values(&requirement, &rows_of);
+        topmost::check(counts.rows, &requirement, &sensitive)?;
+        let source = CountedTable {
+            values,
+            rows_of: counts.rows_of,
+            rows: counts.rows,
+            sensitive: &sensitive,
+            slot_columns,
+            class_column: input.schema.stored_with(ColumnRole::Class).first().copied(),
+            counter: counts.counter,
+        };
+        let task = SpecializationTask {
+            table: values,
+            requirement: &requirement,
+            settings: self.settings,
+            node_ncp: &node_ncp(&input.schema, values),
+            above_first_cut: &above_first_cut(input),
+            observer,
+        };
+        let rounds = Rounds {
+            source: &source,
+            budget: counts.budget,
+        };
+        search::search_over(task, &sensitive, rounds)
     }
 
     fn build(

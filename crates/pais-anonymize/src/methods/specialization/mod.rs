@@ -25,6 +25,7 @@
 //! share the scans and the traversals. The steps do not depend on the number of threads.
 
 mod attribute;
+mod counted;
 mod frequencies;
 mod group_index;
 mod interval_splits;

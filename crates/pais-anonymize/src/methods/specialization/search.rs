@@ -46,6 +46,9 @@ use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::step::{StepItem, StepRecord};
 
+/// How often a source is asked for the same counts before a run fails.
+pub(super) const ATTEMPTS: usize = 3;
+
 mod rounds;
 #[cfg(test)]
 pub(super) mod suppression_reference;
@@ -87,7 +90,7 @@ pub(super) fn search(
     let suppressed = match draw {
         Some(draw) => topmost::suppress(table, requirement, &sensitive, budget, draw, observer)?,
         None => {
-            topmost::check(table, requirement, &sensitive)?;
+            topmost::check(table.rows as u64, requirement, &sensitive)?;
             Vec::new()
         }
     };
@@ -182,6 +185,8 @@ pub(super) struct SearchState<'a> {
     known_groups: KnownGroups,
     /// By attribute, which codes the records distinguish; `None` where they are rows.
     floors: Option<Vec<Floor>>,
+    /// Number of rows, with those that are suppressed.
+    rows: u64,
     /// Number of rows suppressed so far.
     suppressed: u64,
     /// Largest number of rows that may be suppressed.
@@ -233,8 +238,8 @@ impl<'a> SearchState<'a> {
             greatest,
             requirement.subjects,
         );
-        let removed = suppressed.len();
-        let mut state = Self::new(task, attributes, sensitive, partitions, removed);
+        let rows = (table.rows as u64, suppressed.len() as u64);
+        let mut state = Self::new(task, attributes, sensitive, partitions, rows);
         for &row in suppressed {
             state.remove_row(row);
         }
@@ -242,13 +247,14 @@ impl<'a> SearchState<'a> {
         state
     }
 
-    /// The state at the topmost table, of which some rows are suppressed, without candidates.
+    /// The state at the topmost table of this many rows, of which some are suppressed, without
+    /// candidates.
     fn new(
         task: SpecializationTask<'a>,
         attributes: Vec<Attribute<'a>>,
         sensitive: SensitiveSlots,
         partitions: Partitions,
-        suppressed: usize,
+        (rows, suppressed): (u64, u64),
     ) -> Self {
         let SpecializationTask {
             table,
@@ -256,7 +262,7 @@ impl<'a> SearchState<'a> {
             settings,
             ..
         } = task;
-        let left = (table.rows - suppressed) as f64;
+        let left = (rows - suppressed) as f64;
         let topmost = |attribute: &Attribute<'_>| left * attribute.ncp(attribute.concept(0));
         Self {
             table,
@@ -273,8 +279,9 @@ impl<'a> SearchState<'a> {
             suppression_bounds: SuppressionBounds::default(),
             known_groups: KnownGroups::new(requirement.l, task.observer.cancellation()),
             floors: None,
-            suppressed: suppressed as u64,
-            budget: settings.suppression_limit.floor_of(table.rows as u64),
+            rows,
+            suppressed,
+            budget: settings.suppression_limit.floor_of(rows),
         }
     }
 
@@ -513,11 +520,11 @@ impl<'a> SearchState<'a> {
         suppressed: Vec<u32>,
     ) -> StepRecord {
         let width = self.attributes.len() as f64;
-        let cells = (width * self.table.rows as f64).max(1.0);
-        let left = (self.table.rows as f64 - self.suppressed as f64).max(1.0);
+        let cells = (width * self.rows as f64).max(1.0);
+        let left = (self.rows as f64 - self.suppressed as f64).max(1.0);
         let ncp_total = self.ncp_sums.iter().sum::<f64>() + width * self.suppressed as f64;
         let suppressed_so_far = self.suppressed as f64;
-        let rows = (self.table.rows as f64).max(1.0);
+        let rows = (self.rows as f64).max(1.0);
         let columns = self.attributes.iter().zip(&self.ncp_sums);
         let ncp_by_column = columns.map(|(attribute, ncp_sum)| {
             let name = attribute.column.name.to_string();
@@ -617,7 +624,7 @@ impl SearchState<'_> {
     }
 
     fn score(&self, attribute: usize, parent: &Concept, split: &[Concept]) -> f64 {
-        let cells = self.table.rows as f64 * self.attributes.len() as f64;
+        let cells = self.rows as f64 * self.attributes.len() as f64;
         let column = &self.attributes[attribute];
         score::from_histogram(column, parent, split, self.settings.objective, 1.0 / cells)
     }
@@ -959,7 +966,7 @@ impl SearchState<'_> {
 
     /// By how much the suppression of a row of average NCP increases the table's mean NCP.
     pub(super) fn mean_ncp_of_suppression(&self) -> f64 {
-        let rows = self.table.rows as f64;
+        let rows = self.rows as f64;
         let left = rows - self.suppressed as f64;
         let width = self.attributes.len() as f64;
         (width - self.ncp_sums.iter().sum::<f64>() / left.max(1.0)) / (rows * width)

@@ -89,13 +89,40 @@ impl SensitiveSlots {
                 None => combined_columns.push(column),
             }
         }
+        Self::of_columns(combined_columns, requirement, |_, column| {
+            count_by_code(&column.codes, column.value_lists.ends.len(), rows)
+        })
+    }
+
+    /// Encodes the sensitive columns of a table by their values: the code of each value takes the place
+    /// of that of each row. `rows_of` has the rows by column and value.
+    pub(super) fn of_values(requirement: &Requirement<'_>, rows_of: &[&[u64]]) -> Self {
+        let bounds = requirement.sensitive.iter();
+        let columns = bounds.map(CombinedColumns::from_bound).collect();
+        Self::of_columns(columns, requirement, |column, combined| {
+            let mut rows = vec![0; combined.value_lists.ends.len()];
+            with_codes!(&combined.codes, codes => {
+                for (value, of_value) in rows_of[column].iter().enumerate() {
+                    rows[codes.at(value) as usize] += of_value;
+                }
+            });
+            rows
+        })
+    }
+
+    /// The slots of these columns. `rows_by_code` counts the rows of one of them.
+    fn of_columns(
+        columns: Vec<CombinedColumns>,
+        requirement: &Requirement<'_>,
+        rows_by_code: impl Fn(usize, &CombinedColumns) -> Vec<u64>,
+    ) -> Self {
         let mut sensitive = Self {
             slots: Vec::new(),
             value_lists: ValueLists::default(),
             is_ascending: true,
             rows_by_value: vec![0; requirement.counted_values],
         };
-        if combined_columns.is_empty() {
+        if columns.is_empty() {
             sensitive.value_lists.push([]);
             sensitive.slots.push(SlotColumn {
                 first: 0,
@@ -103,12 +130,11 @@ impl SensitiveSlots {
                 codes: Codes::Zero,
             });
         }
-        for CombinedColumns { codes, value_lists } in combined_columns {
+        for (index, column) in columns.into_iter().enumerate() {
+            let rows_by_code = rows_by_code(index, &column);
+            let CombinedColumns { codes, value_lists } = column;
             let first = sensitive.count() as u32;
-            for (code, rows) in count_by_code(&codes, value_lists.ends.len(), rows)
-                .into_iter()
-                .enumerate()
-            {
+            for (code, rows) in rows_by_code.into_iter().enumerate() {
                 for &value in value_lists.get(code) {
                     sensitive.rows_by_value[value as usize] += rows;
                 }

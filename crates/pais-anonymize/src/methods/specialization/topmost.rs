@@ -14,16 +14,16 @@ use crate::observer::Observer;
 /// Draws a number below the given one, each with the same probability.
 pub(super) type Draw<'a> = dyn FnMut(u64) -> u64 + 'a;
 
-/// Checks that the topmost table meets the requirement.
+/// Checks that the topmost table of `rows` rows meets the requirement.
 ///
 /// # Errors
 /// The condition that it does not meet.
 pub(super) fn check(
-    table: &EncodedTable,
+    rows: u64,
     requirement: &Requirement<'_>,
     sensitive: &SensitiveSlots,
 ) -> Result<(), RunError> {
-    let rows = enough_rows(table, requirement)?;
+    enough_rows(rows, requirement)?;
     let exceeding = exceeding_values(requirement, &sensitive.rows_by_value, rows);
     let shares = greatest_of_columns(exceeding.map(|value| value.share(requirement)));
     check_shares(&shares, rows, remedies(SuppressionFor::Size))
@@ -47,7 +47,8 @@ pub(super) fn suppress(
     draw: &mut Draw<'_>,
     observer: &dyn Observer,
 ) -> Result<Vec<u32>, RunError> {
-    let rows = enough_rows(table, requirement)?;
+    let rows = table.rows as u64;
+    enough_rows(rows, requirement)?;
     let whole = &sensitive.rows_by_value;
     let mut rows_by_value = whole.clone();
     let mut is_suppressed = Vec::new();
@@ -96,16 +97,15 @@ pub(super) fn suppress(
     Ok(suppressed.map(|(row, _)| row as u32).collect())
 }
 
-/// The number of rows, at least *K*.
-fn enough_rows(table: &EncodedTable, requirement: &Requirement<'_>) -> Result<u64, RunError> {
-    let rows = table.rows as u64;
+/// Checks that there are at least *K* rows, and persons.
+fn enough_rows(rows: u64, requirement: &Requirement<'_>) -> Result<(), RunError> {
     let k = requirement.k.get();
     if !requirement.meets_k(rows) {
         return Err(RunError::fewer_rows_than_k(rows, k));
     }
     match requirement.subjects.map(Subjects::len) {
         Some(subjects) if subjects < k => Err(too_few_subjects(subjects, requirement)),
-        _ => Ok(rows),
+        _ => Ok(()),
     }
 }
 

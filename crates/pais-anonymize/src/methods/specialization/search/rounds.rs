@@ -7,8 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::super::frequencies::{CountError, Floor, Rounds};
+use super::super::frequencies::{Floor, FrequencySet, Rounds};
 use super::*;
+use crate::row_counter::CountError;
 
 /// Children that a set may distinguish.
 #[derive(Default)]
@@ -49,7 +50,13 @@ impl<'a> SearchState<'a> {
             .requirement
             .greatest_share(rows, by_value(&sensitive.rows_by_value));
         let partitions = Partitions::uncounted(size, attributes.len(), greatest);
-        let mut state = Self::new(task, attributes, sensitive.without_rows(), partitions, 0);
+        let mut state = Self::new(
+            task,
+            attributes,
+            sensitive.without_rows(),
+            partitions,
+            (rows, 0),
+        );
         // Nothing is counted yet, not even one range for all codes.
         state.floors = Some(vec![Floor(Vec::new()); state.attributes.len()]);
         state.reset_candidates();
@@ -99,19 +106,31 @@ impl<'a> SearchState<'a> {
     ) -> Result<(), RunError> {
         let expansions = self.expansions(best, rounds.budget);
         let mut taken = expansions.len();
-        let set = loop {
-            let floors = self.floors_with(&expansions[..taken]);
-            let most = (taken > 1).then_some(rounds.budget);
-            match rounds.source.frequency_set(&floors, most, observer) {
-                Err(CountError::MoreThan) if taken > 1 => taken /= 2,
-                counted => break counted?,
+        // A source may err once: a set that contradicts what is known is counted again.
+        for _ in 0..ATTEMPTS {
+            let set = loop {
+                let floors = self.floors_with(&expansions[..taken]);
+                let most = (taken > 1).then_some(rounds.budget);
+                match rounds.source.frequency_set(&floors, most, observer) {
+                    Err(CountError::MoreThan) if taken > 1 => taken /= 2,
+                    counted => break counted?,
+                }
+            };
+            if self.go_on_with(set) && self.distinguishes(best) {
+                return Ok(());
             }
-        };
-        let unfit = || RunError::internal("a frequency set does not fit the rows counted before");
+        }
+        let reason = "a frequency set does not fit the rows counted before";
+        Err(RunError::internal(reason))
+    }
+
+    /// Replaces the records by those of a set. Returns whether they are the rows counted so far.
+    #[must_use]
+    fn go_on_with(&mut self, set: FrequencySet) -> bool {
         let shape = (set.floors.len(), set.codes.len(), set.slots.len());
         let columns = self.attributes.len();
         if shape != (columns, columns, self.sensitive.slots.len()) {
-            return Err(unfit());
+            return false;
         }
         for (attribute, codes) in self.attributes.iter_mut().zip(set.codes) {
             attribute.codes = codes;
@@ -120,10 +139,7 @@ impl<'a> SearchState<'a> {
             slots.codes = codes;
         }
         self.floors = Some(set.floors);
-        if !self.partitions.lay_out(&self.attributes, set.rows) || !self.distinguishes(best) {
-            return Err(unfit());
-        }
-        Ok(())
+        self.partitions.lay_out(&self.attributes, set.rows)
     }
 
     /// The floors that distinguish the values of the cut and these children.

@@ -1,5 +1,6 @@
 //! Golden tests: Table 1 of the paper, and the Adult dataset.
 
+mod counted;
 mod frequencies;
 mod layout;
 pub(super) mod properties;

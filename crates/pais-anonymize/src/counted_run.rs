@@ -1,0 +1,264 @@
+//! A run over a table that is not in memory: its distinct values are, and an engine counts its rows.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pais_core::definition::{ColumnRole, Job, JobError, Recoding};
+use pais_core::model::PrivacyModel;
+use pais_core::schema::Schema;
+use pais_core::table::{Column, EncodedTable, NULL_CODE, ReleasedTable, Table};
+use pais_core::warning::{Warning, by_code};
+
+use crate::error::RunError;
+use crate::gate;
+use crate::job_checks::{first_set, unfit};
+use crate::method::{AnyMethod, SearchOutcome};
+use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::plan::JobPlan;
+use crate::pre_generalization::PreGeneralized;
+use crate::prepared::PreparedTable;
+use crate::row_counter::RowCounter;
+use crate::row_order::{OrderSource, Purpose, RowDraw};
+use crate::run::schema_of_job;
+use crate::top_warnings;
+
+/// The distinct values of a column; a value's number is its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ColumnValues {
+    /// The texts; `None` for null cells.
+    pub values: Vec<Option<Box<str>>>,
+    /// Rows by value.
+    pub rows: Vec<u64>,
+}
+
+/// What is known of a table whose rows are elsewhere.
+#[derive(Clone, Debug)]
+pub struct DistinctValues {
+    /// Of each stored column.
+    pub columns: Vec<ColumnValues>,
+    /// Number of rows.
+    pub rows: u64,
+    /// A digest of all rows, on which the order of a seeded release depends.
+    pub digest: [u8; 32],
+}
+
+/// The counts of a search without rows.
+#[derive(Clone, Copy)]
+pub(crate) struct CountedRows<'a> {
+    /// By stored column and value.
+    pub(crate) rows_of: &'a [Vec<u64>],
+    /// Number of rows.
+    pub(crate) rows: u64,
+    /// Who counts.
+    pub(crate) counter: &'a dyn RowCounter,
+    /// Most records of a frequency set.
+    pub(crate) budget: usize,
+}
+
+/// A job over a table of which only the distinct values are in memory.
+///
+/// It takes global recoding by `lkc` and its special cases, without suppression, sets and persons. Its
+/// steps are those of [`crate::AnonymizationRun`] over the same rows.
+pub struct CountedRun {
+    method: Box<dyn AnyMethod>,
+    /// A row for each number of a value, in all columns at once.
+    values: PreparedTable,
+    rows_of: Vec<Vec<u64>>,
+    rows: u64,
+}
+
+/// The release of distinct values.
+#[derive(Clone, Debug)]
+pub struct RecodedValues {
+    /// A row for each number of a value, with the label that the value is released as.
+    pub table: ReleasedTable,
+    /// The step after which the table is.
+    pub step: u32,
+    /// Column to the labels of its cut.
+    pub cut: BTreeMap<String, Vec<String>>,
+}
+
+impl CountedRun {
+    /// Refuses a job that needs its rows in memory, before any row is read.
+    ///
+    /// # Errors
+    /// [`pais_core::definition::JobErrorKind::Unfit`] with what an executor does not take.
+    pub fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
+        let plan = JobPlan::new(schema, job)?;
+        let schema = plan.schema(schema);
+        let refuse = |pointer: &str, what: &str| Err(needs_rows(pointer, what));
+        if !matches!(job.model, PrivacyModel::Lkc(_)) {
+            return refuse("/privacy/model", "the models of groups and of sets");
+        }
+        if job.suppression_limit.floor_of(u64::from(u32::MAX)) > 0 {
+            return refuse("/suppression_limit", "a `suppression_limit` above 0");
+        }
+        if job.recoding == Some(Recoding::Local) {
+            return refuse("/recoding", "`recoding: local`");
+        }
+        if first_set(schema).is_some() {
+            return refuse("/dataset_id", "a set-valued quasi-identifier");
+        }
+        if schema.subject().is_some() {
+            return refuse("/dataset_id", "a column of the role `subject`");
+        }
+        if schema.has_made_hierarchies() {
+            return refuse("/dataset_id", "a hierarchy that is made from the rows");
+        }
+        if job.thorough.is_some() {
+            return refuse("/utility/search", "a thorough search");
+        }
+        Ok(())
+    }
+
+    /// Encodes the distinct values for a job.
+    ///
+    /// # Errors
+    /// As [`Self::check`] and [`crate::AnonymizationRun::new`].
+    pub fn new(
+        schema: Arc<Schema>,
+        job: Job,
+        values: &DistinctValues,
+        observer: &dyn Observer,
+    ) -> Result<Self, RunError> {
+        Self::check(&schema, &job)?;
+        let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
+        let (table, rows_of) = table_of(&values.columns);
+        let schema = schema_of_job(schema, &job, &table)?;
+        // Refuses a run that cannot be expected to end.
+        method.bytes_needed(&schema, values.rows, 1)?;
+        let order = OrderSource::of_digest(&job, values.digest)?;
+        let mut table = EncodedTable::new(&schema, table);
+        stop_if_asked(observer)?;
+        let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
+        let input = PreparedTable {
+            model: schema.privacy_model(&job)?,
+            schema,
+            job,
+            table: Arc::new(table),
+            value_counts: Arc::default(),
+            pre_generalization: Arc::new(pre_generalization),
+            exact: Arc::default(),
+            order,
+            cancellation: observer.cancellation().clone(),
+        };
+        Ok(Self {
+            method,
+            values: input,
+            rows_of,
+            rows: values.rows,
+        })
+    }
+
+    /// The model that the release has to meet.
+    pub fn model(&self) -> &PrivacyModel {
+        &self.values.model
+    }
+
+    /// The schema under the job's roles.
+    pub fn schema(&self) -> &Schema {
+        &self.values.schema
+    }
+
+    /// Searches for an anonymous table by counts of at most `budget` records, where that is enough to
+    /// decide anything.
+    ///
+    /// # Errors
+    /// As [`crate::AnonymizationRun::search`], and [`RunError::Internal`] where the counts contradict
+    /// the table, or one another, several times in a row.
+    pub fn search(
+        &self,
+        counter: &dyn RowCounter,
+        budget: usize,
+        observer: &dyn Observer,
+    ) -> Result<SearchOutcome, RunError> {
+        observer.progress(Phase::Searching, 0.0);
+        let counts = CountedRows {
+            rows_of: &self.rows_of,
+            rows: self.rows,
+            counter,
+            budget,
+        };
+        self.method.search_counts(&self.values, counts, observer)
+    }
+
+    /// What the distinct values are released as after the last step. The labels cover their values, each
+    /// column is one cut, and readers get the labels as they are; whether the rows meet the model is for
+    /// the verifier to say, of the files.
+    ///
+    /// # Errors
+    /// [`RunError::NotVerified`] and [`RunError::Cancelled`].
+    pub fn recode(
+        &self,
+        outcome: &SearchOutcome,
+        observer: &dyn Observer,
+    ) -> Result<RecodedValues, RunError> {
+        let last = outcome.steps().last();
+        let last = last.ok_or_else(|| RunError::internal("the search has no step"))?;
+        let step = last.item.step;
+        let in_order = PreparedTable {
+            order: OrderSource::AsRead,
+            ..self.values.clone()
+        };
+        let candidate = self.method.build(&in_order, outcome, step)?;
+        stop_if_asked(observer)?;
+        let (Some(table), Some(cut)) = (candidate.tables.into_iter().next(), candidate.cut) else {
+            return Err(RunError::internal("there is no table with one cut"));
+        };
+        gate::check_labels(&in_order, &table, observer)?;
+        Ok(RecodedValues { table, step, cut })
+    }
+
+    /// The draws of the order of the released rows.
+    ///
+    /// # Errors
+    /// [`RunError::Internal`] when the system has no random bytes.
+    pub fn order(&self, step: u32) -> Result<RowDraw, RunError> {
+        RowDraw::new(&self.values.order, Purpose::Rows { step })
+    }
+
+    /// What the holder should know about the job and the steps of its search. What the values of single
+    /// columns say is not among it.
+    pub fn warnings(&self, outcome: &SearchOutcome) -> Vec<Warning> {
+        let of_steps = top_warnings::of_steps(&self.values.table, outcome.steps());
+        by_code(self.values.job_warnings().into_iter().chain(of_steps))
+    }
+
+    /// Names of the stored columns with a role.
+    pub fn names(&self, role: ColumnRole) -> Vec<Box<str>> {
+        self.values.names(role)
+    }
+}
+
+/// The error of a job that an executor does not take.
+pub(crate) fn needs_rows(pointer: &str, what: &str) -> JobError {
+    let detail = format!(
+        "{what} cannot be run by an executor, which only counts rows; leave `executor` out, or change \
+         the job"
+    );
+    unfit(pointer, detail)
+}
+
+/// A table with a row for each number of a value, and the rows of each value. A column with fewer values
+/// has its first one in the rest of the rows.
+fn table_of(columns: &[ColumnValues]) -> (Table, Vec<Vec<u64>>) {
+    let rows = columns.iter().map(|column| column.values.len()).max();
+    let rows = rows.unwrap_or(0);
+    let columns = columns.iter().map(|column| {
+        let mut table = Column::default();
+        for value in &column.values {
+            table.codes.push(match value {
+                None => NULL_CODE,
+                Some(text) => {
+                    table.dictionary.push(text.clone());
+                    table.dictionary.len() as u32 - 1
+                }
+            });
+        }
+        let first = table.codes.first().copied().unwrap_or(NULL_CODE);
+        table.codes.resize(rows, first);
+        (table, column.rows.clone())
+    });
+    let (columns, rows_of) = columns.unzip();
+    (Table { rows, columns }, rows_of)
+}

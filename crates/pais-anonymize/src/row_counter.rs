@@ -1,0 +1,66 @@
+//! Counting the rows of a table that is not in memory: what a search asks of an engine.
+//!
+//! The engine learns numbers alone: which column, which number a value has there, and which values
+//! are counted together.
+
+use crate::error::RunError;
+use crate::observer::Observer;
+
+/// Counts the rows of a table whose cells are numbers of distinct values.
+pub trait RowCounter: Sync {
+    /// The distinct combinations of parts of these columns, each with its number of rows and the sum of
+    /// their numbers. Rows are numbered from 0. Without columns there is one combination.
+    ///
+    /// # Errors
+    /// [`CountError::MoreThan`] for more than `most` combinations, [`CountError::Cancelled`], and
+    /// [`CountError::Failed`] for a fault of the engine.
+    fn count(
+        &self,
+        columns: &[ColumnParts],
+        most: Option<usize>,
+        observer: &dyn Observer,
+    ) -> Result<PartCounts, CountError>;
+}
+
+/// Which values of a column are counted together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnParts {
+    /// Position among the stored columns.
+    pub column: usize,
+    /// By number of the value, its part.
+    pub part_of: Vec<u32>,
+    /// Number of parts, at least 1.
+    pub parts: u32,
+}
+
+/// Distinct combinations of parts with their rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartCounts {
+    /// By column that was asked for, the part of each combination.
+    pub parts: Vec<Vec<u32>>,
+    /// By combination, its rows, at least 1.
+    pub rows: Vec<u64>,
+    /// By combination, the sum of the numbers of its rows.
+    pub number_sums: Vec<u64>,
+}
+
+/// Why nothing was counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CountError {
+    /// The set has more combinations than asked for.
+    MoreThan,
+    /// The run has to stop.
+    Cancelled,
+    /// The engine failed, or its answer contradicts the table.
+    Failed(String),
+}
+
+impl From<CountError> for RunError {
+    fn from(error: CountError) -> Self {
+        match error {
+            CountError::MoreThan => Self::internal("a set without a limit was not counted"),
+            CountError::Cancelled => Self::Cancelled,
+            CountError::Failed(reason) => Self::internal(reason),
+        }
+    }
+}

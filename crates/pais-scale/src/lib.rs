@@ -1,0 +1,34 @@
+//! Anonymizes a table that does not fit the memory of one job, with the steps that it would have in
+//! memory.
+//!
+//! 1. Each cell becomes the number of its value. The distinct values stay in memory, and the rows of
+//!    numbers are spooled into a sealed file ([`values`]).
+//! 2. The search asks an engine for counts of these rows ([`pais_anonymize::CountedRun`]). Each answer is
+//!    compared with what is known of the table.
+//! 3. Values are replaced by their labels, and the rows are written in a random order as several files
+//!    ([`release`]).
+//! 4. The files are read back, and verified against the model and the raw rows ([`files`]). Only then the
+//!    release gets its name.
+//!
+//! The engine is Apache DataFusion in this process; it is built with the feature `datafusion`.
+
+#![forbid(unsafe_code)]
+
+mod codes;
+#[cfg(feature = "datafusion")]
+mod datafusion_counter;
+mod error;
+mod files;
+mod release;
+mod run;
+mod sealed;
+#[cfg(all(test, feature = "datafusion"))]
+mod tests;
+mod values;
+
+pub use error::ScaleError;
+pub use release::{FILE_ROWS, MANIFEST, Manifest, ManifestFile};
+#[cfg(feature = "datafusion")]
+pub use run::anonymize;
+pub use run::{ScaleTask, ScaledRelease};
+pub use values::input_files;

@@ -1,0 +1,287 @@
+//! The second pass: labels in place of values, in a random order, as several Parquet files.
+//!
+//! The order is that of Rao and Sandelius: each row goes into one of several buckets at random, and each
+//! bucket is put into a random order in memory. Each order of all rows is equally probable.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use pais_anonymize::{Observer, Phase, RecodedValues, RowDraw, RunError};
+use pais_core::table::ReleasedTable;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::codes::{BLOCK_ROWS, CodeFile, CodeWriter};
+use crate::error::ScaleError;
+use crate::sealed::Sealer;
+
+/// Rows of a file of a release, but for the last one.
+pub const FILE_ROWS: usize = 1 << 20;
+
+/// Rows of a bucket, on average.
+const BUCKET_ROWS: u64 = if cfg!(test) { 16 } else { 1 << 18 };
+
+/// Most buckets; with more rows they are larger.
+const MOST_BUCKETS: u64 = 1 << 10;
+
+/// Bytes of the rows of all buckets that are not sealed yet.
+const OPEN_BYTES: usize = 32 << 20;
+
+/// Name of the document that lists the files.
+pub const MANIFEST: &str = "manifest.json";
+
+/// The files of a release.
+#[derive(Clone, Debug, Serialize)]
+pub struct Manifest {
+    /// Number of rows.
+    pub rows: u64,
+    /// In the order of their rows.
+    pub files: Vec<ManifestFile>,
+}
+
+/// A file of a release.
+#[derive(Clone, Debug, Serialize)]
+pub struct ManifestFile {
+    /// Its name in the directory.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Its SHA-256 in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// What the rows of a release are written from.
+pub(crate) struct ReleaseRows<'a> {
+    /// The rows as numbers of values.
+    pub(crate) codes: &'a CodeFile,
+    /// What each value is released as.
+    pub(crate) recoded: &'a RecodedValues,
+    /// By column of the release, the stored column that it is of.
+    pub(crate) columns: &'a [usize],
+}
+
+impl ReleaseRows<'_> {
+    /// Calls `found` with the rows in a random order, some at a time: by released column, the code of
+    /// each row's label.
+    ///
+    /// # Errors
+    /// Those of the temporary files and of `found`, and on cancellation.
+    pub(crate) fn in_random_order(
+        &self,
+        draw: &mut RowDraw,
+        sealer: &Sealer,
+        observer: &dyn Observer,
+        mut found: impl FnMut(&[Vec<u32>]) -> Result<(), ScaleError>,
+    ) -> Result<(), ScaleError> {
+        let buckets = self
+            .codes
+            .rows()
+            .div_ceil(BUCKET_ROWS)
+            .clamp(1, MOST_BUCKETS);
+        let width = self.columns.len();
+        let open_rows = OPEN_BYTES / (4 * width.max(1)) / buckets as usize;
+        let mut writers = Vec::new();
+        for _ in 0..buckets {
+            let writer = CodeWriter::new(sealer, width, open_rows.clamp(1, BLOCK_ROWS));
+            writers.push(writer.map_err(ScaleError::Spool)?);
+        }
+        for block in 0..self.codes.blocks() {
+            stop_if_asked(observer)?;
+            let block = self.codes.block(block).map_err(ScaleError::Spool)?;
+            let values = block.columns();
+            let labels = self.recoded.table.columns.iter().zip(self.columns);
+            let labels: Vec<Vec<u32>> = labels
+                .map(|(released, &column)| {
+                    let label = |&value: &u32| released.column.codes[value as usize];
+                    values[column].iter().map(label).collect()
+                })
+                .collect();
+            for row in 0..block.rows() {
+                let bucket = draw.below(buckets) as usize;
+                let cells = labels.iter().map(|labels| labels[row]);
+                writers[bucket].push(cells).map_err(ScaleError::Spool)?;
+            }
+        }
+        for writer in writers {
+            stop_if_asked(observer)?;
+            let bucket = writer.finish(&mut |_| ()).map_err(ScaleError::Spool)?;
+            let mut columns: Vec<Vec<u32>> = vec![Vec::new(); width];
+            for block in 0..bucket.blocks() {
+                let block = bucket.block(block).map_err(ScaleError::Spool)?;
+                for (column, codes) in columns.iter_mut().zip(block.columns()) {
+                    column.extend(codes);
+                }
+            }
+            let mut order: Vec<u32> = (0..bucket.rows() as u32).collect();
+            draw.shuffle(&mut order);
+            for column in &mut columns {
+                *column = order.iter().map(|&row| column[row as usize]).collect();
+            }
+            found(&columns)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the rows as Parquet files in a random order, and the manifest, into a directory.
+    ///
+    /// # Errors
+    /// As [`Self::in_random_order`], and those of the file system.
+    pub(crate) fn write(
+        &self,
+        directory: &Path,
+        draw: &mut RowDraw,
+        sealer: &Sealer,
+        observer: &dyn Observer,
+    ) -> Result<Manifest, ScaleError> {
+        observer.progress(Phase::Writing, 0.0);
+        let rows = self.codes.rows();
+        let mut files = ReleaseFiles::new(directory, &self.recoded.table);
+        self.in_random_order(draw, sealer, observer, |columns| {
+            files.push(columns)?;
+            observer.progress(Phase::Writing, files.rows() as f64 / rows.max(1) as f64);
+            stop_if_asked(observer)
+        })?;
+        let manifest = files.finish()?;
+        let path = directory.join(MANIFEST);
+        let written = File::create(&path).and_then(|file| {
+            let mut out = BufWriter::new(file);
+            serde_json::to_writer_pretty(&mut out, &manifest)?;
+            writeln!(out)?;
+            out.flush()
+        });
+        written.map_err(|error| ScaleError::file(&path, error))?;
+        Ok(manifest)
+    }
+}
+
+pub(crate) fn stop_if_asked(observer: &dyn Observer) -> Result<(), ScaleError> {
+    match observer.must_stop() {
+        true => Err(RunError::Cancelled.into()),
+        false => Ok(()),
+    }
+}
+
+/// Writes rows into files of [`FILE_ROWS`] rows.
+struct ReleaseFiles<'a> {
+    directory: &'a Path,
+    /// All labels, and the rows of the next file. With all labels in each of them, files have equal types
+    /// of columns.
+    table: ReleasedTable,
+    manifest: Manifest,
+}
+
+impl<'a> ReleaseFiles<'a> {
+    fn new(directory: &'a Path, labels: &ReleasedTable) -> Self {
+        let mut table = labels.clone();
+        table.rows = 0;
+        for column in &mut table.columns {
+            column.column.codes.clear();
+        }
+        Self {
+            directory,
+            table,
+            manifest: Manifest {
+                rows: 0,
+                files: Vec::new(),
+            },
+        }
+    }
+
+    /// Number of rows so far.
+    fn rows(&self) -> u64 {
+        self.manifest.rows + self.table.rows as u64
+    }
+
+    fn push(&mut self, columns: &[Vec<u32>]) -> Result<(), ScaleError> {
+        let rows = columns.first().map_or(0, Vec::len);
+        let mut start = 0;
+        while start < rows {
+            let end = rows.min(start + FILE_ROWS - self.table.rows);
+            for (released, codes) in self.table.columns.iter_mut().zip(columns) {
+                released.column.codes.extend_from_slice(&codes[start..end]);
+            }
+            self.table.rows += end - start;
+            if self.table.rows == FILE_ROWS {
+                self.end_file()?;
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Manifest, ScaleError> {
+        if self.table.rows > 0 || self.manifest.files.is_empty() {
+            self.end_file()?;
+        }
+        Ok(self.manifest)
+    }
+
+    fn end_file(&mut self) -> Result<(), ScaleError> {
+        let name = format!("data-{:05}.parquet", self.manifest.files.len());
+        let path = self.directory.join(&name);
+        let written = self.write_file(&path);
+        let (bytes, sha256) = written.map_err(|error| ScaleError::file(&path, error))?;
+        let rows = self.table.rows as u64;
+        self.manifest.rows += rows;
+        self.manifest.files.push(ManifestFile {
+            name,
+            rows,
+            bytes,
+            sha256,
+        });
+        self.table.rows = 0;
+        for column in &mut self.table.columns {
+            column.column.codes.clear();
+        }
+        Ok(())
+    }
+
+    fn write_file(&self, path: &Path) -> io::Result<(u64, String)> {
+        let mut out = Digesting {
+            out: BufWriter::new(File::create_new(path)?),
+            digest: Sha256::new(),
+            bytes: 0,
+        };
+        pais_io::write::parquet(&self.table, &mut out)?;
+        out.flush()?;
+        out.out.get_ref().sync_all()?;
+        let digest = out.digest.finalize();
+        let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok((out.bytes, hex))
+    }
+}
+
+/// Digests what is written.
+struct Digesting<W> {
+    out: W,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Digesting<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// By released column of a table, the stored column that it is of.
+pub(crate) fn stored_columns(
+    schema: &pais_core::schema::Schema,
+    table: &ReleasedTable,
+) -> Option<Vec<usize>> {
+    let columns = table.columns.iter().map(|released| {
+        let mut stored = schema.stored();
+        stored.position(|spec| *spec.name() == *released.name)
+    });
+    columns.collect()
+}

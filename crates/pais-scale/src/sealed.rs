@@ -1,0 +1,194 @@
+//! Temporary files that only this process can read: sealed by AES-256-GCM under a key that is drawn for
+//! each run and kept in memory alone.
+//!
+//! A file is a sequence of blocks, each sealed for its place, so that one is read without the others. A
+//! file has no name: it is freed when it is closed, however the process ends.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use aes_gcm::aead::{Aead, KeyInit, Payload};
+use aes_gcm::{Aes256Gcm, Key, Nonce};
+use rand::TryRng;
+use zeroize::Zeroizing;
+
+/// Bytes that a sealed block has more than the block.
+const TAG_BYTES: usize = 16;
+
+/// Makes the sealed files of a run.
+#[derive(Clone)]
+pub(crate) struct Sealer {
+    cipher: Arc<Aes256Gcm>,
+    directory: Arc<Path>,
+    /// Number of files so far; a file's number is part of each of its nonces.
+    files: Arc<AtomicU32>,
+}
+
+impl Sealer {
+    /// Seals files in a directory under a new key.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub(crate) fn new(directory: PathBuf) -> io::Result<Self> {
+        let mut key = Zeroizing::new([0u8; 32]);
+        rand::rngs::SysRng
+            .try_fill_bytes(&mut *key)
+            .map_err(|_| io::Error::other("the system has no random bytes"))?;
+        Ok(Self {
+            cipher: Arc::new(Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))),
+            directory: directory.into(),
+            files: Arc::default(),
+        })
+    }
+
+    /// Number of files so far.
+    #[cfg(all(test, feature = "datafusion"))]
+    pub(crate) fn count(&self) -> u32 {
+        self.files.load(Ordering::Relaxed)
+    }
+
+    /// An empty file.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub(crate) fn file(&self) -> io::Result<SealedFile> {
+        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        if number == u32::MAX {
+            return Err(io::Error::other("too many temporary files"));
+        }
+        Ok(SealedFile {
+            cipher: Arc::clone(&self.cipher),
+            file: tempfile::tempfile_in(&*self.directory)?,
+            number,
+            ends: Vec::new(),
+        })
+    }
+}
+
+/// A sealed file.
+pub(crate) struct SealedFile {
+    cipher: Arc<Aes256Gcm>,
+    file: File,
+    number: u32,
+    /// By block, where it ends.
+    ends: Vec<u64>,
+}
+
+impl SealedFile {
+    /// Number of blocks.
+    pub(crate) fn blocks(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Appends a block.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn push(&mut self, block: &[u8]) -> io::Result<()> {
+        let index = self.ends.len();
+        let (nonce, place) = self.place(index);
+        let payload = Payload {
+            msg: block,
+            aad: &place,
+        };
+        let sealed = self.cipher.encrypt(&nonce, payload);
+        let sealed = sealed.map_err(|_| io::Error::other("a block is too large to be sealed"))?;
+        let start = self.ends.last().copied().unwrap_or(0);
+        self.file.write_all_at(&sealed, start)?;
+        self.ends.push(start + sealed.len() as u64);
+        Ok(())
+    }
+
+    /// Opens a block.
+    ///
+    /// # Errors
+    /// Those of the file system, and for a block that was changed.
+    pub(crate) fn block(&self, index: usize) -> io::Result<Vec<u8>> {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let mut sealed = vec![0; (self.ends[index] - start) as usize];
+        self.file.read_exact_at(&mut sealed, start)?;
+        let (nonce, place) = self.place(index);
+        let payload = Payload {
+            msg: &sealed,
+            aad: &place,
+        };
+        let opened = self.cipher.decrypt(&nonce, payload);
+        opened.map_err(|_| io::Error::other("a temporary file was changed"))
+    }
+
+    /// Size of the blocks, in bytes.
+    #[cfg(feature = "datafusion")]
+    pub(crate) fn bytes(&self) -> u64 {
+        let sealed = self.ends.last().copied().unwrap_or(0);
+        sealed - (self.ends.len() * TAG_BYTES) as u64
+    }
+
+    /// The nonce of a block, which no other block of the key has, and what the block is sealed for.
+    fn place(
+        &self,
+        index: usize,
+    ) -> (
+        Nonce<<Aes256Gcm as aes_gcm::aead::AeadCore>::NonceSize>,
+        [u8; 12],
+    ) {
+        let mut place = [0; 12];
+        place[..4].copy_from_slice(&self.number.to_be_bytes());
+        place[4..].copy_from_slice(&(index as u64).to_be_bytes());
+        (place.into(), place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::Sealer;
+
+    #[test]
+    fn blocks_are_read_in_any_order_and_are_nowhere_in_clear() {
+        let directory = tempfile::tempdir().unwrap();
+        let sealer = Sealer::new(directory.path().to_owned()).unwrap();
+        let mut file = sealer.file().unwrap();
+        let blocks = [&b"a planted value"[..], b"", &[7; 300_000]];
+        for block in blocks {
+            file.push(block).unwrap();
+        }
+        for index in [2, 0, 1] {
+            assert_eq!(file.block(index).unwrap(), blocks[index]);
+        }
+        let mut sealed = vec![0; *file.ends.last().unwrap() as usize];
+        file.file.read_exact_at(&mut sealed, 0).unwrap();
+        assert!(
+            !sealed
+                .windows(7)
+                .any(|part| part == b"planted" || part == [7; 7])
+        );
+        // No name leads to it.
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_block_opens_only_in_its_place_and_as_it_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let sealer = Sealer::new(directory.path().to_owned()).unwrap();
+        let (mut one, mut other) = (sealer.file().unwrap(), sealer.file().unwrap());
+        for file in [&mut one, &mut other] {
+            file.push(b"first").unwrap();
+            file.push(b"again").unwrap();
+        }
+        let mut sealed = [0; 21];
+        one.file.read_exact_at(&mut sealed, 0).unwrap();
+        for (file, at) in [(&one, 21), (&other, 0)] {
+            file.file.write_all_at(&sealed, at).unwrap();
+        }
+        assert!(one.block(0).is_ok() && one.block(1).is_err());
+        assert!(other.block(0).is_err() && other.block(1).is_ok());
+        sealed[3] ^= 1;
+        one.file.write_all_at(&sealed, 0).unwrap();
+        assert!(one.block(0).is_err());
+    }
+}

@@ -1,0 +1,237 @@
+//! `pais anonymize --executor`: a table that does not fit the memory.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use pais_core::definition::Job;
+use pais_core::schema::Schema;
+
+use super::output::{Failure, Style};
+
+/// Who counts the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Executor {
+    /// An engine in this program
+    InProcess,
+}
+
+/// A number of bytes: a whole number of `MiB` or `GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemorySize(u64);
+
+impl FromStr for MemorySize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("MiB", 20), ("GiB", 30)];
+        let bytes = units.iter().find_map(|(unit, shift)| {
+            let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+            number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+        });
+        bytes
+            .map(Self)
+            .ok_or_else(|| "expected a whole number of MiB or GiB, such as 256MiB".to_owned())
+    }
+}
+
+/// What a run with an executor reads and writes.
+pub(crate) struct ScaledRun<'a> {
+    /// A Parquet file, or a directory of them.
+    pub(crate) input: &'a Path,
+    /// The directory of the release.
+    pub(crate) output: &'a Path,
+    /// Where the report goes.
+    pub(crate) report: Option<&'a Path>,
+    /// Where the steps go.
+    pub(crate) steps: Option<&'a Path>,
+    /// The columns, with the roles of the job.
+    pub(crate) schema: Arc<Schema>,
+    /// The job.
+    pub(crate) job: Job,
+    /// Memory of the engine and of the search.
+    pub(crate) memory: MemorySize,
+    /// How the summary is written.
+    pub(crate) style: Style,
+}
+
+/// Says that the program has no engine.
+///
+/// # Errors
+/// Always.
+#[cfg(not(feature = "scale"))]
+pub(crate) fn run(run: &ScaledRun<'_>) -> Result<(), Failure> {
+    let ScaledRun {
+        input: _,
+        output: _,
+        report: _,
+        steps: _,
+        schema: _,
+        job: _,
+        memory: MemorySize(_),
+        style: _,
+    } = run;
+    Err(Failure::Usage(
+        "this program was built without `scale`, so it has no executor; build it with `cargo build \
+         --release --features scale`, or leave --executor out"
+            .to_owned(),
+    ))
+}
+
+#[cfg(feature = "scale")]
+pub(crate) use with_engine::run;
+
+#[cfg(feature = "scale")]
+mod with_engine {
+    use std::collections::BTreeMap;
+
+    use pais::problem::{Code, Problem};
+    use pais_anonymize::StepItem;
+    use pais_core::table::{UnchangedRisk, Verdict};
+    use pais_core::warning::Warning;
+    use pais_scale::{Manifest, ScaleError, ScaleTask, ScaledRelease};
+    use pais_verify::PrivacyFinding;
+    use serde::Serialize;
+
+    use super::{Failure, MemorySize, ScaledRun, Style};
+    use crate::cli::bar::Bar;
+    use crate::cli::output::{self, in_file, write_json};
+    use crate::cli::table_file::{FileIdentity, refuse_overwriting};
+
+    /// Anonymizes, and writes the release, its report and its steps; nothing is written unless the
+    /// verifier accepts the files.
+    ///
+    /// # Errors
+    /// A problem where the run fails, an unreadable file otherwise.
+    pub(crate) fn run(run: &ScaledRun<'_>) -> Result<(), Failure> {
+        let MemorySize(memory) = run.memory;
+        for file in pais_scale::input_files(run.input).map_err(failure)? {
+            let identity = std::fs::metadata(&file).ok();
+            let identity = identity.and_then(|metadata| FileIdentity::of(&metadata));
+            let mut outputs = run.report.into_iter().chain(run.steps);
+            outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
+        }
+        let task = ScaleTask {
+            input: run.input.to_owned(),
+            output: run.output.to_owned(),
+            schema: run.schema.clone(),
+            job: run.job.clone(),
+            memory,
+        };
+        let bar = Bar::new();
+        let done = pais_scale::anonymize(&task, &bar);
+        bar.clear();
+        let release = done.map_err(failure)?;
+        let report = ScaledReport::of(&release);
+        if let Some(path) = run.report {
+            write_json(path, &report)?;
+        }
+        if let Some(path) = run.steps {
+            write_json(path, &BTreeMap::from([("items", &release.steps)]))?;
+        }
+        report.write(run.style);
+        Ok(())
+    }
+
+    fn failure(error: ScaleError) -> Failure {
+        match error {
+            ScaleError::Run(error) => error.into(),
+            ScaleError::Refused { path, error } => in_file(path.display(), error).into(),
+            ScaleError::File { path, error } => Failure::file(&path, error),
+            ScaleError::NotVerified(_) => {
+                let detail = pais::problem::NOT_VERIFIED;
+                Problem::new(Code::VerificationFailed, detail).into()
+            }
+            error @ (ScaleError::Spool(_) | ScaleError::Engine(_)) => {
+                Failure::Usage(error.to_string())
+            }
+        }
+    }
+
+    /// What counts say of a release. Measures that compare raw and released rows are not among it.
+    #[derive(Serialize)]
+    struct ScaledReport<'a> {
+        /// The release at a glance.
+        verdict: Verdict,
+        /// Its rows.
+        rows: u64,
+        /// Always 0.
+        suppressed_rows: u64,
+        /// The table after the last step.
+        utility: Option<&'a StepItem>,
+        /// What the verifier found in the files.
+        verification: Option<&'a PrivacyFinding>,
+        /// What the columns that are released unchanged say of the rows.
+        unchanged: &'a UnchangedRisk,
+        /// Column to the labels of its cut.
+        cut: &'a BTreeMap<String, Vec<String>>,
+        /// Number of statements that the engine was given.
+        statements: usize,
+        /// The files.
+        files: &'a Manifest,
+        /// What the holder should know.
+        warnings: &'a [Warning],
+    }
+
+    impl<'a> ScaledReport<'a> {
+        fn of(release: &'a ScaledRelease) -> Self {
+            let found = &release.verification;
+            Self {
+                verdict: Verdict::of(found.holds(), &found.unchanged),
+                rows: release.manifest.rows,
+                suppressed_rows: 0,
+                utility: release.steps.last(),
+                verification: found.privacy.as_ref(),
+                unchanged: &found.unchanged,
+                cut: &release.cut,
+                statements: release.statements,
+                files: &release.manifest,
+                warnings: &release.warnings,
+            }
+        }
+
+        /// Writes the summary to standard error.
+        fn write(&self, style: Style) {
+            if style == Style::Json {
+                return output::note_json(self);
+            }
+            output::note(format_args!("{:<20} {}", "rows", self.rows));
+            output::note(format_args!("{:<20} {}", "files", self.files.files.len()));
+            if let Some(last) = self.utility {
+                output::note(format_args!("{:<20} {}", "groups", last.groups));
+                output::note(format_args!(
+                    "{:<20} {}",
+                    "smallest group", last.smallest_group
+                ));
+                output::note(format_args!("{:<20} {:.4}", "NCP", last.ncp));
+                output::note(format_args!("{:<20} {:.4}", "DR", last.dr));
+            }
+            for warning in self.warnings {
+                output::note(format_args!("{:<20} {}", "warning", warning.detail));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemorySize;
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!("256MiB".parse(), Ok(MemorySize(256 << 20)));
+        assert_eq!("2 GiB".parse(), Ok(MemorySize(2 << 30)));
+        for text in [
+            "",
+            "256",
+            "1.5GiB",
+            "MiB",
+            "-1MiB",
+            "0MiB",
+            "99999999999999GiB",
+        ] {
+            assert!(text.parse::<MemorySize>().is_err(), "{text}");
+        }
+    }
+}
