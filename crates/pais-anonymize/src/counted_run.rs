@@ -11,13 +11,13 @@ use pais_core::warning::{Warning, by_code};
 
 use crate::error::RunError;
 use crate::gate;
-use crate::job_checks::{first_set, unfit};
+use crate::job_checks::first_set;
 use crate::method::{AnyMethod, SearchOutcome};
 use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::pre_generalization::PreGeneralized;
 use crate::prepared::PreparedTable;
-use crate::row_counter::RowCounter;
+use crate::row_counter::{CountedRows, RowCounter, needs_rows};
 use crate::row_order::{OrderSource, Purpose, RowDraw};
 use crate::run::schema_of_job;
 use crate::top_warnings;
@@ -40,19 +40,6 @@ pub struct DistinctValues {
     pub rows: u64,
     /// A digest of all rows, on which the order of a seeded release depends.
     pub digest: [u8; 32],
-}
-
-/// The counts of a search without rows.
-#[derive(Clone, Copy)]
-pub(crate) struct CountedRows<'a> {
-    /// By stored column and value.
-    pub(crate) rows_of: &'a [Vec<u64>],
-    /// Number of rows.
-    pub(crate) rows: u64,
-    /// Who counts.
-    pub(crate) counter: &'a dyn RowCounter,
-    /// Most records of a frequency set.
-    pub(crate) budget: usize,
 }
 
 /// A job over a table of which only the distinct values are in memory.
@@ -228,15 +215,6 @@ impl CountedRun {
     pub fn names(&self, role: ColumnRole) -> Vec<Box<str>> {
         self.values.names(role)
     }
-}
-
-/// The error of a job that an executor does not take.
-pub(crate) fn needs_rows(pointer: &str, what: &str) -> JobError {
-    let detail = format!(
-        "{what} cannot be run by an executor, which only counts rows; leave `executor` out, or change \
-         the job"
-    );
-    unfit(pointer, detail)
 }
 
 /// A table with a row for each number of a value, and the rows of each value. A column with fewer values

@@ -9,10 +9,10 @@ use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
 use pais_measure::{MethodFacts, ReleaseRecoding};
 
-use crate::counted_run::{CountedRows, needs_rows};
 use crate::error::RunError;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
+use crate::row_counter::{CountedRows, needs_rows};
 use crate::step::StepRecord;
 
 /// The method of a job with the job's parameters, or `None` for a job of another method; an error for

@@ -3,7 +3,10 @@
 //! The engine learns numbers alone: which column, which number a value has there, and which values
 //! are counted together.
 
+use pais_core::definition::JobError;
+
 use crate::error::RunError;
+use crate::job_checks::unfit;
 use crate::observer::Observer;
 
 /// Counts the rows of a table whose cells are numbers of distinct values.
@@ -63,4 +66,26 @@ impl From<CountError> for RunError {
             CountError::Failed(reason) => Self::internal(reason),
         }
     }
+}
+
+/// The counts of a search without rows.
+#[derive(Clone, Copy)]
+pub(crate) struct CountedRows<'a> {
+    /// By stored column and value.
+    pub(crate) rows_of: &'a [Vec<u64>],
+    /// Number of rows.
+    pub(crate) rows: u64,
+    /// Who counts.
+    pub(crate) counter: &'a dyn RowCounter,
+    /// Most records of a frequency set.
+    pub(crate) budget: usize,
+}
+
+/// The error of a job that an executor does not take.
+pub(crate) fn needs_rows(pointer: &str, what: &str) -> JobError {
+    let detail = format!(
+        "{what} cannot be run by an executor, which only counts rows; leave `executor` out, or change \
+         the job"
+    );
+    unfit(pointer, detail)
 }
