@@ -37,6 +37,10 @@ impl FromStr for MemorySize {
 }
 
 /// What a run with an executor reads and writes.
+#[cfg_attr(
+    not(feature = "scale"),
+    expect(dead_code, reason = "only the engine reads it")
+)]
 pub(crate) struct ScaledRun<'a> {
     /// A Parquet file, or a directory of them.
     pub(crate) input: &'a Path,
@@ -61,17 +65,7 @@ pub(crate) struct ScaledRun<'a> {
 /// # Errors
 /// Always.
 #[cfg(not(feature = "scale"))]
-pub(crate) fn run(run: &ScaledRun<'_>) -> Result<(), Failure> {
-    let ScaledRun {
-        input: _,
-        output: _,
-        report: _,
-        steps: _,
-        schema: _,
-        job: _,
-        memory: MemorySize(_),
-        style: _,
-    } = run;
+pub(crate) fn run(_: &ScaledRun<'_>) -> Result<(), Failure> {
     Err(Failure::Usage(
         "this program was built without `scale`, so it has no executor; build it with `cargo build \
          --release --features scale`, or leave --executor out"

@@ -205,7 +205,6 @@ impl ColumnCodes<'_> {
     }
 
     /// Adds what each code is mapped to.
-    #[cfg(feature = "datafusion")]
     pub(crate) fn add_to(&self, sums: &mut [u64], addend: impl FnMut(u32) -> u64) {
         let mut sums = sums.iter_mut();
         self.for_each(addend, |value| {

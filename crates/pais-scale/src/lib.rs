@@ -10,25 +10,23 @@
 //! 4. The files are read back, and verified against the model and the raw rows ([`files`]). Only then the
 //!    release gets its name.
 //!
-//! The engine is Apache DataFusion in this process; it is built with the feature `datafusion`.
+//! The engine is Apache DataFusion in this process. The crate is empty without the feature `datafusion`.
 
 #![forbid(unsafe_code)]
+#![cfg(feature = "datafusion")]
 
 mod codes;
-#[cfg(feature = "datafusion")]
 mod datafusion_counter;
 mod error;
 mod files;
 mod release;
 mod run;
 mod sealed;
-#[cfg(all(test, feature = "datafusion"))]
+#[cfg(test)]
 mod tests;
 mod values;
 
 pub use error::ScaleError;
 pub use release::{FILE_ROWS, MANIFEST, Manifest, ManifestFile};
-#[cfg(feature = "datafusion")]
-pub use run::anonymize;
-pub use run::{ScaleTask, ScaledRelease};
+pub use run::{ScaleTask, ScaledRelease, anonymize};
 pub use values::input_files;

@@ -74,7 +74,6 @@ pub(crate) struct Engine<'a> {
 ///
 /// # Errors
 /// [`ScaleError`]. Nothing is left of a run that fails, but for an output directory that was there.
-#[cfg(feature = "datafusion")]
 pub fn anonymize(task: &ScaleTask, observer: &dyn Observer) -> Result<ScaledRelease, ScaleError> {
     use crate::datafusion_counter::DataFusionCounter;
 

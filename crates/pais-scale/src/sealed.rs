@@ -46,7 +46,7 @@ impl Sealer {
     }
 
     /// Number of files so far.
-    #[cfg(all(test, feature = "datafusion"))]
+    #[cfg(test)]
     pub(crate) fn count(&self) -> u32 {
         self.files.load(Ordering::Relaxed)
     }
@@ -121,7 +121,6 @@ impl SealedFile {
     }
 
     /// Size of the blocks, in bytes.
-    #[cfg(feature = "datafusion")]
     pub(crate) fn bytes(&self) -> u64 {
         let sealed = self.ends.last().copied().unwrap_or(0);
         sealed - (self.ends.len() * TAG_BYTES) as u64
