@@ -2,12 +2,12 @@
 //! memory.
 //!
 //! 1. Each cell becomes the number of its value. The distinct values stay in memory, and the rows of
-//!    numbers are spooled into a sealed file ([`values`]).
+//!    numbers are spooled into a sealed file (`values`).
 //! 2. The search asks an engine for counts of these rows ([`pais_anonymize::CountedRun`]). Each answer is
 //!    compared with what is known of the table.
 //! 3. Values are replaced by their labels, and the rows are written in a random order as several files
-//!    ([`release`]).
-//! 4. The files are read back, and verified against the model and the raw rows ([`files`]). Only then the
+//!    (`release`).
+//! 4. The files are read back, and verified against the model and the raw rows (`files`). Only then the
 //!    release gets its name.
 //!
 //! The engine is Apache DataFusion in this process. The crate is empty without the feature `datafusion`.
