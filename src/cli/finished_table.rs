@@ -12,7 +12,7 @@ use pais_io::chunk::Assembler;
 use super::output::{Failure, in_file};
 use super::table_file::{TableFile, push};
 
-/// The list of the parts that `pais anonymize` writes beside them; it tells nothing of rows.
+/// The list of the parts that `pais anonymize` writes beside them. It has no values of rows.
 const MANIFEST: &str = "manifest.json";
 
 /// A finished table.

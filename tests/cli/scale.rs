@@ -71,7 +71,7 @@ fn what_an_executor_does_not_take_is_refused_before_a_row_is_read() {
 #[test]
 fn a_table_in_files_has_the_steps_that_it_has_in_memory() {
     use pais_core::schema::Schema;
-    use pais_core::table::{Form, ReleasedColumn, ReleasedTable};
+    use pais_test_support::raw_rows;
 
     let dir = directory(&job());
     dir.anonymize("raw.csv", "released.csv");
@@ -81,19 +81,7 @@ fn a_table_in_files_has_the_steps_that_it_has_in_memory() {
     let schema = Schema::inline(&definition).unwrap();
     let text = std::fs::read(dir.path().join("raw.csv")).unwrap();
     let table = pais_io::read::csv::read_table(&schema, &text[..]).unwrap();
-    let columns = schema.stored().zip(table.columns);
-    let raw = ReleasedTable {
-        name: "raw".into(),
-        rows: table.rows,
-        columns: columns
-            .map(|(spec, column)| ReleasedColumn {
-                name: spec.name().into(),
-                form: Form::untouched(spec),
-                column,
-                missing: Vec::new(),
-            })
-            .collect(),
-    };
+    let raw = raw_rows::as_released(&schema, table);
     let file = std::fs::File::create(dir.path().join("raw.parquet")).unwrap();
     pais_io::write::parquet(&raw, file).unwrap();
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use pais_core::definition::{ColumnRole, Job, JobError, Recoding};
+use pais_core::definition::{Job, JobError, Recoding};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, EncodedTable, NULL_CODE, ReleasedTable, Table};
@@ -137,11 +137,6 @@ impl CountedRun {
         })
     }
 
-    /// The model that the release has to meet.
-    pub fn model(&self) -> &PrivacyModel {
-        &self.values.model
-    }
-
     /// The schema under the job's roles.
     pub fn schema(&self) -> &Schema {
         &self.values.schema
@@ -209,11 +204,6 @@ impl CountedRun {
     pub fn warnings(&self, outcome: &SearchOutcome) -> Vec<Warning> {
         let of_steps = top_warnings::of_steps(&self.values.table, outcome.steps());
         by_code(self.values.job_warnings().into_iter().chain(of_steps))
-    }
-
-    /// Names of the stored columns with a role.
-    pub fn names(&self, role: ColumnRole) -> Vec<Box<str>> {
-        self.values.names(role)
     }
 }
 

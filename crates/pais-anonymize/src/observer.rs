@@ -60,7 +60,7 @@ pub trait Observer: Send + Sync {
 ///
 /// # Errors
 /// [`RunError::Cancelled`].
-pub(crate) fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
+pub fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
     if observer.must_stop() {
         Err(RunError::Cancelled)
     } else {

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use pais_anonymize::{AnonymizationRun, Unobserved};
 use pais_core::definition::JobDefinition;
 use pais_core::schema::Schema;
-use pais_core::table::{Form, ReleasedColumn, ReleasedTable, Table};
+use pais_core::table::Table;
 use pais_io::chunk::Assembler;
 use pais_io::read::{ReadLimits, csv, parquet};
 use pais_scale::{ScaleTask, anonymize};
-use pais_test_support::{adult, enlarged};
+use pais_test_support::{adult, enlarged, raw_rows};
 
 type Failed = Box<dyn std::error::Error>;
 
@@ -110,19 +110,7 @@ fn to_parquet(schema: &Schema, text: &Path, folder: &Path) -> Result<(), Failed>
     std::fs::create_dir_all(&unfinished)?;
     let (mut assembler, mut rows, mut files) = (Assembler::default(), 0, 0);
     let mut write = |table: Table| -> Result<(), Failed> {
-        let columns = schema.stored().zip(table.columns);
-        let table = ReleasedTable {
-            name: "raw".into(),
-            rows: table.rows,
-            columns: columns
-                .map(|(spec, column)| ReleasedColumn {
-                    name: spec.name().into(),
-                    form: Form::untouched(spec),
-                    column,
-                    missing: Vec::new(),
-                })
-                .collect(),
-        };
+        let table = raw_rows::as_released(schema, table);
         let file = File::create(unfinished.join(format!("part-{files:03}.parquet")))?;
         files += 1;
         Ok(pais_io::write::parquet(&table, file)?)

@@ -3,7 +3,6 @@
 //! The engine sees no value, no code of a value and no name: each statement reads keys, which number the
 //! combinations of parts, beside numbers of rows. Only integers cross the border to its version of Arrow.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::io;
 use std::pin::Pin;
@@ -26,6 +25,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures_util::{Stream, StreamExt, stream};
+use hashbrown::HashSet;
 use pais_anonymize::{ColumnParts, CountError, Observer, PartCounts, RowCounter};
 use pais_core::cancellation::Cancellation;
 use tokio::runtime::Runtime;
@@ -37,7 +37,7 @@ use crate::sealed::{SealedFile, Sealer};
 /// Combinations that one key numbers at most.
 const MOST_KEYS: u64 = 1 << 62;
 
-/// Blocks of the sample that tells early that a set is too large: a million rows.
+/// Blocks that are read to refuse a set that is too large before it is counted: a million rows.
 const SAMPLE_BLOCKS: usize = 64;
 
 /// How long a request to stop can wait.

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use pais_anonymize::{Observer, Phase, RecodedValues, RowDraw, RunError};
+use pais_anonymize::{Observer, Phase, RecodedValues, RowDraw, stop_if_asked};
 use pais_core::table::ReleasedTable;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -142,7 +142,7 @@ impl ReleaseRows<'_> {
         self.in_random_order(draw, sealer, observer, |columns| {
             files.push(columns)?;
             observer.progress(Phase::Writing, files.rows() as f64 / rows.max(1) as f64);
-            stop_if_asked(observer)
+            Ok(stop_if_asked(observer)?)
         })?;
         let manifest = files.finish()?;
         let path = directory.join(MANIFEST);
@@ -154,13 +154,6 @@ impl ReleaseRows<'_> {
         });
         written.map_err(|error| ScaleError::file(&path, error))?;
         Ok(manifest)
-    }
-}
-
-pub(crate) fn stop_if_asked(observer: &dyn Observer) -> Result<(), ScaleError> {
-    match observer.must_stop() {
-        true => Err(RunError::Cancelled.into()),
-        false => Ok(()),
     }
 }
 

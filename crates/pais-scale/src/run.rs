@@ -58,7 +58,7 @@ pub struct ScaledRelease {
     pub statements: usize,
 }
 
-/// Makes a counter of rows with so many bytes of memory.
+/// Makes a counter of rows that uses at most a number of bytes.
 pub(crate) type MakeCounter<'a> =
     dyn Fn(Arc<CodeFile>, usize, Sealer) -> Result<Box<dyn RowCounter + 'a>, ScaleError> + 'a;
 
@@ -140,23 +140,23 @@ impl Engine<'_> {
             recoded: &recoded,
             columns: &columns,
         };
-        let unfinished = tempfile::Builder::new()
+        // Nobody else reads files that are not verified: the directory around them is private.
+        let private = tempfile::Builder::new()
             .prefix(".unfinished-")
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777))
             .tempdir_in(parent)
             .map_err(of_parent)?;
+        let unfinished = private.path().join("release");
+        std::fs::create_dir(&unfinished).map_err(of_parent)?;
         let mut draw = run.order(recoded.step)?;
-        let manifest = rows.write(unfinished.path(), &mut draw, &sealer, observer)?;
+        let manifest = rows.write(&unfinished, &mut draw, &sealer, observer)?;
         let raw = RawRows {
             schema,
             job,
             values: &values,
             codes: &codes,
         };
-        let verification = raw.verify(unfinished.path(), &manifest, memory, observer)?;
-        std::fs::rename(unfinished.path(), output).map_err(|it| ScaleError::file(output, it))?;
-        // It has another name now.
-        let _ = unfinished.keep();
+        let verification = raw.verify(&unfinished, &manifest, memory, observer)?;
+        std::fs::rename(&unfinished, output).map_err(|it| ScaleError::file(output, it))?;
         let of_values = counts.iter().filter_map(|column| column.warning());
         let warnings = run.warnings(&found).into_iter().chain(of_values);
         let warnings = warnings.chain(verification.warnings.iter().cloned());

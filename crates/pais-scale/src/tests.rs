@@ -12,10 +12,10 @@ use pais_anonymize::{
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{DatasetDefinition, Job, JobDefinition};
 use pais_core::schema::Schema;
-use pais_core::table::{Form, ReleasedColumn, ReleasedTable, Table};
+use pais_core::table::{ReleasedColumn, Table};
 use pais_io::read::{csv, parquet};
-use pais_test_support::adult;
 use pais_test_support::split_mix::SplitMix64;
+use pais_test_support::{adult, raw_rows};
 use serde_json::{Value, json};
 
 use crate::codes::{CodeFile, CodeWriter};
@@ -36,18 +36,7 @@ fn job_of(job: Value) -> Job {
 
 /// Writes raw rows as Parquet files of `rows` rows each.
 fn write_raw(schema: &Schema, table: &Table, rows: usize, folder: &Path) {
-    let columns = schema.stored().zip(&table.columns);
-    let columns = columns.map(|(spec, column)| ReleasedColumn {
-        name: spec.name().into(),
-        form: Form::untouched(spec),
-        column: column.clone(),
-        missing: spec.missing().to_vec(),
-    });
-    let table = ReleasedTable {
-        name: "raw".into(),
-        rows: table.rows,
-        columns: columns.collect(),
-    };
+    let table = raw_rows::as_released(schema, table.clone());
     std::fs::create_dir(folder).unwrap();
     let files = pais_io::write::parquet_files(&table, rows).unwrap();
     for (number, file) in files.enumerate() {

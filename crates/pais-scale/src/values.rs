@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use pais_anonymize::{ColumnValues, Count, DistinctValues, Observer, Phase, RunError};
+use pais_anonymize::{ColumnValues, Count, DistinctValues, Observer, Phase, stop_if_asked};
 use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{ColumnValueCounts, KeyCounter, NULL_CODE, Table, ValueCounters};
@@ -102,9 +102,7 @@ pub(crate) fn encode(
     for path in files {
         let file = File::open(path).map_err(|error| ScaleError::file(path, error))?;
         let read = parquet::read(schema, file, ReadLimits::default(), |chunk: Table| {
-            if observer.must_stop() {
-                return Err(RunError::Cancelled.into());
-            }
+            stop_if_asked(observer)?;
             rows += chunk.rows as u64;
             encoder.push(&with_roles, chunk, memory)?;
             observer.counted(Count::RowsRead(rows));

@@ -177,7 +177,7 @@ pub(super) struct Classes<'m> {
     pub(super) sizes: Vec<u32>,
     /// The first row of each class.
     pub(super) row: Vec<u32>,
-    /// How many rows each row stands for; `None` where each stands for itself.
+    /// By row, its multiplicity in the table; `None` where each is 1.
     pub(super) multiplicities: Option<&'m [u32]>,
 }
 
@@ -224,7 +224,7 @@ impl<'m> Classes<'m> {
         })
     }
 
-    /// The same classes of rows that stand for several rows each. The sum of these must be below 2^32.
+    /// The same classes of rows with multiplicities, whose sum must be below 2^32.
     pub(super) fn counted_by(mut self, multiplicities: Option<&'m [u32]>) -> Self {
         if let Some(multiplicities) = multiplicities {
             self.sizes.fill(0);

@@ -74,7 +74,7 @@ impl DistinctRows {
         self.counts.len() as u64 * (COPIES * 4 * self.width as u64 + BESIDE)
     }
 
-    /// The codes of each column, and how many rows each distinct row stands for.
+    /// The codes of each column, and the multiplicity of each distinct row.
     pub(super) fn into_columns(self) -> (Vec<Vec<u32>>, Vec<u32>) {
         drop(self.index);
         let column = |column: usize| {

@@ -55,7 +55,7 @@ pub fn verify_lkc<'t>(
     )
 }
 
-/// As [`verify_lkc`], of a table of distinct rows and the number of rows that each of them stands for.
+/// As [`verify_lkc`], of a table of distinct rows and their multiplicities.
 /// The sum of these must be below 2^32.
 ///
 /// # Errors

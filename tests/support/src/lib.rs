@@ -14,6 +14,7 @@ pub mod median;
 pub mod memory;
 pub mod mutations;
 pub mod poll;
+pub mod raw_rows;
 pub mod recoding;
 #[cfg(feature = "service")]
 pub mod service;

@@ -42,8 +42,8 @@ impl<'a> UnchangedColumn<'a> {
     }
 
     /// Counts the values of a column of distinct rows, of which each is there once where one row of the
-    /// table has its values, and otherwise twice. `multiplicities` are the rows of the table that each
-    /// stands for.
+    /// table has its values, and otherwise twice. `multiplicities` has the number of rows
+    /// of the table for each.
     pub fn of_distinct(spec: &'a SchemaColumn, column: &'a Column, multiplicities: &[u32]) -> Self {
         let mut counted = Self::new(spec, column);
         let rows = column.codes.iter().zip(multiplicities);

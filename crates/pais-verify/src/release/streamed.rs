@@ -440,7 +440,7 @@ impl StreamedVerification {
 struct UnchangedRows {
     /// By column.
     codes: Vec<Vec<u32>>,
-    /// How many rows each row stands for.
+    /// By row, its multiplicity.
     counts: Vec<u32>,
     /// The first row of each distinct one.
     first: Vec<u32>,

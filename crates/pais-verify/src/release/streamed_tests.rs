@@ -120,9 +120,10 @@ impl Cut {
         let splits = self.ages.iter().copied();
         let splits: Vec<u32> = splits.filter(|at| *at > least && *at < greatest).collect();
         let Ok(age) = age.parse::<u32>() else {
-            return match splits.is_empty() {
-                true => format!("[{least},{greatest}]"),
-                false => "?".to_owned(),
+            return if splits.is_empty() {
+                format!("[{least},{greatest}]")
+            } else {
+                "?".to_owned()
             };
         };
         let from = splits.iter().rev().find(|at| **at <= age).unwrap_or(&least);
@@ -207,9 +208,10 @@ fn job() -> impl Strategy<Value = Job> {
         |(privacy, listed, counted, suppresses)| {
             let bounds = !privacy.contains("k_anonymity");
             let listed = if bounds { listed } else { "" };
-            let missing = match counted && bounds {
-                true => r#", "missing_sensitive": "counted""#,
-                false => "",
+            let missing = if counted && bounds {
+                r#", "missing_sensitive": "counted""#
+            } else {
+                ""
             };
             let limit = if suppresses { 0.2 } else { 0.0 };
             let job = format!(

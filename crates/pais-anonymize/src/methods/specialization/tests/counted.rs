@@ -107,10 +107,9 @@ impl RowCounter for ByHand {
         if most.is_some_and(|most| counts.len() > most) {
             return Err(CountError::MoreThan);
         }
-        let fault = self.fault.filter(|(from, _)| match self.recovers {
-            true => *from == statement,
-            false => *from <= statement,
-        });
+        let fault = self
+            .fault
+            .filter(|(from, _)| *from == statement || *from < statement && !self.recovers);
         if let Some((_, fault)) = fault {
             let id = (self.count - 1) as u64;
             let last: Vec<u32> = columns
