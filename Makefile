@@ -66,7 +66,8 @@ test-openapi: setup ## Send requests that the OpenAPI document permits and forbi
 	@scripts/test-openapi.sh
 
 # The first build compiles the engine, a hundred crates: some 15 minutes of processor time.
-test-scale: setup ## Build with the feature `scale` and run its tests; not part of `make test`
+test-scale: setup ## Build with the feature `scale`, check it and run its tests; not part of `make test`
+	$(CARGO) clippy --locked -p pais-scale --features datafusion --all-targets -- -D warnings
 	$(CARGO) test --locked -p pais-scale --features datafusion
 	$(CARGO) test --locked --features scale --test cli scale::
 

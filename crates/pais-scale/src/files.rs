@@ -16,6 +16,9 @@ use crate::codes::CodeFile;
 use crate::error::ScaleError;
 use crate::release::Manifest;
 
+/// By number of a value, the code of its text; `None` where these are the same.
+type NumberCodes = Option<Vec<u32>>;
+
 /// What written files are verified against.
 pub(crate) struct RawRows<'a> {
     pub(crate) schema: &'a Schema,
@@ -107,9 +110,8 @@ impl RawRows<'_> {
         Ok(found)
     }
 
-    /// By stored column, the texts of its values without null, and by number of a value the code of its
-    /// text; `None` where these are the same.
-    fn texts(&self) -> (Vec<Vec<Box<str>>>, Vec<Option<Vec<u32>>>) {
+    /// By stored column, the texts of its values without null, and how its numbers are coded by them.
+    fn texts(&self) -> (Vec<Vec<Box<str>>>, Vec<NumberCodes>) {
         let columns = self.values.columns.iter().map(|column| {
             let texts: Vec<Box<str>> = column.values.iter().flatten().cloned().collect();
             if texts.len() == column.values.len() {
