@@ -1,6 +1,6 @@
 //! `make experiments`: repeats the experiments of the three papers, and some of ours, on public and
-//! generated data. Writes a CSV and an SVG file for each figure and the tables of
-//! `docs/experiments/README.md`.
+//! generated data. Writes a CSV and an SVG file for each figure and the tables of the pages in
+//! `docs/experiments`.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ struct Request {
     /// Only the figures whose id begins so; may be repeated
     #[arg(long, value_name = "FIGURE")]
     only: Vec<String>,
-    /// Only the pictures and the page, from the CSV files that are there
+    /// Only the pictures and the pages, from the CSV files that are there
     #[arg(long, conflicts_with = "quick")]
     redraw: bool,
     /// 200 rows and few points, to try it out; would overwrite the results without --out
@@ -106,7 +106,7 @@ fn carry_out(request: &Request) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Draws the pictures of the CSV files that are there, and writes their tables into the page.
+/// Draws the pictures of the CSV files that are there, and writes their tables into the pages.
 fn redraw(folder: &Path, figures: &[Figure]) -> anyhow::Result<()> {
     for figure in figures {
         let file = |ending| folder.join(format!("{}.{ending}", figure.id));

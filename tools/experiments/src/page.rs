@@ -1,44 +1,63 @@
-//! The page `docs/experiments/README.md`: its text is written by hand, and between two marks for
-//! each figure is what the program writes, the picture and its tables.
+//! The pages `docs/experiments/*.md`: their text is written by hand, and between two marks for each
+//! figure is what the program writes, the picture and its tables.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use crate::measured::{MeasuredFigure, shown};
 use crate::plan::Figure;
 
-const PAGE: &str = "README.md";
-
 /// The mark of the line on how the program was built.
 const BUILD: &str = "build";
 
-/// Writes what was measured for these figures into the page, where the folder has one.
+/// Writes what was measured for these figures into the pages, where the folder has any.
 pub(crate) fn update(folder: &Path, figures: &[Figure]) -> anyhow::Result<()> {
-    let page = folder.join(PAGE);
-    if !page.exists() {
-        return Ok(());
-    }
-    let mut text = fs::read_to_string(&page)?;
+    let mut pages = pages(folder)?;
     for figure in figures {
-        let written = block_of(folder, figure)?;
-        let (before, _, after) = parts(&text, figure.id)?;
-        text = format!("{before}{written}{after}");
+        replace(&mut pages, figure.id, &block_of(folder, figure)?)?;
     }
-    fs::write(page, text)?;
+    write(&pages)
+}
+
+/// Writes into the pages how this program was built, where the folder has any.
+pub(crate) fn update_build(folder: &Path) -> anyhow::Result<()> {
+    let mut pages = pages(folder)?;
+    replace(&mut pages, BUILD, &build())?;
+    write(&pages)
+}
+
+/// The pages of a folder with their texts.
+pub(crate) fn pages(folder: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|it| it == "md") {
+            let text = fs::read_to_string(&path)?;
+            pages.push((path, text));
+        }
+    }
+    Ok(pages)
+}
+
+fn write(pages: &[(PathBuf, String)]) -> anyhow::Result<()> {
+    for (path, text) in pages {
+        fs::write(path, text)?;
+    }
     Ok(())
 }
 
-/// Writes into the page how this program was built, where the folder has a page.
-pub(crate) fn update_build(folder: &Path) -> anyhow::Result<()> {
-    let page = folder.join(PAGE);
-    if page.exists() {
-        let text = fs::read_to_string(&page)?;
-        let (before, _, after) = parts(&text, BUILD)?;
-        fs::write(page, format!("{before}{}{after}", build()))?;
+/// Replaces the block of a figure in the page that has it.
+fn replace(pages: &mut [(PathBuf, String)], id: &str, block: &str) -> anyhow::Result<()> {
+    if pages.is_empty() {
+        return Ok(());
     }
+    let page = pages.iter_mut().find(|(_, text)| parts(text, id).is_ok());
+    let (_, text) = page.with_context(|| format!("no page has a block `{id}`"))?;
+    let (before, _, after) = parts(text, id)?;
+    *text = format!("{before}{block}{after}");
     Ok(())
 }
 
@@ -47,11 +66,11 @@ fn build() -> String {
     let threads = rayon::current_num_threads();
     if cfg!(debug_assertions) {
         format!(
-            "The seconds below are those of a debug build on {threads} threads; a release build is \
+            "The seconds on these pages are those of a debug build on {threads} threads; a release build is \
              faster.\n"
         )
     } else {
-        format!("The seconds below are those of a release build on {threads} threads.\n")
+        format!("The seconds on these pages are those of a release build on {threads} threads.\n")
     }
 }
 
