@@ -1,7 +1,7 @@
 //! `/v1/jobs/{id}/report`: the report that a release of a job's table would have.
 
 use axum::Json;
-use pais_core::definition::{CombinationQuery, Objective, Recoding};
+use pais_core::definition::CombinationQuery;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
@@ -22,16 +22,6 @@ pub(crate) struct TableQuery {
     /// After which of its steps; the last when omitted.
     #[param(minimum = 0)]
     step: Option<i64>,
-    /// *L* of the combination.
-    l: Option<f64>,
-    /// *K* of the combination.
-    k: Option<f64>,
-    /// *C* of the combination.
-    c: Option<f64>,
-    /// Recoding of the combination.
-    recoding: Option<Recoding>,
-    /// Objective of the combination.
-    objective: Option<Objective>,
 }
 
 /// Measure a job's table after a step, before anything is released
@@ -41,7 +31,7 @@ pub(crate) struct TableQuery {
 /// release.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/report", tag = "jobs",
-    params(("id" = JobId, Path, description = "The job"), TableQuery),
+    params(("id" = JobId, Path, description = "The job"), TableQuery, CombinationQuery),
     responses(
         (status = 200, description = "The report", body = ReportDocument),
         (status = 409, description = "`job_not_succeeded`, `dataset_deleted`; `submission_replaced`: another submission has taken the place of one that the job read"),
@@ -52,14 +42,8 @@ pub(super) async fn measure(
     Staff(app): Staff,
     Path(id): Path<JobId>,
     Parameters(query): Parameters<TableQuery>,
+    Parameters(combination): Parameters<CombinationQuery>,
 ) -> Result<Json<ReportDocument>, ApiError> {
-    let combination = CombinationQuery {
-        l: query.l,
-        k: query.k,
-        c: query.c,
-        recoding: query.recoding,
-        objective: query.objective,
-    };
     let table = FoundTable::of(&app, load_job(&app, id).await?, combination, query.step).await?;
     let measured = table.replay(&app, |table, observer| {
         let verified = table.run.verify(&table.found, table.step, observer)?;

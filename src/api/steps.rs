@@ -4,10 +4,8 @@ use axum::Json;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use pais_anonymize::StepItem;
-use pais_core::definition::{CombinationQuery, MOST_COMBINATIONS, Objective, Recoding, Sweep};
+use pais_core::definition::{CombinationQuery, MOST_COMBINATIONS, Sweep};
 use pais_report::{SweepPage, SweepPoint, SweepPromise, SweepTable};
-use serde::Deserialize;
-use utoipa::IntoParams;
 
 use crate::db::jobs::StoredJob;
 use crate::db::runs;
@@ -20,7 +18,7 @@ use super::error::ApiError;
 use super::extract::headers::best;
 use super::extract::{Parameters, Path, Staff};
 use super::jobs::load_job;
-use super::page::{NumberedPageQuery, Page, PageRequest, page_request};
+use super::page::{NumberedPageQuery, Page, PageRequest};
 use super::reports::combination_name;
 use super::response::html_document;
 use super::state::CallerApp;
@@ -31,7 +29,7 @@ use super::state::CallerApp;
 /// succeeded. The cursor is the number of the last step seen.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/steps", tag = "jobs",
-    params(("id" = JobId, Path, description = "The job"), StepQuery),
+    params(("id" = JobId, Path, description = "The job"), NumberedPageQuery, CombinationQuery),
     responses(
         (status = 200, description = "A page of steps", body = Page<StepItem>),
         (status = 422, description = "`invalid_job`: the parameters name no combination of the sweep; `limit_exceeded`: ask for fewer steps"),
@@ -40,16 +38,10 @@ use super::state::CallerApp;
 pub(super) async fn steps(
     Staff(app): Staff,
     Path(id): Path<JobId>,
-    Parameters(query): Parameters<StepQuery>,
+    Parameters(query): Parameters<NumberedPageQuery>,
+    Parameters(combination): Parameters<CombinationQuery>,
 ) -> Result<Response, ApiError> {
-    let page = page_request(query.limit, query.cursor.as_deref())?;
-    let combination = CombinationQuery {
-        l: query.l,
-        k: query.k,
-        c: query.c,
-        recoding: query.recoding,
-        objective: query.objective,
-    };
+    let page = query.parse()?;
     let job = load_job(&app, id).await?;
     let sweep = Sweep::new(&attempt::stored_job(&job.definition)?)?;
     let run = sweep.find(combination)? as u32;
@@ -136,26 +128,4 @@ fn sweep_table(item: &SweepItem) -> Option<SweepTable> {
         smallest: known,
         suppressed: item.suppressed_rows?,
     })
-}
-
-/// A page of steps, and of which combination they are where the job is a sweep.
-#[derive(Clone, Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct StepQuery {
-    /// Items on a page, 1 to 1000; 100 when omitted.
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<i64>,
-    /// `next_cursor` of the page before.
-    #[param(pattern = "^[0-9]{1,9}$")]
-    cursor: Option<String>,
-    /// *L* of the combination.
-    l: Option<f64>,
-    /// *K* of the combination.
-    k: Option<f64>,
-    /// *C* of the combination.
-    c: Option<f64>,
-    /// Recoding of the combination.
-    recoding: Option<Recoding>,
-    /// Objective of the combination.
-    objective: Option<Objective>,
 }

@@ -45,17 +45,19 @@ pub struct Combination {
 }
 
 /// Which combination is meant; a parameter that is left out matches any value.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::IntoParams))]
+#[cfg_attr(feature = "openapi", into_params(parameter_in = Query))]
 pub struct CombinationQuery {
-    /// *L*.
+    /// *L* of the combination.
     pub l: Option<f64>,
-    /// *K*.
+    /// *K* of the combination.
     pub k: Option<f64>,
-    /// *C*.
+    /// *C* of the combination.
     pub c: Option<f64>,
-    /// One cut for the whole table, or groups.
+    /// Recoding of the combination.
     pub recoding: Option<Recoding>,
-    /// What a search is guided by.
+    /// Objective of the combination.
     pub objective: Option<Objective>,
 }
 
