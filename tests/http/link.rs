@@ -105,20 +105,31 @@ async fn accept(listener: TcpListener, far: Far, state: watch::Receiver<State>) 
     }
 }
 
-/// Joins a connection to a new one, until either ends. The far side may be down.
+/// Joins a connection to a new one, until either ends. The far side may be down. Where the connection is
+/// lost, the far side has vanished with its host, and the near side is silent until it ends.
 async fn connect(mut near: TcpStream, far: Far, state: watch::Receiver<State>) {
-    match far {
-        Far::Address(address) => {
-            if let Ok(mut far) = TcpStream::connect(address).await {
-                relay(near.split(), far.split(), state).await;
+    let losses = state.borrow().losses;
+    let relayed = async {
+        match far {
+            Far::Address(address) => {
+                if let Ok(mut far) = TcpStream::connect(address).await {
+                    relay(near.split(), far.split(), state.clone()).await;
+                }
+            }
+            Far::Socket(path) => {
+                if let Ok(mut far) = UnixStream::connect(path).await {
+                    relay(near.split(), far.split(), state.clone()).await;
+                }
             }
         }
-        Far::Socket(path) => {
-            if let Ok(mut far) = UnixStream::connect(path).await {
-                relay(near.split(), far.split(), state).await;
-            }
-        }
+    };
+    let mut lost = state.clone();
+    tokio::select! {
+        () = relayed => return,
+        Ok(_) = lost.wait_for(|state| state.losses != losses) => {}
     }
+    let mut swallowed = vec![0; PIECE];
+    while near.read(&mut swallowed).await.is_ok_and(|read| read > 0) {}
 }
 
 /// Forwards both ways until both sides have ended, one fails, or the link is cut.
@@ -149,15 +160,15 @@ async fn forward(
     mut to: impl AsyncWrite + Unpin,
     mut state: watch::Receiver<State>,
 ) -> io::Result<()> {
-    let losses = state.borrow().losses;
     let mut piece = vec![0; PIECE];
     loop {
         let is_slow = state.borrow().condition == Condition::Slow;
         let most = if is_slow { SLOW_PIECE } else { PIECE };
         let read = from.read(&mut piece[..most]).await?;
         // An error says that the link was dropped, and ends the relay, too.
-        let forwards = |now: &State| now.condition != Condition::Silent && now.losses == losses;
-        let _ = state.wait_for(forwards).await;
+        let _ = state
+            .wait_for(|now| now.condition != Condition::Silent)
+            .await;
         if is_slow {
             pace(SLOW_PAUSE).await;
         }
