@@ -21,6 +21,8 @@ for tool in "$@"; do
     fi
     cargo "${tool#cargo-}" --version >/dev/null 2>&1 && continue
     echo "tools: installing $tool $version" >&2
-    # A debug build takes half the time of a release build, and a check with it a few seconds.
-    cargo install "$tool" --version "$version" --locked --quiet --debug
+    # A debug build takes half the time of a release build, and a check with it a few seconds. In one
+    # directory, the tools share the dependencies that they have in common.
+    CARGO_PROFILE_DEV_DEBUG=false cargo install "$tool" --version "$version" --locked --quiet \
+        --debug --target-dir target/tools
 done
