@@ -13,7 +13,7 @@ use pais::db::{Store, audit_chain};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::database::{SettingsArgs, with_database};
+use super::database::{SettingsArgs, require_database, with_database};
 use super::output::{note, print_line};
 use super::{keys, process};
 
@@ -64,9 +64,11 @@ pub(crate) fn run(command: AuditCommand) -> anyhow::Result<ExitCode> {
     let (AuditCommand::Verify(VerifyArgs { settings, .. })
     | AuditCommand::Archive(ArchiveArgs { settings, .. })) = &command;
     let settings = settings.start()?;
-    let done = with_database(&settings, async |store| match &command {
-        AuditCommand::Verify(args) => verify(&settings, store, &args.archives).await,
-        AuditCommand::Archive(args) => archive(&settings, store, args).await,
+    let done = require_database(&settings).and_then(|()| {
+        with_database(&settings, async |store| match &command {
+            AuditCommand::Verify(args) => verify(&settings, store, &args.archives).await,
+            AuditCommand::Archive(args) => archive(&settings, store, args).await,
+        })
     });
     Ok(done.unwrap_or_else(|error| {
         note(format_args!("pais: {error:#}"));

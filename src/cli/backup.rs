@@ -23,7 +23,7 @@ use time::format_description::well_known::Rfc3339;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
-use super::database::{Database, SettingsArgs, embedded};
+use super::database::{Database, SettingsArgs, embedded, require_database};
 use super::key_file::KeyPlace;
 use super::output::{note, print_line};
 use super::process::{self, handle_signals};
@@ -113,13 +113,7 @@ async fn back_up(settings: &Settings, out: &Path, with_key: bool) -> anyhow::Res
     if out.exists() {
         bail!("{} exists; choose another name", out.display());
     }
-    let data_dir = &settings.server.data_dir;
-    if settings.database.url.is_none() && !pais_postgres::has_cluster(data_dir) {
-        bail!(
-            "there is no database in {}; name the data directory of the service with --data-dir",
-            data_dir.display()
-        );
-    }
+    require_database(settings)?;
     let parent = match out.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

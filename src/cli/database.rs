@@ -183,6 +183,21 @@ impl Database {
     }
 }
 
+/// Refuses a data directory without a database: a mistyped name is no new database.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn require_database(settings: &Settings) -> anyhow::Result<()> {
+    let data_dir = &settings.server.data_dir;
+    if settings.database.url.is_none() && !pais_postgres::has_cluster(data_dir) {
+        anyhow::bail!(
+            "there is no database in {}; name the data directory of the service with --data-dir",
+            data_dir.display()
+        );
+    }
+    Ok(())
+}
+
 /// Does the work of a command on the database of the settings, which has all migrations then.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use pais::db::Store;
 use pais::db::key_ring::KeyRing;
 use pais::db::service_keys::{self, KeyMismatch};
 
-use super::database::{SettingsArgs, with_database};
+use super::database::{SettingsArgs, require_database, with_database};
 use super::key_file::{self, KeyPlace};
 use super::output::{note, print_line};
 use super::process;
@@ -46,11 +46,14 @@ pub(crate) fn run(command: KeysCommand) -> anyhow::Result<ExitCode> {
         }
         KeysCommand::Rotate(args) => {
             let settings = args.start()?;
+            require_database(&settings)?;
             with_database(&settings, async |store| rotate(&settings, store).await)
         }
         KeysCommand::Check(args) => {
             let settings = args.start()?;
-            let checked = with_database(&settings, async |store| check(&settings, store).await);
+            let checked = require_database(&settings).and_then(|()| {
+                with_database(&settings, async |store| check(&settings, store).await)
+            });
             Ok(checked.unwrap_or_else(|error| {
                 note(format_args!("pais: {error:#}"));
                 ExitCode::from(if error.is::<KeyMismatch>() { 1 } else { 2 })
@@ -108,7 +111,7 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
     let datasets = service_keys::rewrap_all(store, &ring).await?;
     key_file::replace(&path, &keys[..1])?;
     print_line(format_args!(
-        "the keys of {datasets} datasets are wrapped under the key {}; copy {} to where its backup is. \
+        "the keys of all datasets ({datasets}) are wrapped under the key {}; copy {} to where its backup is. \
          Backups of the database from before need the old key",
         ring.current(),
         path.display()

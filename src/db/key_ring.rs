@@ -151,14 +151,28 @@ impl KeyRing {
         Ok(DataKey::new(&key, dataset))
     }
 
-    /// The data key of a dataset wrapped with the current key.
+    /// The data key of a dataset wrapped with the key of this id, which another process may have made the
+    /// current one.
     ///
     /// # Errors
-    /// As for [`KeyRing::open`].
-    pub(crate) fn rewrap(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<Vec<u8>, SealError> {
+    /// As for [`KeyRing::open`], and when the key of this id is not there.
+    pub(crate) fn rewrap(
+        &self,
+        current: KeyId,
+        dataset: DatasetId,
+        wrapped: &[u8],
+    ) -> Result<Vec<u8>, SealError> {
         let associated = dataset.0.as_bytes();
+        // Once the keys are read again, the key that it is wrapped with may be gone.
         let key = self.unwrap_key(wrapped, associated)?;
-        self.keys.read()[0].wrap(key.as_slice(), associated)
+        if self.current() != current {
+            self.reload();
+        }
+        let keys = self.keys.read();
+        if keys[0].id != current {
+            return Err(SealError::DoesNotOpen);
+        }
+        keys[0].wrap(key.as_slice(), associated)
     }
 
     /// Whether a key is wrapped with the current key.
@@ -289,13 +303,21 @@ mod tests {
 
         let rotating = KeyRing::with_source(&[secret(2), secret(1)], None, &service).unwrap();
         assert!(!rotating.is_current(&wrapped));
-        let rewrapped = rotating.rewrap(dataset, &wrapped).unwrap();
+        let current = rotating.current();
+        let rewrapped = rotating.rewrap(current, dataset, &wrapped).unwrap();
         assert!(rotating.is_current(&rewrapped));
         assert_eq!(
             ring.open(dataset, &rewrapped).err(),
             Some(SealError::DoesNotOpen)
         );
+        assert_eq!(
+            ring.rewrap(current, dataset, &wrapped).err(),
+            Some(SealError::DoesNotOpen)
+        );
         *file.lock() = vec![secret(2)];
+        // A key that was made with the old key is wrapped with the new one.
+        let made_before = ring.rewrap(current, dataset, &wrapped).unwrap();
+        assert!(rotating.is_current(&made_before));
         let opened = ring.open(dataset, &rewrapped).unwrap();
         assert_eq!(opened.open(place, &sealed).unwrap(), b"x");
         assert_eq!(ring.current(), rotating.current());

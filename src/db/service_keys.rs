@@ -108,16 +108,10 @@ pub(super) async fn current_wrapping(
     let Some(current) = current else {
         return Ok(wrapped);
     };
-    if ring.current() != current {
-        ring.reload();
-    }
-    if ring.current() != current {
-        return Err(super::seal::SealError::DoesNotOpen.into());
-    }
-    if ring.is_current(&wrapped) {
+    if ring.current() == current && ring.is_current(&wrapped) {
         return Ok(wrapped);
     }
-    Ok(ring.rewrap(dataset, &wrapped)?)
+    Ok(ring.rewrap(current, dataset, &wrapped)?)
 }
 
 /// Makes sure that the database still has the service key of the ring. A dump that is restored under a
@@ -187,7 +181,7 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         // Deleted meanwhile.
         let Some(wrapped) = wrapped else { continue };
         if !ring.is_current(&wrapped) {
-            let rewrapped = ring.rewrap(dataset, &wrapped)?;
+            let rewrapped = ring.rewrap(ring.current(), dataset, &wrapped)?;
             let keys = store.data_keys();
             keys.write(&mut transaction, dataset, &rewrapped).await?;
         }

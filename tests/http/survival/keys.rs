@@ -69,9 +69,9 @@ async fn keys_are_rotated_while_the_service_runs() {
     assert_ne!(key_file::read(&file), old);
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // The running service goes on with old and new datasets.
-    assert_eq!(job(&service, &token, &before).await, "succeeded");
+    // The running service goes on with new and old datasets; nothing has told it of the new key yet.
     let after = dataset(&service, &token, "after").await;
+    assert_eq!(job(&service, &token, &before).await, "succeeded");
     assert_eq!(job(&service, &token, &after).await, "succeeded");
     let checked = run(&data, &["keys", "check"], &[]).await;
     let text = String::from_utf8_lossy(&checked.stdout).into_owned();
@@ -274,4 +274,18 @@ async fn the_keys_beside_a_new_database_are_kept() {
     }
     ServiceProcess::start(&new, &[]).await.stop();
     assert_eq!(keys(&new), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_data_directory_is_no_new_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let typo = folder.path().join("typo");
+    for arguments in [["audit", "verify"], ["keys", "check"], ["keys", "rotate"]] {
+        let checked = run(&typo, &arguments, &[]).await;
+        let said = errors(&checked);
+        let cannot_be_read = if arguments[1] == "rotate" { 1 } else { 2 };
+        assert_eq!(checked.status.code(), Some(cannot_be_read), "{said}");
+        assert!(said.contains("there is no database in"), "{said}");
+        assert!(!typo.exists(), "{arguments:?}");
+    }
 }
