@@ -127,14 +127,15 @@ pub async fn create(
         return refused(GrantRefusal::NoRecipient);
     };
     let policy = policies::check_release(&mut transaction, by.organization, release, "").await?;
+    // First, since an approval would not help.
+    if !policy.allows_recipient(&recipient.name) {
+        return refused(GrantRefusal::NotInPolicy);
+    }
     match approvals::decision(&mut transaction, release).await? {
         Some(Decision::Approved) => {}
         Some(Decision::Rejected) => return refused(GrantRefusal::Rejected),
         None if policy.requires_approval() => return refused(GrantRefusal::NotApproved),
         None => {}
-    }
-    if !policy.allows_recipient(&recipient.name) {
-        return refused(GrantRefusal::NotInPolicy);
     }
     let now = store.now();
     if has_grant(&mut transaction, release, recipient.id, now).await? {

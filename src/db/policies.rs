@@ -2,7 +2,7 @@
 
 use pais_core::codebook::Codebook;
 use pais_core::definition::PrivacyDefinition;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 
@@ -132,8 +132,23 @@ pub(crate) async fn replace(
     .bind(by.token)
     .execute(&mut *transaction)
     .await?;
-    let detail = json!({ "policy": policy });
+    let detail = json!({ "policy": without_values(policy) });
     let event = NewEvent::by(by, Action::PolicyChanged, by.organization.0, detail);
     audit::commit(transaction, now, event).await?;
     Ok(None)
+}
+
+/// The document of a policy with the number of the values that it lists of each column: the log has no
+/// value of a sensitive column.
+fn without_values(policy: &Policy) -> Value {
+    let mut document = json!(policy);
+    let columns = document
+        .get_mut("sensitive_values")
+        .and_then(Value::as_object_mut);
+    for values in columns.into_iter().flat_map(serde_json::Map::values_mut) {
+        if let Some(listed) = values.as_array() {
+            *values = json!({ "values": listed.len() });
+        }
+    }
+    document
 }

@@ -35,7 +35,10 @@ async fn a_policy_is_stored_as_it_was_sent_for_one_organization() {
         .app
         .get(&auditor, "/v1/audit?action=policy.changed")
         .await;
-    assert_eq!(events.json(200)["items"][0]["detail"]["policy"], policy);
+    // The log has no value of a sensitive column.
+    let mut logged = policy;
+    logged["sensitive_values"]["Surgery"] = json!({ "values": 1 });
+    assert_eq!(events.json(200)["items"][0]["detail"]["policy"], logged);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -308,6 +311,14 @@ async fn a_second_token_approves_a_release_before_its_grants_take_effect() {
     fetch(&early).await.problem(404, "not_found");
     let refused = hospital.post(&format!("{late}/grants"), &grant).await;
     refused.problem(409, "approval_required");
+    // No approval would help a recipient that the policy does not name.
+    let named = json!({ "require_approval": true, "recipients": ["registry"] });
+    set(&hospital, &named).await.json(200);
+    let refused = hospital.post(&format!("{late}/grants"), &grant).await;
+    refused.problem(422, "below_policy");
+    set(&hospital, &json!({ "require_approval": true }))
+        .await
+        .json(200);
 
     let own = hospital
         .post(&format!("{early}/approval"), &json!({}))
