@@ -198,6 +198,16 @@ pub(crate) fn job_to_run(source: &DocumentSource) -> Result<JobDefinition, Failu
             return Err(in_file(source, problem).into());
         }
     }
+    if !is_of_service
+        && job
+            .release
+            .as_ref()
+            .is_some_and(|it| it.location().is_some())
+    {
+        let detail = "on the command line the release is written to OUT (-o); remove the location";
+        let problem = Problem::at(Code::InvalidShape, "/release/location", detail);
+        return Err(in_file(source, problem).into());
+    }
     Ok(job)
 }
 

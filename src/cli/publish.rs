@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 use super::output::{Failure, print_line};
-use super::sources::TOKEN;
+use super::sources::{ServiceAddress, TOKEN};
 use super::table_file::TableFile;
 
 /// Largest answer that is read, in bytes.
@@ -41,7 +41,7 @@ pub(crate) struct Publish {
     publication: String,
     /// The address of the service. A token of the holder is read from `PAIS_TOKEN`.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    url: String,
+    url: ServiceAddress,
     /// The submission that the file replaces, by the id that an earlier call printed: its rows are left out
     /// from now on. Send all rows, not the changed ones alone.
     #[arg(long, value_name = "ID")]
@@ -222,8 +222,11 @@ impl Edition {
                 "{name} waits for approval: {} rows; release {release}",
                 rows(self.rows)
             ),
-            (status, Some(error)) => format!("{name} is {status}: {}", error.detail),
-            (status, None) => format!("{name} is {status}"),
+            (status, error) => {
+                let verb = if status == "failed" { "has" } else { "is" };
+                let why = error.as_ref().map(|it| format!(": {}", it.detail));
+                format!("{name} {verb} {status}{}", why.unwrap_or_default())
+            }
         }
     }
 }
@@ -231,20 +234,18 @@ impl Edition {
 /// A service, and the token of a holder.
 struct Service {
     agent: ureq::Agent,
-    url: String,
+    url: ServiceAddress,
     token: String,
 }
 
 impl Service {
-    fn new(url: &str, token: &str) -> Self {
+    fn new(url: &ServiceAddress, token: &str) -> Self {
         let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
             .timeout_recv_response(Some(TIMEOUT))
             .timeout_connect(Some(TIMEOUT));
         Self {
-            agent: config.build().into(),
-            url: url.trim_end_matches('/').to_owned(),
+            agent: url.agent(config),
+            url: url.clone(),
             token: format!("Bearer {token}"),
         }
     }

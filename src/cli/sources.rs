@@ -125,6 +125,20 @@ impl ServiceAddress {
         }
     }
 
+    /// A client of the service. Redirects are not followed: a token is for this address.
+    pub(super) fn agent(
+        &self,
+        config: ureq::config::ConfigBuilder<ureq::typestate::AgentScope>,
+    ) -> ureq::Agent {
+        let config = config.http_status_as_error(false).max_redirects(0);
+        let config = if self.is_local {
+            config.proxy(None)
+        } else {
+            config
+        };
+        config.build().into()
+    }
+
     fn token(&self) -> Result<String, Failure> {
         std::env::var(TOKEN)
             .map_err(|_| Failure::Usage(format!("{self}: put a token of its holder into {TOKEN}")))
@@ -132,14 +146,8 @@ impl ServiceAddress {
 
     fn fetch(&self, token: Option<&str>) -> Result<Vec<u8>, Failure> {
         let failed = |detail: String| Failure::Usage(format!("{self}: {detail}"));
-        let mut config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .timeout_global(Some(TIMEOUT));
-        if self.is_local {
-            config = config.proxy(None);
-        }
-        let request = ureq::Agent::from(config.build()).get(&self.text);
+        let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT));
+        let request = self.agent(config).get(&self.text);
         let request = match token {
             Some(token) => request.header("authorization", format!("Bearer {}", token.trim())),
             None => request,
@@ -223,7 +231,7 @@ struct TaxonomyDocument {
 pub(crate) fn parse_taxonomies(body: &[u8]) -> Result<Taxonomies, DocumentError> {
     let is_list = body.trim_ascii_start().first() == Some(&b'[');
     let documents: Vec<TaxonomyDocument> = if is_list {
-        json::parse_any(body)?
+        json::parse(body)?
     } else {
         vec![json::parse(body)?]
     };

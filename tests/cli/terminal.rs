@@ -251,3 +251,23 @@ fn every_shell_gets_its_completions() {
     let (status, text) = bash(&dir, "source <(pais completions bash) && complete -p pais");
     assert_eq!(status, Some(0), "{text}");
 }
+
+#[test]
+fn a_job_names_no_location_on_the_command_line() {
+    let dir = patients();
+    let mut job = dir.json("j.json");
+    job["release"] = json!({"location": {"url": "file:///srv/releases"}});
+    dir.write("j.json", &job.to_string());
+    let (status, said) = bash(&dir, &format!("pais {RUN}"));
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("/release/location"), "{said}");
+}
+
+#[test]
+fn a_token_is_sent_to_another_machine_by_https_only() {
+    let dir = patients();
+    let line = "PAIS_TOKEN=secret pais publish --url http://192.0.2.2 --publication p raw.csv";
+    let (status, said) = bash(&dir, line);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("by https only"), "{said}");
+}

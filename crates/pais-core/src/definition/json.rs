@@ -6,6 +6,7 @@ use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_path_to_error::Segment;
 
+use super::objects::Objects;
 use crate::rejection::Rejection;
 
 /// Maximum nesting depth of a JSON body; the parser refuses deeper bodies.
@@ -29,31 +30,12 @@ pub enum DocumentErrorKind {
 /// Why a JSON document is refused; a pointer where it is of the wrong shape.
 pub type DocumentError = Rejection<DocumentErrorKind>;
 
-/// Parses a body of the documented shape, which is an object.
+/// Parses a body of the documented shape.
 ///
 /// # Errors
 /// [`DocumentErrorKind::Syntax`] for what is not JSON, [`DocumentErrorKind::Text`] for NUL in a
 /// text, [`DocumentErrorKind::Shape`] with a pointer for the rest.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
-    // A derived struct is read from a list of its fields too.
-    if body.trim_ascii_start().first() == Some(&b'[') {
-        return match serde_json::from_slice::<AnyJson>(body) {
-            Ok(_) => Err(DocumentError::at(
-                DocumentErrorKind::Shape,
-                "",
-                "invalid type: sequence, expected an object",
-            )),
-            Err(error) => Err(document_error(body, error, String::new())),
-        };
-    }
-    parse_any(body)
-}
-
-/// Parses a body that may be a list.
-///
-/// # Errors
-/// As [`parse`].
-pub fn parse_any<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
     if has_nul(body) {
         return Err(DocumentError::new(
             DocumentErrorKind::Text,
@@ -61,7 +43,8 @@ pub fn parse_any<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
         ));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    let objects = Objects(&mut deserializer);
+    let value = serde_path_to_error::deserialize(objects).map_err(|error| {
         let pointer = pointer(error.path());
         document_error(body, error.into_inner(), pointer)
     })?;
@@ -91,34 +74,32 @@ fn has_nul(body: &[u8]) -> bool {
     })
 }
 
+/// Why a body is refused. Of a list where an object is expected, and where the parser found a fault, the
+/// whole body decides whether it is JSON: the parser reports a number where a string is expected as a
+/// fault, too.
 fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> DocumentError {
-    let text = error.to_string();
-    if text.starts_with("recursion limit exceeded") {
-        let detail = format!(
-            "the body is nested more than {JSON_DEPTH} levels deep; flatten it (each level of a \
-             taxonomy takes two levels of JSON)"
-        );
-        return DocumentError::new(DocumentErrorKind::Syntax, detail);
-    }
-    // serde_json also reports a syntax error for a number where a string is expected. Parsing the
-    // whole body decides whether it is JSON; it also checks the strings.
-    let is_json = || serde_json::from_slice::<AnyJson>(body).is_ok();
-    match error.classify() {
-        category if category == serde_json::error::Category::Data || is_json() => {
+    let is_list = body.trim_ascii_start().first() == Some(&b'[');
+    let is_shape = error.classify() == serde_json::error::Category::Data && !is_list;
+    let syntax = match serde_json::from_slice::<AnyJson>(body) {
+        Err(syntax) if !is_shape => syntax,
+        _ => {
+            let text = error.to_string();
             let reason = text
                 .rsplit_once(" at line ")
                 .map_or(text.as_str(), |(reason, _)| reason);
-            DocumentError::at(DocumentErrorKind::Shape, pointer, without_values(reason))
+            return DocumentError::at(DocumentErrorKind::Shape, pointer, in_words(reason));
         }
-        _ => DocumentError::new(
-            DocumentErrorKind::Syntax,
-            format!(
-                "the body is not JSON: line {}, column {}",
-                error.line(),
-                error.column()
-            ),
-        ),
-    }
+    };
+    let detail = if syntax.to_string().starts_with("recursion limit exceeded") {
+        format!(
+            "the body is nested more than {JSON_DEPTH} levels deep; flatten it (each level of a \
+             taxonomy takes two levels of JSON)"
+        )
+    } else {
+        let (line, column) = (syntax.line(), syntax.column());
+        format!("the body is not JSON: line {line}, column {column}")
+    };
+    DocumentError::new(DocumentErrorKind::Syntax, detail)
 }
 
 /// Any JSON value. It is checked like [`serde_json::Value`], but not kept: that would take 16 bytes
@@ -173,15 +154,33 @@ impl<'de> Visitor<'de> for AnyJson {
     }
 }
 
-/// Removes the invalid value from a serde message ("invalid type: string \"…\", expected u32") and
-/// keeps only its type: a value that a user sent by mistake can be a patient's.
-fn without_values(reason: &str) -> String {
+/// A serde message ("invalid type: string \"…\", expected u32") in the words of JSON, with the type of
+/// the invalid value alone: a value that a user sent by mistake can be a patient's.
+fn in_words(reason: &str) -> String {
     let kept = |prefix: &str| {
         let rest = reason.strip_prefix(prefix)?;
         let (found, expected) = rest.rsplit_once(", expected ")?;
         let kind = found.split([' ', '`', '"']).next().unwrap_or(found);
-        Some(format!("{prefix}{kind}, expected {expected}"))
+        let kind = match kind {
+            "sequence" => "array",
+            "map" => "object",
+            "floating" => "number",
+            kind => kind,
+        };
+        Some(format!(
+            "{prefix}{kind}, expected {}",
+            expected_json(expected)
+        ))
     };
+    if reason.starts_with("data did not match any variant of untagged enum") {
+        return "none of the documented forms; /openapi.json has them".to_owned();
+    }
+    if reason.starts_with("UUID parsing failed") {
+        return "expected an id, such as an answer of this service has it".to_owned();
+    }
+    if reason.starts_with("the '") && reason.ends_with("component could not be parsed") {
+        return "expected a time, such as 2026-01-01T00:00:00Z".to_owned();
+    }
     kept("invalid type: ")
         .or_else(|| kept("invalid value: "))
         .or_else(|| {
@@ -191,6 +190,20 @@ fn without_values(reason: &str) -> String {
             Some(format!("unknown value, expected {expected}"))
         })
         .unwrap_or_else(|| reason.to_owned())
+}
+
+/// What serde expects, which names types of Rust, as JSON has it.
+fn expected_json(expected: &str) -> &str {
+    match expected {
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a map" => "an object",
+        "a sequence" => "an array",
+        "a boolean" => "true or false",
+        _ if expected.starts_with("struct ") => "an object",
+        _ if expected.starts_with("enum ") => "a string",
+        _ => expected,
+    }
 }
 
 fn pointer(path: &serde_path_to_error::Path) -> String {
@@ -215,12 +228,12 @@ pub fn escape(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{DocumentErrorKind, parse, parse_any};
+    use super::{DocumentErrorKind, parse};
     use crate::definition::DatasetDefinition;
 
     #[test]
     fn nul_is_refused() {
-        let parse = |body: &[u8]| parse_any::<Vec<String>>(body).map_err(|error| error.kind);
+        let parse = |body: &[u8]| parse::<Vec<String>>(body).map_err(|error| error.kind);
         assert_eq!(parse(br#"["a\u0000"]"#), Err(DocumentErrorKind::Text));
         assert_eq!(parse(br#"["a\\\u0000"]"#), Err(DocumentErrorKind::Text));
         assert_eq!(parse(br#"["a\\u0000"]"#).unwrap(), ["a\\u0000"]);
@@ -240,7 +253,7 @@ mod tests {
 
         let body = br#"{"name":"Jane Doe","columns":"Jane Doe"}"#;
         let error = parse::<DatasetDefinition>(body).unwrap_err();
-        assert_eq!(error.detail, "invalid type: string, expected a sequence");
+        assert_eq!(error.detail, "invalid type: string, expected an array");
     }
 
     #[test]
@@ -249,6 +262,14 @@ mod tests {
         assert_eq!(error.kind, DocumentErrorKind::Shape);
         let error = parse::<DatasetDefinition>(b"[1,").unwrap_err();
         assert_eq!(error.kind, DocumentErrorKind::Syntax);
+        let bodies = [
+            r#"{"name":"a","columns":[["x","identifier","categorical"]]}"#,
+            r#"{"name":"a","columns":[{"name":"x","role":{"identifier":null}}]}"#,
+        ];
+        for (body, pointer) in bodies.iter().zip(["/columns/0", "/columns/0/role"]) {
+            let error = parse::<DatasetDefinition>(body.as_bytes()).unwrap_err();
+            assert_eq!(error.faults[0].pointer(), Some(pointer), "{error}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod ids;
 mod job;
 pub mod json;
 mod location;
+mod objects;
 #[cfg(feature = "openapi")]
 mod openapi;
 mod parameter;
