@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
 use pais_core::look_alike::visible_text;
 use pais_core::rejection::Fault;
-use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::schema::{MOST_NAME_BYTES, Schema, SchemaColumn};
 use pais_core::taxonomy::interval::canonical_number;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{MOST_NAMES, NAME_LENGTH, Policy, ReleasedTable, escaped};
+use super::{MOST_NAMES, Policy, ReleasedTable, escaped};
 
 /// Most values that a policy names of a column.
 const MOST_VALUES: usize = 10_000;
@@ -54,10 +54,10 @@ impl Policy {
         let Some(columns) = &self.sensitive_values else {
             return faults;
         };
-        let is_name = |name: &String| (1..=NAME_LENGTH).contains(&name.chars().count());
+        let is_name = |name: &String| (1..=MOST_NAME_BYTES).contains(&name.len());
         if columns.len() > MOST_NAMES || !columns.keys().all(is_name) {
             let detail =
-                "`sensitive_values` has at most 1000 columns, with names of 1 to 200 characters";
+                "`sensitive_values` has at most 1000 columns, with names of 1 to 1,024 bytes";
             faults.push(Fault::at("/sensitive_values", detail));
         }
         for (column, values) in columns {

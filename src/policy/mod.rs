@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
 use pais_core::rejection::Fault;
-use pais_core::schema::Schema;
+use pais_core::schema::{MOST_NAME_BYTES, Schema};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -17,9 +17,6 @@ use crate::problem::{Code, Problem};
 
 /// Maximum number of columns and of recipients that a policy names.
 const MOST_NAMES: usize = 1_000;
-
-/// Maximum length of a name in a policy, in characters.
-const NAME_LENGTH: usize = 200;
 
 /// A policy; what is omitted is not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -106,9 +103,9 @@ impl Policy {
             ("quasi_identifiers", &self.quasi_identifiers),
             ("recipients", &self.recipients),
         ] {
-            let fits = |name: &String| (1..=NAME_LENGTH).contains(&name.chars().count());
+            let fits = |name: &String| (1..=MOST_NAME_BYTES).contains(&name.len());
             let fit = |names: &Vec<String>| names.len() <= MOST_NAMES && names.iter().all(fits);
-            let expected = "is a list of at most 1000 names of 1 to 200 characters";
+            let expected = "is a list of at most 1000 names of 1 to 1,024 bytes";
             require(names.as_ref().is_none_or(fit), line, expected);
         }
         faults.extend(self.faults_of_values());

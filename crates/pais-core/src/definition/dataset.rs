@@ -79,8 +79,8 @@ pub struct TextFormatDefinition {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ColumnDefinition {
-    /// As in the submission's header.
-    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
+    /// As in the submission's header; at most 1,024 bytes.
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 1024))]
     pub name: String,
     /// What the column is for the adversary and the analyst.
     pub role: ColumnRole,

@@ -9,15 +9,15 @@ use crate::rejection::Fault;
 use crate::taxonomy::Multiples;
 use crate::warning::{Warning, WarningCode, by_code};
 
-/// Most characters of the name of a column.
-const NAME_LENGTH: usize = 200;
+/// Most bytes of the name of a column.
+pub const MOST_NAME_BYTES: usize = 1_024;
 
 /// What is wrong with a name of a column.
-pub(super) const NO_NAME: &str = "a column's name must have 1 to 200 characters and no NUL";
+pub(super) const NO_NAME: &str = "a column's name must have 1 to 1,024 bytes and no NUL";
 
 /// Whether a text cannot be the name of a column.
 pub(super) fn is_no_name(name: &str) -> bool {
-    name.is_empty() || name.chars().count() > NAME_LENGTH || name.contains('\0')
+    name.is_empty() || name.len() > MOST_NAME_BYTES || name.contains('\0')
 }
 
 /// The columns of a file that a set is made of.

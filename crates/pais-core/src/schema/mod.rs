@@ -22,6 +22,7 @@ use crate::taxonomy::{Interval, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
 pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
+pub use checks::MOST_NAME_BYTES;
 pub use made::ReleasedLeaves;
 pub use preview::{CellRows, HierarchyPreview, UnfitValue};
 pub use value::items;

@@ -33,7 +33,7 @@ use std::io::{Cursor, Read};
 
 use pais_core::definition::{ColumnKind, DatasetDefinition};
 use pais_core::safe_harbor::SafeHarborCategory;
-use pais_core::schema::Schema;
+use pais_core::schema::{MOST_NAME_BYTES, Schema};
 use pais_core::table::{ReadError, ReadErrorKind, Table, ValueCounters};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -454,8 +454,8 @@ fn check_names(columns: &[FileColumn]) -> Result<(), DraftFailure> {
         let name = column.name.as_str();
         let detail = if name.is_empty() {
             "has no name; write a name for each column in the first row"
-        } else if name.len() > 200 || name.contains('\0') {
-            "has a name of more than 200 bytes or with NUL; check whether the first row has names"
+        } else if name.len() > MOST_NAME_BYTES || name.contains('\0') {
+            "has a name of more than 1,024 bytes or with NUL; check whether the first row has names"
         } else if !names.insert(name) {
             "has the name of an earlier column; give each column a name of its own"
         } else {
