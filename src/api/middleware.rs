@@ -3,14 +3,20 @@
 //! logged.
 
 use std::any::Any;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{
     Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version, header,
 };
 use axum::middleware::Next;
 use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate};
 use tower_http::cors::CorsLayer;
@@ -44,6 +50,14 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
         .get::<MatchedPath>()
         .map_or_else(|| "unmatched".to_owned(), |path| path.as_str().to_owned());
 
+    let is_http_1 = request.version() < Version::HTTP_2;
+    let has_ended = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let request = request.map(|body| {
+        Body::new(WatchedBody {
+            body,
+            has_ended: Arc::clone(&has_ended),
+        })
+    });
     let is_call = route.starts_with("/v1/");
     let trace = is_call.then(|| trace(&request, method, &route, &id));
     let trace_id = trace.as_ref().and_then(TraceSpan::trace_id);
@@ -79,7 +93,43 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
     metrics::histogram!("http_request_duration_seconds", &labels[..2]).record(took);
     metrics::counter!("http_requests_total", &labels).increment(1);
     response.headers_mut().insert(REQUEST_ID, value);
+    // The connection ends where a body was not read to its end. A client that is not told sends its next
+    // request on it.
+    if is_http_1 && !has_ended.load(Ordering::Relaxed) {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
     response
+}
+
+/// The body of a request, which tells whether it was read to its end.
+struct WatchedBody {
+    body: Body,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl HttpBody for WatchedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
+            self.has_ended.store(true, Ordering::Relaxed);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Begins the span of a call of the API.

@@ -119,11 +119,29 @@ async fn slow_heads_idle_connections_and_a_stop() {
     assert!(began.elapsed() > Duration::from_secs(1));
     assert!(began.elapsed() < Duration::from_secs(30));
 
+    // An answer to a body that was not read says that the connection ends; one to a body that was does not.
+    let admin = service.token("ops", "admin");
+    let with_token = format!("authorization: Bearer {admin}\r\n");
+    for (token, status, is_closed) in [("", 401, true), (with_token.as_str(), 400, false)] {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        let head =
+            "POST /v1/organizations HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
+        let request = format!("{head}{token}content-length: 10\r\n\r\n{{        }}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let read = stream.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..read]).to_lowercase();
+        assert!(
+            answer.starts_with(&format!("http/1.1 {status}")),
+            "{answer}"
+        );
+        assert_eq!(answer.contains("connection: close"), is_closed, "{answer}");
+    }
+
     // When all connections of an address have requests, a further one is refused.
     let upload =
         b"POST /v1/organizations HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
         content-length: 10\r\nauthorization: Bearer ";
-    let admin = service.token("ops", "admin");
     let head = [upload, admin.as_bytes(), b"\r\n\r\n"].concat();
     let refused = poll_async(Duration::from_secs(60), async || {
         let mut busy = Vec::new();
