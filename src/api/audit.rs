@@ -127,8 +127,8 @@ fn invalid(detail: impl Into<String>) -> Problem {
 /// List the events of the caller's organization, newest first
 ///
 /// The events of an organization are a chain: `hash` is the SHA-256 of `previous_hash`, a line feed,
-/// and the JSON text of `{action, at, detail, id, organization_id, seq, subject, token_id}` with
-/// sorted field names and without white space. `pais audit verify` checks the stored chain.
+/// and the JSON text of `{action, address, at, detail, id, organization_id, outcome, seq, subject,
+/// token_id}` with sorted field names and without white space. `pais audit verify` checks the stored chain.
 #[utoipa::path(get, path = "/v1/audit", tag = "audit", params(AuditQuery),
     responses(
         (status = 200, description = "A page, or all events", content((Page<Event> = "application/json"), (String = "application/x-ndjson"))),

@@ -30,11 +30,15 @@ impl FromRequestParts<AppState> for IdempotencyKey {
             return Ok(Self(None));
         };
         let key = value.to_str().ok().map(str::trim);
-        match key.filter(|key| !key.is_empty() && key.len() <= KEY_BYTES) {
+        let is_key = |key: &&str| {
+            (1..=KEY_BYTES).contains(&key.len())
+                && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        };
+        match key.filter(is_key) {
             Some(key) => Ok(Self(Some(key.to_owned()))),
             None => Err(ApiError::new(
                 Code::InvalidParameter,
-                "an `Idempotency-Key` must have 1 to 255 visible ASCII characters",
+                "an `Idempotency-Key` must have 1 to 255 printable ASCII characters",
             )),
         }
     }

@@ -46,7 +46,7 @@ const CHUNK_BYTES: u64 = 128 << 20;
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs",
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
-            min_length = 1, max_length = 255, pattern = "^[!-~]{1,255}$")),
+            min_length = 1, max_length = 255, pattern = "^[!-~]([ -~]{0,253}[!-~])?$")),
     request_body = JobDefinition,
     responses(
         (status = 202, description = "Queued", body = StoredJob,

@@ -80,7 +80,7 @@ impl SubmissionQuery {
         ("Content-Encoding" = Option<String>, Header, description = "`gzip` or `zstd`",
             pattern = "^(gzip|zstd)$"),
         ("Idempotency-Key" = Option<String>, Header, description = "Makes a retry harmless for 24 h",
-            min_length = 1, max_length = 255, pattern = "^[!-~]{1,255}$"),
+            min_length = 1, max_length = 255, pattern = "^[!-~]([ -~]{0,253}[!-~])?$"),
         TextQuery,
     ),
     request_body(content((String = "text/csv"), (String = "text/tab-separated-values"), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet")),

@@ -252,6 +252,9 @@ pub(crate) async fn queue(
     if let Some(number) = open {
         return Ok(Queueing::Open(number.cast_unsigned()));
     }
+    if !lock_dataset(&mut transaction, publication.dataset_id).await? {
+        return Ok(Queueing::NoDataset);
+    }
     let taken = taken_submissions(&mut transaction, id, publication.dataset_id).await?;
     let is_new = |it: &TakenSubmission| match cause {
         Cause::Submission => !it.is_tried,

@@ -272,6 +272,13 @@ async fn common_labels_cover_an_edition_that_needed_coarser_ones() {
     assert_eq!(labels("as_released").await, released);
     let common: BTreeSet<String> = names(&["a1", "a2", "b"]);
     assert_eq!(labels("common").await, common);
+
+    let deleted = hospital.app.delete(&hospital.token, &dataset).await;
+    assert!(deleted.status.is_success());
+    hospital
+        .post(&path, &json!({}))
+        .await
+        .problem(409, "dataset_deleted");
 }
 
 /// The labels of the wards in the rows of each edition.
@@ -1349,7 +1356,7 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
     ended(
         publish(&[format!("{header}y,1,a1,d0\n")]),
         1,
-        "edition 8 of monthly is failed",
+        "edition 8 of monthly has failed",
     );
     // The same rows again are refused.
     ended(publish(&[month(900)]), 1, "");

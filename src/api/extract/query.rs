@@ -44,13 +44,30 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Parameters<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
         let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(value)| Self(value)).map_err(|_| {
+        query.map(|Query(value)| Self(value)).map_err(|rejection| {
+            let reason = rejection.body_text();
+            let which = match name_in(&reason) {
+                Some(name) => format!("the query parameter `{name}`"),
+                None => "a query parameter".to_owned(),
+            };
             ApiError::new(
                 Code::InvalidParameter,
-                "a query parameter has the wrong type; /openapi.json has the types",
+                format!(
+                    "{which} has the wrong type or is there twice; /openapi.json has the types"
+                ),
             )
         })
     }
+}
+
+/// The parameter that the reason of a rejection names; never its value.
+fn name_in(reason: &str) -> Option<&str> {
+    let (_, named) = reason.split_once(": ")?;
+    let (name, _) = named.split_once(": ")?;
+    let is_name = name
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    (is_name && !name.is_empty()).then_some(name)
 }
 
 type Names = HashMap<(Method, String), HashSet<String>>;
