@@ -1,17 +1,55 @@
 //! The memory budget of the process: everything that grows with what clients send is reserved here
-//! before it is allocated.
+//! before it is allocated. Beside it, sizes of memory in arguments, and who may read the memory.
 //!
 //! There are two kinds of use. *Tables* (jobs, releases, profiles, rendering) are large and wait for
 //! each other. *Requests* (uploads, JSON bodies) are small, and together use at most a quarter of the
 //! budget; a table that waits does not hold them up.
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use tokio::sync::Notify;
 
 use crate::problem::{Code, Problem};
+
+/// A number of bytes: a whole number of `MiB` or `GiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemorySize(
+    /// The bytes.
+    pub u64,
+);
+
+impl FromStr for MemorySize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let units = [("MiB", 20), ("GiB", 30)];
+        let bytes = units.iter().find_map(|(unit, shift)| {
+            let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
+            number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+        });
+        bytes
+            .map(Self)
+            .ok_or_else(|| "expected a whole number of MiB or GiB, such as 256MiB".to_owned())
+    }
+}
+
+/// Switches core dumps off, and keeps other processes of the same user from reading this one's memory.
+/// Called before a key is read. Failures are logged: the keys are then as safe as the system's settings.
+pub fn forbid_dumps() {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    let limited = setrlimit(Resource::Core, none);
+    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    if let Err(error) = limited.and(hidden) {
+        tracing::warn!(%error, "core dumps could not be switched off");
+    }
+}
 
 /// What memory is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +225,24 @@ impl Drop for MemoryReservation {
 mod tests {
     use std::time::Duration;
 
-    use super::{MemoryBudget, MemoryError, MemoryUse};
+    use super::{MemoryBudget, MemoryError, MemorySize, MemoryUse};
+
+    #[test]
+    fn sizes_have_a_unit() {
+        assert_eq!("256MiB".parse(), Ok(MemorySize(256 << 20)));
+        assert_eq!("2 GiB".parse(), Ok(MemorySize(2 << 30)));
+        for text in [
+            "",
+            "256",
+            "1.5GiB",
+            "MiB",
+            "-1MiB",
+            "0MiB",
+            "99999999999999GiB",
+        ] {
+            assert!(text.parse::<MemorySize>().is_err(), "{text}");
+        }
+    }
 
     #[tokio::test]
     async fn what_never_fits_is_refused_and_what_does_not_fit_now_waits() {

@@ -18,7 +18,7 @@ use super::bar::Bar;
 use super::definitions::{self, SchemaArgs};
 use super::directory::Directory;
 use super::output::{self, Failure, Style, in_file, write_json};
-use super::scale::{self, Executor, MemorySize, ScaledRun};
+use super::scale::{self, ExecutorArgs, ScaledRun};
 use super::sources::DocumentSource;
 use super::summary::{self, Summary, SweepFile};
 use super::table_file::{InputFormat, TableFile, refuse_overwriting};
@@ -52,19 +52,8 @@ pub(crate) struct Anonymize {
     /// and has the rows knows the order.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Has the rows counted by an engine, for a table that does not fit the memory. INPUT is a Parquet
-    /// file or a directory of them, OUT a new directory of Parquet files. Needs a program that is built
-    /// with the feature `scale`.
-    #[arg(long, value_name = "NAME")]
-    executor: Option<Executor>,
-    /// Memory of the executor and of the search, such as 256MiB.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "1GiB",
-        requires = "executor"
-    )]
-    memory: MemorySize,
+    #[command(flatten)]
+    executors: ExecutorArgs,
     /// Prints the summary and errors as JSON, as it does where standard error is not a terminal.
     #[arg(long)]
     pub(super) json: bool,
@@ -78,8 +67,8 @@ impl Anonymize {
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let dataset = self.schema.load()?;
-        if let Some(executor) = self.executor {
-            return self.scaled(executor, dataset.schema);
+        if !self.executors.executors.is_empty() {
+            return self.scaled(dataset.schema);
         }
         let input = self.format.table(&self.input, &dataset.text)?;
         let identity = input.identity();
@@ -136,7 +125,7 @@ impl Anonymize {
     }
 
     /// Runs with an executor.
-    fn scaled(&self, Executor::InProcess: Executor, schema: Schema) -> Result<(), Failure> {
+    fn scaled(&self, schema: Schema) -> Result<(), Failure> {
         if !self.format.is_empty() {
             return Err(Failure::Usage(
                 "an executor reads Parquet; leave out --executor, or the flags of text".to_owned(),
@@ -166,7 +155,7 @@ impl Anonymize {
             steps: self.steps.as_deref(),
             schema: Arc::new(schema),
             job,
-            memory: self.memory,
+            executors: &self.executors,
             style: Style::of_errors(self.json),
         })
     }

@@ -7,7 +7,8 @@ use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pais::config::Settings;
-use pais::db::data_keys::{KeyFileError, check_mode, create_file, replace_secret};
+pub(crate) use pais::db::data_keys::read_keys as read;
+use pais::db::data_keys::{KeyFileError, create_file, key_of_base64, replace_secret};
 use pais::db::key_ring::KeySource;
 use pais::db::seal::SecretKey;
 use rand::TryRng;
@@ -38,7 +39,7 @@ impl KeyPlace {
     pub(crate) fn of(settings: &Settings) -> anyhow::Result<Self> {
         let encryption = &settings.encryption;
         if let Some(text) = &encryption.key_base64 {
-            let key = from_base64(text.expose_secret().as_bytes());
+            let key = key_of_base64(text.expose_secret().as_bytes());
             let key =
                 key.context("encryption.key_base64 is invalid; expected 32 bytes as base64")?;
             return Ok(Self::Settings(key));
@@ -89,7 +90,7 @@ impl KeyPlace {
     pub(crate) fn keys_if_any(&self) -> anyhow::Result<Option<Vec<SecretKey>>> {
         match self {
             Self::Settings(key) => Ok(Some(vec![key.clone()])),
-            Self::File { path, .. } => read(path),
+            Self::File { path, .. } => Ok(read(path)?),
         }
     }
 
@@ -99,37 +100,6 @@ impl KeyPlace {
             Self::Settings(_) => None,
             Self::File { path, .. } => Some(Box::new(move || read(&path).ok().flatten())),
         }
-    }
-}
-
-/// Reads a key file: one key, raw or as base64, or a line of base64 for each of several keys.
-///
-/// # Errors
-/// When the file cannot be read, may be read by others, or has no key.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Option<Vec<SecretKey>>> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => Zeroizing::new(bytes),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            return Err(error)
-                .with_context(|| format!("cannot read the key file {}", path.display()));
-        }
-    };
-    check_mode(path)?;
-    if let Ok(raw) = <[u8; 32]>::try_from(bytes.as_slice()) {
-        return Ok(Some(vec![Zeroizing::new(raw)]));
-    }
-    let lines = bytes.split(|&byte| byte == b'\n');
-    let lines = lines
-        .map(<[u8]>::trim_ascii)
-        .filter(|line| !line.is_empty());
-    let keys: Option<Vec<SecretKey>> = lines.map(from_base64).collect();
-    match keys {
-        Some(keys) if !keys.is_empty() => Ok(Some(keys)),
-        _ => bail!(
-            "the key file {} is invalid; expected 32 bytes, raw or as base64",
-            path.display()
-        ),
     }
 }
 
@@ -199,12 +169,6 @@ fn lines(keys: &[SecretKey]) -> Zeroizing<String> {
         .iter()
         .map(|key| STANDARD.encode(key.as_slice()) + "\n");
     Zeroizing::new(lines.collect())
-}
-
-fn from_base64(text: &[u8]) -> Option<SecretKey> {
-    let bytes = Zeroizing::new(STANDARD.decode(text).ok()?);
-    let key = <[u8; 32]>::try_from(bytes.as_slice()).ok()?;
-    Some(Zeroizing::new(key))
 }
 
 #[cfg(test)]

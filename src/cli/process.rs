@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::process::{
-    DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit,
-};
+pub(crate) use pais::memory::forbid_dumps;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -28,20 +27,6 @@ pub(super) fn raise_open_files() -> usize {
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let connections = files.saturating_sub(RESERVED_FILES).max(files / 4);
     usize::try_from(connections).unwrap_or(usize::MAX)
-}
-
-/// Switches core dumps off, and keeps other processes of the same user from reading this one's memory.
-/// Called before a key is read. Failures are logged: the keys are then as safe as the system's settings.
-pub(crate) fn forbid_dumps() {
-    let none = Rlimit {
-        current: Some(0),
-        maximum: Some(0),
-    };
-    let limited = setrlimit(Resource::Core, none);
-    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    if let Err(error) = limited.and(hidden) {
-        tracing::warn!(%error, "core dumps could not be switched off");
-    }
 }
 
 /// Where version 2 of control groups is mounted.

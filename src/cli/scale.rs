@@ -1,38 +1,72 @@
 //! `pais anonymize --executor`: a table that does not fit the memory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use clap::ValueEnum;
+use pais::memory::MemorySize;
 use pais_core::definition::Job;
 use pais_core::schema::Schema;
 
 use super::output::{Failure, Style};
 
-/// Who counts the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Executor {
-    /// An engine in this program
-    InProcess,
+/// Who counts the rows, and what they need.
+#[derive(clap::Args)]
+#[cfg_attr(
+    not(feature = "scale"),
+    expect(dead_code, reason = "only the engine reads it")
+)]
+pub(crate) struct ExecutorArgs {
+    /// Has the rows counted by an engine, for a table that does not fit the memory: `in-process`, or
+    /// the addresses of executors, such as http://127.0.0.1:5051, each a share of the rows. INPUT is a
+    /// Parquet file or a directory of them, OUT a new directory of Parquet files. Needs a program that
+    /// is built with the feature `scale`.
+    #[arg(long = "executor", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) executors: Vec<Executor>,
+    /// Memory of the search, and of the engine in this program, such as 256MiB.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "1GiB",
+        requires = "executors"
+    )]
+    memory: MemorySize,
+    /// The directory that this program and the executors see. The rows are there as numbers, encrypted,
+    /// until the run ends.
+    #[arg(long, value_name = "DIR", requires = "executors")]
+    spool: Option<PathBuf>,
+    /// The key that the executors have too: a file of `pais keys generate`.
+    #[arg(long, value_name = "FILE", requires = "executors")]
+    executor_key: Option<PathBuf>,
+    /// The certificate that executors with https:// are shown (PEM).
+    #[arg(long, value_name = "FILE", requires = "executors")]
+    executor_tls_certificate: Option<PathBuf>,
+    /// The private key of that certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "executors")]
+    executor_tls_key: Option<PathBuf>,
+    /// The authority of the certificates of the executors (PEM).
+    #[arg(long, value_name = "FILE", requires = "executors")]
+    executor_tls_authority: Option<PathBuf>,
 }
 
-/// A number of bytes: a whole number of `MiB` or `GiB`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemorySize(u64);
+/// Who counts the rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Executor {
+    /// An engine in this program.
+    InProcess,
+    /// A process at this address.
+    At(String),
+}
 
-impl FromStr for MemorySize {
+impl FromStr for Executor {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let units = [("MiB", 20), ("GiB", 30)];
-        let bytes = units.iter().find_map(|(unit, shift)| {
-            let number: u64 = text.strip_suffix(unit)?.trim_end().parse().ok()?;
-            number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
-        });
-        bytes
-            .map(Self)
-            .ok_or_else(|| "expected a whole number of MiB or GiB, such as 256MiB".to_owned())
+        match text {
+            "in-process" => Ok(Self::InProcess),
+            _ if text.starts_with("http") => Ok(Self::At(text.to_owned())),
+            _ => Err("expected `in-process`, or an address such as http://127.0.0.1:5051".into()),
+        }
     }
 }
 
@@ -54,8 +88,8 @@ pub(crate) struct ScaledRun<'a> {
     pub(crate) schema: Arc<Schema>,
     /// The job.
     pub(crate) job: Job,
-    /// Memory of the engine and of the search.
-    pub(crate) memory: MemorySize,
+    /// Who counts the rows.
+    pub(crate) executors: &'a ExecutorArgs,
     /// How the summary is written.
     pub(crate) style: Style,
 }
@@ -79,16 +113,22 @@ pub(crate) use with_engine::run;
 #[cfg(feature = "scale")]
 mod with_engine {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
 
+    use pais::db::data_keys::read_one_key;
+    use pais::memory::{MemorySize, forbid_dumps};
     use pais::problem::{Code, Problem};
     use pais_anonymize::StepItem;
     use pais_core::table::{UnchangedRisk, Verdict};
     use pais_core::warning::Warning;
-    use pais_scale::{Manifest, ScaleError, ScaleTask, ScaledRelease};
+    use pais_scale::{
+        ExecutorKey, Executors, Manifest, Resubmissions, ScaleError, ScaleTask, ScaledRelease,
+        TlsFiles,
+    };
     use pais_verify::PrivacyFinding;
     use serde::Serialize;
 
-    use super::{Failure, MemorySize, ScaledRun, Style};
+    use super::{Executor, ExecutorArgs, Failure, ScaledRun, Style};
     use crate::cli::bar::Bar;
     use crate::cli::output::{self, in_file, write_json};
     use crate::cli::table_file::{FileIdentity, refuse_overwriting};
@@ -99,7 +139,8 @@ mod with_engine {
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(run: &ScaledRun<'_>) -> Result<(), Failure> {
-        let MemorySize(memory) = run.memory;
+        let MemorySize(memory) = run.executors.memory;
+        let executors = executors(run.executors)?;
         for file in pais_scale::input_files(run.input).map_err(failure)? {
             let identity = std::fs::metadata(&file).ok();
             let identity = identity.and_then(|metadata| FileIdentity::of(&metadata));
@@ -112,6 +153,7 @@ mod with_engine {
             schema: run.schema.clone(),
             job: run.job.clone(),
             memory,
+            executors,
         };
         let bar = Bar::new();
         let done = pais_scale::anonymize(&task, &bar);
@@ -126,6 +168,63 @@ mod with_engine {
         }
         report.write(run.style);
         Ok(())
+    }
+
+    /// The executors that are named; `None` for the engine in this program.
+    fn executors(args: &ExecutorArgs) -> Result<Option<Arc<Executors>>, Failure> {
+        let usage = |text: &str| Failure::Usage(text.to_owned());
+        let of_remote = [
+            &args.spool,
+            &args.executor_key,
+            &args.executor_tls_certificate,
+            &args.executor_tls_key,
+            &args.executor_tls_authority,
+        ];
+        if args.executors == [Executor::InProcess] {
+            return match of_remote.into_iter().flatten().next() {
+                None => Ok(None),
+                Some(_) => Err(usage(
+                    "--spool and the key and TLS of executors are for executors with an address",
+                )),
+            };
+        }
+        let mut urls = Vec::new();
+        for executor in &args.executors {
+            let Executor::At(url) = executor else {
+                return Err(usage(
+                    "`in-process` counts all rows; leave it out, or the other executors",
+                ));
+            };
+            urls.push(url.parse().map_err(Failure::Usage)?);
+        }
+        let (Some(spool), Some(key)) = (&args.spool, &args.executor_key) else {
+            return Err(usage(
+                "executors with an address need --spool, a directory that they see too, and \
+                 --executor-key, the key that they have too",
+            ));
+        };
+        let tls = match (
+            &args.executor_tls_certificate,
+            &args.executor_tls_key,
+            &args.executor_tls_authority,
+        ) {
+            (None, None, None) => None,
+            (Some(certificate), Some(key), Some(authority)) => Some(TlsFiles {
+                certificate: certificate.clone(),
+                key: key.clone(),
+                authority: authority.clone(),
+            }),
+            _ => {
+                return Err(usage(
+                    "TLS needs --executor-tls-certificate, --executor-tls-key and \
+                     --executor-tls-authority",
+                ));
+            }
+        };
+        forbid_dumps();
+        let key = read_one_key(key).map_err(|error| Failure::Service(error.into()))?;
+        let executors = Executors::new(urls, spool, ExecutorKey::new(key), tls.as_ref());
+        Ok(Some(Arc::new(executors.map_err(failure)?)))
     }
 
     fn failure(error: ScaleError) -> Failure {
@@ -162,6 +261,8 @@ mod with_engine {
         cut: &'a BTreeMap<String, Vec<String>>,
         /// Number of statements that the engine was given.
         statements: usize,
+        /// How many of them were submitted again, by reason.
+        resubmissions: Resubmissions,
         /// The files.
         files: &'a Manifest,
         /// What the holder should know.
@@ -180,6 +281,7 @@ mod with_engine {
                 unchanged: &found.unchanged,
                 cut: &release.cut,
                 statements: release.statements,
+                resubmissions: release.resubmissions,
                 files: &release.manifest,
                 warnings: &release.warnings,
             }
@@ -201,31 +303,15 @@ mod with_engine {
                 output::note(format_args!("{:<20} {:.4}", "NCP", last.ncp));
                 output::note(format_args!("{:<20} {:.4}", "DR", last.dr));
             }
+            if self.resubmissions.total() > 0 {
+                output::note(format_args!(
+                    "{:<20} {}",
+                    "submitted again", self.resubmissions
+                ));
+            }
             for warning in self.warnings {
                 output::note(format_args!("{:<20} {}", "warning", warning.detail));
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::MemorySize;
-
-    #[test]
-    fn sizes_have_a_unit() {
-        assert_eq!("256MiB".parse(), Ok(MemorySize(256 << 20)));
-        assert_eq!("2 GiB".parse(), Ok(MemorySize(2 << 30)));
-        for text in [
-            "",
-            "256",
-            "1.5GiB",
-            "MiB",
-            "-1MiB",
-            "0MiB",
-            "99999999999999GiB",
-        ] {
-            assert!(text.parse::<MemorySize>().is_err(), "{text}");
         }
     }
 }

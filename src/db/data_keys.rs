@@ -9,13 +9,16 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use sqlx::{PgConnection, PgExecutor};
 use tokio::sync::Mutex;
 use uuid::Uuid;
+use zeroize::Zeroizing;
 
 use pais_core::definition::{DatasetId, SubmissionId};
 
-use super::seal::{SealError, random};
+use super::seal::{SealError, SecretKey, random};
 use super::{Store, StoreError};
 
 /// End of the name of a key file; before it is the id of the dataset.
@@ -74,6 +77,12 @@ pub enum KeyFileError {
         /// Its mode.
         mode: u32,
     },
+    /// It has no key.
+    #[error("the key file {} is invalid; expected 32 bytes, raw or as base64", .path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> KeyFileError + use<> {
@@ -93,6 +102,55 @@ pub fn check_mode(path: &Path) -> Result<(), KeyFileError> {
     }
     let path = path.to_owned();
     Err(KeyFileError::Mode { path, mode })
+}
+
+/// Reads a key file: one key, raw or as base64, or a line of base64 for each of several keys; `None` where
+/// there is no file.
+///
+/// # Errors
+/// When the file cannot be read, may be read by others, or has no key.
+pub fn read_keys(path: &Path) -> Result<Option<Vec<SecretKey>>, KeyFileError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => Zeroizing::new(bytes),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(path)(error)),
+    };
+    check_mode(path)?;
+    if let Ok(raw) = <[u8; 32]>::try_from(bytes.as_slice()) {
+        return Ok(Some(vec![Zeroizing::new(raw)]));
+    }
+    let lines = bytes.split(|&byte| byte == b'\n');
+    let lines = lines
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty());
+    let keys: Option<Vec<SecretKey>> = lines.map(key_of_base64).collect();
+    match keys {
+        Some(keys) if !keys.is_empty() => Ok(Some(keys)),
+        _ => Err(KeyFileError::Invalid {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+/// Reads a key file of one key.
+///
+/// # Errors
+/// As [`read_keys`], and when there is no file, or it has several keys.
+pub fn read_one_key(path: &Path) -> Result<SecretKey, KeyFileError> {
+    match read_keys(path)?.as_deref() {
+        None => Err(failed(path)(ErrorKind::NotFound.into())),
+        Some([key]) => Ok(key.clone()),
+        Some(_) => Err(KeyFileError::Invalid {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+/// A key of 32 bytes in base64.
+pub fn key_of_base64(text: &[u8]) -> Option<SecretKey> {
+    let bytes = Zeroizing::new(STANDARD.decode(text).ok()?);
+    let key = <[u8; 32]>::try_from(bytes.as_slice()).ok()?;
+    Some(Zeroizing::new(key))
 }
 
 impl DataKeys {

@@ -4,6 +4,8 @@ mod cli_dir;
 mod document_shell;
 mod drafts;
 mod encounters;
+#[cfg(feature = "scale")]
+mod executors;
 mod golden_runs;
 mod groups;
 mod guide;

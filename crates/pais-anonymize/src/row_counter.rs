@@ -4,6 +4,7 @@
 //! are counted together.
 
 use pais_core::definition::JobError;
+use serde::{Deserialize, Serialize};
 
 use crate::error::RunError;
 use crate::job_checks::unfit;
@@ -23,10 +24,13 @@ pub trait RowCounter: Sync {
         most: Option<usize>,
         observer: &dyn Observer,
     ) -> Result<PartCounts, CountError>;
+
+    /// Told that what it counted last contradicts the table, and is asked for again.
+    fn contradicted(&self) {}
 }
 
 /// Which values of a column are counted together.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnParts {
     /// Position among the stored columns.
     pub column: usize,

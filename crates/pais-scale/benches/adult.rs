@@ -1,7 +1,9 @@
 //! Enlarged Adult in Parquet files: rounds, seconds and peak memory of a run by the engine.
 //!
 //! `PAIS_SCALE_ROWS` (1,000,000), `PAIS_SCALE_K` (20), `PAIS_SCALE_L` (4), `PAIS_SCALE_MIB` (256).
-//! `PAIS_SCALE_COMPARE=1` compares the steps with those in memory.
+//! `PAIS_SCALE_COMPARE=1` compares the steps with those in memory. `PAIS_SCALE_EXECUTORS` has addresses of
+//! executors with commas between them, `PAIS_SCALE_SPOOL` their directory, and `PAIS_SCALE_KEY` the file of
+//! their key, raw.
 
 use std::fs::File;
 use std::path::Path;
@@ -15,7 +17,7 @@ use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_io::chunk::Assembler;
 use pais_io::read::{ReadLimits, csv, parquet};
-use pais_scale::{ScaleTask, anonymize};
+use pais_scale::{ExecutorKey, Executors, ScaleTask, anonymize};
 use pais_test_support::{adult, enlarged, raw_rows};
 
 type Failed = Box<dyn std::error::Error>;
@@ -54,15 +56,18 @@ fn main() -> Result<(), Failed> {
         schema: Arc::clone(&schema),
         job: job.clone(),
         memory: mib << 20,
+        executors: executors()?,
     };
     // The peak from here on.
     std::fs::write("/proc/self/clear_refs", "5")?;
     let start = Instant::now();
     let release = anonymize(&task, &Unobserved::default())?;
     println!(
-        "{rows} rows, L = {l}, {mib} MiB: {:.1} s, {} statements, {} steps, {} groups, peak {}",
+        "{rows} rows, L = {l}, {mib} MiB: {:.1} s, {} statements, submitted again {}, {} steps, {} groups, \
+         peak {}",
         start.elapsed().as_secs_f64(),
         release.statements,
+        release.resubmissions,
         release.steps.len() - 1,
         release.steps.last().map_or(0, |step| step.groups),
         peak()?,
@@ -95,6 +100,20 @@ fn main() -> Result<(), Failed> {
         );
     }
     Ok(())
+}
+
+/// The executors that are named.
+fn executors() -> Result<Option<Arc<Executors>>, Failed> {
+    let Ok(urls) = std::env::var("PAIS_SCALE_EXECUTORS") else {
+        return Ok(None);
+    };
+    let urls = urls.split(',').map(str::parse);
+    let urls = urls.collect::<Result<_, _>>()?;
+    let key = <[u8; 32]>::try_from(std::fs::read(std::env::var("PAIS_SCALE_KEY")?)?);
+    let key = ExecutorKey::new(key.map_err(|_| "the key has not 32 bytes")?.into());
+    let spool = std::env::var("PAIS_SCALE_SPOOL")?;
+    let executors = Executors::new(urls, Path::new(&spool), key, None)?;
+    Ok(Some(Arc::new(executors)))
 }
 
 /// The greatest resident memory so far.

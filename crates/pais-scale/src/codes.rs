@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::sealed::{SealedFile, Sealer};
+use crate::sealed::SealedFile;
 
 /// Rows of a block: some 256 KiB of 16 columns of one byte.
 pub(crate) const BLOCK_ROWS: usize = 16_384;
@@ -14,22 +14,22 @@ pub(crate) struct CodeWriter {
     rows: u64,
     /// By column, the codes of the block that is not full.
     pending: Vec<Vec<u32>>,
+    /// By column, its greatest code so far.
+    greatest: Vec<u32>,
     bytes: Vec<u8>,
 }
 
 impl CodeWriter {
-    /// A file of rows of this many columns, sealed in blocks of `block_rows` rows.
-    ///
-    /// # Errors
-    /// When it cannot be created.
-    pub(crate) fn new(sealer: &Sealer, columns: usize, block_rows: usize) -> io::Result<Self> {
-        Ok(Self {
-            file: sealer.file()?,
+    /// Writes rows of this many columns into an empty file, sealed in blocks of `block_rows` rows.
+    pub(crate) fn new(file: SealedFile, columns: usize, block_rows: usize) -> Self {
+        Self {
+            file,
             block_rows,
             rows: 0,
             pending: vec![Vec::new(); columns],
+            greatest: vec![0; columns],
             bytes: Vec::new(),
-        })
+        }
     }
 
     /// Appends a row.
@@ -86,14 +86,16 @@ impl CodeWriter {
             file: self.file,
             block_rows: self.block_rows,
             rows: self.rows,
+            greatest: self.greatest,
         })
     }
 
     /// Seals the pending rows as a block: of each column the width of its codes, and these.
     fn seal(&mut self, sealing: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         self.bytes.clear();
-        for codes in &mut self.pending {
+        for (codes, all) in self.pending.iter_mut().zip(&mut self.greatest) {
             let greatest = codes.iter().copied().max().unwrap_or(0);
+            *all = greatest.max(*all);
             let width: u8 = match greatest {
                 0..=0xff => 1,
                 0x100..=0xffff => 2,
@@ -113,9 +115,14 @@ impl CodeWriter {
 
 /// Rows of codes, numbered from 0.
 pub(crate) struct CodeFile {
-    file: SealedFile,
-    block_rows: usize,
-    rows: u64,
+    /// Its blocks.
+    pub(crate) file: SealedFile,
+    /// Rows of each block but the last one, at least 1.
+    pub(crate) block_rows: usize,
+    /// Number of rows.
+    pub(crate) rows: u64,
+    /// By column, its greatest code; 0 without rows.
+    pub(crate) greatest: Vec<u32>,
 }
 
 impl CodeFile {
@@ -246,7 +253,7 @@ mod tests {
         ) {
             let directory = tempfile::tempdir().unwrap();
             let sealer = Sealer::new(directory.path().to_owned()).unwrap();
-            let mut writer = CodeWriter::new(&sealer, 3, block_rows).unwrap();
+            let mut writer = CodeWriter::new(sealer.file().unwrap(), 3, block_rows);
             if by_columns {
                 for rows in rows.chunks(7) {
                     let column = |at: usize| rows.iter().map(|row| row[at]).collect();
@@ -266,6 +273,8 @@ mod tests {
                 let columns = block.columns();
                 found.extend((0..block.rows()).map(|row| [0, 1, 2].map(|at| columns[at][row])));
             }
+            let greatest = [0, 1, 2].map(|at| rows.iter().map(|row| row[at]).max().unwrap_or(0));
+            prop_assert_eq!(&file.greatest, &greatest);
             prop_assert_eq!(found, rows);
         }
     }

@@ -10,23 +10,37 @@
 //! 4. The files are read back, and verified against the model and the raw rows (`files`). Only then the
 //!    release gets its name.
 //!
-//! The engine is Apache DataFusion in this process. The crate is empty without the feature `datafusion`.
+//! The engine is Apache DataFusion, in this process (`datafusion_counter`) or in executors, which each count
+//! a share of the rows (`remote_counter`, `executor`). The crate is empty without the feature `datafusion`.
 
 #![forbid(unsafe_code)]
 #![cfg(feature = "datafusion")]
 
 mod codes;
 mod datafusion_counter;
+mod engine;
 mod error;
+mod executor;
 mod files;
+mod keys;
 mod release;
+mod remote_counter;
+#[cfg(test)]
+mod remote_tests;
 mod run;
 mod sealed;
+mod share;
+mod spool;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod values;
 
 pub use error::ScaleError;
+pub use executor::{Executor, ExecutorError, ExecutorSettings};
 pub use release::{FILE_ROWS, MANIFEST, Manifest, ManifestFile};
+pub use remote_counter::{ExecutorUrl, Executors, Resubmissions};
 pub use run::{ScaleTask, ScaledRelease, anonymize};
+pub use spool::ExecutorKey;
+pub use tls::{TlsError, TlsFiles};
 pub use values::input_files;

@@ -85,8 +85,8 @@ impl ReleaseRows<'_> {
         let open_rows = OPEN_BYTES / (4 * width.max(1)) / buckets as usize;
         let mut writers = Vec::new();
         for _ in 0..buckets {
-            let writer = CodeWriter::new(sealer, width, open_rows.clamp(1, BLOCK_ROWS));
-            writers.push(writer.map_err(ScaleError::Spool)?);
+            let file = sealer.file().map_err(ScaleError::Spool)?;
+            writers.push(CodeWriter::new(file, width, open_rows.clamp(1, BLOCK_ROWS)));
         }
         for block in 0..self.codes.blocks() {
             stop_if_asked(observer)?;

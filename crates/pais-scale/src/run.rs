@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pais_anonymize::{
     ColumnParts, CountError, CountedRun, Observer, PartCounts, RowCounter, StepItem,
@@ -15,10 +15,13 @@ use pais_core::warning::{Warning, by_code};
 use pais_verify::{ReleaseError, ReleaseVerification, StreamedVerification};
 
 use crate::codes::CodeFile;
+use crate::datafusion_counter::DataFusionCounter;
 use crate::error::ScaleError;
 use crate::files::RawRows;
 use crate::release::{Manifest, ReleaseRows, stored_columns};
+use crate::remote_counter::{Executors, RemoteCounter, Resubmissions};
 use crate::sealed::Sealer;
+use crate::spool::RunDirectory;
 use crate::values::{EncodedRows, encode, input_files};
 
 /// Least bytes of memory that a run is given.
@@ -38,6 +41,8 @@ pub struct ScaleTask {
     /// Bytes of memory: half of them for the engine, half for the records of the search. The distinct
     /// values of the columns, and later the distinct rows of the release, may take as many again.
     pub memory: u64,
+    /// Who counts the rows; `None` for the engine in this process.
+    pub executors: Option<Arc<Executors>>,
 }
 
 /// A release whose files were verified.
@@ -56,6 +61,8 @@ pub struct ScaledRelease {
     /// Number of statements that the engine was given: one for each attribute if there is a class, and one
     /// or more for each round of the search.
     pub statements: usize,
+    /// How many of them repeat one whose answer was void.
+    pub resubmissions: Resubmissions,
 }
 
 /// Makes a counter of rows that uses at most a number of bytes.
@@ -68,20 +75,42 @@ pub(crate) struct Engine<'a> {
     pub(crate) counter: &'a MakeCounter<'a>,
     /// Most records of a frequency set; `None` for as many as the memory has room for.
     pub(crate) budget: Option<usize>,
+    /// Where executors find the rows.
+    pub(crate) directory: Option<&'a RunDirectory>,
+    /// Counts the statements whose answers were void.
+    pub(crate) resubmissions: &'a Mutex<Resubmissions>,
 }
 
-/// Anonymizes a table by DataFusion in this process.
+/// Anonymizes a table whose rows are counted by DataFusion, in this process or by executors.
 ///
 /// # Errors
 /// [`ScaleError`]. Nothing is left of a run that fails, but for an output directory that was there.
 pub fn anonymize(task: &ScaleTask, observer: &dyn Observer) -> Result<ScaledRelease, ScaleError> {
-    use crate::datafusion_counter::DataFusionCounter;
-
+    let resubmissions = Mutex::default();
+    let Some(executors) = &task.executors else {
+        let engine = Engine {
+            counter: &|rows, memory, sealer| {
+                Ok(Box::new(DataFusionCounter::new(rows, memory, sealer)?))
+            },
+            budget: None,
+            directory: None,
+            resubmissions: &resubmissions,
+        };
+        return engine.anonymize(task, observer);
+    };
+    let directory = RunDirectory::new(&executors.spool);
+    let directory = directory.map_err(|error| ScaleError::file(&executors.spool, error))?;
     let engine = Engine {
-        counter: &|rows, memory, sealer| {
-            Ok(Box::new(DataFusionCounter::new(rows, memory, sealer)?))
+        counter: &|rows, _, _| {
+            let executors = Arc::clone(executors);
+            let published = directory.publish(&rows, &executors.key);
+            let counter = published
+                .and_then(|()| RemoteCounter::new(executors, directory.id, rows, &resubmissions));
+            Ok(Box::new(counter.map_err(ScaleError::Spool)?))
         },
         budget: None,
+        directory: Some(&directory),
+        resubmissions: &resubmissions,
     };
     engine.anonymize(task, observer)
 }
@@ -98,6 +127,7 @@ impl Engine<'_> {
             schema,
             job,
             memory,
+            executors: _,
         } = task;
         CountedRun::check(schema, job)?;
         let memory = LEAST_MEMORY.max(*memory);
@@ -109,6 +139,10 @@ impl Engine<'_> {
         };
         let of_parent = |error| ScaleError::file(parent, error);
         let sealer = Sealer::new(parent.to_owned()).map_err(ScaleError::Spool)?;
+        let spool = match self.directory {
+            Some(directory) => directory.codes(),
+            None => sealer.file(),
+        };
         let EncodedRows {
             values,
             codes,
@@ -117,7 +151,7 @@ impl Engine<'_> {
             &input_files(input)?,
             (schema, job),
             memory,
-            &sealer,
+            spool.map_err(ScaleError::Spool)?,
             observer,
         )?;
         let codes = Arc::new(codes);
@@ -126,6 +160,7 @@ impl Engine<'_> {
             let counter = Numbered {
                 counter: (self.counter)(Arc::clone(&codes), memory as usize / 2, sealer.clone())?,
                 statements: AtomicUsize::new(0),
+                resubmissions: self.resubmissions,
             };
             let record = record_bytes(schema);
             let budget = self.budget.unwrap_or((memory / 2 / record) as usize);
@@ -171,14 +206,20 @@ impl Engine<'_> {
             cut: recoded.cut,
             verification,
             statements,
+            resubmissions: *locked(self.resubmissions),
         })
     }
+}
+
+fn locked(resubmissions: &Mutex<Resubmissions>) -> MutexGuard<'_, Resubmissions> {
+    resubmissions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A counter with the number of its statements.
 struct Numbered<'a> {
     counter: Box<dyn RowCounter + 'a>,
     statements: AtomicUsize,
+    resubmissions: &'a Mutex<Resubmissions>,
 }
 
 impl RowCounter for Numbered<'_> {
@@ -190,6 +231,10 @@ impl RowCounter for Numbered<'_> {
     ) -> Result<PartCounts, CountError> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         self.counter.count(columns, most, observer)
+    }
+
+    fn contradicted(&self) {
+        locked(self.resubmissions).guard += 1;
     }
 }
 

@@ -1,8 +1,8 @@
 //! Temporary files that only this process can read: sealed by AES-256-GCM under a key that is drawn for
-//! each run and kept in memory alone.
+//! each run and kept in memory alone. Messages and files for executors are sealed in the same way.
 //!
 //! A file is a sequence of blocks, each sealed for its place, so that one is read without the others. A
-//! file has no name: it is freed when it is closed, however the process ends.
+//! file of a [`Sealer`] has no name: it is freed when it is closed, however the process ends.
 
 use std::fs::File;
 use std::io;
@@ -19,6 +19,59 @@ use zeroize::Zeroizing;
 /// Bytes that a sealed block has more than the block.
 const TAG_BYTES: usize = 16;
 
+/// A key of AES-256-GCM.
+pub(crate) type SealKey = Zeroizing<[u8; 32]>;
+
+/// A new key.
+///
+/// # Errors
+/// When the system has no random bytes.
+pub(crate) fn random_key() -> io::Result<SealKey> {
+    let mut key = SealKey::default();
+    fill(key.as_mut_slice())?;
+    Ok(key)
+}
+
+/// Fills a place with random bytes.
+///
+/// # Errors
+/// When the system has none.
+pub(crate) fn fill(bytes: &mut [u8]) -> io::Result<()> {
+    let filled = rand::rngs::SysRng.try_fill_bytes(bytes);
+    filled.map_err(|_| io::Error::other("the system has no random bytes"))
+}
+
+fn cipher(key: &SealKey) -> Aes256Gcm {
+    Aes256Gcm::new(&Key::<Aes256Gcm>::from(**key))
+}
+
+/// Seals a message for a purpose. The nonce, which is drawn at random, is before it.
+///
+/// # Errors
+/// When the system has no random bytes, and for a message that is too large.
+pub(crate) fn seal(key: &SealKey, purpose: &[u8], message: &[u8]) -> io::Result<Vec<u8>> {
+    let mut nonce = [0; 12];
+    fill(&mut nonce)?;
+    let payload = Payload {
+        msg: message,
+        aad: purpose,
+    };
+    let sealed = cipher(key).encrypt(&nonce.into(), payload);
+    let sealed = sealed.map_err(|_| io::Error::other("a message is too large to be sealed"))?;
+    Ok([&nonce[..], &sealed].concat())
+}
+
+/// Opens a message that was sealed for a purpose; `None` for any other bytes.
+pub(crate) fn open(key: &SealKey, purpose: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let (nonce, sealed) = sealed.split_first_chunk::<12>()?;
+    let payload = Payload {
+        msg: sealed,
+        aad: purpose,
+    };
+    let opened = cipher(key).decrypt(&(*nonce).into(), payload);
+    opened.ok().map(Zeroizing::new)
+}
+
 /// Makes the sealed files of a run.
 #[derive(Clone)]
 pub(crate) struct Sealer {
@@ -34,12 +87,8 @@ impl Sealer {
     /// # Errors
     /// When the system has no random bytes.
     pub(crate) fn new(directory: PathBuf) -> io::Result<Self> {
-        let mut key = Zeroizing::new([0u8; 32]);
-        rand::rngs::SysRng
-            .try_fill_bytes(&mut *key)
-            .map_err(|_| io::Error::other("the system has no random bytes"))?;
         Ok(Self {
-            cipher: Arc::new(Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))),
+            cipher: Arc::new(cipher(&random_key()?)),
             directory: directory.into(),
             files: Arc::default(),
         })
@@ -79,6 +128,21 @@ pub(crate) struct SealedFile {
 }
 
 impl SealedFile {
+    /// A file under a key that seals no other one, with the ends of its blocks.
+    pub(crate) fn under_own_key(file: File, key: &SealKey, ends: Vec<u64>) -> Self {
+        Self {
+            cipher: Arc::new(cipher(key)),
+            file,
+            number: 0,
+            ends,
+        }
+    }
+
+    /// By block, where it ends.
+    pub(crate) fn ends(&self) -> &[u64] {
+        &self.ends
+    }
+
     /// Number of blocks.
     pub(crate) fn blocks(&self) -> usize {
         self.ends.len()

@@ -77,6 +77,7 @@ impl Raw {
             schema: Arc::clone(&self.schema),
             job: job_of(job.clone()),
             memory: 64 << 20,
+            executors: None,
         }
     }
 
@@ -177,6 +178,8 @@ fn run(
             }))
         },
         budget: Some(budget),
+        directory: None,
+        resubmissions: &Mutex::default(),
     };
     let done = engine.anonymize(task, observer);
     (done, statements.into_inner().unwrap())
@@ -417,16 +420,16 @@ fn each_row_is_equally_often_in_each_place() {
 }
 
 fn spooled(rows: &[[u32; 3]], sealer: &Sealer) -> CodeFile {
-    let mut writer = CodeWriter::new(sealer, 3, 1_000).unwrap();
+    let mut writer = CodeWriter::new(sealer.file().unwrap(), 3, 1_000);
     rows.iter()
         .for_each(|row| writer.push(row.iter().copied()).unwrap());
     writer.finish(&mut |_| ()).unwrap()
 }
 
 /// By combination of parts, its rows and the sum of their numbers.
-type Counts = BTreeMap<Vec<u32>, (u64, u64)>;
+pub(crate) type Counts = BTreeMap<Vec<u32>, (u64, u64)>;
 
-fn counted(counts: &PartCounts) -> Counts {
+pub(crate) fn counted(counts: &PartCounts) -> Counts {
     let records = counts.rows.iter().zip(&counts.number_sums).enumerate();
     let records = records.map(|(record, (&rows, &sum))| {
         let parts = counts.parts.iter().map(|parts| parts[record]).collect();

@@ -14,7 +14,7 @@ use std::fs::File;
 
 use crate::codes::{BLOCK_ROWS, CodeFile, CodeWriter};
 use crate::error::ScaleError;
-use crate::sealed::Sealer;
+use crate::sealed::SealedFile;
 
 /// Most distinct values of a column.
 const MOST_VALUES: usize = 1 << 22;
@@ -61,7 +61,8 @@ pub fn input_files(path: &Path) -> Result<Vec<PathBuf>, ScaleError> {
     Ok(files)
 }
 
-/// Reads the rows of Parquet files once. Distinct values take at most `memory` bytes.
+/// Reads the rows of Parquet files once, and writes them as numbers into an empty file. Distinct values
+/// take at most `memory` bytes.
 ///
 /// # Errors
 /// For rows that do not fit the schema, for a column with too many distinct values, for one that is
@@ -70,7 +71,7 @@ pub(crate) fn encode(
     files: &[PathBuf],
     (schema, job): (&Schema, &Job),
     memory: u64,
-    sealer: &Sealer,
+    spool: SealedFile,
     observer: &dyn Observer,
 ) -> Result<EncodedRows, ScaleError> {
     observer.progress(Phase::Reading, 0.0);
@@ -91,8 +92,7 @@ pub(crate) fn encode(
     let columns = schema.stored().map(|_| ValueNumbers::default()).collect();
     let mut encoder = Encoder {
         columns,
-        writer: CodeWriter::new(sealer, schema.stored().count(), BLOCK_ROWS)
-            .map_err(ScaleError::Spool)?,
+        writer: CodeWriter::new(spool, schema.stored().count(), BLOCK_ROWS),
         digest: Sha256::new(),
         keys: KeyCounter::new(&with_roles, job, all),
         counters: ValueCounters::default(),
