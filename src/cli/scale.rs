@@ -11,7 +11,7 @@ use pais_core::schema::Schema;
 use super::output::{Failure, Style};
 
 /// Who counts the rows, and what they need.
-#[derive(clap::Args)]
+#[derive(Debug, clap::Args)]
 #[cfg_attr(
     not(feature = "scale"),
     expect(dead_code, reason = "only the engine reads it")

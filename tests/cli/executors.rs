@@ -431,7 +431,9 @@ fn ask_without_certificate(dir: &CliDir, address: &str) -> String {
 #[test]
 fn with_tls_both_sides_show_certificates() {
     let dir = directory(5_000);
-    ["executor", "run", "stranger"].map(|name| certificate(&dir, name));
+    for name in ["executor", "run", "stranger"] {
+        certificate(&dir, name);
+    }
     let tls = [
         "--listen",
         "127.0.0.1:0",

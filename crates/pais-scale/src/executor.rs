@@ -92,8 +92,13 @@ pub enum ExecutorError {
     #[error("{0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// The spool directory cannot be used.
-    #[error("the spool directory {}: {1}", .0.display())]
-    Spool(PathBuf, io::Error),
+    #[error("the spool directory {}: {error}", path.display())]
+    Spool {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// The engine could not be started.
     #[error("the engine: {0}")]
     Engine(String),
@@ -136,7 +141,10 @@ impl Executor {
         let tls = tls.map(|files| files.server()).transpose()?;
         let sealer = Sealer::new(spool.clone());
         let swept = sealer.and_then(|sealer| sweep(&spool).map(|()| sealer));
-        let sealer = swept.map_err(|error| ExecutorError::Spool(spool.clone(), error))?;
+        let sealer = swept.map_err(|error| ExecutorError::Spool {
+            path: spool.clone(),
+            error,
+        })?;
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
         let engine = RowEngine::new(memory, sealer);
         let listener = TcpListener::bind(listen).await;

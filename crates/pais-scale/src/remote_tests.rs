@@ -444,15 +444,14 @@ fn a_cancelled_statement_leaves_no_work_on_an_executor() {
         body["statements"].as_u64().unwrap()
     };
     let remote = run.counter(&[executor.address]);
+    let observer = Unobserved::default();
     std::thread::scope(|scope| {
-        let observer = Unobserved::default();
-        let stop = observer.cancellation().clone();
         let counting = scope.spawn(|| remote.count(&columns, None, &observer));
         let began = poll(Duration::from_secs(20), || {
             (statements() == 1).then_some(())
         });
         began.expect("the statement begins");
-        stop.cancel();
+        observer.cancellation().cancel();
         let start = Instant::now();
         let ended = poll(Duration::from_secs(5), || (statements() == 0).then_some(()));
         ended.expect("the statement ends");

@@ -303,14 +303,14 @@ mod tests {
             RunDirectory::new(spool.path()).unwrap(),
             RunDirectory::new(spool.path()).unwrap(),
         );
-        let key = key();
+        let (key, another) = (key(), key());
         published(&one, &key);
         published(&other, &key);
         let denied = |id, key| {
             let refused = open_run(spool.path(), id, key).err();
             refused.map(|error| error.kind()) == Some(ErrorKind::PermissionDenied)
         };
-        assert!(denied(one.id, &self::key()));
+        assert!(denied(one.id, &another));
         // A block that was changed does not open, the others do.
         let read = open_run(spool.path(), one.id, &key).unwrap();
         let mut byte = [0];
