@@ -146,7 +146,7 @@ impl CountedRun {
     /// decide anything.
     ///
     /// # Errors
-    /// As [`crate::AnonymizationRun::search`], and [`RunError::Internal`] where the counts contradict
+    /// As [`crate::AnonymizationRun::search`], and [`RunError::NotCounted`] where the counts contradict
     /// the table, or one another, several times in a row.
     pub fn search(
         &self,

@@ -32,6 +32,12 @@ pub enum RunError {
         /// What it found; no value of a cell.
         reason: String,
     },
+    /// The engine that counts the rows failed, or its counts contradict the table, several times in a row.
+    #[error("the rows could not be counted: {reason}")]
+    NotCounted {
+        /// What failed; no value of a cell.
+        reason: String,
+    },
     /// The observer asked to stop.
     #[error("the job was cancelled")]
     Cancelled,

@@ -24,9 +24,6 @@ pub trait RowCounter: Sync {
         most: Option<usize>,
         observer: &dyn Observer,
     ) -> Result<PartCounts, CountError>;
-
-    /// Told that what it counted last contradicts the table, and is asked for again.
-    fn contradicted(&self) {}
 }
 
 /// Which values of a column are counted together.
@@ -67,7 +64,7 @@ impl From<CountError> for RunError {
         match error {
             CountError::MoreThan => Self::internal("a set without a limit was not counted"),
             CountError::Cancelled => Self::Cancelled,
-            CountError::Failed(reason) => Self::internal(reason),
+            CountError::Failed(reason) => Self::NotCounted { reason },
         }
     }
 }

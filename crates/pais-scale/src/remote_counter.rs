@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -194,6 +194,11 @@ impl fmt::Display for Resubmissions {
     }
 }
 
+/// What a mutex has; a panic of another thread changes nothing about it.
+pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Why an answer is void.
 #[derive(Debug)]
 enum Void {
@@ -205,7 +210,7 @@ enum Void {
 
 impl Void {
     fn count(&self, resubmissions: &Mutex<Resubmissions>) {
-        let mut counts = resubmissions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = locked(resubmissions);
         *match self {
             Self::Guard(_) => &mut counts.guard,
             Self::Deadline(_) => &mut counts.deadline,
@@ -364,10 +369,6 @@ impl<'a> RemoteCounter<'a> {
         *slowest = slowest.max(start.elapsed());
         Ok(Answer::Counts(sums.counts))
     }
-}
-
-fn locked<T>(value: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RowCounter for RemoteCounter<'_> {

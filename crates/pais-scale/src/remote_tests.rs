@@ -21,7 +21,7 @@ use crate::remote_counter::{Executors, RemoteCounter, Resubmissions};
 use crate::sealed::{Sealer, random_key};
 use crate::share::{MOST_REQUEST, Share};
 use crate::spool::{ExecutorKey, RunDirectory};
-use crate::tests::counted;
+use crate::tests::{counted, nameless_files};
 
 /// An executor that listens on loopback until this is dropped.
 struct Running {
@@ -197,10 +197,17 @@ fn what_an_executor_has_no_memory_for_is_spilled() {
         .map(|column| parts(column, 1 << 16, 1 << 16, &mut random))
         .collect();
     let remote = run.counter(&[executor.address]);
-    let found = remote
-        .count(&columns, None, &Unobserved::default())
-        .unwrap();
-    assert_eq!(found.rows.iter().sum::<u64>(), 150_000);
+    let spool = run.spool.path().canonicalize().unwrap();
+    let found = std::thread::scope(|scope| {
+        let counting = scope.spawn(|| remote.count(&columns, None, &Unobserved::default()));
+        let spilled = poll(Duration::from_secs(60), || {
+            let files = nameless_files(&spool);
+            let has_spilled = files.iter().any(|file| !file.is_empty());
+            (has_spilled || counting.is_finished()).then_some(has_spilled)
+        });
+        assert_eq!(spilled, Some(true));
+        counting.join().unwrap().unwrap()
+    });
     let sealer = Sealer::new(run.spool.path().to_owned()).unwrap();
     let local = DataFusionCounter::new(Arc::clone(&run.rows), 256 << 20, sealer).unwrap();
     let expected = local.count(&columns, None, &Unobserved::default()).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pais_anonymize::{
     ColumnParts, CountError, CountedRun, Observer, PartCounts, RowCounter, StepItem,
@@ -19,7 +19,7 @@ use crate::datafusion_counter::DataFusionCounter;
 use crate::error::ScaleError;
 use crate::files::RawRows;
 use crate::release::{Manifest, ReleaseRows, stored_columns};
-use crate::remote_counter::{Executors, RemoteCounter, Resubmissions};
+use crate::remote_counter::{Executors, RemoteCounter, Resubmissions, locked};
 use crate::sealed::Sealer;
 use crate::spool::RunDirectory;
 use crate::values::{EncodedRows, encode, input_files};
@@ -160,6 +160,7 @@ impl Engine<'_> {
             let counter = Numbered {
                 counter: (self.counter)(Arc::clone(&codes), memory as usize / 2, sealer.clone())?,
                 statements: AtomicUsize::new(0),
+                last: Mutex::default(),
                 resubmissions: self.resubmissions,
             };
             let record = record_bytes(schema);
@@ -211,14 +212,13 @@ impl Engine<'_> {
     }
 }
 
-fn locked(resubmissions: &Mutex<Resubmissions>) -> MutexGuard<'_, Resubmissions> {
-    resubmissions.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A counter with the number of its statements.
+/// A counter with the number of its statements. One that is asked for again at once, though it was
+/// answered, contradicted the table.
 struct Numbered<'a> {
     counter: Box<dyn RowCounter + 'a>,
     statements: AtomicUsize,
+    /// The last statement, if it was answered.
+    last: Mutex<Option<Vec<ColumnParts>>>,
     resubmissions: &'a Mutex<Resubmissions>,
 }
 
@@ -230,11 +230,12 @@ impl RowCounter for Numbered<'_> {
         observer: &dyn Observer,
     ) -> Result<PartCounts, CountError> {
         self.statements.fetch_add(1, Ordering::Relaxed);
-        self.counter.count(columns, most, observer)
-    }
-
-    fn contradicted(&self) {
-        locked(self.resubmissions).guard += 1;
+        if locked(&self.last).take().as_deref() == Some(columns) {
+            locked(self.resubmissions).guard += 1;
+        }
+        let counts = self.counter.count(columns, most, observer)?;
+        *locked(&self.last) = Some(columns.to_vec());
+        Ok(counts)
     }
 }
 

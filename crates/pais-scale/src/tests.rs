@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::codes::{CodeFile, CodeWriter};
 use crate::datafusion_counter::DataFusionCounter;
 use crate::error::ScaleError;
+use crate::remote_counter::Resubmissions;
 use crate::run::{Engine, ScaleTask, ScaledRelease};
 use crate::sealed::Sealer;
 
@@ -268,6 +269,55 @@ fn random_tables_have_the_steps_and_rows_that_they_have_in_memory() {
     }
 }
 
+/// An engine that counts a row too many in its third and its fifth statement.
+struct ErringCounter {
+    engine: DataFusionCounter,
+    statements: Mutex<usize>,
+}
+
+impl RowCounter for ErringCounter {
+    fn count(
+        &self,
+        columns: &[ColumnParts],
+        most: Option<usize>,
+        observer: &dyn Observer,
+    ) -> Result<PartCounts, CountError> {
+        let mut counts = self.engine.count(columns, most, observer)?;
+        let mut statements = self.statements.lock().unwrap();
+        *statements += 1;
+        if [3, 5].contains(&*statements) {
+            counts.rows[0] += 1;
+        }
+        Ok(counts)
+    }
+}
+
+#[test]
+fn statements_that_are_asked_for_again_are_counted() {
+    let (dataset, text, mut job) = random_table(11);
+    job["utility"] = json!({"objective": "classification"});
+    let raw = Raw::new(dataset, text.as_bytes(), 100);
+    let engine = Engine {
+        counter: &|rows, memory, sealer| {
+            Ok(Box::new(ErringCounter {
+                engine: DataFusionCounter::new(rows, memory, sealer)?,
+                statements: Mutex::default(),
+            }))
+        },
+        budget: Some(20),
+        directory: None,
+        resubmissions: &Mutex::default(),
+    };
+    let found = engine.anonymize(&raw.task(&job), &Unobserved::default());
+    let found = found.unwrap();
+    assert_eq!(found.steps, raw.steps_in_memory(&job));
+    let expected = Resubmissions {
+        guard: 2,
+        ..Resubmissions::default()
+    };
+    assert_eq!(found.resubmissions, expected);
+}
+
 /// An observer that has the run stopped in a phase, or by a statement.
 #[derive(Default)]
 struct Stopping {
@@ -323,7 +373,7 @@ fn a_stopped_run_leaves_nothing() {
 }
 
 /// The bytes of the open files in a directory that have no name.
-fn nameless_files(directory: &Path) -> Vec<Vec<u8>> {
+pub(crate) fn nameless_files(directory: &Path) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         let target = std::fs::read_link(entry.path()).unwrap_or_default();

@@ -46,10 +46,7 @@ impl CountedTable<'_> {
             failure = match self.counter.count(columns, most, observer) {
                 Ok(counts) => match self.contradiction(columns, &counts) {
                     None => return Ok(counts),
-                    Some(found) => {
-                        self.counter.contradicted();
-                        format!("the counts of an engine are wrong: {found}")
-                    }
+                    Some(found) => format!("the counts of an engine are wrong: {found}"),
                 },
                 Err(CountError::Failed(reason)) => reason,
                 Err(error) => return Err(error),

@@ -120,8 +120,9 @@ impl<'a> SearchState<'a> {
                 return Ok(());
             }
         }
-        let reason = "a frequency set does not fit the rows counted before";
-        Err(RunError::internal(reason))
+        Err(RunError::NotCounted {
+            reason: "a frequency set does not fit the rows counted before".to_owned(),
+        })
     }
 
     /// Replaces the records by those of a set. Returns whether they are the rows counted so far.

@@ -243,8 +243,8 @@ proptest! {
                 }
                 Err(error) => {
                     prop_assert!(!recovers, "{error}");
-                    let is_internal = matches!(error, RunError::Internal { .. });
-                    prop_assert!(is_internal, "{}", error);
+                    let is_not_counted = matches!(error, RunError::NotCounted { .. });
+                    prop_assert!(is_not_counted, "{}", error);
                     prop_assert!(statements >= from + ATTEMPTS);
                 }
             }

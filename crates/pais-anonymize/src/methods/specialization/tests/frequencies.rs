@@ -275,7 +275,7 @@ proptest! {
                 sets => {
                     // The second set is counted again until the run gives up.
                     prop_assert_eq!(sets, 1 + ATTEMPTS);
-                    let is_refused = matches!(found, Err(RunError::Internal { .. }));
+                    let is_refused = matches!(found, Err(RunError::NotCounted { .. }));
                     prop_assert!(is_refused);
                 }
             }
