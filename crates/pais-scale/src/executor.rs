@@ -120,7 +120,7 @@ struct ExecutorState {
     statements: Arc<Semaphore>,
 }
 
-type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+type Reply = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 impl Executor {
     /// Starts to listen.
@@ -233,19 +233,19 @@ async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, state: Arc<Exec
     };
 }
 
-fn text(status: StatusCode, text: String) -> Answer {
+fn text(status: StatusCode, text: String) -> Reply {
     let mut answer = Response::new(Full::new(Bytes::from(text)).boxed_unsync());
     *answer.status_mut() = status;
     answer
 }
 
-fn refuse(status: StatusCode, reason: &str) -> Answer {
+fn refuse(status: StatusCode, reason: &str) -> Reply {
     tracing::warn!(reason, "a request was refused");
     text(status, format!("{reason}\n"))
 }
 
 impl ExecutorState {
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Answer {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Reply {
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/health") => {
                 let running = MOST_STATEMENTS - self.statements.available_permits();
@@ -256,7 +256,7 @@ impl ExecutorState {
         }
     }
 
-    async fn count(self: Arc<Self>, body: Incoming) -> Answer {
+    async fn count(self: Arc<Self>, body: Incoming) -> Reply {
         let permit = Arc::clone(&self.statements).acquire_owned();
         let Ok(Ok(permit)) = timeout(TURN_PATIENCE, permit).await else {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "too many statements");

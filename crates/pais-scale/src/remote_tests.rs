@@ -306,8 +306,8 @@ fn changed_rows_are_not_counted() {
     let remote = run.counter(&[executor.address]);
     assert!(remote.count(&[], None, &Unobserved::default()).is_ok());
     let folder = std::fs::read_dir(run.spool.path()).unwrap();
-    let folder = folder.map(|entry| entry.unwrap().path());
-    let folder = folder.filter(|path| path.is_dir()).next().unwrap();
+    let mut paths = folder.map(|entry| entry.unwrap().path());
+    let folder = paths.find(|path| path.is_dir()).unwrap();
     let mut bytes = std::fs::read(folder.join("codes")).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
