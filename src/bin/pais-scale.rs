@@ -86,12 +86,16 @@ fn run(args: ExecutorArgs) -> anyhow::Result<()> {
         }),
         _ => None,
     };
+    let engine = tokio::runtime::Builder::new_multi_thread()
+        .enable_time()
+        .build()?;
     let settings = ExecutorSettings {
         listen: args.listen,
         spool: args.spool,
         key: ExecutorKey::new(read_one_key(&args.key_file)?),
         memory: args.memory.0,
         tls,
+        threads: engine.handle().clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -115,5 +119,6 @@ fn run(args: ExecutorArgs) -> anyhow::Result<()> {
     });
     // Statements that run have lost their connections.
     runtime.shutdown_background();
+    engine.shutdown_background();
     served
 }

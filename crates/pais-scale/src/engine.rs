@@ -24,7 +24,7 @@ use datafusion::logical_expr::{col, lit};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use pais_core::cancellation::Cancellation;
 
 use crate::codes::CodeFile;
@@ -133,7 +133,12 @@ impl PartitionStream for KeyPartition {
             )?)
         });
         let schema = Arc::clone(&self.keys.schema);
-        Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches)))
+        // A block takes milliseconds. Other tasks of the thread have their turn after each one.
+        let batches = stream::iter(batches).then(|batch| async move {
+            tokio::task::yield_now().await;
+            batch
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
     }
 }
 

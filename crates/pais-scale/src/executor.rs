@@ -23,6 +23,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use pais_core::cancellation::Cancellation;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
@@ -74,6 +75,9 @@ pub struct ExecutorSettings {
     pub memory: u64,
     /// Its certificate, and the authority of those of its clients.
     pub tls: Option<TlsFiles>,
+    /// The threads of the engine. They are not those that answer requests: a busy executor answers health
+    /// checks, and notices that a client has gone.
+    pub threads: Handle,
 }
 
 /// Why an executor does not run.
@@ -116,6 +120,7 @@ struct ExecutorState {
     spool: PathBuf,
     key: ExecutorKey,
     engine: RowEngine,
+    threads: Handle,
     /// One permit for each statement more.
     statements: Arc<Semaphore>,
 }
@@ -134,6 +139,7 @@ impl Executor {
             key,
             memory,
             tls,
+            threads,
         } = settings;
         if tls.is_none() && !listen.ip().is_loopback() {
             return Err(ExecutorError::NoTls(listen.ip()));
@@ -155,6 +161,7 @@ impl Executor {
                 spool,
                 key,
                 engine: engine.map_err(|error| ExecutorError::Engine(error.to_string()))?,
+                threads,
                 statements: Arc::new(Semaphore::new(MOST_STATEMENTS)),
             }),
         })
@@ -276,7 +283,8 @@ impl ExecutorState {
             Err(_) => return refuse(StatusCode::INTERNAL_SERVER_ERROR, "the request failed"),
         };
         let (frames, taken) = mpsc::channel(FRAMES_AHEAD);
-        tokio::spawn(async move {
+        let threads = self.threads.clone();
+        threads.spawn(async move {
             tokio::select! {
                 biased;
                 // The client has gone.

@@ -52,7 +52,7 @@ const START_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 
 const HEALTH_PAUSE: Duration = Duration::from_millis(200);
 
 /// The time that an executor is expected to take for a row.
-const TIME_OF_ROW: Duration = Duration::from_nanos(500);
+const TIME_OF_ROW: Duration = Duration::from_micros(1);
 
 /// A statement may take this often the time that is expected, which is at least that of the slowest
 /// one before.

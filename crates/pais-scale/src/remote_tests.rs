@@ -26,19 +26,21 @@ use crate::tests::{counted, nameless_files};
 /// An executor that listens on loopback until this is dropped.
 struct Running {
     address: SocketAddr,
-    runtime: Option<Runtime>,
+    /// Of requests, and of the engine.
+    runtimes: Vec<Runtime>,
     _stop: oneshot::Sender<()>,
 }
 
 impl Running {
     fn new(spool: &Path, key: &ExecutorKey, memory: u64) -> Self {
-        let runtime = Runtime::new().unwrap();
+        let [runtime, engine] = [Runtime::new().unwrap(), Runtime::new().unwrap()];
         let settings = ExecutorSettings {
             listen: "127.0.0.1:0".parse().unwrap(),
             spool: spool.to_owned(),
             key: key.clone(),
             memory,
             tls: None,
+            threads: engine.handle().clone(),
         };
         let executor = runtime.block_on(Executor::bind(settings)).unwrap();
         let address = executor.address().unwrap();
@@ -48,7 +50,7 @@ impl Running {
         }));
         Self {
             address,
-            runtime: Some(runtime),
+            runtimes: vec![runtime, engine],
             _stop: stop,
         }
     }
@@ -56,9 +58,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+        let runtimes = self.runtimes.drain(..);
+        runtimes.for_each(Runtime::shutdown_background);
     }
 }
 
