@@ -12,10 +12,6 @@ use super::output::{Failure, Style};
 
 /// Who counts the rows, and what they need.
 #[derive(Debug, clap::Args)]
-#[cfg_attr(
-    not(feature = "scale"),
-    expect(dead_code, reason = "only the engine reads it")
-)]
 pub(crate) struct ExecutorArgs {
     /// Has the rows counted by an engine, for a table that does not fit the memory: `in-process`, or
     /// the addresses of executors, such as http://127.0.0.1:5051, each a share of the rows. INPUT is a
