@@ -93,8 +93,8 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
     metrics::histogram!("http_request_duration_seconds", &labels[..2]).record(took);
     metrics::counter!("http_requests_total", &labels).increment(1);
     response.headers_mut().insert(REQUEST_ID, value);
-    // The connection ends where a body was not read to its end. A client that is not told sends its next
-    // request on it.
+    // The server closes the connection if a body was not read to the end. Without this header the client
+    // would send its next request on it.
     if is_http_1 && !has_ended.load(Ordering::Relaxed) {
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
@@ -102,7 +102,7 @@ pub(crate) async fn observe(mut request: Request, next: Next) -> Response {
     response
 }
 
-/// The body of a request, which tells whether it was read to its end.
+/// The body of a request, with a flag that says whether it was read to the end.
 struct WatchedBody {
     body: Body,
     has_ended: Arc<AtomicBool>,

@@ -237,10 +237,11 @@ fn bytes_below(directory: &Path) -> Vec<u8> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
-        match path.is_dir() {
-            true => found.extend(bytes_below(&path)),
+        if path.is_dir() {
+            found.extend(bytes_below(&path));
+        } else {
             // The run may have removed it.
-            false => found.extend(std::fs::read(path).unwrap_or_default()),
+            found.extend(std::fs::read(path).unwrap_or_default());
         }
     }
     found

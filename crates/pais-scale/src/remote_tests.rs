@@ -392,7 +392,7 @@ fn counts_that_are_not_of_the_rows_of_a_share_are_void() {
         (answer(&[(100, sum), (0, 0)], &ended), guard),
         (answer(&[(u64::MAX, sum), (101, 0)], &ended), guard),
         (Some(ended.to_vec()), guard),
-        // It was not asked for at most so many.
+        // The request had no limit of records.
         (answer(&[], &more_than), guard),
         // A frame of 2^31 records.
         (answer(&[(60, 1_000)], &[0, 0, 0, 0x80]), guard),

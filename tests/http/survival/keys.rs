@@ -69,7 +69,7 @@ async fn keys_are_rotated_while_the_service_runs() {
     assert_ne!(key_file::read(&file), old);
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // The running service goes on with new and old datasets; nothing has told it of the new key yet.
+    // The running service goes on with new and old datasets; it has not read the new key yet.
     let after = dataset(&service, &token, "after").await;
     assert_eq!(job(&service, &token, &before).await, "succeeded");
     assert_eq!(job(&service, &token, &after).await, "succeeded");
