@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use datafusion::arrow::datatypes::SchemaRef;
@@ -177,8 +177,9 @@ impl SpillFile for SealedSpill {
     }
 }
 
-fn locked(file: &Mutex<SealedFile>) -> std::sync::MutexGuard<'_, SealedFile> {
-    file.lock().unwrap_or_else(PoisonError::into_inner)
+/// What a mutex has; a panic of another thread changes nothing about it.
+pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct SealedSpillWriter {

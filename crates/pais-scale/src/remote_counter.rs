@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -36,6 +36,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::codes::CodeFile;
 use crate::datafusion_counter::PATIENCE;
+use crate::engine::locked;
 use crate::error::ScaleError;
 use crate::keys::{Answer, KeyCounts, Keys};
 use crate::share::{Ending, Frame, FrameReader, MOST_REQUEST, Share};
@@ -192,11 +193,6 @@ impl fmt::Display for Resubmissions {
             self.total()
         )
     }
-}
-
-/// What a mutex has; a panic of another thread changes nothing about it.
-pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why an answer is void.

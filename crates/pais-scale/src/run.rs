@@ -16,10 +16,11 @@ use pais_verify::{ReleaseError, ReleaseVerification, StreamedVerification};
 
 use crate::codes::CodeFile;
 use crate::datafusion_counter::DataFusionCounter;
+use crate::engine::locked;
 use crate::error::ScaleError;
 use crate::files::RawRows;
 use crate::release::{Manifest, ReleaseRows, stored_columns};
-use crate::remote_counter::{Executors, RemoteCounter, Resubmissions, locked};
+use crate::remote_counter::{Executors, RemoteCounter, Resubmissions};
 use crate::sealed::Sealer;
 use crate::spool::RunDirectory;
 use crate::values::{EncodedRows, encode, input_files};
