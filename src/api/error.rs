@@ -5,9 +5,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use crate::db::StoreError;
-use crate::db::seal::SealError;
 use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
+use pais_seal::SealError;
 
 /// The media type of RFC 9457.
 pub(crate) const PROBLEM_JSON: &str = "application/problem+json";

@@ -92,7 +92,7 @@ fn run(args: ExecutorArgs) -> anyhow::Result<()> {
     let settings = ExecutorSettings {
         listen: args.listen,
         spool: args.spool,
-        key: ExecutorKey::new(read_one_key(&args.key_file)?),
+        key: ExecutorKey::new(&read_one_key(&args.key_file)?),
         memory: args.memory.0,
         tls,
         threads: engine.handle().clone(),

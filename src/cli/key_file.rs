@@ -10,7 +10,7 @@ use pais::config::Settings;
 pub(crate) use pais::db::data_keys::read_keys as read;
 use pais::db::data_keys::{KeyFileError, create_file, key_of_base64, replace_secret};
 use pais::db::key_ring::KeySource;
-use pais::db::seal::SecretKey;
+use pais_seal::SecretKey;
 use rand::TryRng;
 use secrecy::ExposeSecret;
 use zeroize::Zeroizing;

@@ -9,8 +9,8 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use pais::config::Settings;
 use pais::db::key_ring::KeyRing;
-use pais::db::seal::SecretKey;
 use pais::db::{backup, data_keys, service_keys};
+use pais_seal::SecretKey;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

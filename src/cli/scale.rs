@@ -219,7 +219,7 @@ mod with_engine {
         };
         forbid_dumps();
         let key = read_one_key(key).map_err(|error| Failure::Service(error.into()))?;
-        let executors = Executors::new(urls, spool, ExecutorKey::new(key), tls.as_ref());
+        let executors = Executors::new(urls, spool, ExecutorKey::new(&key), tls.as_ref());
         Ok(Some(Arc::new(executors.map_err(failure)?)))
     }
 

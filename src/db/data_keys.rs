@@ -18,8 +18,8 @@ use zeroize::Zeroizing;
 
 use pais_core::definition::{DatasetId, SubmissionId};
 
-use super::seal::{SealError, SecretKey, random};
 use super::{Store, StoreError};
+use pais_seal::{SealError, SecretKey, random};
 
 /// End of the name of a key file; before it is the id of the dataset.
 const SUFFIX: &str = ".key";

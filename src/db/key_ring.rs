@@ -6,16 +6,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use aes_gcm::Aes256Gcm;
 use parking_lot::RwLock;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
 use pais_core::definition::DatasetId;
 use pais_package::{KeyError, SigningKey};
+use pais_seal::{Cipher, KEY_BYTES, SealError, SecretKey, random_key};
 
 use super::keyed_digest::DigestKey;
-use super::seal::{DataKey, KEY_BYTES, SealError, SecretKey, cipher, open, random, seal};
+use super::seal::DataKey;
 
 /// Reads the key-encryption keys anew; the current one is the first.
 pub type KeySource = Box<dyn Fn() -> Option<Vec<SecretKey>> + Send + Sync>;
@@ -54,7 +54,7 @@ impl fmt::Debug for KeyId {
 /// A key-encryption key.
 struct WrappingKey {
     id: KeyId,
-    cipher: Aes256Gcm,
+    cipher: Cipher,
 }
 
 impl WrappingKey {
@@ -64,14 +64,14 @@ impl WrappingKey {
         id.copy_from_slice(&digest[..8]);
         Self {
             id: KeyId(id),
-            cipher: cipher(key),
+            cipher: Cipher::new(key),
         }
     }
 
     fn wrap(&self, key: &[u8], associated: &[u8]) -> Result<Vec<u8>, SealError> {
         let mut wrapped = vec![VERSION];
         wrapped.extend_from_slice(&self.id.0);
-        wrapped.extend(seal(&self.cipher, key, associated)?);
+        wrapped.extend(self.cipher.seal(key, associated)?);
         Ok(wrapped)
     }
 }
@@ -137,8 +137,7 @@ impl KeyRing {
     /// # Errors
     /// When the operating system returns no random bytes.
     pub(crate) fn new_data_key(&self, dataset: DatasetId) -> Result<Vec<u8>, SealError> {
-        let mut key = SecretKey::default();
-        random(key.as_mut_slice())?;
+        let key = random_key()?;
         self.keys.read()[0].wrap(key.as_slice(), dataset.0.as_bytes())
     }
 
@@ -217,7 +216,7 @@ impl KeyRing {
         let keys = self.keys.read().clone();
         let known = keys.iter().find(|key| key.id == id);
         let known = known.ok_or(SealError::DoesNotOpen)?;
-        let bytes = Zeroizing::new(open(&known.cipher, sealed, associated)?);
+        let bytes = Zeroizing::new(known.cipher.open(sealed, associated)?);
         let key = <[u8; KEY_BYTES]>::try_from(bytes.as_slice());
         key.map(Zeroizing::new).map_err(|_| SealError::DoesNotOpen)
     }
@@ -245,8 +244,8 @@ impl KeyRing {
         self.derived("pais: links to reports").digest(&[body])
     }
 
-    fn answers(&self) -> Aes256Gcm {
-        cipher(&self.derived("pais: answers stored for retries").bytes())
+    fn answers(&self) -> Cipher {
+        Cipher::new(&self.derived("pais: answers stored for retries").bytes())
     }
 
     /// Seals the answer that is stored under a reservation.
@@ -254,7 +253,7 @@ impl KeyRing {
     /// # Errors
     /// When the operating system returns no random bytes.
     pub(crate) fn seal_answer(&self, reservation: Uuid, body: &[u8]) -> Result<Vec<u8>, SealError> {
-        seal(&self.answers(), body, reservation.as_bytes())
+        self.answers().seal(body, reservation.as_bytes())
     }
 
     /// Opens the answer that is stored under a reservation.
@@ -266,7 +265,7 @@ impl KeyRing {
         reservation: Uuid,
         sealed: &[u8],
     ) -> Result<Vec<u8>, SealError> {
-        open(&self.answers(), sealed, reservation.as_bytes())
+        self.answers().open(sealed, reservation.as_bytes())
     }
 }
 
@@ -278,9 +277,9 @@ mod tests {
     use zeroize::Zeroizing;
 
     use super::{KeyRing, KeySource};
-    use crate::db::seal::SecretKey;
-    use crate::db::seal::{SealError, SealedItem};
+    use crate::db::seal::SealedItem;
     use pais_core::definition::{DatasetId, SubmissionId};
+    use pais_seal::{SealError, SecretKey};
 
     fn secret(byte: u8) -> SecretKey {
         Zeroizing::new([byte; 32])

@@ -76,7 +76,7 @@ pub enum StoreError {
     Migration(#[from] sqlx::migrate::MigrateError),
     /// A data key or a chunk could not be sealed or opened.
     #[error(transparent)]
-    Seal(#[from] seal::SealError),
+    Seal(#[from] pais_seal::SealError),
     /// The file of a data key cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),

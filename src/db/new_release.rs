@@ -15,9 +15,10 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
-use super::seal::{DataKey, SealError, SealedItem};
+use super::seal::{DataKey, SealedItem};
 use super::submissions::{SubmissionRows, lock_current, lock_dataset};
 use super::{Store, StoreError, policies, token_validity};
+use pais_seal::SealError;
 
 /// A release to be stored.
 #[derive(Clone, Debug)]

@@ -1,10 +1,7 @@
 //! Encryption at rest: AES-256-GCM with the data key of the dataset for everything that quotes its
 //! rows.
 
-use aes_gcm::aead::{Aead, KeyInit, Payload};
-use aes_gcm::{Aes256Gcm, Key, Nonce};
-use rand::TryRng;
-use thiserror::Error;
+use pais_seal::{Cipher, KEY_BYTES, SealError, SecretKey, random_key};
 use zeroize::Zeroizing;
 
 use crate::ids::{JobId, PublicationId, ReleaseId};
@@ -12,31 +9,12 @@ use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::keyed_digest::DigestKey;
 
-const NONCE_BYTES: usize = 12;
-pub(super) const KEY_BYTES: usize = 32;
-
-/// A key of 32 bytes, which is overwritten when it is dropped.
-pub type SecretKey = Zeroizing<[u8; KEY_BYTES]>;
-
 /// Bytes of the keyed hash of a subject: enough that no two persons of a dataset have the same.
 const SUBJECT_BYTES: usize = 16;
 
-/// Data cannot be sealed (encrypted) or opened (decrypted).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum SealError {
-    /// The key-encryption key is a different one, or the data is damaged.
-    #[error(
-        "sealed data cannot be opened; check that encryption.key_file is the one it was sealed with"
-    )]
-    DoesNotOpen,
-    /// The operating system returned no random bytes.
-    #[error("the operating system returned no random bytes")]
-    NoRandomness,
-}
-
 /// The data key of a dataset, and the keys derived from it.
 pub struct DataKey {
-    cipher: Aes256Gcm,
+    cipher: Cipher,
     digests: DigestKey,
     row_order: DigestKey,
     subjects: DigestKey,
@@ -114,14 +92,14 @@ impl SealedItem {
 /// The key of the rows of a submission.
 #[derive(Clone)]
 pub struct SubmissionKey {
-    cipher: Aes256Gcm,
+    cipher: Cipher,
     dataset: DatasetId,
 }
 
 impl SubmissionKey {
     fn new(key: &SecretKey, dataset: DatasetId) -> Self {
         Self {
-            cipher: cipher(key),
+            cipher: Cipher::new(key),
             dataset,
         }
     }
@@ -131,7 +109,7 @@ impl SubmissionKey {
     /// # Errors
     /// When the operating system returns no random bytes.
     pub fn seal(&self, place: SealedItem, data: &[u8]) -> Result<Vec<u8>, SealError> {
-        seal(&self.cipher, data, &place.associated(self.dataset))
+        self.cipher.seal(data, &place.associated(self.dataset))
     }
 
     /// Opens rows.
@@ -139,14 +117,14 @@ impl SubmissionKey {
     /// # Errors
     /// When they were sealed for another place or with another key, or are damaged.
     pub fn open(&self, place: SealedItem, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        open(&self.cipher, sealed, &place.associated(self.dataset))
+        self.cipher.open(sealed, &place.associated(self.dataset))
     }
 }
 
 impl DataKey {
     pub(super) fn new(key: &SecretKey, dataset: DatasetId) -> Self {
         Self {
-            cipher: cipher(key),
+            cipher: Cipher::new(key),
             digests: DigestKey::derive(key, "pais: digests of submissions"),
             row_order: DigestKey::derive(key, "pais: order of released rows"),
             subjects: DigestKey::derive(key, "pais: subjects"),
@@ -163,8 +141,7 @@ impl DataKey {
         &self,
         submission: SubmissionId,
     ) -> Result<(SubmissionKey, Vec<u8>), SealError> {
-        let mut key = SecretKey::new([0; KEY_BYTES]);
-        random(&mut *key)?;
+        let key = random_key()?;
         let sealed = self.seal(SealedItem::SubmissionKey(submission), &*key)?;
         Ok((SubmissionKey::new(&key, self.dataset), sealed))
     }
@@ -192,7 +169,7 @@ impl DataKey {
     /// # Errors
     /// When the operating system returns no random bytes.
     pub fn seal(&self, place: SealedItem, data: &[u8]) -> Result<Vec<u8>, SealError> {
-        seal(&self.cipher, data, &place.associated(self.dataset))
+        self.cipher.seal(data, &place.associated(self.dataset))
     }
 
     /// Opens data of the dataset.
@@ -200,7 +177,7 @@ impl DataKey {
     /// # Errors
     /// When it was sealed for another place, or is damaged.
     pub fn open(&self, place: SealedItem, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
-        open(&self.cipher, sealed, &place.associated(self.dataset))
+        self.cipher.open(sealed, &place.associated(self.dataset))
     }
 
     /// The keyed digest of a body that was sent to the dataset, given by its SHA-256. Equal bodies
@@ -233,56 +210,13 @@ impl DataKey {
     }
 }
 
-pub(super) fn cipher(key: &[u8; KEY_BYTES]) -> Aes256Gcm {
-    Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
-}
-
-pub(super) fn random(bytes: &mut [u8]) -> Result<(), SealError> {
-    rand::rngs::SysRng
-        .try_fill_bytes(bytes)
-        .map_err(|_| SealError::NoRandomness)
-}
-
-pub(super) fn seal(
-    cipher: &Aes256Gcm,
-    message: &[u8],
-    associated: &[u8],
-) -> Result<Vec<u8>, SealError> {
-    let mut nonce = [0; NONCE_BYTES];
-    random(&mut nonce)?;
-    let payload = Payload {
-        msg: message,
-        aad: associated,
-    };
-    let sealed = cipher
-        .encrypt(&Nonce::from(nonce), payload)
-        .map_err(|_| SealError::DoesNotOpen)?;
-    Ok([nonce.as_slice(), &sealed].concat())
-}
-
-pub(super) fn open(
-    cipher: &Aes256Gcm,
-    sealed: &[u8],
-    associated: &[u8],
-) -> Result<Vec<u8>, SealError> {
-    let (nonce, message) = sealed
-        .split_first_chunk::<NONCE_BYTES>()
-        .ok_or(SealError::DoesNotOpen)?;
-    let payload = Payload {
-        msg: message,
-        aad: associated,
-    };
-    cipher
-        .decrypt(&Nonce::from(*nonce), payload)
-        .map_err(|_| SealError::DoesNotOpen)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{SealError, SealedItem, StepPlace};
+    use super::{SealedItem, StepPlace};
     use crate::db::key_ring::KeyRing;
     use crate::ids::JobId;
     use pais_core::definition::{DatasetId, SubmissionId};
+    use pais_seal::SealError;
     use uuid::Uuid;
 
     #[test]

@@ -6,8 +6,8 @@ use sqlx::{FromRow, PgConnection};
 use pais_core::definition::DatasetId;
 
 use super::key_ring::{KeyId, KeyRing, KeySource};
-use super::seal::{SecretKey, random};
 use super::{Store, StoreError};
+use pais_seal::{SecretKey, random_key};
 
 /// Why the keys are not those of the database.
 #[derive(Debug, thiserror::Error)]
@@ -76,8 +76,7 @@ async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
 }
 
 async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, StoreError> {
-    let mut service = SecretKey::default();
-    random(service.as_mut_slice())?;
+    let service = random_key()?;
     let wrapped = ring.wrap_service_key(&service)?;
     // Another process may create it at the same time; the first one wins.
     sqlx::query(

@@ -13,8 +13,8 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::seal::random;
 use super::{Store, StoreError, officers, organizations};
+use pais_seal::random;
 
 /// Time between two audit events about refused uses of one token, so that a script which goes on
 /// using it does not fill the log.

@@ -18,9 +18,9 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent};
-use super::seal::random;
 use super::{Store, StoreError};
 use super::{officers, organizations};
+use pais_seal::random;
 
 /// The prefix of every token, by which secret scanners recognize it.
 pub const PREFIX: &str = "pais_";

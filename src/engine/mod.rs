@@ -26,10 +26,10 @@ pub(crate) mod stacked_editions;
 pub(crate) mod table_memory;
 pub(crate) mod table_work;
 
+use pais_seal::SealError;
 use thiserror::Error;
 
 use crate::db::StoreError;
-use crate::db::seal::SealError;
 use crate::problem::{Code, Problem};
 use crate::telemetry;
 

@@ -110,7 +110,7 @@ fn executors() -> Result<Option<Arc<Executors>>, Failed> {
     let urls = urls.split(',').map(str::parse);
     let urls = urls.collect::<Result<_, _>>()?;
     let key = <[u8; 32]>::try_from(std::fs::read(std::env::var("PAIS_SCALE_KEY")?)?);
-    let key = ExecutorKey::new(key.map_err(|_| "the key has not 32 bytes")?.into());
+    let key = ExecutorKey::new(&key.map_err(|_| "the key has not 32 bytes")?.into());
     let spool = std::env::var("PAIS_SCALE_SPOOL")?;
     let executors = Executors::new(urls, Path::new(&spool), key, None)?;
     Ok(Some(Arc::new(executors)))

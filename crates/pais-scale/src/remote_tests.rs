@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::Method;
 use pais_anonymize::{ColumnParts, CountError, Observer, RowCounter, Unobserved};
+use pais_seal::random_key;
 use pais_test_support::poll::poll;
 use pais_test_support::split_mix::SplitMix64;
 use tokio::runtime::Runtime;
@@ -18,7 +19,7 @@ use crate::codes::{CodeFile, CodeWriter};
 use crate::datafusion_counter::DataFusionCounter;
 use crate::executor::{Executor, ExecutorSettings};
 use crate::remote_counter::{Executors, RemoteCounter, Resubmissions};
-use crate::sealed::{Sealer, random_key};
+use crate::sealed::Sealer;
 use crate::share::{MOST_REQUEST, Share};
 use crate::spool::{ExecutorKey, RunDirectory};
 use crate::tests::{counted, nameless_files};
@@ -86,7 +87,7 @@ impl Run {
             writer.push(row.into_iter()).unwrap();
         }
         let rows = Arc::new(writer.finish(&mut |_| ()).unwrap());
-        let key = ExecutorKey::new(random_key().unwrap());
+        let key = ExecutorKey::new(&random_key().unwrap());
         directory.publish(&rows, &key).unwrap();
         Self {
             spool,
@@ -219,7 +220,7 @@ fn what_an_executor_has_no_memory_for_is_spilled() {
 fn a_request_that_is_not_sealed_or_does_not_fit_is_refused() {
     let run = Run::new(5_000, 10, 1);
     let executor = run.executor();
-    let other_key = ExecutorKey::new(random_key().unwrap());
+    let other_key = ExecutorKey::new(&random_key().unwrap());
     let status = |share: &Share, key| run.status(&executor, share.sealed(key).unwrap().to_vec());
     assert_eq!(status(&run.share(), &run.key), 200);
     assert_eq!(status(&run.share(), &other_key), 403);
@@ -279,7 +280,7 @@ fn a_request_that_is_not_sealed_or_does_not_fit_is_refused() {
 #[test]
 fn the_reason_of_a_refusal_is_said() {
     let run = Run::new(3_000, 10, 1);
-    let other_key = ExecutorKey::new(random_key().unwrap());
+    let other_key = ExecutorKey::new(&random_key().unwrap());
     let elsewhere = tempfile::tempdir().unwrap();
     for (executor, reason) in [
         (

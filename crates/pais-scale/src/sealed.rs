@@ -1,5 +1,5 @@
 //! Temporary files that only this process can read: sealed by AES-256-GCM under a key that is drawn for
-//! each run and kept in memory alone. Messages and files for executors are sealed in the same way.
+//! each run and kept in memory alone.
 //!
 //! A file is a sequence of blocks, each sealed for its place, so that one is read without the others. A
 //! file of a [`Sealer`] has no name: it is freed when it is closed, however the process ends.
@@ -11,71 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use aes_gcm::aead::{Aead, KeyInit, Payload};
-use aes_gcm::{Aes256Gcm, Key, Nonce};
-use rand::TryRng;
-use zeroize::Zeroizing;
-
-/// Bytes that a sealed block has more than the block.
-const TAG_BYTES: usize = 16;
-
-/// A key of AES-256-GCM.
-pub(crate) type SealKey = Zeroizing<[u8; 32]>;
-
-/// A new key.
-///
-/// # Errors
-/// When the system has no random bytes.
-pub(crate) fn random_key() -> io::Result<SealKey> {
-    let mut key = SealKey::default();
-    fill(key.as_mut_slice())?;
-    Ok(key)
-}
-
-/// Fills a place with random bytes.
-///
-/// # Errors
-/// When the system has none.
-pub(crate) fn fill(bytes: &mut [u8]) -> io::Result<()> {
-    let filled = rand::rngs::SysRng.try_fill_bytes(bytes);
-    filled.map_err(|_| io::Error::other("the system has no random bytes"))
-}
-
-fn cipher(key: &SealKey) -> Aes256Gcm {
-    Aes256Gcm::new(&Key::<Aes256Gcm>::from(**key))
-}
-
-/// Seals a message for a purpose. The nonce, which is drawn at random, is before it.
-///
-/// # Errors
-/// When the system has no random bytes, and for a message that is too large.
-pub(crate) fn seal(key: &SealKey, purpose: &[u8], message: &[u8]) -> io::Result<Vec<u8>> {
-    let mut nonce = [0; 12];
-    fill(&mut nonce)?;
-    let payload = Payload {
-        msg: message,
-        aad: purpose,
-    };
-    let sealed = cipher(key).encrypt(&nonce.into(), payload);
-    let sealed = sealed.map_err(|_| io::Error::other("a message is too large to be sealed"))?;
-    Ok([&nonce[..], &sealed].concat())
-}
-
-/// Opens a message that was sealed for a purpose; `None` for any other bytes.
-pub(crate) fn open(key: &SealKey, purpose: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-    let (nonce, sealed) = sealed.split_first_chunk::<12>()?;
-    let payload = Payload {
-        msg: sealed,
-        aad: purpose,
-    };
-    let opened = cipher(key).decrypt(&(*nonce).into(), payload);
-    opened.ok().map(Zeroizing::new)
-}
+use pais_seal::{Cipher, NONCE_BYTES, SecretKey, TAG_BYTES, random_key};
 
 /// Makes the sealed files of a run.
 #[derive(Clone)]
 pub(crate) struct Sealer {
-    cipher: Arc<Aes256Gcm>,
+    cipher: Arc<Cipher>,
     directory: Arc<Path>,
     /// Number of files so far; a file's number is part of each of its nonces.
     files: Arc<AtomicU32>,
@@ -88,7 +29,7 @@ impl Sealer {
     /// When the system has no random bytes.
     pub(crate) fn new(directory: PathBuf) -> io::Result<Self> {
         Ok(Self {
-            cipher: Arc::new(cipher(&random_key()?)),
+            cipher: Arc::new(Cipher::new(&random_key().map_err(io::Error::other)?)),
             directory: directory.into(),
             files: Arc::default(),
         })
@@ -120,7 +61,7 @@ impl Sealer {
 
 /// A sealed file.
 pub(crate) struct SealedFile {
-    cipher: Arc<Aes256Gcm>,
+    cipher: Arc<Cipher>,
     file: File,
     number: u32,
     /// By block, where it ends.
@@ -129,9 +70,9 @@ pub(crate) struct SealedFile {
 
 impl SealedFile {
     /// A file under a key that seals no other one, with the ends of its blocks.
-    pub(crate) fn under_own_key(file: File, key: &SealKey, ends: Vec<u64>) -> Self {
+    pub(crate) fn under_own_key(file: File, key: &SecretKey, ends: Vec<u64>) -> Self {
         Self {
-            cipher: Arc::new(cipher(key)),
+            cipher: Arc::new(Cipher::new(key)),
             file,
             number: 0,
             ends,
@@ -154,13 +95,9 @@ impl SealedFile {
     /// Those of the file system.
     pub(crate) fn push(&mut self, block: &[u8]) -> io::Result<()> {
         let index = self.ends.len();
-        let (nonce, place) = self.place(index);
-        let payload = Payload {
-            msg: block,
-            aad: &place,
-        };
-        let sealed = self.cipher.encrypt(&nonce, payload);
-        let sealed = sealed.map_err(|_| io::Error::other("a block is too large to be sealed"))?;
+        let place = self.place(index);
+        let sealed = self.cipher.seal_with(place, block, &place);
+        let sealed = sealed.map_err(io::Error::other)?;
         let start = self.ends.last().copied().unwrap_or(0);
         self.file.write_all_at(&sealed, start)?;
         self.ends.push(start + sealed.len() as u64);
@@ -175,12 +112,8 @@ impl SealedFile {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         let mut sealed = vec![0; (self.ends[index] - start) as usize];
         self.file.read_exact_at(&mut sealed, start)?;
-        let (nonce, place) = self.place(index);
-        let payload = Payload {
-            msg: &sealed,
-            aad: &place,
-        };
-        let opened = self.cipher.decrypt(&nonce, payload);
+        let place = self.place(index);
+        let opened = self.cipher.open_with(place, &sealed, &place);
         opened.map_err(|_| io::Error::other("a temporary file was changed"))
     }
 
@@ -191,17 +124,11 @@ impl SealedFile {
     }
 
     /// The nonce of a block, which no other block of the key has, and what the block is sealed for.
-    fn place(
-        &self,
-        index: usize,
-    ) -> (
-        Nonce<<Aes256Gcm as aes_gcm::aead::AeadCore>::NonceSize>,
-        [u8; 12],
-    ) {
-        let mut place = [0; 12];
+    fn place(&self, index: usize) -> [u8; NONCE_BYTES] {
+        let mut place = [0; NONCE_BYTES];
         place[..4].copy_from_slice(&self.number.to_be_bytes());
         place[4..].copy_from_slice(&(index as u64).to_be_bytes());
-        (place.into(), place)
+        place
     }
 }
 

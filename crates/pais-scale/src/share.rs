@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::codes::CodeFile;
 use crate::keys::KeyCounts;
-use crate::sealed::{open, seal};
 use crate::spool::{ExecutorKey, RunId};
 
 /// Most bytes of a request.
@@ -52,14 +51,15 @@ impl Share {
     /// The sealed request.
     ///
     /// # Errors
-    /// When the system has no random bytes.
+    /// When the operating system returns no random bytes.
     pub(crate) fn sealed(&self, key: &ExecutorKey) -> std::io::Result<Bytes> {
-        Ok(seal(&key.0, PURPOSE, &serde_json::to_vec(self)?)?.into())
+        let sealed = key.0.seal(&serde_json::to_vec(self)?, PURPOSE);
+        Ok(sealed.map_err(std::io::Error::other)?.into())
     }
 
     /// Opens a request; `None` where it was not sealed under this key.
     pub(crate) fn open(sealed: &[u8], key: &ExecutorKey) -> Option<Self> {
-        serde_json::from_slice(&open(&key.0, PURPOSE, sealed)?).ok()
+        serde_json::from_slice(&key.0.open(sealed, PURPOSE).ok()?).ok()
     }
 
     /// Whether its blocks are there, and each code of its columns has a part.

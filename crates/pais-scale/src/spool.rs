@@ -13,11 +13,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use pais_seal::{Cipher, SecretKey, random, random_key};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::codes::CodeFile;
-use crate::sealed::{SealKey, SealedFile, fill, open, random_key, seal};
+use crate::sealed::SealedFile;
 
 /// The rows.
 const CODES: &str = "codes";
@@ -39,12 +40,12 @@ const PURPOSE: &[u8] = b"pais-scale index 1";
 
 /// The key that runs and executors share. It seals the keys of runs, and what executors are asked.
 #[derive(Clone)]
-pub struct ExecutorKey(pub(crate) SealKey);
+pub struct ExecutorKey(pub(crate) Cipher);
 
 impl ExecutorKey {
     /// A key of 32 bytes.
-    pub fn new(key: Zeroizing<[u8; 32]>) -> Self {
-        Self(key)
+    pub fn new(key: &SecretKey) -> Self {
+        Self(Cipher::new(key))
     }
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct RunDirectory {
     /// The name of the run.
     pub(crate) id: RunId,
     path: PathBuf,
-    key: SealKey,
+    key: SecretKey,
     /// Locked as long as the run lives.
     codes: File,
 }
@@ -96,14 +97,14 @@ impl RunDirectory {
         let _lock = locked(spool)?;
         remove_dead(spool)?;
         let mut id = RunId([0; 16]);
-        fill(&mut id.0)?;
+        random(&mut id.0).map_err(io::Error::other)?;
         let path = id.directory(spool);
         DirBuilder::new().mode(0o700).create(&path)?;
         let codes = create(&path.join(CODES)).and_then(|codes| {
             codes.lock()?;
             Ok(codes)
         });
-        let key = random_key();
+        let key = random_key().map_err(io::Error::other);
         match codes.and_then(|codes| Ok((codes, key?))) {
             Ok((codes, key)) => Ok(Self {
                 id,
@@ -141,7 +142,8 @@ impl RunDirectory {
         };
         let index = serde_json::to_vec(&index)?;
         let message = Zeroizing::new([&self.key[..], &index].concat());
-        let sealed = seal(&key.0, &self.id.purpose(), &message)?;
+        let sealed = key.0.seal(&message, &self.id.purpose());
+        let sealed = sealed.map_err(io::Error::other)?;
         if sealed.len() as u64 > MOST_INDEX {
             return Err(io::Error::other("the table has too many blocks of rows"));
         }
@@ -178,7 +180,8 @@ pub(crate) fn open_run(spool: &Path, id: RunId, key: &ExecutorKey) -> io::Result
         .take(MOST_INDEX)
         .read_to_end(&mut sealed)?;
     let denied = || io::Error::from(ErrorKind::PermissionDenied);
-    let message = open(&key.0, &id.purpose(), &sealed).ok_or_else(denied)?;
+    let message = key.0.open(&sealed, &id.purpose());
+    let message = Zeroizing::new(message.map_err(|_| denied())?);
     let (data_key, index) = message.split_first_chunk::<32>().ok_or_else(denied)?;
     let index: Index = serde_json::from_slice(index)?;
     let blocks = index.rows.checked_div(index.block_rows as u64);
@@ -191,7 +194,7 @@ pub(crate) fn open_run(spool: &Path, id: RunId, key: &ExecutorKey) -> io::Result
         return Err(denied());
     }
     Ok(CodeFile {
-        file: SealedFile::under_own_key(codes, &SealKey::new(*data_key), index.ends),
+        file: SealedFile::under_own_key(codes, &SecretKey::new(*data_key), index.ends),
         block_rows: index.block_rows,
         rows: index.rows,
         greatest: index.greatest,
@@ -260,10 +263,10 @@ mod tests {
 
     use super::{ExecutorKey, RunDirectory, open_run, sweep};
     use crate::codes::{CodeFile, CodeWriter};
-    use crate::sealed::random_key;
+    use pais_seal::random_key;
 
     fn key() -> ExecutorKey {
-        ExecutorKey::new(random_key().unwrap())
+        ExecutorKey::new(&random_key().unwrap())
     }
 
     /// Writes 25 rows of two columns.
