@@ -16,7 +16,7 @@ use crate::api::error::ApiError;
 use crate::api::extract::{Path, ReleaseReader};
 use crate::api::releases::viewer;
 use crate::api::state::CallerApp;
-use crate::db::editions::{self, Edition, ReceivedEdition};
+use crate::db::editions::{self, Edition, EditionStatus, ReceivedEdition};
 use crate::db::{StoreError, publications};
 use crate::ids::{OrganizationId, PublicationId};
 use crate::roles::Role;
@@ -52,6 +52,41 @@ impl SeenEdition {
         match self {
             Self::Held(edition) => edition.number,
             Self::Received(edition) => edition.number,
+        }
+    }
+
+    /// The edition in the states that it has passed since it was seen before: a job can run and end between
+    /// two polls.
+    fn passed(&self, before: Option<&Self>) -> impl Iterator<Item = Self> {
+        use EditionStatus::{AwaitingApproval, Failed, Published, Queued, Refused, Running};
+        let passed: &[EditionStatus] = match (self.status(), before.and_then(Self::status)) {
+            (Some(Running | Failed), None) => &[Queued],
+            (Some(AwaitingApproval | Published | Refused), None) => &[Queued, Running],
+            (Some(AwaitingApproval | Published | Refused), Some(Queued)) => &[Running],
+            _ => &[],
+        };
+        passed.iter().filter_map(|&status| match self {
+            Self::Held(edition) => Some(Self::Held(Box::new(Edition {
+                status,
+                release_id: None,
+                rows: None,
+                held_back_rows: None,
+                is_base: None,
+                sha256: None,
+                published_at: None,
+                error: None,
+                submissions: edition.submissions.clone(),
+                ..**edition
+            }))),
+            Self::Received(_) => None,
+        })
+    }
+
+    /// Its state, for its holder.
+    fn status(&self) -> Option<EditionStatus> {
+        match self {
+            Self::Held(edition) => Some(edition.status),
+            Self::Received(_) => None,
         }
     }
 }
@@ -94,7 +129,7 @@ enum EditionEvent {
 
 /// Watch the editions of a publication
 ///
-/// One `edition` event for each edition that there is, then one whenever an edition changes. A recipient
+/// One `edition` event for each edition that there is, then one for each change of its state. A recipient
 /// gets the published editions that it may read. The stream ends when the service stops or its token
 /// is no longer valid: open it again. A token and an organization have a limited number of open streams;
 /// further ones are answered 429.
@@ -199,11 +234,67 @@ impl EditionWatcher {
                     changed = self.editions.changed() => changed.ok()?,
                 }
             }
-            self.is_new = false;
             let now = self.editions.borrow_and_update().clone();
-            let changed = now.iter().filter(|edition| !self.sent.contains(edition));
-            self.waiting.extend(changed.cloned());
+            for edition in now.iter().filter(|edition| !self.sent.contains(edition)) {
+                if !self.is_new {
+                    let number = edition.number();
+                    let before = self.sent.iter().find(|sent| sent.number() == number);
+                    self.waiting.extend(edition.passed(before));
+                }
+                self.waiting.push_back(edition.clone());
+            }
+            self.is_new = false;
             self.sent = now;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use time::OffsetDateTime;
+
+    use super::SeenEdition;
+    use crate::db::editions::{Edition, EditionStatus};
+    use crate::ids::JobId;
+
+    fn edition(status: EditionStatus) -> SeenEdition {
+        SeenEdition::Held(Box::new(Edition {
+            number: 1,
+            status,
+            submissions: Vec::new(),
+            job_id: JobId::new(),
+            release_id: None,
+            rows: Some(7),
+            held_back_rows: Some(0),
+            is_base: Some(true),
+            sha256: Some("00".to_owned()),
+            created_at: OffsetDateTime::UNIX_EPOCH,
+            published_at: Some(OffsetDateTime::UNIX_EPOCH),
+            error: None,
+        }))
+    }
+
+    #[test]
+    fn states_between_two_polls_are_seen_without_what_was_decided_later() {
+        use EditionStatus::{Failed, Published, Queued, Running};
+        let passed = |now, before: Option<EditionStatus>| -> Vec<EditionStatus> {
+            let before = before.map(edition);
+            let passed = edition(now).passed(before.as_ref()).collect::<Vec<_>>();
+            for seen in &passed {
+                let SeenEdition::Held(seen) = seen else {
+                    panic!("a holder sees what is held")
+                };
+                assert_eq!((seen.rows, seen.published_at), (None, None));
+            }
+            passed.iter().filter_map(SeenEdition::status).collect()
+        };
+        assert_eq!(passed(Queued, None), []);
+        assert_eq!(passed(Running, None), [Queued]);
+        assert_eq!(passed(Published, None), [Queued, Running]);
+        assert_eq!(passed(Published, Some(Queued)), [Running]);
+        assert_eq!(passed(Published, Some(Running)), []);
+        // A job that is cancelled while it waits fails without having run.
+        assert_eq!(passed(Failed, None), [Queued]);
+        assert_eq!(passed(Failed, Some(Queued)), []);
     }
 }
