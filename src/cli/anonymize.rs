@@ -17,7 +17,7 @@ use serde_json::json;
 use super::bar::Bar;
 use super::definitions::{self, SchemaArgs};
 use super::directory::Directory;
-use super::output::{self, Failure, Style, in_file, write_json};
+use super::output::{self, Failure, Style, in_file, refuse_unwritable, write_json};
 use super::scale::{self, ExecutorArgs, ScaledRun};
 use super::sources::DocumentSource;
 use super::summary::{self, Summary, SweepFile};
@@ -66,6 +66,10 @@ impl Anonymize {
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        let documents = [&self.report, &self.steps].into_iter().flatten();
+        documents
+            .map(PathBuf::as_path)
+            .try_for_each(refuse_unwritable)?;
         let dataset = self.schema.load()?;
         if !self.executors.executors.is_empty() {
             return self.scaled(dataset.schema);

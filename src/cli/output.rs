@@ -99,6 +99,21 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Fail
     written.map_err(|error| Failure::file(path, error))
 }
 
+/// Refuses the path of a document that could not be written: before the work, not after it.
+///
+/// # Errors
+/// Where the directory is not there, or the path is one.
+pub(crate) fn refuse_unwritable(path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    if directory.is_some_and(|directory| !directory.is_dir()) {
+        return Err(Failure::file(path, "its directory does not exist"));
+    }
+    if path.is_dir() {
+        return Err(Failure::file(path, "it is a directory"));
+    }
+    Ok(())
+}
+
 fn write_pretty(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut out, document)?;
     writeln!(out)

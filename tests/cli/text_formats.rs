@@ -130,6 +130,24 @@ fn flags_that_cannot_be_met_are_refused() {
 }
 
 #[test]
+fn nothing_is_written_where_a_document_of_the_run_could_not_be() {
+    let dir = directory();
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    for (document, why) in [("absent/it.json", "does not exist"), ("sub", "a directory")] {
+        for option in ["--report", "--steps"] {
+            let arguments = ["raw.csv", "-o", "out.csv", option, document];
+            let (status, _, errors) = anonymize(&dir, &arguments, b"");
+            assert_eq!(status, Some(2), "{errors}");
+            assert!(
+                errors.contains(document) && errors.contains(why),
+                "{errors}"
+            );
+            assert!(!dir.path().join("out.csv").exists());
+        }
+    }
+}
+
+#[test]
 fn the_raw_table_is_not_overwritten() {
     let dir = directory();
     let path = dir.path();
