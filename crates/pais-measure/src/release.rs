@@ -6,7 +6,9 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn};
+use pais_core::table::{
+    Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
+};
 use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
 
@@ -47,6 +49,23 @@ pub struct MeasuredRelease<'a> {
     pub finding: &'a PrivacyFinding,
     /// The persons of the groups, where the dataset has a subject column.
     pub persons: Option<&'a SubjectGroups>,
+    /// The request to stop.
+    pub cancellation: &'a Cancellation,
+}
+
+/// A verified release whose rows were counted while they were read, by one cut for each column.
+#[derive(Clone, Copy)]
+pub struct CountedRelease<'a> {
+    /// The schema of the release.
+    pub schema: &'a Schema,
+    /// A row for each group of equal quasi-identifiers.
+    pub groups: &'a ReleasedTable,
+    /// Rows of each group.
+    pub sizes: &'a [u32],
+    /// What the verifier found.
+    pub finding: &'a PrivacyFinding,
+    /// What the columns that are released unchanged say of the rows.
+    pub unchanged: &'a UnchangedRisk,
     /// The request to stop.
     pub cancellation: &'a Cancellation,
 }

@@ -65,7 +65,7 @@ pub use overlap::{OverlapVerification, verify_overlapping_lkc};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use persons::CountedTable;
 pub use release::{
-    FoundRecoding, RawComparison, RawFinding, RawTexts, ReleaseError, ReleaseTables,
+    FoundRecoding, RawComparison, RawFinding, RawTexts, ReleaseError, ReleaseGroups, ReleaseTables,
     ReleaseVerification, StreamedVerification, Undecided, verify_release,
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};

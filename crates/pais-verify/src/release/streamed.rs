@@ -87,6 +87,15 @@ pub struct StreamedVerification {
     text_bytes: u64,
 }
 
+/// The groups of equal quasi-identifiers of a release.
+#[derive(Clone, Debug)]
+pub struct ReleaseGroups {
+    /// A row for each group, with the quasi-identifiers.
+    pub table: ReleasedTable,
+    /// Rows of each group.
+    pub sizes: Vec<u32>,
+}
+
 /// A released column without its rows. Each text has one code.
 pub(super) struct StreamedColumn {
     /// Without codes.
@@ -364,6 +373,25 @@ impl StreamedVerification {
                 )
             },
         );
+    }
+
+    /// The groups of the rows so far.
+    pub fn groups(&self) -> ReleaseGroups {
+        let columns = self.columns.iter();
+        let columns = columns.take_while(|column| column.role == ColumnRole::QuasiIdentifier);
+        let columns: Vec<&StreamedColumn> = columns.collect();
+        let (codes, sizes) = self.known.of_first(columns.len()).into_columns();
+        let columns = columns.iter().zip(codes);
+        ReleaseGroups {
+            table: ReleasedTable {
+                name: "data".into(),
+                rows: sizes.len(),
+                columns: columns
+                    .map(|(column, codes)| column.with_codes(codes))
+                    .collect(),
+            },
+            sizes,
+        }
     }
 
     /// What was found in the rows.
