@@ -21,7 +21,7 @@ use pais_test_support::poll::{poll, poll_async};
 use pais_test_support::{adult, raw_rows};
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, text};
+use crate::app::{TestApp, send, text};
 use crate::hospital::{Hospital, id, job_on};
 use crate::process::{ServiceProcess, call};
 
@@ -336,7 +336,7 @@ async fn an_executor_makes_the_release_of_the_service_itself() {
     assert_eq!(rows.len(), 45_222);
     assert!(rows == local_rows);
 
-    // What groups and labels give is exact; what reads row by row is left out.
+    // What distinct rows give is exact; what reads row by row is left out.
     let [report, local_report] = [
         scaled.json(&format!("{release}/report")).await,
         scaled.json(&format!("{local_release}/report")).await,
@@ -354,6 +354,11 @@ async fn an_executor_makes_the_release_of_the_service_itself() {
         "/risk/highest",
         "/risk/average",
         "/risk/share_above",
+        "/risk/by_length",
+        "/risk/by_length_exact",
+        "/risk/qid_sizes",
+        "/risk/qid_confidences",
+        "/risk/attribute",
         "/risk/unchanged",
         "/rows",
         "/verdict",
@@ -373,14 +378,12 @@ async fn an_executor_makes_the_release_of_the_service_itself() {
         );
         assert!(local_report.pointer(pointer).is_some(), "{pointer}");
     }
-    assert_eq!(
-        scaled
-            .hospital
-            .get(&format!("{release}/report?format=html"))
-            .await
-            .status,
-        200
-    );
+    let path = format!("{release}/report");
+    let page = app
+        .request(reqwest::Method::GET, &path)
+        .header("accept", "text/html");
+    let page = send(page.bearer_auth(&scaled.hospital.token)).await;
+    assert!(page.text.starts_with("<!DOCTYPE html>"), "{}", page.text);
     // Nothing that was spooled is left.
     let spool = files_below(app.spool.path());
     assert!(

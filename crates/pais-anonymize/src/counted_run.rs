@@ -9,7 +9,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{Column, EncodedTable, NULL_CODE, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_measure::{CountedRelease, Report};
-use pais_verify::{ReleaseError, ReleaseGroups, ReleaseVerification, StreamedVerification};
+use pais_verify::{DistinctRelease, ReleaseError, ReleaseVerification, StreamedVerification};
 
 use crate::error::RunError;
 use crate::gate;
@@ -224,26 +224,30 @@ impl CountedRun {
         Ok(RecodedValues { table, step, cut })
     }
 
-    /// The report of written files, as far as their groups and labels give it. `groups` and `verification` are
-    /// what was found in the files.
+    /// The report of written files, as far as their distinct rows give it. `distinct` and `verification` are
+    /// what was found in the files, `singled_out` the insensitive columns with a value in one row only.
     ///
     /// # Errors
     /// [`RunError::Cancelled`], and [`RunError::Internal`] for groups that cannot be measured.
     pub fn measure(
         &self,
         recoded: &RecodedValues,
-        groups: &ReleaseGroups,
-        verification: &ReleaseVerification,
+        (distinct, verification): (&DistinctRelease, &ReleaseVerification),
+        singled_out: &[String],
         observer: &dyn Observer,
     ) -> Result<Report, RunError> {
         let finding = verification.privacy.as_ref();
+        let PrivacyModel::Lkc(model) = &verification.model else {
+            return Err(RunError::internal("the files have another model"));
+        };
         let finding = finding.ok_or_else(|| RunError::internal("the files were not verified"))?;
         let (schema, job) = (&self.values.schema, &self.values.job);
         let release = CountedRelease {
             schema,
-            groups: &groups.table,
-            sizes: &groups.sizes,
+            distinct,
+            model,
             finding,
+            singled_out,
             unchanged: &verification.unchanged,
             cancellation: observer.cancellation(),
         };

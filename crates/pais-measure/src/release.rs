@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::PrivacyModel;
+use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{
     Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
 };
 use pais_core::taxonomy::MinimumLevels;
-use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
+use pais_verify::{DistinctRelease, PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,12 +58,14 @@ pub struct MeasuredRelease<'a> {
 pub struct CountedRelease<'a> {
     /// The schema of the release.
     pub schema: &'a Schema,
-    /// A row for each group of equal quasi-identifiers.
-    pub groups: &'a ReleasedTable,
-    /// Rows of each group.
-    pub sizes: &'a [u32],
+    /// Its distinct rows.
+    pub distinct: &'a DistinctRelease,
+    /// The privacy model that holds.
+    pub model: &'a Lkc,
     /// What the verifier found.
     pub finding: &'a PrivacyFinding,
+    /// The insensitive columns that have a value in one row only.
+    pub singled_out: &'a [String],
     /// What the columns that are released unchanged say of the rows.
     pub unchanged: &'a UnchangedRisk,
     /// The request to stop.

@@ -8,7 +8,7 @@ use pais_anonymize::{
     ColumnParts, CountError, CountedRun, DistinctValues, Observer, PartCounts, RecodedValues,
     RowCounter, SearchOutcome,
 };
-use pais_core::definition::Job;
+use pais_core::definition::{ColumnRole, Job};
 use pais_core::schema::Schema;
 use pais_core::table::ColumnValueCounts;
 use pais_core::warning::{Warning, by_code};
@@ -65,7 +65,7 @@ pub struct VerifiedFiles {
     pub recoded: RecodedValues,
     /// What the verifier found in the files.
     pub verification: ReleaseVerification,
-    /// What groups and labels say of them.
+    /// What their distinct rows say of them.
     pub report: Report,
 }
 
@@ -219,6 +219,18 @@ impl EncodedRun {
         })
     }
 
+    /// The insensitive columns that have a value in one row only.
+    fn singled_out(&self) -> Vec<String> {
+        let schema = self.run.schema();
+        let counts = self.counts.iter().filter(|it| {
+            let mut stored = schema.stored();
+            let is_insensitive = stored
+                .any(|spec| spec.name() == it.column && spec.role() == ColumnRole::Insensitive);
+            is_insensitive && it.counts.single > 0
+        });
+        counts.map(|it| it.column.clone()).collect()
+    }
+
     /// The executors, and where they find the rows.
     fn shared_rows(&self) -> Option<(&Arc<Executors>, &RunDirectory)> {
         self.task.executors.as_ref().zip(self.directory.as_ref())
@@ -259,8 +271,11 @@ impl EncodedRun {
             values: &self.values,
             codes: &self.codes,
         };
-        let (verification, groups) = raw.verify(target, &manifest, *memory, observer)?;
-        let report = self.run.measure(&recoded, &groups, &verification, observer);
+        let (verification, distinct) = raw.verify(target, &manifest, *memory, observer)?;
+        let found = (&distinct, &verification);
+        let report = self
+            .run
+            .measure(&recoded, found, &self.singled_out(), observer);
         Ok(VerifiedFiles {
             report: report.map_err(ScaleError::from)?,
             manifest,

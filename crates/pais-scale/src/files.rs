@@ -7,7 +7,7 @@ use pais_core::reimport;
 use pais_core::schema::Schema;
 use pais_core::table::{NULL_CODE, ReadError, Table};
 use pais_io::read::{ReadFailure, ReadLimits, parquet};
-use pais_verify::{ReleaseError, ReleaseGroups, ReleaseVerification, StreamedVerification};
+use pais_verify::{DistinctRelease, ReleaseError, ReleaseVerification, StreamedVerification};
 
 use crate::codes::CodeFile;
 use crate::error::ScaleError;
@@ -38,7 +38,7 @@ impl RawRows<'_> {
         manifest: &Manifest,
         memory: u64,
         observer: &dyn Observer,
-    ) -> Result<(ReleaseVerification, ReleaseGroups), T::Error> {
+    ) -> Result<(ReleaseVerification, DistinctRelease), T::Error> {
         observer.progress(Phase::Verifying, 0.0);
         let cancellation = observer.cancellation();
         let mut verification =
@@ -65,8 +65,8 @@ impl RawRows<'_> {
                 ReadFailure::Sink(error) => error,
             })?;
         }
-        let groups = verification.groups();
-        Ok((self.compare(verification, manifest, observer)?, groups))
+        let distinct = verification.distinct();
+        Ok((self.compare(verification, manifest, observer)?, distinct))
     }
 
     /// Compares what was read of the files with the raw rows, and decides.

@@ -36,12 +36,6 @@ impl DistinctRows {
     /// Counts a row of as many codes as the width. Returns the number of its distinct row.
     #[inline]
     pub(super) fn add(&mut self, row: &[u32]) -> u32 {
-        self.add_several(row, 1)
-    }
-
-    /// Counts as many equal rows.
-    #[inline]
-    fn add_several(&mut self, row: &[u32], rows: u32) -> u32 {
         let Self {
             width,
             codes,
@@ -68,18 +62,8 @@ impl DistinctRows {
                 number
             }
         };
-        counts[number as usize] += rows;
+        counts[number as usize] += 1;
         number
-    }
-
-    /// The distinct rows of the first `width` columns.
-    pub(super) fn of_first(&self, width: usize) -> Self {
-        let mut found = Self::new(width);
-        for (number, &rows) in self.counts.iter().enumerate() {
-            let start = number * self.width;
-            found.add_several(&self.codes[start..start + width], rows);
-        }
-        found
     }
 
     /// Bytes that they take at most, while they grow and while a model is decided on them: for each,
@@ -126,12 +110,6 @@ mod tests {
                 expected[at].1 += 1;
                 prop_assert_eq!(found.add(number) as usize, at);
             }
-            let first = found.of_first(width / 2);
-            let mut by_first = DistinctRows::new(width / 2);
-            for row in 0..rows {
-                by_first.add(&cells[row * 4..row * 4 + width / 2]);
-            }
-            prop_assert_eq!(first.into_columns(), by_first.into_columns());
             let (columns, counts) = found.into_columns();
             prop_assert_eq!(counts, expected.iter().map(|(_, rows)| *rows).collect::<Vec<u32>>());
             for (index, column) in columns.iter().enumerate() {

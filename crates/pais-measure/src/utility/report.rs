@@ -11,6 +11,8 @@ use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects, Verdict};
 use pais_verify::{CountedTable, PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
 
+use super::adversary_risk::add_adversaries_of_counted;
+use super::attribute_risk::attribute_risk_of_counted;
 use super::ncp::{self, RowWeights};
 use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk};
 use crate::classification::ClassificationError;
@@ -188,25 +190,31 @@ impl Report {
     }
 
     /// The report of a release whose rows are not in memory. What needs them is left out: measures of
-    /// utility that read row by row, the risk by length and by attribute, the insensitive columns with single
-    /// values, and guidelines.
+    /// utility that read row by row, distributions, and guidelines.
     ///
     /// # Errors
     /// As [`Self::new`].
     pub fn of_counted(release: &CountedRelease) -> Result<Self, VerifyError> {
-        let (groups, sizes) = (release.groups, release.sizes);
+        let (distinct, schema) = (release.distinct, release.schema);
+        let names = schema.names(ColumnRole::QuasiIdentifier);
+        let sizes = distinct.group_sizes(&names, release.cancellation)?;
         let weights = RowWeights {
-            rows_of: Some(sizes),
+            rows_of: Some(&distinct.rows),
             suppressed: 0,
         };
+        let mut risk = Risk {
+            unchanged: release.unchanged.clone(),
+            insensitive_singled_out: release.singled_out.to_vec(),
+            attribute: attribute_risk_of_counted(release)?,
+            ..Risk::from_sizes(&sizes)
+        };
+        add_adversaries_of_counted(&mut risk, release)?;
+        let table = &distinct.table;
         let parts = ReportParts {
-            groups: GroupMetrics::from_sizes(sizes),
-            ncp_by_column: ncp_by_column(groups, release.schema, weights, release.cancellation)?,
-            risk: Risk {
-                unchanged: release.unchanged.clone(),
-                ..Risk::from_sizes(sizes)
-            },
-            rows: sizes.iter().map(|&rows| u64::from(rows)).sum(),
+            groups: GroupMetrics::from_sizes(&sizes),
+            ncp_by_column: ncp_by_column(table, schema, weights, release.cancellation)?,
+            risk,
+            rows: distinct.rows.iter().map(|&rows| u64::from(rows)).sum(),
             suppressed_rows: 0,
         };
         let mut report = Self::of(parts, release.finding);

@@ -49,8 +49,7 @@ pub struct Risk {
     #[serde(default)]
     pub share_above: Vec<ShareAbove>,
     /// What adversaries find who know some of the quasi-identifiers, from one value on; up to *L* +
-    /// 2, or all where the model has no *L*. Empty for releases with sets, for anatomized ones and for
-    /// those of executors.
+    /// 2, or all where the model has no *L*. Empty for releases with sets and for anatomized ones.
     /// With a subject column for the holder alone.
     #[serde(default)]
     pub by_length: Vec<LengthRisk>,

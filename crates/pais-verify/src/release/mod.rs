@@ -33,7 +33,7 @@ use crate::{
 };
 
 pub use self::raw_comparison::{RawComparison, RawTexts};
-pub use self::streamed::{ReleaseGroups, StreamedVerification};
+pub use self::streamed::StreamedVerification;
 pub use self::subjects::Undecided;
 
 /// The tables of a release, read by [`pais_core::reimport`].

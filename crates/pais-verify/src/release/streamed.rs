@@ -22,7 +22,7 @@ use crate::classes::find_column;
 use crate::distinct_rows::DistinctRows;
 use crate::lkc::verify_distinct;
 use crate::row_sum::RowSum;
-use crate::{LkcRequirement, PrivacyFinding, VerifyError};
+use crate::{DistinctRelease, LkcRequirement, PrivacyFinding, VerifyError};
 
 /// Rows that are counted at a time: their codes stay in the cache.
 const BLOCK: usize = 16_384;
@@ -85,15 +85,6 @@ pub struct StreamedVerification {
     sample: TellingSample<u32>,
     pub(super) sum: RowSum,
     text_bytes: u64,
-}
-
-/// The groups of equal quasi-identifiers of a release.
-#[derive(Clone, Debug)]
-pub struct ReleaseGroups {
-    /// A row for each group, with the quasi-identifiers.
-    pub table: ReleasedTable,
-    /// Rows of each group.
-    pub sizes: Vec<u32>,
 }
 
 /// A released column without its rows. Each text has one code.
@@ -375,22 +366,19 @@ impl StreamedVerification {
         );
     }
 
-    /// The groups of the rows so far.
-    pub fn groups(&self) -> ReleaseGroups {
-        let columns = self.columns.iter();
-        let columns = columns.take_while(|column| column.role == ColumnRole::QuasiIdentifier);
-        let columns: Vec<&StreamedColumn> = columns.collect();
-        let (codes, sizes) = self.known.of_first(columns.len()).into_columns();
-        let columns = columns.iter().zip(codes);
-        ReleaseGroups {
+    /// The distinct rows so far.
+    pub fn distinct(&self) -> DistinctRelease {
+        let (codes, rows) = self.known.clone().into_columns();
+        let columns = self.columns.iter().zip(codes);
+        DistinctRelease {
             table: ReleasedTable {
                 name: "data".into(),
-                rows: sizes.len(),
+                rows: rows.len(),
                 columns: columns
                     .map(|(column, codes)| column.with_codes(codes))
                     .collect(),
             },
-            sizes,
+            rows,
         }
     }
 
