@@ -34,7 +34,7 @@ const LIMITS: LocationLimits = LocationLimits {
     rows: 1 << 20,
 };
 
-/// Memory of a job, in MiB.
+/// Memory of a job.
 const MEMORY: &str = "64MiB";
 
 /// The executor `big` of a service: `in-process`, or processes that share a directory with it.
@@ -60,6 +60,10 @@ struct Scaled {
 
 impl Scaled {
     async fn new(url: &str, shared: Option<&Path>) -> Self {
+        Self::with_job_bytes(url, shared, 1 << 30).await
+    }
+
+    async fn with_job_bytes(url: &str, shared: Option<&Path>, job_bytes: u64) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("lake")).unwrap();
         let options = ObjectStoreOptions {
@@ -73,7 +77,7 @@ impl Scaled {
         };
         let stores = ObjectStores::open([("lake", options)], LIMITS).unwrap();
         let app = TestApp::builder().without_workers().object_stores(stores);
-        let app = app.limits(|limits| limits.job_bytes = 64 << 20);
+        let app = app.limits(|limits| limits.job_bytes = job_bytes);
         let app = app.executors(executors(url, shared)).start().await;
         Self {
             hospital: Hospital::with_app(app).await,
@@ -513,7 +517,7 @@ async fn what_an_executor_does_not_take_is_refused_when_the_job_is_sent() {
 async fn a_table_that_does_not_fit_the_memory_of_a_job_is_run_by_an_executor() {
     const ROWS: u32 = 500_000;
     const COLUMNS: usize = 12;
-    let scaled = Scaled::new("in-process", None).await;
+    let scaled = Scaled::with_job_bytes("in-process", None, 64 << 20).await;
     let columns: Vec<Value> = (0..COLUMNS)
         .map(|column| {
             json!({ "name": format!("q{column}"), "role": "quasi_identifier", "kind": "numeric",
