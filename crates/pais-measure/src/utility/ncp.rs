@@ -214,7 +214,7 @@ mod tests {
         of_column(&column, &schema.columns[0], RowWeights::default())
     }
 
-    fn lost(suppressed: u64) -> RowWeights<'static> {
+    fn suppressing(suppressed: u64) -> RowWeights<'static> {
         RowWeights {
             rows_of: None,
             suppressed,
@@ -239,6 +239,22 @@ mod tests {
         ] {
             assert_eq!(ncp(&column, &[label]), expected, "{label}");
         }
+    }
+
+    #[test]
+    fn a_row_counts_as_often_as_the_rows_that_it_stands_for() {
+        let schema = spec(json!({"taxonomy": job()}));
+        let cells = ["any", "Blue", "Mover"];
+        let of = |codes: &[u32], rows_of: Option<&[u32]>| {
+            let weights = RowWeights {
+                rows_of,
+                suppressed: 1,
+            };
+            let column = released(&cells, codes, Form::Generalized);
+            of_column(&column, &schema.columns[0], weights)
+        };
+        let distinct = of(&[0, 1, 2, NULL_CODE], Some(&[3, 1, 2, 1]));
+        assert_eq!(distinct, of(&[0, 0, 0, 1, 2, 2, NULL_CODE], None));
     }
 
     #[test]
@@ -300,12 +316,12 @@ mod tests {
             &[0, 1, 1, NULL_CODE],
             Form::Generalized,
         );
-        let mean = |suppressed| of_column(&column, &schema.columns[0], lost(suppressed));
+        let mean = |suppressed| of_column(&column, &schema.columns[0], suppressing(suppressed));
         let lost = 1.0 / 3.0 + 1.0;
         assert!((mean(0) - lost / 4.0).abs() < 1e-12);
         assert!((mean(2) - (lost + 2.0) / 6.0).abs() < 1e-12);
         let empty = released(&[], &[], Form::Generalized);
-        let mean = |suppressed| of_column(&empty, &schema.columns[0], lost(suppressed));
+        let mean = |suppressed| of_column(&empty, &schema.columns[0], suppressing(suppressed));
         assert_eq!((mean(0), mean(3)), (0.0, 1.0));
     }
 }
