@@ -440,7 +440,6 @@ mod tests {
     use crate::engine::WorkError;
     use crate::problem::Code;
     use pais_core::cancellation::Cancellation;
-    use pais_core::schema::Schema;
     use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 
     /// A label of a mebibyte in 200,000 rows: 200 GB of text.
