@@ -12,6 +12,7 @@ use pais_core::definition::JobDefinition;
 use pais_core::schema::Schema;
 use pais_core::table::{ReleasedTable, Table};
 use pais_core::warning::{Warning, by_code};
+use pais_measure::Report;
 use pais_scale::{
     CountedSearch, EncodedRun, ManifestFile, ReleaseTarget, RowSource, ScaleError, ScaledJob,
     VerifiedFiles,
@@ -105,8 +106,13 @@ impl ScaledAttempt {
                 let (verified, files) = files.release(&run, &outcome, observer)?;
                 let of_release = verified.verification.warnings.iter().chain(&after);
                 let warnings = by_code(of_release.cloned());
-                let origin = (origin, &definition, &key);
-                Some(pack(&verified, files, &warnings, run.schema(), origin)?)
+                let report = run.measure(&verified, observer)?;
+                let facts = facts(&verified, (&report, &warnings), run.schema())?;
+                Some(NewRelease {
+                    files,
+                    tables: vec![table_in_files(&verified)?],
+                    ..facts.pack(origin, &definition, &key)?
+                })
             }
         };
         // Nothing that was spooled is left when the job ends.
@@ -219,38 +225,34 @@ impl Observer for WritingFirst<'_> {
     }
 }
 
-/// The release of verified files for the store.
-fn pack(
-    verified: &VerifiedFiles,
-    files: Vec<NewFile>,
-    warnings: &[Warning],
-    schema: &Schema,
-    (origin, job, key): (ReleaseOrigin, &JobDefinition, &DataKey),
-) -> Result<NewRelease, WorkError> {
-    let table = &verified.recoded.table;
-    let rows = verified.manifest.rows;
+/// What is stored of verified files.
+fn facts<'a>(
+    verified: &'a VerifiedFiles,
+    (report, warnings): (&'a Report, &'a [Warning]),
+    schema: &'a Schema,
+) -> Result<ReleaseFacts<'a>, Problem> {
     let privacy = verified.verification.privacy.as_ref();
-    let facts = ReleaseFacts {
+    Ok(ReleaseFacts {
         step: Some(verified.recoded.step),
-        rows,
+        rows: verified.manifest.rows,
         suppressed_rows: 0,
         cut: Some(&verified.recoded.cut),
-        verification: privacy.ok_or_else(|| not_verified("nothing was found"))?,
-        report: &verified.report,
+        verification: privacy.ok_or_else(not_verified)?,
+        report,
         schema,
-        tables: std::slice::from_ref(table),
+        tables: std::slice::from_ref(&verified.recoded.table),
         warnings,
-    };
-    let table = NewTable {
+    })
+}
+
+/// The table of a release, whose rows are in its files.
+fn table_in_files(verified: &VerifiedFiles) -> Result<NewTable, WorkError> {
+    let table = &verified.recoded.table;
+    Ok(NewTable {
         name: table.name.to_string(),
-        rows,
+        rows: verified.manifest.rows,
         columns: stored_columns(table)?,
         content: None,
-    };
-    Ok(NewRelease {
-        files,
-        tables: vec![table],
-        ..facts.pack(origin, job, key)?
     })
 }
 
@@ -262,7 +264,7 @@ impl From<ScaleError> for Problem {
             error @ ScaleError::Engine(_) => unavailable(&error),
             ScaleError::Run(error) => error.into(),
             ScaleError::Spool(error) | ScaleError::File { error, .. } => unspooled(&error),
-            ScaleError::NotVerified(reason) => not_verified(&reason),
+            ScaleError::NotVerified(_) => not_verified(),
             ScaleError::Refused { error, .. } => error.into(),
         }
     }
@@ -275,8 +277,8 @@ fn unavailable(error: &dyn Display) -> Problem {
     Problem::new(Code::ExecutorUnavailable, detail)
 }
 
-/// The reason can quote labels, which can be raw values, so that it is not logged.
-fn not_verified(_: &str) -> Problem {
+/// Without the reason, which can quote labels, and these can be raw values.
+fn not_verified() -> Problem {
     Problem::new(Code::VerificationFailed, NOT_VERIFIED)
 }
 

@@ -13,7 +13,7 @@ use pais_core::schema::Schema;
 use pais_core::table::ColumnValueCounts;
 use pais_core::warning::{Warning, by_code};
 use pais_measure::Report;
-use pais_verify::ReleaseVerification;
+use pais_verify::{DistinctRelease, ReleaseVerification};
 
 use crate::codes::CodeFile;
 use crate::datafusion_counter::DataFusionCounter;
@@ -65,8 +65,8 @@ pub struct VerifiedFiles {
     pub recoded: RecodedValues,
     /// What the verifier found in the files.
     pub verification: ReleaseVerification,
-    /// What their distinct rows say of them.
-    pub report: Report,
+    /// Their distinct rows.
+    pub distinct: DistinctRelease,
 }
 
 /// Makes a counter of rows that uses at most a number of bytes.
@@ -219,6 +219,19 @@ impl EncodedRun {
         })
     }
 
+    /// The report of verified files, as far as their distinct rows give it.
+    ///
+    /// # Errors
+    /// As [`CountedRun::measure`].
+    pub fn measure(
+        &self,
+        files: &VerifiedFiles,
+        observer: &dyn Observer,
+    ) -> Result<Report, ScaleError> {
+        let (found, single) = ((&files.distinct, &files.verification), self.singled_out());
+        Ok(self.run.measure(&files.recoded, found, &single, observer)?)
+    }
+
     /// The insensitive columns that have a value in one row only.
     fn singled_out(&self) -> Vec<String> {
         let schema = self.run.schema();
@@ -272,15 +285,11 @@ impl EncodedRun {
             codes: &self.codes,
         };
         let (verification, distinct) = raw.verify(target, &manifest, *memory, observer)?;
-        let found = (&distinct, &verification);
-        let report = self
-            .run
-            .measure(&recoded, found, &self.singled_out(), observer);
         Ok(VerifiedFiles {
-            report: report.map_err(ScaleError::from)?,
             manifest,
             recoded,
             verification,
+            distinct,
         })
     }
 }
