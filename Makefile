@@ -68,9 +68,9 @@ test-openapi: setup ## Send requests that the OpenAPI document permits and forbi
 # The first build compiles the engine, a hundred crates: some 15 minutes of processor time.
 test-scale: setup ## Build with the feature `scale`, check it and run its tests; not part of `make test`
 	$(CARGO) clippy --locked -p pais-scale --features datafusion --all-targets -- -D warnings
-	$(CARGO) clippy --locked --features scale --bins --test cli -- -D warnings
+	$(CARGO) clippy --locked --features scale --bins --test cli --test http -- -D warnings
 	$(CARGO) test --locked -p pais-scale --features datafusion
-	$(CARGO) test --locked --features scale --test cli -- scale:: executors::
+	$(CARGO) test --locked --features scale --test cli --test http -- scale:: executors::
 
 bench: setup ## Run all benchmarks; results are also written to target/bench/summary.json
 	$(CARGO) bench --locked --bench end_to_end --bench load --bench groups --bench items

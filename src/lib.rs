@@ -8,6 +8,7 @@ pub mod clock;
 pub mod config;
 pub mod db;
 pub mod engine;
+pub mod executors;
 pub mod ids;
 pub mod jobs;
 pub mod memory;

@@ -11,16 +11,26 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
+use serde::Deserialize;
 use tokio::sync::Notify;
 
 use crate::problem::{Code, Problem};
 
 /// A number of bytes: a whole number of `MiB` or `GiB`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct MemorySize(
     /// The bytes.
     pub u64,
 );
+
+impl TryFrom<String> for MemorySize {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
 
 impl FromStr for MemorySize {
     type Err = String;

@@ -14,7 +14,7 @@ use crate::db::datasets::StoredDataset;
 use crate::db::organizations;
 use crate::db::releases::{self, StoredRelease};
 use crate::db::submissions::{self, SubmissionRows, Which};
-use crate::engine::composition_tables::{self, StoredParts};
+use crate::engine::composition_tables::{self, StoredParts, UnknownRows};
 use crate::engine::load_rows;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
@@ -149,12 +149,13 @@ pub(super) async fn compose(
              deleted with its rows",
         ));
     };
-    let Some((parts, submissions)) = parts(app, &dataset, &ids).await? else {
-        return Ok(CompositionDocument::undecided(
-            ids,
-            "it cannot be decided whether the privacy model holds, because rows of a release were \
-             deleted",
-        ));
+    let (parts, submissions) = match parts(app, &dataset, &ids).await? {
+        Ok(found) => found,
+        Err(unknown) => {
+            let reason =
+                format!("it cannot be decided whether the privacy model holds, because {unknown}");
+            return Ok(CompositionDocument::undecided(ids, reason));
+        }
     };
     let releases: Vec<StoredRelease> = parts.iter().map(|part| part.release.clone()).collect();
     let decided = decide(app, dataset, parts, submissions).await?;
@@ -169,24 +170,29 @@ pub(super) async fn compose(
 }
 
 /// The releases as they are stored, and the submissions of their jobs in the order in which rows
-/// are loaded; `None` where the rows of one of them are not known or not there any more.
+/// are loaded; `Ok(Err(_))` where the rows of one of them are not known or not there any more.
 async fn parts(
     app: &CallerApp,
     dataset: &StoredDataset,
     ids: &[ReleaseId],
-) -> Result<Option<(Vec<StoredParts>, Vec<SubmissionRows>)>, ApiError> {
+) -> Result<Result<(Vec<StoredParts>, Vec<SubmissionRows>), UnknownRows>, ApiError> {
     let store = &app.db;
     let key = load_rows::open_key(&app.keys, dataset)?;
     let parts = composition_tables::load(store, &key, app.caller.organization, ids.to_vec());
-    let Some(parts) = parts.await? else {
-        return Ok(None);
+    let parts = match parts.await? {
+        Ok(parts) => parts,
+        Err(unknown) => return Ok(Err(unknown)),
     };
     let present = submissions::rows_by_submission(store, dataset.id, Which::Stored).await?;
     let present: HashSet<SubmissionRows> = present.into_iter().collect();
     let read = parts.iter().flat_map(|part| &part.sources.submissions);
     let read: BTreeMap<SubmissionId, SubmissionRows> = read.map(|it| (it.id, *it)).collect();
     let is_complete = read.values().all(|it| present.contains(it));
-    Ok(is_complete.then(|| (parts, read.into_values().collect())))
+    Ok(if is_complete {
+        Ok((parts, read.into_values().collect()))
+    } else {
+        Err(UnknownRows::Deleted)
+    })
 }
 
 /// Decides, or says why it cannot be.

@@ -135,8 +135,8 @@ impl Download {
 async fn may_still_read(app: &CallerApp, id: ReleaseId, name: &str) -> bool {
     let permitted = async {
         let is_valid = token_validity::is_valid(&app.db, app.caller.token).await?;
-        let table = releases::table(&app.db, viewer(app.caller), id, name).await?;
-        Ok::<_, StoreError>(is_valid && table.is_some_and(|table| !table.is_withdrawn))
+        let place = releases::table_place(&app.db, viewer(app.caller), id, name).await?;
+        Ok::<_, StoreError>(is_valid && place.is_some_and(|place| !place.is_withdrawn))
     };
     permitted.await.unwrap_or_else(|error| {
         tracing::warn!(

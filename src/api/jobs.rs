@@ -19,6 +19,7 @@ use crate::db::submissions::{self, SubmissionsSize, Which};
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::table_work::TableKind;
 use crate::engine::{load_rows, locations};
+use crate::executors;
 use crate::ids::JobId;
 use crate::problem::{Code, Problem};
 
@@ -53,7 +54,7 @@ const CHUNK_BYTES: u64 = 128 << 20;
          headers(("Location" = String, description = "The job"))),
         (status = 404, description = "`not_found`: no such dataset or submission"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
-        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`; `location_not_granted`; `unchanged_key`: a column that is nearly a key would be released unchanged; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
+        (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`, with a pointer to `executor` where it is not one of the service, or does not take the job; `location_not_granted`; `unchanged_key`: a column that is nearly a key would be released unchanged; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
     ),
 )]
 pub(super) async fn create(
@@ -134,7 +135,10 @@ pub(super) async fn cancel(
 
 /// A job as it was sent, parsed but not yet checked against its dataset.
 struct JobRequest {
+    /// Without its executor.
     definition: JobDefinition,
+    /// The name of the executor that is to count its rows.
+    executor: Option<String>,
     sweep: Sweep,
     sent: Value,
     sha256: [u8; 32],
@@ -148,8 +152,9 @@ impl JobRequest {
     /// invalid.
     fn parse(body: &[u8]) -> Result<Self, Problem> {
         let sent: Value = json::parse(body)?;
-        let definition: JobDefinition = json::parse(body)?;
+        let mut definition: JobDefinition = json::parse(body)?;
         Ok(Self {
+            executor: definition.take_executor(),
             sweep: Sweep::new(&definition)?,
             definition,
             sent,
@@ -199,9 +204,14 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
         )
     })?;
     let dataset = find(app, id).await?.ok_or_else(no_dataset)?;
+    let executor = request.executor.as_deref();
+    let executor = executor.map(|name| app.executors.find(name)).transpose()?;
     let plans = table_memory::plans(&dataset.schema, job, &request.sweep)?;
     if request.sweep.is_sweep {
         check_sweep(&plans, job)?;
+    }
+    if executor.is_some() {
+        check_scaled(request, &dataset)?;
     }
     if let Some(location) = job.release.as_ref().and_then(JobRelease::location) {
         let (organization, pointer) = (app.caller.organization, "/release/location/url");
@@ -212,9 +222,37 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
     let which = which(job);
     let size = submissions::size(&app.db, id, which).await?;
     let limits = TableLimits::new(app.limits.job_bytes, &app.memory);
-    let needed = limits.needed(&dataset.schema, &plans, size, 0)?;
+    let needed = match executor {
+        None => limits.needed(&dataset.schema, &plans, size, 0)?,
+        Some(executor) => limits.of_executor(executor.memory)?,
+    };
     refuse_keys(app, &dataset, request, (&plans, size), needed).await?;
     Ok(dataset)
+}
+
+/// Refuses a job that an executor does not take, whatever its rows are.
+///
+/// # Errors
+/// `invalid_job` with a pointer to the executor.
+fn check_scaled(request: &JobRequest, dataset: &StoredDataset) -> Result<(), Problem> {
+    let job = &request.definition;
+    if request.sweep.is_sweep {
+        return Err(Problem::at(
+            Code::InvalidJob,
+            executors::POINTER,
+            "lists of values cannot be run by an executor; give one value, or leave `executor` out",
+        ));
+    }
+    let wanted = job.release.as_ref().filter(|release| release.is_wanted());
+    if wanted.is_some_and(|release| release.location().is_none()) {
+        return Err(Problem::at(
+            Code::InvalidJob,
+            executors::POINTER,
+            "an executor writes a release to a location; give `release` a `location`, or leave \
+             `release` or `executor` out",
+        ));
+    }
+    executors::check_job(&dataset.schema, &job.parse()?)
 }
 
 /// The submissions that a job reads.
@@ -251,6 +289,10 @@ async fn refuse_keys(
     // A few chunks never need more than the whole run, and hashes less than the text, which it has
     // several times.
     let hashes = counter.bytes_needed(size.text_bytes);
+    if request.executor.is_some() && hashes > job_bytes {
+        // The job decides it when it reads its rows, of which it keeps a bounded number of values.
+        return Ok(());
+    }
     let bytes = hashes.saturating_add(CHUNK_BYTES).min(job_bytes);
     let organization = app.caller.organization;
     let guard = app.tables.begin(TableKind::Counted, organization, bytes);

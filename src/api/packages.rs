@@ -79,6 +79,7 @@ pub(super) async fn pais_signing_key(
          headers(("ETag" = String, description = "Changes with the report, the purpose of the grant and the version of the service"))),
         (status = 206, description = "The part that `Range` requests", content((Vec<u8> = "application/zip"))),
         (status = 304, description = "The client has it, by `If-None-Match`"),
+        (status = 409, description = "`release_in_files`: the rows are in the files of the release alone"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
         (status = 422, description = "`limit_exceeded`: the package has more than 4 GiB, or a table needs more memory than there is"),

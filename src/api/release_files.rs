@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::runtime::Handle;
 
 use crate::db::release_files::{self, ReleaseFile};
+use crate::db::releases;
 use crate::engine::rendered_tables::{SpoolWriter, unwritable};
 use crate::engine::table_work::TableKind;
 use crate::engine::{WorkError, locations, on_thread};
@@ -25,7 +26,6 @@ use super::extract::{Parameters, Path, ReleaseReader};
 use super::page::{NumberedPageQuery, Page, PageRequest};
 use super::releases::viewer;
 use super::state::CallerApp;
-use super::tables::get_table;
 
 /// Memory of the fetch of a file, in bytes: blocks of it.
 const FETCH_BYTES: u64 = 1 << 20;
@@ -37,7 +37,8 @@ const BLOCK_BYTES: usize = 128 << 10;
 ///
 /// Those that its job has written to `release.location`: Parquet files that together have the rows of its
 /// tables, in the order of the rows. None for a release without a location: its tables are at
-/// `/v1/releases/{id}/data` and `/tables/{table}`, as those of every release.
+/// `/v1/releases/{id}/data` and `/tables/{table}`, as those of every release but one whose rows an
+/// executor has counted, which are in the files alone.
 #[utoipa::path(
     get, path = "/v1/releases/{id}/files", tag = "releases",
     params(("id" = ReleaseId, Path, description = "The release"), NumberedPageQuery),
@@ -94,13 +95,17 @@ pub(super) async fn file(
     }
     let file = release_files::file(&app.db, viewer(app.caller), id, &name).await?;
     let file = file.ok_or_else(ApiError::not_found)?;
-    let table = get_table(&app, id, &file.table).await?;
+    let place = releases::table_place(&app.db, viewer(app.caller), id, &file.table).await?;
+    let place = place.ok_or_else(ApiError::not_found)?;
+    if place.is_withdrawn {
+        return Err(ApiError::withdrawn());
+    }
     let format = FileFormat::Parquet;
     let ending = format.as_str();
     let stem = name.strip_suffix(&format!(".{ending}"));
     let download = Download {
         releases: vec![id],
-        owner: table.organization,
+        owner: place.organization,
         part: format!("files/{name}"),
         table: file.table.clone(),
         tag: file.sha256.clone(),
@@ -109,7 +114,7 @@ pub(super) async fn file(
         ending,
         is_negotiated: false,
     };
-    let fetch = || fetch(&app, table.organization, id, &file);
+    let fetch = || fetch(&app, place.organization, id, &file);
     download.answer(&app, &request, fetch).await
 }
 

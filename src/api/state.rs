@@ -12,6 +12,7 @@ use crate::db::key_ring::KeyRing;
 use crate::db::{RowScope, Store};
 use crate::engine::rendered_tables::Renderer;
 use crate::engine::table_work::TableSlots;
+use crate::executors::ExecutorSet;
 use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
@@ -39,6 +40,8 @@ pub struct App {
     pub shutdown: CancellationToken,
     /// The disks.
     pub storage: Arc<Storage>,
+    /// Who counts the rows of large tables.
+    pub executors: ExecutorSet,
     /// Places for work on tables.
     pub(crate) tables: TableSlots,
     /// What is watched by event streams.
@@ -67,6 +70,7 @@ impl App {
             wake: Arc::new(Notify::new()),
             shutdown,
             storage,
+            executors: ExecutorSet::default(),
             tables: TableSlots::new(memory.clone()),
             watching: Watching::new(limits.streams),
             uploads: UploadSlots::new(
@@ -76,6 +80,11 @@ impl App {
             ),
             memory,
         }
+    }
+
+    /// The same state with these executors.
+    pub fn with_executors(self, executors: ExecutorSet) -> Self {
+        Self { executors, ..self }
     }
 
     /// The same state on behalf of a caller.

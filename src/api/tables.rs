@@ -53,6 +53,7 @@ pub(crate) struct FormatQuery {
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format, or another word than `bounds`"),
         (status = 406, description = "`not_acceptable`"),
+        (status = 409, description = "`release_in_files`: the rows are in the files of the release alone"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
         (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, or bounds whose name another column has; `limit_exceeded`: the table needs more memory than there is"),
@@ -82,6 +83,7 @@ pub(super) async fn data(
         (status = 304, description = "The client has it, by `If-None-Match`"),
         (status = 400, description = "`invalid_parameter`: no such format, or another word than `bounds`"),
         (status = 406, description = "`not_acceptable`"),
+        (status = 409, description = "`release_in_files`: the rows are in the files of the release alone"),
         (status = 410, description = "`withdrawn`"),
         (status = 416, description = "`range_not_satisfiable`"),
         (status = 422, description = "`invalid_value`: `safe_csv` with another format than CSV, or bounds whose name another column has; `limit_exceeded`: the table needs more memory than there is"),
@@ -216,7 +218,7 @@ async fn bounded_columns(
 /// A table of a release that the caller may see, without its rows.
 ///
 /// # Errors
-/// `not_found`; `withdrawn`.
+/// `not_found`; `withdrawn`; `release_in_files`.
 pub(super) async fn get_table(
     app: &CallerApp,
     id: ReleaseId,
@@ -226,8 +228,18 @@ pub(super) async fn get_table(
     if name.contains('\0') {
         return Err(ApiError::not_found());
     }
-    let find = async |name| releases::table(&app.db, viewer(app.caller), id, name).await;
+    let viewer = viewer(app.caller);
+    let find = async |name| releases::table(&app.db, viewer, id, name).await;
     let Some(table) = find(name).await? else {
+        if let Some(place) = releases::table_place(&app.db, viewer, id, name).await? {
+            return Err(if place.is_withdrawn {
+                ApiError::withdrawn()
+            } else {
+                let detail = "the rows of the release are in its files alone: `/v1/releases/{id}/files` \
+                              lists them, and `/files/{name}` has each of them";
+                ApiError::new(Code::ReleaseInFiles, detail)
+            });
+        }
         let is_anatomized = name == "data" && find(ANATOMIZED_TABLE).await?.is_some();
         return Err(if is_anatomized {
             let detail = "the release is anatomized, so it has several tables: \

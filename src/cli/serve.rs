@@ -16,6 +16,7 @@ use pais::api::{
 use pais::config::{Flags, OrganizationSettings, Settings};
 use pais::db::quotas::Quotas;
 use pais::db::{Store, deletion, instances};
+use pais::executors::ExecutorSet;
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::storage::Storage;
@@ -224,6 +225,7 @@ async fn serve(
         .build_global()
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
+    let executors = ExecutorSet::open(&settings.executors).map_err(anyhow::Error::msg)?;
     deletion::destroy_leftover_keys(store).await?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
@@ -234,7 +236,8 @@ async fn serve(
         memory.clone(),
         storage.clone(),
         shutdown.clone(),
-    );
+    )
+    .with_executors(executors.clone());
     let (wake, requests) = (service.wake.clone(), service.clone());
     let state = AppState {
         app: service.into(),
@@ -262,7 +265,11 @@ async fn serve(
     if duty == Duty::Requests {
         workers.concurrency = 0;
     }
-    let resources = jobs::Resources { memory, storage };
+    let resources = jobs::Resources {
+        memory,
+        storage,
+        executors,
+    };
     let pool = jobs::start(
         store.clone(),
         keys,

@@ -42,6 +42,14 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     if let Err(reason) = settings.object_stores() {
         return invalid("object_stores", format!("cannot be used: {reason}"));
     }
+    for (name, options) in &settings.executors {
+        if let Err(reason) = options.check(name, settings.memory.job_bytes) {
+            return invalid(
+                "executors",
+                format!("cannot be used: executors.{name} {reason}"),
+            );
+        }
+    }
     if settings.encryption.key_file.is_some() && settings.encryption.key_base64.is_some() {
         let reason = "and encryption.key_base64 are both set; leave one out";
         return invalid("encryption.key_file", reason);

@@ -16,6 +16,7 @@ use figment::providers::{Format, Toml};
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use crate::executors::ExecutorOptions;
 use crate::oidc::{OidcSettings, SignIn};
 use crate::storage::object_stores::{LocationLimits, ObjectStoreOptions, ObjectStores};
 use crate::telemetry::otlp::OtlpEndpoint;
@@ -74,6 +75,9 @@ pub struct Settings {
     /// Prefixes of Parquet files that organizations may use, by a name for the operator.
     #[serde(default)]
     pub object_stores: BTreeMap<String, ObjectStoreSettings>,
+    /// Who counts the rows of large tables, by the name that jobs use.
+    #[serde(default)]
+    pub executors: BTreeMap<String, ExecutorOptions>,
 }
 
 /// Section `server`.

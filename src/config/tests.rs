@@ -79,6 +79,65 @@ fn object_stores_come_from_the_file_and_from_variables() {
     }
 }
 
+#[cfg(not(feature = "scale"))]
+#[test]
+fn a_program_without_scale_refuses_executors() {
+    let file = "[executors.big]\nurl = \"in-process\"\nmemory = \"1GiB\"";
+    let refused = refusal(Some(file), &[]);
+    assert!(refused.contains("executors.big"), "{refused}");
+    assert!(refused.contains("built without `scale`"), "{refused}");
+}
+
+#[cfg(feature = "scale")]
+#[test]
+fn executors_are_checked_at_the_start() {
+    let environment = [
+        ("PAIS__EXECUTORS__BIG__URL", "in-process"),
+        ("PAIS__EXECUTORS__BIG__MEMORY", "1GiB"),
+    ];
+    let settings = load(None, &environment, &Flags::default()).unwrap();
+    assert_eq!(settings.executors["big"].memory.0, 1 << 30);
+    let shared = "spool = \"/srv/spool\"\nkey_file = \"/etc/key\"\n";
+    let tls = "tls_certificate = \"c\"\ntls_key = \"k\"\ntls_authority = \"a\"\n";
+    let section = |name: &str, url: &str, memory: &str, more: &str| {
+        format!("[executors.{name}]\nurl = \"{url}\"\nmemory = \"{memory}\"\n{more}")
+    };
+    let (loopback, elsewhere) = ("http://127.0.0.1:5051", "https://a.example.org:5051");
+    for (url, more) in [
+        (loopback, shared.to_owned()),
+        (
+            "http://127.0.0.1:5051, http://[::1]:5052",
+            shared.to_owned(),
+        ),
+        (elsewhere, format!("{shared}{tls}")),
+    ] {
+        let file = section("big", url, "64MiB", &more);
+        load(Some(&file), &[], &Flags::default()).unwrap();
+    }
+    for (name, url, memory, more, what) in [
+        ("local", "in-process", "1GiB", "", "another"),
+        ("big", "in-process", "32MiB", "", "64MiB"),
+        ("big", "in-process", "5GiB", "", "memory.job_bytes"),
+        ("big", "in-process", "1 GB", "", "MiB or GiB"),
+        ("big", "in-process", "1GiB", shared, "with an address"),
+        ("big", loopback, "1GiB", "", "`key_file`"),
+        (
+            "big",
+            "http://10.0.0.1:5051",
+            "1GiB",
+            shared,
+            "not on this machine",
+        ),
+        ("big", elsewhere, "1GiB", shared, "tls_certificate"),
+        ("big", "elsewhere", "1GiB", shared, "not the address"),
+        ("big", "in-process", "1GiB", "treads = 1\n", "treads"),
+    ] {
+        let refused = refusal(Some(&section(name, url, memory, more)), &[]);
+        assert!(refused.contains("executors"), "{refused}");
+        assert!(refused.contains(what), "{refused}");
+    }
+}
+
 #[test]
 fn later_sources_win() {
     let file = "[server]\nlisten = \"127.0.0.1:1\"\ndata_dir = \"/from/file\"\n\

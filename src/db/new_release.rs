@@ -65,7 +65,7 @@ pub struct NewRelease {
     pub files: Vec<NewFile>,
     /// The shares of raw values and labels in each column, sealed; `None` where there are none.
     pub sealed_distributions: Option<Vec<u8>>,
-    /// The raw row of each row of the first table, in sealed parts.
+    /// The raw row of each row of the first table, in sealed parts; none for rows that are in files alone.
     pub source_rows: Vec<Vec<u8>>,
 }
 
@@ -98,6 +98,13 @@ pub struct NewTable {
     pub rows: u64,
     /// The names and types of its columns.
     pub columns: Value,
+    /// Its rows; `None` where they are in the files of the release alone.
+    pub content: Option<TableContent>,
+}
+
+/// The rows of a table to be stored.
+#[derive(Clone, Debug)]
+pub struct TableContent {
     /// SHA-256 of the CSV as served.
     pub sha256: [u8; 32],
     /// Size of the CSV as served.
@@ -232,6 +239,7 @@ async fn insert_table(
     table: &NewTable,
     written: &(dyn Fn() + Sync),
 ) -> Result<(), StoreError> {
+    let content = table.content.as_ref();
     sqlx::query(
         "INSERT INTO release_tables (release_id, name, position, rows, columns, sha256, csv_bytes)
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -241,11 +249,12 @@ async fn insert_table(
     .bind(position)
     .bind(table.rows.cast_signed())
     .bind(&table.columns)
-    .bind(table.sha256.as_slice())
-    .bind(table.csv_bytes.cast_signed())
+    .bind(content.map(|content| content.sha256.as_slice()))
+    .bind(content.map(|content| content.csv_bytes.cast_signed()))
     .execute(&mut *connection)
     .await?;
-    for (index, data) in (0i32..).zip(&table.chunks) {
+    let chunks = content.iter().flat_map(|content| &content.chunks);
+    for (index, data) in (0i32..).zip(chunks) {
         sqlx::query(
             "INSERT INTO release_chunks (release_id, table_name, index, data)
              VALUES ($1, $2, $3, $4)",

@@ -24,7 +24,7 @@ use super::seal::{DataKey, SealedItem};
 use super::{RowScope, Store, StoreError};
 
 pub use super::new_release::{
-    ModelOptions, NewFile, NewRelease, NewTable, ReleaseCreation, create,
+    ModelOptions, NewFile, NewRelease, NewTable, ReleaseCreation, TableContent, create,
 };
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
 
@@ -157,13 +157,24 @@ pub(crate) struct TableDocument {
     pub name: String,
     /// Number of rows.
     pub rows: u64,
-    /// Of the CSV as served, hexadecimal.
-    pub sha256: String,
-    /// Size of the CSV as served.
-    pub bytes: u64,
+    /// Of the CSV as served, hexadecimal; null for a table whose rows are in the files of the release alone.
+    pub sha256: Option<String>,
+    /// Size of the CSV as served; null for such a table.
+    pub bytes: Option<u64>,
 }
 
-/// A table of a release, without its rows.
+/// Where a table of a release is.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(crate) struct TablePlace {
+    /// The organization that owns the release.
+    pub organization: OrganizationId,
+    /// Whether the release was withdrawn, so that the table is not served.
+    pub is_withdrawn: bool,
+    /// Whether its rows are in the files of the release alone.
+    pub is_in_files: bool,
+}
+
+/// A table of a release whose rows are stored, without its rows.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredTable {
     /// The organization that owns the release.
@@ -415,7 +426,31 @@ pub(crate) async fn report(
     .await?)
 }
 
-/// A table of a release; `None` if there is none or the viewer cannot read the release.
+/// Where a table of a release is; `None` if there is none or the viewer cannot read the release.
+pub(crate) async fn table_place(
+    store: &Store,
+    viewer: Viewer,
+    id: ReleaseId,
+    name: &str,
+) -> Result<Option<TablePlace>, StoreError> {
+    Ok(sqlx::query_as(concat!(
+        "SELECT r.organization_id AS organization, r.withdrawn_at IS NOT NULL AS is_withdrawn,
+                t.sha256 IS NULL AS is_in_files
+         FROM releases r JOIN release_tables t ON t.release_id = r.id
+         WHERE r.id = $4 AND t.name = $5 AND ",
+        visible!()
+    ))
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
+    .bind(store.now())
+    .bind(id)
+    .bind(name)
+    .fetch_optional(&mut *store.connection().await?)
+    .await?)
+}
+
+/// A table of a release whose rows are stored; `None` if there is none or the viewer cannot read the
+/// release.
 pub(crate) async fn table(
     store: &Store,
     viewer: Viewer,
@@ -427,7 +462,7 @@ pub(crate) async fn table(
                 t.position, t.rows, t.columns, encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
                 r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r JOIN release_tables t ON t.release_id = r.id
-         WHERE r.id = $4 AND t.name = $5 AND ",
+         WHERE r.id = $4 AND t.name = $5 AND t.sha256 IS NOT NULL AND ",
         visible!()
     ))
     .bind(viewer.is_holder())

@@ -35,13 +35,25 @@ pub(crate) struct RunResults {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Parses the definition of a stored job.
+/// Parses the definition of a stored job, without its executor: its table can be found again without it.
 ///
 /// # Errors
 /// When it is damaged.
 pub(crate) fn stored_job(definition: &Value) -> Result<JobDefinition, StoreError> {
+    Ok(with_executor(definition)?.0)
+}
+
+/// Parses the definition of a stored job, and the name of the executor that counts its rows.
+///
+/// # Errors
+/// When it is damaged.
+pub(crate) fn with_executor(
+    definition: &Value,
+) -> Result<(JobDefinition, Option<String>), StoreError> {
     let damaged = |_| StoreError::Damaged("a job");
-    serde_json::from_value(definition.clone()).map_err(damaged)
+    let mut job: JobDefinition = serde_json::from_value(definition.clone()).map_err(damaged)?;
+    let executor = job.take_executor();
+    Ok((job, executor))
 }
 
 /// The definition of a job with the parameters of one of its combinations.

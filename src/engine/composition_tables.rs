@@ -31,21 +31,39 @@ pub(crate) struct StoredParts {
     pub(crate) sources: SourceRows,
 }
 
-/// Loads releases of an organization as they are stored, without their rows; `None` where the raw rows of
-/// one of them are not known any more.
+/// Why what releases say together cannot be decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UnknownRows {
+    /// Rows were deleted.
+    #[error("rows of a release were deleted")]
+    Deleted,
+    /// The rows of a release are in its files alone, and so it is not stored which raw rows they are.
+    #[error(
+        "the rows of release {0} are in its files alone, so that it is not known which raw rows they \
+         come from"
+    )]
+    InFiles(ReleaseId),
+}
+
+/// Loads releases of an organization as they are stored, without their rows. `Ok(Err(_))` where the raw rows
+/// of one of them are not known.
 pub(crate) async fn load(
     store: &Store,
     key: &DataKey,
     organization: OrganizationId,
     ids: impl IntoIterator<Item = ReleaseId>,
-) -> Result<Option<Vec<StoredParts>>, StoreError> {
+) -> Result<Result<Vec<StoredParts>, UnknownRows>, StoreError> {
     let viewer = Viewer::Holder(organization);
     let mut parts = Vec::new();
     for id in ids {
         let release = releases::load(store, viewer, id).await?;
         let release = release.ok_or_else(damaged)?;
+        let place = releases::table_place(store, viewer, id, "data").await?;
+        if place.is_some_and(|place| place.is_in_files) {
+            return Ok(Err(UnknownRows::InFiles(id)));
+        }
         let Some(sources) = releases::source_rows(store, key, id).await? else {
-            return Ok(None);
+            return Ok(Err(UnknownRows::Deleted));
         };
         let table = match releases::table(store, viewer, id, "data").await? {
             Some(table) => table,
@@ -61,7 +79,7 @@ pub(crate) async fn load(
             sources,
         });
     }
-    Ok(Some(parts))
+    Ok(Ok(parts))
 }
 
 impl StoredParts {

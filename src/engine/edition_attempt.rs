@@ -24,7 +24,7 @@ use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
 use super::attempt::{self, RunResults};
-use super::composition_tables::{self, StoredParts};
+use super::composition_tables::{self, StoredParts, UnknownRows};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
 use super::{WorkError, on_thread};
 
@@ -75,7 +75,7 @@ impl EditionInput {
     /// and so is not among those that the plan says are decided: the edition is then queued again.
     ///
     /// # Errors
-    /// `composition_risk` where rows that are needed were deleted; `submission_replaced` where no row is
+    /// `composition_risk` where rows that are needed were deleted, or are in the files of a release alone; `submission_replaced` where no row is
     /// left to take; when the database fails.
     pub(crate) async fn load(
         store: &Store,
@@ -101,11 +101,16 @@ impl EditionInput {
         }
         let ids: BTreeSet<ReleaseId> = plan.known.values().flatten().copied().collect();
         let known = composition_tables::load(store, key, claim.organization, ids).await?;
+        let known = match known {
+            Ok(known) => known,
+            Err(UnknownRows::InFiles(release)) => return Err(in_files(release).into()),
+            Err(UnknownRows::Deleted) => return Err(damaged().into()),
+        };
         let mut input = Self {
             plan,
             read,
             published,
-            known: known.ok_or_else(damaged)?,
+            known,
         };
         let schema = dataset.schema.clone();
         on_thread(move || {
@@ -317,6 +322,15 @@ impl EditionInput {
         };
         Problem::new(Code::CompositionRisk, detail).into()
     }
+}
+
+fn in_files(release: ReleaseId) -> Problem {
+    let detail = format!(
+        "{}; so it cannot be decided what it says together with a new edition; take the recipients who have \
+         it from the publication",
+        UnknownRows::InFiles(release)
+    );
+    Problem::new(Code::CompositionRisk, detail)
 }
 
 fn deleted_rows(release: ReleaseId) -> Problem {

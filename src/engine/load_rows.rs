@@ -37,14 +37,8 @@ pub async fn load(
     which: Which<'_>,
     observer: Arc<dyn Observer>,
 ) -> Result<Table, WorkError> {
-    let size = submissions::size(store, dataset.id, which).await?;
-    if let Which::Listed(ids) = which
-        && size.submissions != ids.len() as u64
-    {
-        return Err(deleted().into());
-    }
-    let rows = size.rows;
-    let table = on_chunks(store, keys, dataset, which, move |chunks| {
+    let rows = count_rows(store, dataset, which).await?;
+    let table = stream(store, keys, dataset, which, move |chunks| {
         assemble(chunks, rows, &*observer)
     });
     let table = table.await?;
@@ -52,6 +46,22 @@ pub async fn load(
         return Err(deleted().into());
     }
     Ok(table)
+}
+
+/// The number of rows of submissions of a dataset.
+///
+/// # Errors
+/// `dataset_deleted` if some of them were deleted meanwhile; when the database fails.
+pub(crate) async fn count_rows(
+    store: &Store,
+    dataset: &StoredDataset,
+    which: Which<'_>,
+) -> Result<u64, WorkError> {
+    let size = submissions::size(store, dataset.id, which).await?;
+    match which {
+        Which::Listed(ids) if size.submissions != ids.len() as u64 => Err(deleted().into()),
+        _ => Ok(size.rows),
+    }
 }
 
 /// Counts the values of the rows of submissions of a dataset until no column that a job releases
@@ -78,11 +88,14 @@ pub(crate) async fn refuse_keys(
         }
         Ok(counter.finish().map_err(Problem::from)?)
     };
-    on_chunks(store, keys, dataset, which, count).await
+    stream(store, keys, dataset, which, count).await
 }
 
 /// Works on the chunks of submissions on a thread of its own, while they are loaded.
-async fn on_chunks<T: Send + 'static>(
+///
+/// # Errors
+/// Those of `work`; when the database fails.
+pub(crate) async fn stream<T: Send + 'static>(
     store: &Store,
     keys: &KeyRing,
     dataset: &StoredDataset,
@@ -101,14 +114,17 @@ async fn on_chunks<T: Send + 'static>(
 }
 
 /// The chunks of submissions, in the order of their rows.
-struct Chunks {
+pub(crate) struct Chunks {
     sealed: mpsc::Receiver<SealedChunk>,
     keys: BTreeMap<SubmissionId, SubmissionKey>,
 }
 
 impl Chunks {
     /// The next chunk, opened and decoded; `None` after the last one.
-    fn next(&mut self, observer: &dyn Observer) -> Result<Option<Table>, WorkError> {
+    ///
+    /// # Errors
+    /// `cancelled`; `dataset_deleted` if rows were deleted meanwhile; for a damaged chunk.
+    pub(crate) fn next(&mut self, observer: &dyn Observer) -> Result<Option<Table>, WorkError> {
         let Some(chunk) = self.sealed.blocking_recv() else {
             return Ok(None);
         };
@@ -129,7 +145,7 @@ fn damaged() -> StoreError {
     StoreError::Damaged("a submission's chunk")
 }
 
-fn deleted() -> Problem {
+pub(super) fn deleted() -> Problem {
     let detail = "a submission that is to be read was deleted with its rows";
     Problem::new(Code::DatasetDeleted, detail)
 }

@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use pais_anonymize::{Observer, RunError};
 use pais_core::table::ReleasedTable;
 use pais_io::read::parquet::{self, ChunkReader, Length, SourceResult};
-use pais_io::write::parquet_files;
+use pais_io::write::{ParquetFile, parquet_files};
 use sha2::{Digest, Sha256};
 use tokio::io::AsyncRead;
 use tokio::runtime::Handle;
@@ -200,16 +200,14 @@ impl NewReleaseFolder {
         tables: &[ReleasedTable],
         observer: &dyn Observer,
     ) -> Result<Vec<NewFile>, WorkError> {
-        let runtime = Handle::current();
-        let unwritten = |_| StoreError::Damaged("a finished table");
         let mut files = Vec::new();
         for (position, table) in tables.iter().enumerate() {
-            let parts = parquet_files(table, FILE_ROWS).map_err(unwritten)?;
+            let parts = parquet_files(table, FILE_ROWS).map_err(not_encoded)?;
             for (number, part) in parts.enumerate() {
                 if observer.must_stop() {
                     return Err(RunError::Cancelled.into());
                 }
-                let part = part.map_err(unwritten)?;
+                let part = part.map_err(not_encoded)?;
                 // The name of a table can have characters that a URL's part has not.
                 let name = if table
                     .name
@@ -220,19 +218,72 @@ impl NewReleaseFolder {
                 } else {
                     format!("table_{position}-{number:05}.parquet")
                 };
-                let bytes = Bytes::from(part.bytes);
-                files.push(NewFile {
-                    table: table.name.to_string(),
-                    rows: part.rows as u64,
-                    bytes: bytes.len() as u64,
-                    sha256: Sha256::digest(&bytes).into(),
-                    name: name.clone(),
-                });
-                runtime.block_on(self.location.write(&name, bytes))?;
+                files.push(self.write_part(&table.name, name, part)?);
             }
         }
         Ok(files)
     }
+
+    /// Writes the rows of a table as the file of this name: as [`Self::write`] does.
+    ///
+    /// # Errors
+    /// When the store fails, or the rows cannot be written as Parquet.
+    #[cfg(feature = "scale")]
+    pub(crate) fn write_file(
+        &self,
+        name: String,
+        rows: &ReleasedTable,
+    ) -> Result<NewFile, WorkError> {
+        let all = rows.rows.max(1);
+        let mut parts = parquet_files(rows, all).map_err(not_encoded)?;
+        let part = parts.next().ok_or(StoreError::Damaged(FINISHED_TABLE))?;
+        self.write_part(&rows.name, name, part.map_err(not_encoded)?)
+    }
+
+    fn write_part(
+        &self,
+        table: &str,
+        name: String,
+        part: ParquetFile,
+    ) -> Result<NewFile, WorkError> {
+        let bytes = Bytes::from(part.bytes);
+        let file = NewFile {
+            table: table.to_owned(),
+            rows: part.rows as u64,
+            bytes: bytes.len() as u64,
+            sha256: Sha256::digest(&bytes).into(),
+            name,
+        };
+        Handle::current().block_on(self.location.write(&file.name, bytes))?;
+        Ok(file)
+    }
+
+    /// Reads a file that was written: on a thread that may block, inside of the runtime.
+    ///
+    /// # Errors
+    /// `location_changed` if it is gone or another one; when the store fails.
+    #[cfg(feature = "scale")]
+    pub(crate) fn read(&self, file: &NewFile) -> Result<Bytes, WorkError> {
+        let read = async {
+            let object = self.location.find(&file.name).await?;
+            let object = object.filter(|object| object.bytes == file.bytes);
+            let object = object.ok_or(LocationError::FileChanged)?;
+            self.location.read(&object, 0..file.bytes).await
+        };
+        let bytes = Handle::current().block_on(read)?;
+        if Sha256::digest(&bytes).as_slice() == file.sha256 {
+            Ok(bytes)
+        } else {
+            Err(LocationError::FileChanged.into())
+        }
+    }
+}
+
+/// What cannot be encoded.
+const FINISHED_TABLE: &str = "a finished table";
+
+fn not_encoded(_: io::Error) -> StoreError {
+    StoreError::Damaged(FINISHED_TABLE)
 }
 
 /// The folder where the files of a release are.

@@ -1,6 +1,7 @@
 //! Packs releases for the store, in chunks and with the SHA-256 of the CSV that will be served, and
 //! unpacks stored tables.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use time::OffsetDateTime;
 
 use crate::db::StoreError;
 use crate::db::audit::Actor;
-use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable};
+use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable, TableContent};
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
@@ -22,10 +23,13 @@ use pais_anonymize::{
 use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition, SubmissionId};
+use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
+use pais_measure::Report;
+use pais_verify::PrivacyFinding;
 
 use super::WorkError;
 use super::locations::NewReleaseFolder;
@@ -175,46 +179,101 @@ pub(crate) fn pack(
         }
         None => releases::seal_source_rows(key, id, rows)?,
     };
-    let codebook = Codebook::of_release(
-        origin.holder,
-        &origin.definition,
-        release.schema(),
-        release.tables(),
-    );
-    let cut = release.cut.as_ref().map(to_json).transpose()?;
-    let mut report = to_json(release.report())?;
-    // They have raw values as labels, and reports are stored in clear.
-    let distributions = report.as_object_mut();
-    let distributions = distributions.and_then(|report| report.remove("distributions"));
-    let seal = |distributions: Value| {
-        let text = distributions.to_string();
-        key.seal(SealedItem::Distributions(id), text.as_bytes())
-    };
-    let sealed_distributions = distributions.map(seal).transpose()?;
-    Ok(NewRelease {
-        id,
-        source_rows,
-        sealed_distributions,
-        organization: origin.organization,
-        job: origin.job,
-        dataset: origin.dataset,
-        submissions: origin.submissions,
-        name: origin.name,
+    let facts = ReleaseFacts {
         step: release.step,
-        by: origin.by,
         rows: release.rows,
         suppressed_rows: release.suppressed_rows,
-        privacy: to_json(&job.privacy)?,
-        cut,
-        verification: to_json(release.verification())?,
-        report,
-        codebook: to_json(&codebook)?,
-        model_options: ModelOptions::of(job),
-        warnings: release.warnings,
-        created_at: origin.created_at,
+        cut: release.cut.as_ref(),
+        verification: release.verification(),
+        report: release.report(),
+        schema: release.schema(),
+        tables: release.tables(),
+        warnings: &release.warnings,
+    };
+    Ok(NewRelease {
+        source_rows,
         tables,
-        files: Vec::new(),
+        ..facts.pack(origin, job, key)?
     })
+}
+
+/// What is stored of a verified release beside its rows.
+pub(super) struct ReleaseFacts<'a> {
+    pub(super) step: Option<u32>,
+    pub(super) rows: u64,
+    pub(super) suppressed_rows: u64,
+    pub(super) cut: Option<&'a BTreeMap<String, Vec<String>>>,
+    pub(super) verification: &'a PrivacyFinding,
+    pub(super) report: &'a Report,
+    /// Under the roles of the job, with made hierarchies over the released values.
+    pub(super) schema: &'a Schema,
+    /// Tables with all labels that are released.
+    pub(super) tables: &'a [ReleasedTable],
+    pub(super) warnings: &'a [Warning],
+}
+
+impl ReleaseFacts<'_> {
+    /// The release without tables, files and the raw rows that its rows come from. `key` is that of its
+    /// dataset.
+    ///
+    /// # Errors
+    /// When a part of it cannot be encoded.
+    pub(super) fn pack(
+        self,
+        origin: ReleaseOrigin,
+        job: &JobDefinition,
+        key: &DataKey,
+    ) -> Result<NewRelease, WorkError> {
+        let id = origin.id;
+        let codebook =
+            Codebook::of_release(origin.holder, &origin.definition, self.schema, self.tables);
+        let mut report = to_json(self.report)?;
+        // They have raw values as labels, and reports are stored in clear.
+        let distributions = report.as_object_mut();
+        let distributions = distributions.and_then(|report| report.remove("distributions"));
+        let seal = |distributions: Value| {
+            let text = distributions.to_string();
+            key.seal(SealedItem::Distributions(id), text.as_bytes())
+        };
+        Ok(NewRelease {
+            id,
+            source_rows: Vec::new(),
+            sealed_distributions: distributions.map(seal).transpose()?,
+            organization: origin.organization,
+            job: origin.job,
+            dataset: origin.dataset,
+            submissions: origin.submissions,
+            name: origin.name,
+            step: self.step,
+            by: origin.by,
+            rows: self.rows,
+            suppressed_rows: self.suppressed_rows,
+            privacy: to_json(&job.privacy)?,
+            cut: self.cut.map(to_json).transpose()?,
+            verification: to_json(self.verification)?,
+            report,
+            codebook: to_json(&codebook)?,
+            model_options: ModelOptions::of(job),
+            warnings: self.warnings.to_vec(),
+            created_at: origin.created_at,
+            tables: Vec::new(),
+            files: Vec::new(),
+        })
+    }
+}
+
+/// The columns of a table as they are stored.
+///
+/// # Errors
+/// When they cannot be written as JSON.
+pub(super) fn stored_columns(table: &ReleasedTable) -> Result<Value, StoreError> {
+    let columns = table.columns.iter();
+    let columns = columns.map(|column| StoredColumn {
+        name: column.name.clone(),
+        form: column.form,
+        missing: column.missing.clone(),
+    });
+    to_json(&columns.collect::<Vec<_>>())
 }
 
 fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, WorkError> {
@@ -244,23 +303,16 @@ fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, Wor
     }
     digested.map_err(|_| damaged())?;
     let chunks = chunks?;
-    let shapes: Vec<StoredColumn> = table
-        .columns
-        .iter()
-        .map(|column| StoredColumn {
-            name: column.name.clone(),
-            form: column.form,
-            missing: column.missing.clone(),
-        })
-        .collect();
     let (sha256, csv_bytes) = digest.finish();
     Ok(NewTable {
         name: table.name.to_string(),
         rows: table.rows as u64,
-        columns: to_json(&shapes)?,
-        sha256,
-        csv_bytes,
-        chunks,
+        columns: stored_columns(table)?,
+        content: Some(TableContent {
+            sha256,
+            csv_bytes,
+            chunks,
+        }),
     })
 }
 

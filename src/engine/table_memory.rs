@@ -42,14 +42,7 @@ impl TableLimits {
             rows, text_bytes, ..
         } = size;
         let needed = memory_needed(schema, plans, rows, text_bytes)?.saturating_add(beside);
-        let (limit, name) = if self.job_bytes <= self.process_bytes {
-            (self.job_bytes, "memory.job_bytes")
-        } else {
-            (
-                self.process_bytes,
-                "memory.process_bytes that tables may use (three quarters of it)",
-            )
-        };
+        let (limit, name) = self.least();
         if needed <= limit {
             return Ok(needed);
         }
@@ -62,6 +55,36 @@ impl TableLimits {
             limit >> 20
         );
         Err(Problem::new(Code::LimitExceeded, detail))
+    }
+
+    /// The bytes of a job whose rows an executor counts, whatever its table needs.
+    ///
+    /// # Errors
+    /// `limit_exceeded` if it never fits.
+    pub(crate) fn of_executor(&self, bytes: u64) -> Result<u64, Problem> {
+        let (limit, name) = self.least();
+        if bytes <= limit {
+            return Ok(bytes);
+        }
+        let detail = format!(
+            "a job of the executor takes {} MiB of memory, more than the {} MiB of {name}; have the limit \
+             raised, or the `memory` of the executor lowered",
+            bytes.div_ceil(1 << 20),
+            limit >> 20
+        );
+        Err(Problem::new(Code::LimitExceeded, detail))
+    }
+
+    /// The lower limit, and its name.
+    fn least(&self) -> (u64, &'static str) {
+        if self.job_bytes <= self.process_bytes {
+            (self.job_bytes, "memory.job_bytes")
+        } else {
+            (
+                self.process_bytes,
+                "memory.process_bytes that tables may use (three quarters of it)",
+            )
+        }
     }
 }
 

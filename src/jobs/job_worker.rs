@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -19,13 +18,14 @@ use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::seal::SealedItem;
 use crate::db::submissions::Which;
 use crate::db::{Store, StoreError, datasets, editions, submissions};
+use crate::executors::{ExecutorSet, NamedExecutor};
 use crate::ids::ReleaseId;
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 use crate::storage::Storage;
 use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{Observer, Phase};
-use pais_core::definition::{JobRelease, Sweep};
+use pais_core::definition::{JobDefinition, JobRelease, Sweep};
 use pais_core::warning::by_code;
 
 use super::WorkerPoolSettings;
@@ -36,6 +36,8 @@ use crate::engine::attempt::{self, PACKED, RunResults};
 use crate::engine::edition_attempt::{EditionInput, EditionJob};
 use crate::engine::locations::{self, NewReleaseFolder};
 use crate::engine::release_packing::ReleaseOrigin;
+#[cfg(feature = "scale")]
+use crate::engine::scaled_attempt::ScaledAttempt;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::{WorkError, load_rows, on_thread};
 
@@ -45,6 +47,7 @@ pub(super) struct Worker {
     pub(super) keys: Arc<KeyRing>,
     pub(super) memory: MemoryBudget,
     pub(super) storage: Arc<Storage>,
+    pub(super) executors: ExecutorSet,
     pub(super) settings: WorkerPoolSettings,
     pub(super) slots: Arc<WorkerSlots>,
     pub(super) heartbeats: Heartbeats,
@@ -169,6 +172,9 @@ impl Worker {
         let key = load_rows::open_key(&self.keys, &dataset)?;
         let item = SealedItem::Definition(claim.job);
         let definition = claim.definition.clone().open(&key, item)?;
+        let (job, executor) = attempt::with_executor(&definition)?;
+        let executor = executor.map(|name| self.executors.find(&name).cloned());
+        let executor = executor.transpose()?;
         let mut edition = match editions::plan(&self.store, claim.job).await? {
             Some(plan) => {
                 // Which releases are needed is known when their rows are, and then so is the memory for all.
@@ -186,27 +192,17 @@ impl Worker {
             }
         };
         let run = RunToReserve {
-            definition: &definition,
+            job: &job,
             dataset: &dataset,
             edition: edition.as_ref(),
+            executor: executor.as_ref(),
         };
         *memory = Some(self.reserve(claim, &run, progress).await?);
         progress.begin();
-        let table = load_rows::load(
-            &self.store,
-            &self.keys,
-            &dataset,
-            Which::Listed(&claim.submissions),
-            progress.clone(),
-        )
-        .await?;
-        if let Some(edition) = &mut edition {
-            edition.load_rows(&self.store).await?;
-        }
         let id = ReleaseId::new();
         let origin = ReleaseOrigin {
             id,
-            folder: self.release_folder(claim, &definition, id).await?,
+            folder: self.release_folder(claim, &job, id).await?,
             organization: claim.organization,
             holder: load_rows::holder(&self.store, claim.organization).await?,
             job: claim.job,
@@ -221,22 +217,47 @@ impl Worker {
         let order_key = key.order_key();
         let (sender, warnings) = oneshot::channel();
         let (progress, csv_bytes) = (progress.clone(), self.storage.spool.limit());
-        // One thread prepares and runs: what it frees first, it allocates again.
-        let running = on_thread(move || {
-            if let Some(edition) = edition {
-                let job = EditionJob {
-                    definition: &definition,
-                    dataset: &dataset,
-                    table: &table,
-                    key: &key,
+        let read = Which::Listed(&claim.submissions);
+        let running = async move {
+            // Dropped when the run ends, whether it came to its warnings or not.
+            let sender = sender;
+            #[cfg(feature = "scale")]
+            if let Some(executor) = executor {
+                let scaled = ScaledAttempt {
+                    definition: job,
+                    rows: load_rows::count_rows(&self.store, &dataset, read).await?,
+                    dataset: dataset.clone(),
+                    key,
+                    executor,
+                    storage: self.storage.clone(),
                 };
-                return edition.run(&job, origin, csv_bytes, &*progress);
+                let run = move |chunks| scaled.run(chunks, origin, sender, &*progress);
+                return load_rows::stream(&self.store, &self.keys, &dataset, read, run).await;
             }
-            let prepared = attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
-            // The receiver is dropped only when the worker stops.
-            let _ = sender.send(prepared.warnings());
-            prepared.run(&key, origin, csv_bytes, &*progress)
-        });
+            let loaded = load_rows::load(&self.store, &self.keys, &dataset, read, progress.clone());
+            let table = loaded.await?;
+            if let Some(edition) = &mut edition {
+                edition.load_rows(&self.store).await?;
+            }
+            // One thread prepares and runs: what it frees first, it allocates again.
+            let run = on_thread(move || {
+                if let Some(edition) = edition {
+                    let job = EditionJob {
+                        definition: &definition,
+                        dataset: &dataset,
+                        table: &table,
+                        key: &key,
+                    };
+                    return edition.run(&job, origin, csv_bytes, &*progress);
+                }
+                let prepared =
+                    attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
+                // The receiver is dropped only when the worker stops.
+                let _ = sender.send(prepared.warnings());
+                prepared.run(&key, origin, csv_bytes, &*progress)
+            });
+            run.await
+        };
         let recording = async {
             // The run has failed before its rows were read.
             let Ok(warnings) = warnings.await else {
@@ -259,11 +280,10 @@ impl Worker {
     async fn release_folder(
         &self,
         claim: &Claim,
-        definition: &Value,
+        job: &JobDefinition,
         release: ReleaseId,
     ) -> Result<Option<NewReleaseFolder>, WorkError> {
-        let wanted = attempt::stored_job(definition)?.release;
-        let Some(location) = wanted.as_ref().and_then(JobRelease::location) else {
+        let Some(location) = job.release.as_ref().and_then(JobRelease::location) else {
             return Ok(None);
         };
         let (store, storage, url) = (&self.store, &self.storage, &location.url);
@@ -278,9 +298,11 @@ impl Worker {
         run: &RunToReserve<'_>,
         progress: &Progress,
     ) -> Result<MemoryReservation, WorkError> {
-        let dataset = run.dataset;
-        let job = attempt::stored_job(run.definition)?;
-        let plans = table_memory::plans(&dataset.schema, &job, &Sweep::new(&job)?)?;
+        if let Some(executor) = run.executor {
+            return self.reserve_bytes(executor.memory, progress).await;
+        }
+        let (dataset, job) = (run.dataset, run.job);
+        let plans = table_memory::plans(&dataset.schema, job, &Sweep::new(job)?)?;
         let read = Which::Listed(&claim.submissions);
         let size = submissions::size(&self.store, dataset.id, read).await?;
         let limits = TableLimits::new(self.settings.job_bytes, &self.memory);
@@ -320,7 +342,8 @@ impl Worker {
             Ok(results) => {
                 let release = results.release.as_ref();
                 let tables = release.iter().flat_map(|release| &release.tables);
-                let all: usize = tables.map(|table| table.chunks.len()).sum();
+                let stored = tables.filter_map(|table| table.content.as_ref());
+                let all: usize = stored.map(|content| content.chunks.len()).sum();
                 let done = AtomicUsize::new(0);
                 let written = || {
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -410,10 +433,12 @@ impl Worker {
 
 /// A run whose memory is reserved.
 struct RunToReserve<'a> {
-    definition: &'a Value,
+    job: &'a JobDefinition,
     dataset: &'a StoredDataset,
     /// What it needs as an edition.
     edition: Option<&'a EditionInput>,
+    /// Who counts its rows; `None` where they are in memory.
+    executor: Option<&'a NamedExecutor>,
 }
 
 impl EndResult {

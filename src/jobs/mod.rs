@@ -27,6 +27,7 @@ use crate::db::claims::ClaimRules;
 use crate::db::key_ring::KeyRing;
 use crate::db::quotas::Quotas;
 use crate::db::{Store, queue};
+use crate::executors::ExecutorSet;
 use crate::memory::MemoryBudget;
 use crate::storage::Storage;
 
@@ -112,6 +113,8 @@ pub struct Resources {
     pub memory: MemoryBudget,
     /// The disks.
     pub storage: Arc<Storage>,
+    /// Who counts the rows of large tables.
+    pub executors: ExecutorSet,
 }
 
 /// Starts the workers. When `shutdown` is cancelled, they claim no further jobs.
@@ -143,6 +146,7 @@ pub fn start(
             keys: keys.clone(),
             memory: resources.memory.clone(),
             storage: resources.storage.clone(),
+            executors: resources.executors.clone(),
             settings,
             slots: slots.clone(),
             heartbeats: pool.heartbeats.clone(),

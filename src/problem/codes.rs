@@ -85,6 +85,8 @@ codes! {
         "Declare another dataset: with the `location` of further files, or without one for rows that are sent.";
     LocationChanged = "location_changed", 409, "The objects at the location have changed",
         "Declare another dataset of the objects as they are now; the releases that were made of the earlier ones stay. For a file of a release: ask its holder for another release.";
+    ReleaseInFiles = "release_in_files", 409, "The rows of the release are in its files alone",
+        "Fetch the files that `GET /v1/releases/{id}/files` lists. The service has no other copy of the rows, so it has them in no other format.";
     ApprovalRequired = "approval_required", 409, "The release is not approved",
         "Have another token of the organization approve the release: `POST /v1/releases/{id}/approval`.";
     CompositionRisk = "composition_risk", 409, "The releases together do not meet the privacy model",
@@ -153,6 +155,8 @@ codes! {
         "Try again after the seconds in `Retry-After`.";
     LocationUnavailable = "location_unavailable", 503, "The object store of the location cannot be used",
         "Try again later; if it stays, have the operator look into the service's log: the store does not answer, or refuses the credentials of the service.";
+    ExecutorUnavailable = "executor_unavailable", 503, "The executor could not count the rows",
+        "Start the job again later; if it stays, have the operator look into the service's log and those of the executors: none of them answers, or their answers were void three times in a row.";
     Busy = "busy", 503, "The service is busy",
         "Try again after the seconds in `Retry-After`; the message names the limit.";
     StorageFull = "storage_full", 507, "The disk is full",

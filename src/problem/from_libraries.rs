@@ -85,7 +85,7 @@ impl From<RunError> for Problem {
             // The reasons of these two can quote labels and intervals, which can be raw values.
             RunError::NotVerified { .. } => Self::new(Code::VerificationFailed, NOT_VERIFIED),
             RunError::Internal { .. } => Self::new(Code::Internal, INTERNAL),
-            RunError::NotCounted { .. } => Self::new(Code::Internal, detail),
+            RunError::NotCounted { .. } => Self::new(Code::ExecutorUnavailable, detail),
             RunError::Cancelled => Self::new(Code::Cancelled, detail),
         }
     }

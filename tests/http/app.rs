@@ -15,6 +15,7 @@ use pais::db::key_ring::KeyRing;
 use pais::db::quotas::Quotas;
 use pais::db::tokens::{NewToken, create_token};
 use pais::db::{Store, instances, organizations};
+use pais::executors::ExecutorSet;
 use pais::ids::TokenId;
 use pais::jobs::{self, Resources, WorkerPool, WorkerPoolSettings};
 use pais::memory::MemoryBudget;
@@ -58,6 +59,7 @@ pub(crate) struct Builder {
     cors_origins: Vec<String>,
     storage: StorageLimits,
     object_stores: ObjectStores,
+    executors: ExecutorSet,
     limits: Limits,
     memory_bytes: u64,
     memory_wait: Duration,
@@ -137,6 +139,13 @@ impl Builder {
         self
     }
 
+    /// Names executors.
+    #[cfg(feature = "scale")]
+    pub(crate) fn executors(mut self, executors: ExecutorSet) -> Self {
+        self.executors = executors;
+        self
+    }
+
     pub(crate) fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
         change(&mut self.limits);
         self
@@ -160,6 +169,7 @@ impl Builder {
                 ),
                 shutdown.clone(),
             )
+            .with_executors(self.executors)
             .into(),
             rate_limiter: RateLimiter::new(self.requests_per_second).map(Arc::new),
             refused_tokens: RefusedTokens::new(self.refused_tokens_per_minute).map(Arc::new),
@@ -205,6 +215,7 @@ pub(crate) fn start_workers(service: &App, settings: WorkerPoolSettings) -> Work
         Resources {
             memory: service.memory.clone(),
             storage: service.storage.clone(),
+            executors: service.executors.clone(),
         },
         settings,
         service.wake.clone(),
@@ -245,6 +256,7 @@ impl TestApp {
             cors_origins: Vec::new(),
             storage: STORAGE,
             object_stores: ObjectStores::default(),
+            executors: ExecutorSet::default(),
             limits: Limits {
                 enrolment: false,
                 upload_bytes: 1 << 26,

@@ -557,6 +557,8 @@ async fn an_executor_that_the_program_does_not_have_is_refused() {
     let refused = hospital.post("/v1/jobs", &job).await;
     let problem = refused.problem(422, "invalid_value");
     assert_eq!(problem["errors"][0]["pointer"], "/executor");
+    let is_named = text(&problem["detail"]).contains("built without `scale`");
+    assert_eq!(is_named, !cfg!(feature = "scale"), "{problem}");
 }
 
 /// The whole path over a bucket, by a process with its settings; its credentials are nowhere.

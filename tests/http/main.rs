@@ -24,6 +24,8 @@ mod edge;
 mod equal_releases;
 mod errors;
 mod examples;
+#[cfg(feature = "scale")]
+mod executors;
 mod fair_queue;
 mod faults;
 mod golden_runs;

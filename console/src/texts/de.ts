@@ -516,6 +516,8 @@ export const de: Texts = {
     of: 'von',
     safe: 'In CSV Zellen entschärfen, die ein Tabellenprogramm ausführen würde',
     fetching: (name) => `${name} wird geholt…`,
+    inFiles: 'Die Zeilen sind nur in Parquet-Dateien.',
+    moreFiles: 'Es gibt weitere: GET /v1/releases/{id}/files nennt sie.',
     package: 'Paket',
     report: 'Bericht',
     code: 'In R, Python oder SQL laden',

@@ -512,6 +512,8 @@ export const en = {
     of: 'of',
     safe: 'In CSV, escape cells that a spreadsheet would run',
     fetching: (name: string) => `Fetching ${name}…`,
+    inFiles: 'The rows are in Parquet files alone.',
+    moreFiles: 'There are more: GET /v1/releases/{id}/files lists them.',
     package: 'Package',
     report: 'Report',
     code: 'Load it in R, Python or SQL',

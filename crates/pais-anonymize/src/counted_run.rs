@@ -7,7 +7,9 @@ use pais_core::definition::{Job, JobError, Recoding};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, EncodedTable, NULL_CODE, ReleasedTable, Table};
-use pais_core::warning::{Warning, by_code};
+use pais_core::warning::Warning;
+use pais_measure::{CountedRelease, Report};
+use pais_verify::{DistinctRelease, ReleaseError, ReleaseVerification, StreamedVerification};
 
 use crate::error::RunError;
 use crate::gate;
@@ -19,7 +21,7 @@ use crate::pre_generalization::PreGeneralized;
 use crate::prepared::PreparedTable;
 use crate::row_counter::{CountedRows, RowCounter, needs_rows};
 use crate::row_order::{OrderSource, Purpose, RowDraw};
-use crate::run::schema_of_job;
+use crate::run::{of_job, schema_of_job, unmeasured};
 use crate::top_warnings;
 
 /// The distinct values of a column; a value's number is its place.
@@ -66,36 +68,61 @@ pub struct RecodedValues {
 }
 
 impl CountedRun {
-    /// Refuses a job that needs its rows in memory, before any row is read.
+    /// Refuses a job that needs its rows in memory, or whose release does, before any row is read.
     ///
     /// # Errors
     /// [`pais_core::definition::JobErrorKind::Unfit`] with what an executor does not take.
-    pub fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
-        let plan = JobPlan::new(schema, job)?;
-        let schema = plan.schema(schema);
-        let refuse = |pointer: &str, what: &str| Err(needs_rows(pointer, what));
+    pub fn check(declared: &Schema, job: &Job) -> Result<(), JobError> {
+        let plan = JobPlan::new(declared, job)?;
+        let schema = plan.schema(declared);
+        let refuse =
+            |pointer: &str, what: &str, change: &str| Err(needs_rows(pointer, what, change));
         if !matches!(job.model, PrivacyModel::Lkc(_)) {
-            return refuse("/privacy/model", "the models of groups and of sets");
+            return refuse(
+                "/privacy/model",
+                "the models of groups and of sets",
+                "choose `lkc`, `k_anonymity`, `alpha_k` or `confidence_bounding`",
+            );
         }
         if job.suppression_limit.floor_of(u64::from(u32::MAX)) > 0 {
-            return refuse("/suppression_limit", "a `suppression_limit` above 0");
+            let what = "a `suppression_limit` above 0";
+            return refuse("/suppression_limit", what, "set it to 0");
         }
         if job.recoding == Some(Recoding::Local) {
-            return refuse("/recoding", "`recoding: local`");
+            return refuse("/recoding", "`recoding: local`", "choose `global`");
         }
         if first_set(schema).is_some() {
-            return refuse("/dataset_id", "a set-valued quasi-identifier");
+            return refuse(
+                "/dataset_id",
+                "a set-valued quasi-identifier",
+                "declare another dataset without the column",
+            );
         }
         if schema.subject().is_some() {
-            return refuse("/dataset_id", "a column of the role `subject`");
+            return refuse(
+                "/dataset_id",
+                "a column of the role `subject`",
+                "declare another dataset, with one row for each person",
+            );
         }
         if schema.has_made_hierarchies() {
-            return refuse("/dataset_id", "a hierarchy that is made from the rows");
+            return refuse(
+                "/dataset_id",
+                "a hierarchy that is made from the rows",
+                "declare a taxonomy of the values",
+            );
         }
         if job.thorough.is_some() {
-            return refuse("/utility/search", "a thorough search");
+            return refuse("/utility/search", "a thorough search", "leave it out");
         }
-        Ok(())
+        // Its release is verified while it is read.
+        let verification = StreamedVerification::new(declared, job, 0);
+        match verification.and_then(|verification| verification.can_compare()) {
+            Ok(()) => Ok(()),
+            Err(ReleaseError::Job(error)) => Err(error),
+            Err(ReleaseError::NeedsAllRows(what)) => refuse("/executor", what, "change the job"),
+            Err(error) => refuse("/executor", &error.to_string(), "change the job"),
+        }
     }
 
     /// Encodes the distinct values for a job.
@@ -135,6 +162,12 @@ impl CountedRun {
             rows_of,
             rows: values.rows,
         })
+    }
+
+    /// The same run with the secret of its dataset; see [`crate::AnonymizationRun::with_order_key`].
+    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+        self.values.order = self.values.order.with_key(key);
+        self
     }
 
     /// The schema under the job's roles.
@@ -191,6 +224,37 @@ impl CountedRun {
         Ok(RecodedValues { table, step, cut })
     }
 
+    /// The report of written files, as far as their distinct rows give it. `distinct` and `verification` are
+    /// what was found in the files, `singled_out` the insensitive columns with a value in one row only.
+    ///
+    /// # Errors
+    /// [`RunError::Cancelled`], and [`RunError::Internal`] for groups that cannot be measured.
+    pub fn measure(
+        &self,
+        recoded: &RecodedValues,
+        (distinct, verification): (&DistinctRelease, &ReleaseVerification),
+        singled_out: &[String],
+        observer: &dyn Observer,
+    ) -> Result<Report, RunError> {
+        let finding = verification.privacy.as_ref();
+        let PrivacyModel::Lkc(model) = &verification.model else {
+            return Err(RunError::internal("the files have another model"));
+        };
+        let finding = finding.ok_or_else(|| RunError::internal("the files were not verified"))?;
+        let (schema, job) = (&self.values.schema, &self.values.job);
+        let release = CountedRelease {
+            schema,
+            distinct,
+            model,
+            finding,
+            singled_out,
+            unchanged: &verification.unchanged,
+            cancellation: observer.cancellation(),
+        };
+        let report = Report::of_counted(&release).map_err(unmeasured)?;
+        Ok(of_job(report, schema, job, &recoded.table))
+    }
+
     /// The draws of the order of the released rows.
     ///
     /// # Errors
@@ -199,11 +263,14 @@ impl CountedRun {
         RowDraw::new(&self.values.order, Purpose::Rows { step })
     }
 
-    /// What the holder should know about the job and the steps of its search. What the values of single
-    /// columns say is not among it.
-    pub fn warnings(&self, outcome: &SearchOutcome) -> Vec<Warning> {
-        let of_steps = top_warnings::of_steps(&self.values.table, outcome.steps());
-        by_code(self.values.job_warnings().into_iter().chain(of_steps))
+    /// What the holder should know about the job. What the values of single columns say is not among it.
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.values.job_warnings()
+    }
+
+    /// What the holder should know about the steps of a search: the columns that none specializes.
+    pub fn warnings_after(&self, outcome: &SearchOutcome) -> Vec<Warning> {
+        top_warnings::of_steps(&self.values.table, outcome.steps())
     }
 }
 

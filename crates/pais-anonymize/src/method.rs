@@ -60,7 +60,7 @@ pub(crate) trait Method: Send + Sync + 'static {
         _counts: CountedRows<'_>,
         _observer: &dyn Observer,
     ) -> Result<Self::Outcome, RunError> {
-        Err(needs_rows("/executor", "this method needs the rows").into())
+        Err(needs_rows("/executor", "this method", "choose another model").into())
     }
 
     /// Builds the tables after `step`, which the outcome has; 0 where it has no steps.

@@ -82,11 +82,10 @@ pub(crate) struct CountedRows<'a> {
     pub(crate) budget: usize,
 }
 
-/// The error of a job that an executor does not take.
-pub(crate) fn needs_rows(pointer: &str, what: &str) -> JobError {
+/// The error of a job that an executor does not take. `change` says what to change.
+pub(crate) fn needs_rows(pointer: &str, what: &str, change: &str) -> JobError {
     let detail = format!(
-        "{what} cannot be run by an executor, which only counts rows; leave `executor` out, or change \
-         the job"
+        "{what} cannot be run by an executor, which only counts rows; {change}, or leave `executor` out"
     );
     unfit(pointer, detail)
 }

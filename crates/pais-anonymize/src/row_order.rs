@@ -86,6 +86,14 @@ impl OrderSource {
         }))
     }
 
+    /// The same source with the secret of the dataset.
+    pub(crate) fn with_key(mut self, key: [u8; 32]) -> Self {
+        if let Self::Seeded(seeded) = &mut self {
+            seeded.key = Some(key);
+        }
+        self
+    }
+
     /// The source of the orders of another job over the same rows, with the same seed.
     ///
     /// # Errors

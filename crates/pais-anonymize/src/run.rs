@@ -8,7 +8,7 @@ use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::schema::unfit_cells;
-use pais_core::table::Table;
+use pais_core::table::{ReleasedTable, Table};
 use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
@@ -176,9 +176,7 @@ impl AnonymizationRun {
     /// depends. A run without one, such as that of the command line, has an order that a guessed
     /// seed and the rows give away.
     pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
-        if let OrderSource::Seeded(seeded) = &mut self.input.order {
-            seeded.key = Some(key);
-        }
+        self.input.order = self.input.order.with_key(key);
         self
     }
 
@@ -340,16 +338,20 @@ impl AnonymizationRun {
         let progress = |done: f64| observer.progress(Phase::Verifying, 0.7 + 0.3 * done);
         let report = pais_measure::measure(&release, facts.as_ref(), &progress);
         let report = report.map_err(unmeasured)?;
-        Ok(Report {
-            pre_generalization: pre_generalization::published(&redrawn.schema, &input.job, table),
-            acknowledged_unchanged: (!input.job.acknowledged.is_empty())
-                .then(|| input.job.acknowledged.clone()),
-            ..report
-        })
+        Ok(of_job(report, &redrawn.schema, &input.job, table))
     }
 }
 
-fn unmeasured(error: VerifyError) -> RunError {
+/// The report with what the job says of its release. `table` has all labels that are released.
+pub(crate) fn of_job(report: Report, schema: &Schema, job: &Job, table: &ReleasedTable) -> Report {
+    Report {
+        pre_generalization: pre_generalization::published(schema, job, table),
+        acknowledged_unchanged: (!job.acknowledged.is_empty()).then(|| job.acknowledged.clone()),
+        ..report
+    }
+}
+
+pub(crate) fn unmeasured(error: VerifyError) -> RunError {
     match error {
         VerifyError::Stopped => RunError::Cancelled,
         error => RunError::internal(error),

@@ -23,7 +23,7 @@ pub use guidelines::{
     SmallCells,
 };
 pub use measure::measure;
-pub use release::{MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding};
+pub use release::{CountedRelease, MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding};
 pub use utility::{
     AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
     QueryError, RawSets, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,

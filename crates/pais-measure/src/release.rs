@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::PrivacyModel;
+use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
-use pais_core::table::{Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn};
+use pais_core::table::{
+    Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
+};
 use pais_core::taxonomy::MinimumLevels;
-use pais_verify::{PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
+use pais_verify::{DistinctRelease, PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,25 @@ pub struct MeasuredRelease<'a> {
     pub finding: &'a PrivacyFinding,
     /// The persons of the groups, where the dataset has a subject column.
     pub persons: Option<&'a SubjectGroups>,
+    /// The request to stop.
+    pub cancellation: &'a Cancellation,
+}
+
+/// A verified release whose rows were counted while they were read, by one cut for each column.
+#[derive(Clone, Copy)]
+pub struct CountedRelease<'a> {
+    /// The schema of the release.
+    pub schema: &'a Schema,
+    /// Its distinct rows.
+    pub distinct: &'a DistinctRelease,
+    /// The privacy model that holds.
+    pub model: &'a Lkc,
+    /// What the verifier found.
+    pub finding: &'a PrivacyFinding,
+    /// The insensitive columns that have a value in one row only.
+    pub singled_out: &'a [String],
+    /// What the columns that are released unchanged say of the rows.
+    pub unchanged: &'a UnchangedRisk,
     /// The request to stop.
     pub cancellation: &'a Cancellation,
 }

@@ -1,20 +1,17 @@
 //! The written files, read back and verified: their rows meet the model, and are the image of all raw rows
 //! under one cut.
 
-use std::fs::File;
-use std::path::Path;
-
 use pais_anonymize::{DistinctValues, Observer, Phase, RunError};
-use pais_core::definition::Job;
+use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::reimport;
 use pais_core::schema::Schema;
 use pais_core::table::{NULL_CODE, ReadError, Table};
 use pais_io::read::{ReadFailure, ReadLimits, parquet};
-use pais_verify::{ReleaseError, ReleaseVerification, StreamedVerification};
+use pais_verify::{DistinctRelease, ReleaseError, ReleaseVerification, StreamedVerification};
 
 use crate::codes::CodeFile;
 use crate::error::ScaleError;
-use crate::release::Manifest;
+use crate::release::{Manifest, ReleaseTarget};
 
 /// By number of a value, the code of its text; `None` where these are the same.
 type NumberCodes = Option<Vec<u32>>;
@@ -30,29 +27,28 @@ pub(crate) struct RawRows<'a> {
 }
 
 impl RawRows<'_> {
-    /// Verifies the files of a release, which are read from the directory. Distinct rows take at most
-    /// `memory` bytes.
+    /// Verifies the written files of a release, which are read back from their target. Distinct rows take at
+    /// most `memory` bytes.
     ///
     /// # Errors
-    /// [`ScaleError::NotVerified`] for files that must not be released.
-    pub(crate) fn verify(
+    /// [`ScaleError::NotVerified`] for files that must not be released; those of the target.
+    pub(crate) fn verify<T: ReleaseTarget>(
         &self,
-        directory: &Path,
+        target: &mut T,
         manifest: &Manifest,
         memory: u64,
         observer: &dyn Observer,
-    ) -> Result<ReleaseVerification, ScaleError> {
+    ) -> Result<(ReleaseVerification, DistinctRelease), T::Error> {
         observer.progress(Phase::Verifying, 0.0);
         let cancellation = observer.cancellation();
         let mut verification =
             StreamedVerification::new(self.schema, self.job, memory).map_err(refused)?;
         verification.can_compare().map_err(refused)?;
-        let with_roles = self.schema.with_roles(&self.job.roles)?;
+        let with_roles = self.schema.with_roles(&self.job.roles);
+        let with_roles = with_roles.map_err(ScaleError::from)?;
         for listed in &manifest.files {
-            let path = directory.join(&listed.name);
-            let of_path = |error| ScaleError::file(&path, error);
-            let open = || File::open(&path).map_err(of_path);
-            let names = parquet::names(&open()?).map_err(not_readable)?;
+            let file = target.open(listed)?;
+            let names = parquet::names(&file).map_err(not_readable)?;
             let read_by = reimport::columns(&with_roles, &names);
             let chunk = |chunk: Table| {
                 let rows = reimport::released(&with_roles, &read_by, chunk, 1);
@@ -60,15 +56,27 @@ impl RawRows<'_> {
                 verification.add(&rows, cancellation).map_err(refused)?;
                 let share = verification.rows() as f64 / manifest.rows.max(1) as f64;
                 observer.progress(Phase::Verifying, 0.6 * share);
-                Ok(())
+                Ok::<_, ScaleError>(())
             };
-            let read = parquet::read(&read_by, open()?, ReadLimits::default(), chunk);
+            let read = parquet::read(&read_by, file, ReadLimits::default(), chunk);
             read.map_err(|failure| match failure {
                 ReadFailure::Refused(error) => not_readable(error),
-                ReadFailure::Source(error) => of_path(error),
+                ReadFailure::Source(error) => ScaleError::NotVerified(error.to_string()),
                 ReadFailure::Sink(error) => error,
             })?;
         }
+        let distinct = verification.distinct();
+        Ok((self.compare(verification, manifest, observer)?, distinct))
+    }
+
+    /// Compares what was read of the files with the raw rows, and decides.
+    fn compare(
+        &self,
+        verification: StreamedVerification,
+        manifest: &Manifest,
+        observer: &dyn Observer,
+    ) -> Result<ReleaseVerification, ScaleError> {
+        let cancellation = observer.cancellation();
         if verification.rows() != manifest.rows {
             let detail = "the files have other numbers of rows than their manifest";
             return Err(ScaleError::NotVerified(detail.to_owned()));
@@ -140,6 +148,14 @@ fn refused(error: ReleaseError) -> ScaleError {
     match error {
         ReleaseError::Cancelled => RunError::Cancelled.into(),
         ReleaseError::Job(error) => error.into(),
+        ReleaseError::TooManyDistinctRows { most } => {
+            let detail = format!(
+                "the distinct rows of the release take more than the {} MiB of `memory`; raise it, or \
+                 release fewer columns unchanged",
+                most >> 20
+            );
+            JobError::new(JobErrorKind::LimitExceeded, detail).into()
+        }
         error => ScaleError::NotVerified(error.to_string()),
     }
 }

@@ -10,6 +10,9 @@
 //! 4. The files are read back, and verified against the model and the raw rows (`files`). Only then the
 //!    release gets its name.
 //!
+//! [`ScaledJob`] does that step by step, for rows of any [`RowSource`] and files in any [`ReleaseTarget`];
+//! [`anonymize`] does all of it, from files into a directory.
+//!
 //! The engine is Apache DataFusion, in this process (`datafusion_counter`) or in executors, which each count
 //! a share of the rows (`remote_counter`, `executor`). The crate is empty without the feature `datafusion`.
 
@@ -18,6 +21,7 @@
 
 mod codes;
 mod datafusion_counter;
+mod encoded_run;
 mod engine;
 mod error;
 mod executor;
@@ -36,11 +40,12 @@ mod tests;
 mod tls;
 mod values;
 
+pub use encoded_run::{CountedSearch, EncodedRun, ScaledJob, VerifiedFiles};
 pub use error::ScaleError;
 pub use executor::{Executor, ExecutorError, ExecutorSettings};
-pub use release::{FILE_ROWS, MANIFEST, Manifest, ManifestFile};
+pub use release::{FILE_ROWS, MANIFEST, Manifest, ManifestFile, ReleaseTarget};
 pub use remote_counter::{ExecutorUrl, Executors, Resubmissions};
 pub use run::{ScaleTask, ScaledRelease, anonymize};
 pub use spool::ExecutorKey;
 pub use tls::{TlsError, TlsFiles};
-pub use values::input_files;
+pub use values::{RowSource, input_files};

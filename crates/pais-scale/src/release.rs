@@ -9,6 +9,7 @@ use std::path::Path;
 
 use pais_anonymize::{Observer, Phase, RecodedValues, RowDraw, stop_if_asked};
 use pais_core::table::ReleasedTable;
+use pais_io::read::parquet::ChunkReader;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -53,6 +54,26 @@ pub struct ManifestFile {
     pub sha256: String,
 }
 
+/// Where the files of a release are written, and read back to be verified.
+pub trait ReleaseTarget {
+    /// Why a file cannot be written or read.
+    type Error: From<ScaleError>;
+    /// A written file.
+    type File: ChunkReader + 'static;
+
+    /// Writes rows as the Parquet file of this name.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    fn write(&mut self, name: String, rows: &ReleasedTable) -> Result<ManifestFile, Self::Error>;
+
+    /// Opens a file that was written.
+    ///
+    /// # Errors
+    /// When the file is not there, or cannot be read.
+    fn open(&mut self, file: &ManifestFile) -> Result<Self::File, Self::Error>;
+}
+
 /// What the rows of a release are written from.
 pub(crate) struct ReleaseRows<'a> {
     /// The rows as numbers of values.
@@ -69,13 +90,13 @@ impl ReleaseRows<'_> {
     ///
     /// # Errors
     /// Those of the temporary files and of `found`, and on cancellation.
-    pub(crate) fn in_random_order(
+    pub(crate) fn in_random_order<E: From<ScaleError>>(
         &self,
         draw: &mut RowDraw,
         sealer: &Sealer,
         observer: &dyn Observer,
-        mut found: impl FnMut(&[Vec<u32>]) -> Result<(), ScaleError>,
-    ) -> Result<(), ScaleError> {
+        mut found: impl FnMut(&[Vec<u32>]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let buckets = self
             .codes
             .rows()
@@ -89,7 +110,7 @@ impl ReleaseRows<'_> {
             writers.push(CodeWriter::new(file, width, open_rows.clamp(1, BLOCK_ROWS)));
         }
         for block in 0..self.codes.blocks() {
-            stop_if_asked(observer)?;
+            stop_if_asked(observer).map_err(ScaleError::from)?;
             let block = self.codes.block(block).map_err(ScaleError::Spool)?;
             let values = block.columns();
             let labels = self.recoded.table.columns.iter().zip(self.columns);
@@ -106,7 +127,7 @@ impl ReleaseRows<'_> {
             }
         }
         for writer in writers {
-            stop_if_asked(observer)?;
+            stop_if_asked(observer).map_err(ScaleError::from)?;
             let bucket = writer.finish(&mut |_| ()).map_err(ScaleError::Spool)?;
             let mut columns: Vec<Vec<u32>> = vec![Vec::new(); width];
             for block in 0..bucket.blocks() {
@@ -125,56 +146,47 @@ impl ReleaseRows<'_> {
         Ok(())
     }
 
-    /// Writes the rows as Parquet files in a random order, and the manifest, into a directory.
+    /// Writes the rows as Parquet files in a random order.
     ///
     /// # Errors
-    /// As [`Self::in_random_order`], and those of the file system.
-    pub(crate) fn write(
+    /// As [`Self::in_random_order`], and those of the target.
+    pub(crate) fn write<T: ReleaseTarget>(
         &self,
-        directory: &Path,
+        target: &mut T,
         draw: &mut RowDraw,
         sealer: &Sealer,
         observer: &dyn Observer,
-    ) -> Result<Manifest, ScaleError> {
+    ) -> Result<Manifest, T::Error> {
         observer.progress(Phase::Writing, 0.0);
         let rows = self.codes.rows();
-        let mut files = ReleaseFiles::new(directory, &self.recoded.table);
-        self.in_random_order(draw, sealer, observer, |columns| {
+        let mut files = ReleaseFiles::new(target, &self.recoded.table);
+        self.in_random_order(draw, sealer, observer, |columns| -> Result<(), T::Error> {
             files.push(columns)?;
             observer.progress(Phase::Writing, files.rows() as f64 / rows.max(1) as f64);
-            Ok(stop_if_asked(observer)?)
+            Ok(stop_if_asked(observer).map_err(ScaleError::from)?)
         })?;
-        let manifest = files.finish()?;
-        let path = directory.join(MANIFEST);
-        let written = File::create(&path).and_then(|file| {
-            let mut out = BufWriter::new(file);
-            serde_json::to_writer_pretty(&mut out, &manifest)?;
-            writeln!(out)?;
-            out.flush()
-        });
-        written.map_err(|error| ScaleError::file(&path, error))?;
-        Ok(manifest)
+        files.finish()
     }
 }
 
 /// Writes rows into files of [`FILE_ROWS`] rows.
-struct ReleaseFiles<'a> {
-    directory: &'a Path,
+struct ReleaseFiles<'a, T> {
+    target: &'a mut T,
     /// All labels, and the rows of the next file. With all labels in each of them, files have equal types
     /// of columns.
     table: ReleasedTable,
     manifest: Manifest,
 }
 
-impl<'a> ReleaseFiles<'a> {
-    fn new(directory: &'a Path, labels: &ReleasedTable) -> Self {
+impl<'a, T: ReleaseTarget> ReleaseFiles<'a, T> {
+    fn new(target: &'a mut T, labels: &ReleasedTable) -> Self {
         let mut table = labels.clone();
         table.rows = 0;
         for column in &mut table.columns {
             column.column.codes.clear();
         }
         Self {
-            directory,
+            target,
             table,
             manifest: Manifest {
                 rows: 0,
@@ -188,7 +200,7 @@ impl<'a> ReleaseFiles<'a> {
         self.manifest.rows + self.table.rows as u64
     }
 
-    fn push(&mut self, columns: &[Vec<u32>]) -> Result<(), ScaleError> {
+    fn push(&mut self, columns: &[Vec<u32>]) -> Result<(), T::Error> {
         let rows = columns.first().map_or(0, Vec::len);
         let mut start = 0;
         while start < rows {
@@ -205,45 +217,77 @@ impl<'a> ReleaseFiles<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<Manifest, ScaleError> {
+    fn finish(mut self) -> Result<Manifest, T::Error> {
         if self.table.rows > 0 || self.manifest.files.is_empty() {
             self.end_file()?;
         }
         Ok(self.manifest)
     }
 
-    fn end_file(&mut self) -> Result<(), ScaleError> {
+    fn end_file(&mut self) -> Result<(), T::Error> {
         let name = format!("data-{:05}.parquet", self.manifest.files.len());
-        let path = self.directory.join(&name);
-        let written = self.write_file(&path);
-        let (bytes, sha256) = written.map_err(|error| ScaleError::file(&path, error))?;
-        let rows = self.table.rows as u64;
-        self.manifest.rows += rows;
-        self.manifest.files.push(ManifestFile {
-            name,
-            rows,
-            bytes,
-            sha256,
-        });
+        let file = self.target.write(name, &self.table)?;
+        self.manifest.rows += file.rows;
+        self.manifest.files.push(file);
         self.table.rows = 0;
         for column in &mut self.table.columns {
             column.column.codes.clear();
         }
         Ok(())
     }
+}
 
-    fn write_file(&self, path: &Path) -> io::Result<(u64, String)> {
-        let mut out = Digesting {
-            out: BufWriter::new(File::create_new(path)?),
-            digest: Sha256::new(),
-            bytes: 0,
-        };
-        pais_io::write::parquet(&self.table, &mut out)?;
-        out.flush()?;
-        out.out.get_ref().sync_all()?;
-        let digest = out.digest.finalize();
-        let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok((out.bytes, hex))
+/// A directory for the files of a release.
+pub(crate) struct ReleaseDirectory<'a>(pub(crate) &'a Path);
+
+impl ReleaseTarget for ReleaseDirectory<'_> {
+    type Error = ScaleError;
+    type File = File;
+
+    fn write(&mut self, name: String, rows: &ReleasedTable) -> Result<ManifestFile, ScaleError> {
+        let path = self.0.join(&name);
+        let written = File::create_new(&path).and_then(|file| {
+            let mut out = Digesting {
+                out: BufWriter::new(file),
+                digest: Sha256::new(),
+                bytes: 0,
+            };
+            pais_io::write::parquet(rows, &mut out)?;
+            out.flush()?;
+            out.out.get_ref().sync_all()?;
+            let digest = out.digest.finalize();
+            let hex = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            Ok((out.bytes, hex))
+        });
+        let (bytes, sha256) = written.map_err(|error| ScaleError::file(&path, error))?;
+        Ok(ManifestFile {
+            name,
+            rows: rows.rows as u64,
+            bytes,
+            sha256,
+        })
+    }
+
+    fn open(&mut self, file: &ManifestFile) -> Result<File, ScaleError> {
+        let path = self.0.join(&file.name);
+        File::open(&path).map_err(|error| ScaleError::file(&path, error))
+    }
+}
+
+impl ReleaseDirectory<'_> {
+    /// Writes the document that lists the files.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub(crate) fn list(&self, manifest: &Manifest) -> Result<(), ScaleError> {
+        let path = self.0.join(MANIFEST);
+        let written = File::create(&path).and_then(|file| {
+            let mut out = BufWriter::new(file);
+            serde_json::to_writer_pretty(&mut out, manifest)?;
+            writeln!(out)?;
+            out.flush()
+        });
+        written.map_err(|error: io::Error| ScaleError::file(&path, error))
     }
 }
 

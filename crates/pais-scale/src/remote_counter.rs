@@ -111,6 +111,13 @@ impl FromStr for ExecutorUrl {
     }
 }
 
+impl ExecutorUrl {
+    /// Whether it is reached by TLS.
+    pub fn is_tls(&self) -> bool {
+        self.is_tls
+    }
+}
+
 impl fmt::Display for ExecutorUrl {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_tls { "https" } else { "http" };

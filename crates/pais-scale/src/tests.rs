@@ -20,9 +20,10 @@ use serde_json::{Value, json};
 
 use crate::codes::{CodeFile, CodeWriter};
 use crate::datafusion_counter::DataFusionCounter;
+use crate::encoded_run::Engine;
 use crate::error::ScaleError;
 use crate::remote_counter::Resubmissions;
-use crate::run::{Engine, ScaleTask, ScaledRelease};
+use crate::run::{ScaleTask, ScaledRelease};
 use crate::sealed::Sealer;
 
 fn schema_of(dataset: Value) -> Arc<Schema> {
@@ -171,16 +172,14 @@ fn run(
 ) -> (Result<ScaledRelease, ScaleError>, usize) {
     let statements = Mutex::new(0);
     let engine = Engine {
-        counter: &|rows, memory, sealer| {
+        counter: Some(&|rows, memory, sealer| {
             Ok(Box::new(Watched {
                 engine: DataFusionCounter::new(rows, memory, sealer)?,
                 before,
                 statements: &statements,
             }))
-        },
+        }),
         budget: Some(budget),
-        directory: None,
-        resubmissions: &Mutex::default(),
     };
     let done = engine.anonymize(task, observer);
     (done, statements.into_inner().unwrap())
@@ -298,15 +297,13 @@ fn statements_that_are_asked_for_again_are_counted() {
     job["utility"] = json!({"objective": "classification"});
     let raw = Raw::new(dataset, text.as_bytes(), 100);
     let engine = Engine {
-        counter: &|rows, memory, sealer| {
+        counter: Some(&|rows, memory, sealer| {
             Ok(Box::new(ErringCounter {
                 engine: DataFusionCounter::new(rows, memory, sealer)?,
                 statements: Mutex::default(),
             }))
-        },
+        }),
         budget: Some(20),
-        directory: None,
-        resubmissions: &Mutex::default(),
     };
     let found = engine.anonymize(&raw.task(&job), &Unobserved::default());
     let found = found.unwrap();

@@ -1,5 +1,6 @@
 //! The first pass: each cell becomes the number of its value, and rows of these numbers are spooled.
 
+use std::fs::File;
 use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,6 @@ use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{ColumnValueCounts, KeyCounter, NULL_CODE, Table, ValueCounters};
 use pais_io::read::{ReadFailure, ReadLimits, parquet};
 use sha2::{Digest, Sha256};
-use std::fs::File;
 
 use crate::codes::{BLOCK_ROWS, CodeFile, CodeWriter};
 use crate::error::ScaleError;
@@ -61,34 +61,85 @@ pub fn input_files(path: &Path) -> Result<Vec<PathBuf>, ScaleError> {
     Ok(files)
 }
 
-/// Reads the rows of Parquet files once, and writes them as numbers into an empty file. Distinct values
-/// take at most `memory` bytes.
+/// Raw rows that are read once.
+pub trait RowSource {
+    /// Why they cannot be read.
+    type Error: From<ScaleError>;
+
+    /// Number of rows.
+    ///
+    /// # Errors
+    /// When it cannot be found.
+    fn rows(&self) -> Result<u64, Self::Error>;
+
+    /// Passes the rows to `chunk`, in chunks of the stored columns, in the order of the table.
+    ///
+    /// # Errors
+    /// When they cannot be read, and those of `chunk`.
+    fn read(
+        self,
+        chunk: &mut dyn FnMut(Table) -> Result<(), ScaleError>,
+    ) -> Result<(), Self::Error>;
+}
+
+/// The rows of Parquet files, one file after the other.
+pub(crate) struct ParquetRows<'a> {
+    pub(crate) files: Vec<PathBuf>,
+    /// The declared columns.
+    pub(crate) schema: &'a Schema,
+}
+
+impl RowSource for ParquetRows<'_> {
+    type Error = ScaleError;
+
+    fn rows(&self) -> Result<u64, ScaleError> {
+        let rows = self.files.iter().map(|path| {
+            let file = File::open(path).map_err(|error| ScaleError::file(path, error))?;
+            parquet::rows(&file).map_err(|error| refused(path, error))
+        });
+        rows.sum()
+    }
+
+    fn read(
+        self,
+        chunk: &mut dyn FnMut(Table) -> Result<(), ScaleError>,
+    ) -> Result<(), ScaleError> {
+        for path in &self.files {
+            let file = File::open(path).map_err(|error| ScaleError::file(path, error))?;
+            let read = parquet::read(self.schema, file, ReadLimits::default(), &mut *chunk);
+            read.map_err(|failure| match failure {
+                ReadFailure::Refused(error) => refused(path, error),
+                ReadFailure::Source(error) => ScaleError::file(path, error),
+                ReadFailure::Sink(error) => error,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads rows once, and writes them as numbers into an empty file. Distinct values take at most `memory`
+/// bytes.
 ///
 /// # Errors
-/// For rows that do not fit the schema, for a column with too many distinct values, for one that is
-/// released unchanged and a key, and on cancellation.
-pub(crate) fn encode(
-    files: &[PathBuf],
+/// Those of the rows; for rows that do not fit the schema, for a column with too many distinct values,
+/// for one that is released unchanged and a key, and on cancellation.
+pub(crate) fn encode<S: RowSource>(
+    source: S,
     (schema, job): (&Schema, &Job),
     memory: u64,
     spool: SealedFile,
     observer: &dyn Observer,
-) -> Result<EncodedRows, ScaleError> {
+) -> Result<EncodedRows, S::Error> {
     observer.progress(Phase::Reading, 0.0);
-    let mut all = 0u64;
-    for path in files {
-        let file = File::open(path).map_err(|error| ScaleError::file(path, error))?;
-        let rows = parquet::rows(&file);
-        all += rows.map_err(|error| refused(path, error))?;
-    }
+    let all = source.rows()?;
     if all >= u64::from(u32::MAX) {
         let detail = format!(
             "the table has {all} rows; at most {} can be taken",
             u32::MAX - 1
         );
-        return Err(limit_exceeded(detail));
+        return Err(limit_exceeded(detail).into());
     }
-    let with_roles = schema.with_roles(&job.roles)?;
+    let with_roles = schema.with_roles(&job.roles).map_err(ScaleError::from)?;
     let columns = schema.stored().map(|_| ValueNumbers::default()).collect();
     let mut encoder = Encoder {
         columns,
@@ -99,23 +150,15 @@ pub(crate) fn encode(
         text_bytes: 0,
     };
     let mut rows = 0;
-    for path in files {
-        let file = File::open(path).map_err(|error| ScaleError::file(path, error))?;
-        let read = parquet::read(schema, file, ReadLimits::default(), |chunk: Table| {
-            stop_if_asked(observer)?;
-            rows += chunk.rows as u64;
-            encoder.push(&with_roles, chunk, memory)?;
-            observer.counted(Count::RowsRead(rows));
-            observer.progress(Phase::Reading, rows as f64 / all.max(1) as f64);
-            Ok(())
-        });
-        read.map_err(|failure| match failure {
-            ReadFailure::Refused(error) => refused(path, error),
-            ReadFailure::Source(error) => ScaleError::file(path, error),
-            ReadFailure::Sink(error) => error,
-        })?;
-    }
-    encoder.finish(rows)
+    source.read(&mut |chunk| {
+        stop_if_asked(observer)?;
+        rows += chunk.rows as u64;
+        encoder.push(&with_roles, chunk, memory)?;
+        observer.counted(Count::RowsRead(rows));
+        observer.progress(Phase::Reading, rows as f64 / all.max(1) as f64);
+        Ok(())
+    })?;
+    Ok(encoder.finish(rows)?)
 }
 
 fn refused(path: &Path, error: pais_core::table::ReadError) -> ScaleError {
@@ -158,7 +201,7 @@ impl Encoder<'_> {
         let cells = (most.unwrap_or(0) * self.columns.len()) as u64;
         if self.text_bytes + cells * CELL_BYTES > memory {
             return Err(limit_exceeded(format!(
-                "the distinct values of the columns take more than the {} MiB of `--memory`; raise it, or \
+                "the distinct values of the columns take more than the {} MiB of `memory`; raise it, or \
                  leave out columns whose values hardly repeat",
                 memory >> 20
             )));

@@ -19,6 +19,7 @@ mod composition;
 mod counter;
 mod cover;
 mod cut;
+mod distinct_release;
 mod distinct_rows;
 mod facts;
 mod fit_index;
@@ -57,6 +58,7 @@ pub use adversaries::{
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
 pub use cut::{CutError, check_single_cut};
+pub use distinct_release::DistinctRelease;
 pub use facts::verify_km;
 pub use lkc::verify_lkc;
 pub use models::{PrivacyFinding, verify_lkc_model, verify_local_lkc};

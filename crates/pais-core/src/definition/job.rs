@@ -57,7 +57,9 @@ pub struct JobDefinition {
     pub submissions: Option<Vec<SubmissionId>>,
     /// Whether to release the last step when the run ends well, and where files of it are written.
     pub release: Option<JobRelease>,
-    /// What counts the rows; `local`, the default, is the service itself.
+    /// What counts the rows; `local`, the default, is the service itself. Others have the names that the
+    /// service's operator gave them. They take `lkc` and its special cases with global recoding, for tables
+    /// that do not fit the memory, and write releases to a location.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
     pub executor: Option<String>,
     /// Makes the order of released rows repeatable; random when omitted.
@@ -105,14 +107,21 @@ impl JobDefinition {
         })
     }
 
-    /// Refuses an executor that this program does not have.
+    /// Takes the name of an executor out that is not the program itself. The rest of the job is one that
+    /// the program could run.
+    pub fn take_executor(&mut self) -> Option<String> {
+        self.executor.take().filter(|name| name != LOCAL_EXECUTOR)
+    }
+
+    /// Refuses an executor where the job is run by the program itself.
     fn check_executor(&self) -> Result<(), JobError> {
         match self.executor.as_deref() {
             None | Some(LOCAL_EXECUTOR) => Ok(()),
             Some(_) => Err(JobError::at(
                 JobErrorKind::InvalidValue,
                 "/executor",
-                "this program has no executor but `local`; leave `executor` out",
+                "only jobs of `POST /v1/jobs` have an executor other than `local`, if the service has \
+                 one; leave `executor` out",
             )),
         }
     }

@@ -2,17 +2,18 @@
 //! unchanged and single rows out.
 
 use pais_core::definition::ColumnRole;
-use pais_core::model::{Confidence, MissingSensitive, PrivacyModel};
+use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
+use pais_core::schema::Schema;
 use pais_core::table::{UnchangedRisk, ValueCounts};
 use pais_verify::{
-    AdversaryLengths, CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet,
-    VerifyError, measure_adversaries,
+    AdversaryFigures, AdversaryLengths, CountedTable, LkcRequirement, SensitiveRequirement,
+    SensitiveSet, VerifyError, measure_adversaries,
 };
 use serde::{Deserialize, Serialize};
 
 use super::holder_only::rounded;
 use super::risk::Risk;
-use crate::release::{MeasuredRelease, ReleaseRecoding};
+use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
 
 /// How many values beyond *L* the report goes.
 const BEYOND: u32 = 2;
@@ -57,12 +58,37 @@ pub(crate) fn add_adversaries(
     let cancellation = release.cancellation;
     let found = measure_adversaries(counted, &names, &requirement, lengths, cancellation)?;
     let is_exact = release.recoding == ReleaseRecoding::Global;
+    let rounds = release.persons.is_some();
+    add_lengths(risk, found, is_exact, rounds);
+    Ok(())
+}
+
+/// Adds the risk by length of a release by one cut for each column.
+///
+/// # Errors
+/// As [`add_adversaries`].
+pub(super) fn add_adversaries_of_counted(
+    risk: &mut Risk,
+    release: &CountedRelease,
+) -> Result<(), VerifyError> {
+    let names = release.schema.names(ColumnRole::QuasiIdentifier);
+    let (requirement, lengths) = of_lkc(release.model, release.schema, names.len());
+    let cancellation = release.cancellation;
+    let found = release
+        .distinct
+        .adversaries(&names, &requirement, lengths, cancellation)?;
+    add_lengths(risk, found, true, false);
+    Ok(())
+}
+
+fn add_lengths(risk: &mut Risk, found: AdversaryFigures, is_exact: bool, rounds: bool) {
     let by_length = found.by_length.iter().map(|found| LengthRisk {
         length: found.length,
         smallest: found.smallest,
-        share_below_k: match release.persons {
-            Some(_) => rounded(found.share_below_k),
-            None => found.share_below_k,
+        share_below_k: if rounds {
+            rounded(found.share_below_k)
+        } else {
+            found.share_below_k
         },
         greatest_confidence: found.greatest_confidence,
     });
@@ -71,43 +97,50 @@ pub(crate) fn add_adversaries(
     risk.lengths_left_out = found.lengths_left_out;
     risk.qid_sizes = found.qid_sizes;
     risk.qid_confidences = found.qid_confidences;
-    Ok(())
 }
 
 /// *K*, the sensitive values and the lengths of a model.
 fn adversaries(release: &MeasuredRelease, columns: usize) -> (LkcRequirement, AdversaryLengths) {
-    let sensitive = release.schema.names(ColumnRole::Sensitive);
     let all = columns as u32;
-    let every = |k: u64| LkcRequirement {
-        l: columns,
-        k,
-        c: Confidence::UNBOUNDED,
-        sensitive: sensitive
-            .iter()
-            .map(|column| SensitiveRequirement {
-                column: column.clone(),
-                values: SensitiveSet::Every,
-            })
-            .collect(),
-        missing_sensitive: MissingSensitive::Excluded,
-    };
     let whole = AdversaryLengths {
         assumed: all,
         longest: all,
     };
-    match release.model {
-        PrivacyModel::Lkc(model) => {
-            let mut requirement = LkcRequirement::from_model(model, columns, &sensitive);
-            if requirement.sensitive.is_empty() {
-                // A model that bounds no value protects none of them.
-                requirement.sensitive = every(model.k.get()).sensitive;
-            }
-            let assumed = requirement.l as u32;
-            let longest = assumed.saturating_add(BEYOND);
-            (requirement, AdversaryLengths { assumed, longest })
-        }
-        PrivacyModel::KmAnonymity(model) => (every(model.k.get()), whole),
-        PrivacyModel::Groups(model) => (every(model.k.get()), whole),
+    let k = match release.model {
+        PrivacyModel::Lkc(model) => return of_lkc(model, release.schema, columns),
+        PrivacyModel::KmAnonymity(model) => model.k,
+        PrivacyModel::Groups(model) => model.k,
+    };
+    (every(k.get(), release.schema, columns), whole)
+}
+
+/// As [`adversaries`], of LKC-privacy.
+fn of_lkc(model: &Lkc, schema: &Schema, columns: usize) -> (LkcRequirement, AdversaryLengths) {
+    let sensitive = schema.names(ColumnRole::Sensitive);
+    let mut requirement = LkcRequirement::from_model(model, columns, &sensitive);
+    if requirement.sensitive.is_empty() {
+        // A model that bounds no value protects none of them.
+        requirement.sensitive = every(model.k.get(), schema, columns).sensitive;
+    }
+    let assumed = requirement.l as u32;
+    let longest = assumed.saturating_add(BEYOND);
+    (requirement, AdversaryLengths { assumed, longest })
+}
+
+/// Groups of *K* records, with every sensitive value.
+fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
+    let sensitive = schema.names(ColumnRole::Sensitive).into_iter();
+    LkcRequirement {
+        l: columns,
+        k,
+        c: Confidence::UNBOUNDED,
+        sensitive: sensitive
+            .map(|column| SensitiveRequirement {
+                column,
+                values: SensitiveSet::Every,
+            })
+            .collect(),
+        missing_sensitive: MissingSensitive::Excluded,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pais_core::definition::ColumnRole;
-use pais_core::model::{Diversity, GroupModel, PrivacyModel};
+use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable};
 use pais_verify::{
     CountedTable, RawSensitive, VerifyError, join_sensitive, verify_groups, verify_km,
@@ -11,7 +11,7 @@ use pais_verify::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::release::{MeasuredRelease, ReleaseRecoding};
+use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
 
 /// How well an adversary of the privacy model infers a sensitive value of a patient.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,40 @@ pub(crate) fn attribute_risk(
         highest,
         column: column.to_owned(),
     }))
+}
+
+/// As [`attribute_risk`].
+///
+/// # Errors
+/// As [`attribute_risk`].
+pub(super) fn attribute_risk_of_counted(
+    release: &CountedRelease,
+) -> Result<Option<AttributeRisk>, VerifyError> {
+    let names = release.schema.names(ColumnRole::QuasiIdentifier);
+    let sensitive = release.schema.names(ColumnRole::Sensitive);
+    let highest = release.finding.greatest_confidence();
+    let greatest = |columns: &[Box<str>]| {
+        let model = with_values_of(release.model, columns);
+        let distinct = release.distinct;
+        let found = distinct.verify_model(&names, columns, &model, release.cancellation)?;
+        Ok(found.greatest_confidence)
+    };
+    let column = first_with(&sensitive, highest, greatest)?;
+    Ok(column.map(|column| AttributeRisk {
+        highest,
+        column: column.to_owned(),
+    }))
+}
+
+/// The model with the sensitive values that it lists of these columns.
+fn with_values_of(model: &Lkc, sensitive: &[Box<str>]) -> Lkc {
+    let mut model = model.clone();
+    if let Some(listed) = &mut model.sensitive_values {
+        listed.retain(|name, _| sensitive.iter().any(|column| **column == **name));
+    }
+    // All values of columns that list none.
+    model.sensitive_values = model.sensitive_values.filter(|listed| !listed.is_empty());
+    model
 }
 
 /// The first column with the share `highest`, the greatest of all columns, where `greatest` finds that of
@@ -102,12 +136,7 @@ fn greatest_share(
                 ReleaseRecoding::Global => verify_lkc_model,
                 ReleaseRecoding::Local | ReleaseRecoding::Anatomized => verify_local_lkc,
             };
-            let mut model = model.clone();
-            if let Some(listed) = &mut model.sensitive_values {
-                listed.retain(|name, _| sensitive.iter().any(|column| **column == **name));
-            }
-            // All values of columns that list none.
-            model.sensitive_values = model.sensitive_values.filter(|listed| !listed.is_empty());
+            let model = with_values_of(model, sensitive);
             let counted = CountedTable::from(table);
             verify(counted, &names, sensitive, &model, cancellation)?.greatest_confidence
         }

@@ -114,6 +114,15 @@ fn range(labels: &BTreeSet<&str>, scale: Scale) -> (f64, f64) {
         .unwrap_or((0.0, 0.0))
 }
 
+/// How often rows count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RowWeights<'a> {
+    /// How many rows each row stands for; `None` for one.
+    pub(super) rows_of: Option<&'a [u32]>,
+    /// Rows that were suppressed.
+    pub(super) suppressed: u64,
+}
+
 /// Mean NCP of a released quasi-identifier, from 0 to 1; 0 if there are no rows.
 ///
 /// A suppressed row counts 1, because its value is lost. A set counts the mean of its items, and 1
@@ -121,14 +130,18 @@ fn range(labels: &BTreeSet<&str>, scale: Scale) -> (f64, f64) {
 pub(super) fn of_column(
     released: &ReleasedColumn,
     spec: &SchemaColumn,
-    suppressed_rows: u64,
+    weights: RowWeights,
 ) -> f64 {
     let Column { dictionary, codes } = &released.column;
     // Labels are counted first and multiplied afterwards: a sum over a million rows would
     // accumulate rounding errors.
     let mut frequencies = vec![0u64; dictionary.len() + 1];
-    for &code in codes {
-        frequencies[(code as usize).min(dictionary.len())] += 1;
+    let mut rows = weights.suppressed;
+    for (row, &code) in codes.iter().enumerate() {
+        let rows_of = weights.rows_of.and_then(|rows_of| rows_of.get(row));
+        let weight = rows_of.copied().map_or(1, u64::from);
+        frequencies[(code as usize).min(dictionary.len())] += weight;
+        rows += weight;
     }
     let cells = dictionary.iter().zip(&frequencies);
     let shown = cells.filter(|(_, rows)| **rows > 0);
@@ -151,8 +164,7 @@ pub(super) fn of_column(
         .iter()
         .map(|&(cell, rows)| of_cell(cell) * rows as f64);
     // An empty cell, the last frequency, counts 1 like a suppressed one.
-    let lost = (frequencies[dictionary.len()] + suppressed_rows) as f64;
-    let rows = codes.len() as u64 + suppressed_rows;
+    let lost = (frequencies[dictionary.len()] + weights.suppressed) as f64;
     match rows {
         0 => 0.0,
         rows => (losses.sum::<f64>() + lost) / rows as f64,
@@ -165,7 +177,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::of_column;
+    use super::{RowWeights, of_column};
     use crate::test_data::schema;
     use pais_core::schema::Schema;
     use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn};
@@ -198,7 +210,15 @@ mod tests {
             Form::Generalized
         };
         let schema = spec(column.clone());
-        of_column(&released(cells, &codes, form), &schema.columns[0], 0)
+        let column = released(cells, &codes, form);
+        of_column(&column, &schema.columns[0], RowWeights::default())
+    }
+
+    fn suppressing(suppressed: u64) -> RowWeights<'static> {
+        RowWeights {
+            rows_of: None,
+            suppressed,
+        }
     }
 
     fn job() -> Value {
@@ -219,6 +239,22 @@ mod tests {
         ] {
             assert_eq!(ncp(&column, &[label]), expected, "{label}");
         }
+    }
+
+    #[test]
+    fn a_row_counts_as_often_as_the_rows_that_it_stands_for() {
+        let schema = spec(json!({"taxonomy": job()}));
+        let cells = ["any", "Blue", "Mover"];
+        let of = |codes: &[u32], rows_of: Option<&[u32]>| {
+            let weights = RowWeights {
+                rows_of,
+                suppressed: 1,
+            };
+            let column = released(&cells, codes, Form::Generalized);
+            of_column(&column, &schema.columns[0], weights)
+        };
+        let distinct = of(&[0, 1, 2, NULL_CODE], Some(&[3, 1, 2, 1]));
+        assert_eq!(distinct, of(&[0, 0, 0, 1, 2, 2, NULL_CODE], None));
     }
 
     #[test]
@@ -280,12 +316,12 @@ mod tests {
             &[0, 1, 1, NULL_CODE],
             Form::Generalized,
         );
-        let mean = |suppressed| of_column(&column, &schema.columns[0], suppressed);
+        let mean = |suppressed| of_column(&column, &schema.columns[0], suppressing(suppressed));
         let lost = 1.0 / 3.0 + 1.0;
         assert!((mean(0) - lost / 4.0).abs() < 1e-12);
         assert!((mean(2) - (lost + 2.0) / 6.0).abs() < 1e-12);
         let empty = released(&[], &[], Form::Generalized);
-        let mean = |suppressed| of_column(&empty, &schema.columns[0], suppressed);
+        let mean = |suppressed| of_column(&empty, &schema.columns[0], suppressing(suppressed));
         assert_eq!((mean(0), mean(3)), (0.0, 1.0));
     }
 }

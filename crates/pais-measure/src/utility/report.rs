@@ -9,12 +9,15 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, PreGeneralization};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects, Verdict};
-use pais_verify::{CountedTable, SubjectGroups, VerifyError, group_sizes};
+use pais_verify::{CountedTable, PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
 
-use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk, ncp};
+use super::adversary_risk::add_adversaries_of_counted;
+use super::attribute_risk::attribute_risk_of_counted;
+use super::ncp::{self, RowWeights};
+use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk};
 use crate::classification::ClassificationError;
 use crate::guidelines::Guidelines;
-use crate::release::{MeasuredRelease, ReleaseRecoding};
+use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
 use crate::sample::SAMPLED_ROWS;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
@@ -157,7 +160,11 @@ impl Report {
             let groups = group_sizes(table, &[GROUP_COLUMN], release.cancellation)?;
             (GroupMetrics::from_sizes(&groups), exact.collect())
         } else {
-            let means = ncp_by_column(table, schema, suppressed_rows, release.cancellation)?;
+            let weights = RowWeights {
+                rows_of: None,
+                suppressed: suppressed_rows,
+            };
+            let means = ncp_by_column(table, schema, weights, release.cancellation)?;
             (GroupMetrics::from_sizes(sizes), means)
         };
         let risk = match release.persons {
@@ -169,13 +176,68 @@ impl Report {
             let smallest = persons.sizes.iter().copied().min();
             groups.smallest_group = smallest.map_or(0, u64::from);
         }
+        let parts = ReportParts {
+            groups,
+            ncp_by_column,
+            risk,
+            rows: table.rows as u64,
+            suppressed_rows,
+        };
+        let mut report = Self::of(parts, release.finding);
+        report.utility.sampled_rows = (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64);
+        report.subjects = release.persons.map(|persons| persons.subjects);
+        Ok(report)
+    }
+
+    /// The report of a release whose rows are not in memory. What needs them is left out: measures of
+    /// utility that read row by row, distributions, and guidelines.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn of_counted(release: &CountedRelease) -> Result<Self, VerifyError> {
+        let (distinct, schema) = (release.distinct, release.schema);
+        let names = schema.names(ColumnRole::QuasiIdentifier);
+        let sizes = distinct.group_sizes(&names, release.cancellation)?;
+        let weights = RowWeights {
+            rows_of: Some(&distinct.rows),
+            suppressed: 0,
+        };
+        let mut risk = Risk {
+            unchanged: release.unchanged.clone(),
+            insensitive_singled_out: release.singled_out.to_vec(),
+            attribute: attribute_risk_of_counted(release)?,
+            ..Risk::from_sizes(&sizes)
+        };
+        add_adversaries_of_counted(&mut risk, release)?;
+        let table = &distinct.table;
+        let parts = ReportParts {
+            groups: GroupMetrics::from_sizes(&sizes),
+            ncp_by_column: ncp_by_column(table, schema, weights, release.cancellation)?,
+            risk,
+            rows: distinct.rows.iter().map(|&rows| u64::from(rows)).sum(),
+            suppressed_rows: 0,
+        };
+        let mut report = Self::of(parts, release.finding);
+        report.verdict = Verdict::of(release.finding.holds(), release.unchanged);
+        Ok(report)
+    }
+
+    /// The parts, and what was verified.
+    fn of(parts: ReportParts, finding: &PrivacyFinding) -> Self {
+        let ReportParts {
+            groups,
+            ncp_by_column,
+            risk,
+            rows,
+            suppressed_rows,
+        } = parts;
         let ncp = mean(&ncp_by_column);
         let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
-        Ok(Self {
+        Self {
             verdict: Verdict::default(),
             utility: Utility {
                 groups,
-                smallest_known_group: release.finding.smallest_group(),
+                smallest_known_group: finding.smallest_group(),
                 ncp,
                 information_remain: 1.0 - ncp,
                 information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
@@ -183,8 +245,8 @@ impl Report {
                 item_loss_by_column: None,
                 items_by_column: None,
                 item_query_error: None,
-                greatest_confidence: release.finding.greatest_confidence(),
-                sampled_rows: (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64),
+                greatest_confidence: finding.greatest_confidence(),
+                sampled_rows: None,
                 query_error: None,
                 entropy_loss_by_column: None,
                 frequency_survival_by_column: None,
@@ -192,15 +254,24 @@ impl Report {
                 classification_error: None,
             },
             risk,
-            rows: table.rows as u64,
-            subjects: release.persons.map(|persons| persons.subjects),
+            rows,
+            subjects: None,
             suppressed_rows,
             pre_generalization: None,
             acknowledged_unchanged: None,
             guidelines: None,
             distributions: None,
-        })
+        }
     }
+}
+
+/// The figures of a report that follow from groups and labels.
+struct ReportParts {
+    groups: GroupMetrics,
+    ncp_by_column: BTreeMap<String, f64>,
+    risk: Risk,
+    rows: u64,
+    suppressed_rows: u64,
 }
 
 /// The risk of the persons of an anatomized release by their exact quasi-identifiers.
@@ -222,7 +293,7 @@ fn exact_risk(release: &MeasuredRelease, persons: &SubjectGroups) -> Result<Risk
 fn ncp_by_column(
     table: &ReleasedTable,
     schema: &Schema,
-    suppressed_rows: u64,
+    weights: RowWeights,
     cancellation: &Cancellation,
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
     let mean = |spec: &&SchemaColumn| {
@@ -234,7 +305,7 @@ fn ncp_by_column(
         let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
             column: spec.name().into(),
         })?;
-        let ncp = ncp::of_column(column, spec, suppressed_rows);
+        let ncp = ncp::of_column(column, spec, weights);
         Ok((spec.name().to_owned(), ncp))
     };
     let columns: Vec<_> = quasi_identifiers(schema).collect();
@@ -278,7 +349,12 @@ pub fn group_figures(
         // Labels of groups overlap: however little is known, whole groups match.
         smallest_known_group: Some(smallest),
         dr: groups.dr,
-        ncp: mean(&ncp_by_column(table, schema, 0, cancellation)?),
+        ncp: mean(&ncp_by_column(
+            table,
+            schema,
+            RowWeights::default(),
+            cancellation,
+        )?),
         suppressed_rows: 0,
     })
 }

@@ -32,8 +32,9 @@ pub(super) struct ClassPersons {
 }
 
 impl TableClasses {
+    /// Of the rows of a table, or of distinct rows with their multiplicities.
     pub(super) fn new(
-        counted: CountedTable,
+        (counted, multiplicities): (CountedTable, Option<&[u32]>),
         quasi_identifiers: &[Box<str>],
         requirement: &LkcRequirement,
         cancellation: &Cancellation,
@@ -42,6 +43,7 @@ impl TableClasses {
         let columns = Values::new_all(table, quasi_identifiers)?;
         let varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         let classes = Classes::new(table.rows, &columns, cancellation)?;
+        let classes = classes.counted_by(multiplicities);
         let grid = Grid::new(&varied, &classes.row);
         let classes = classes.in_order(&grid.order(classes.sizes.len() as u32));
         let named = SensitiveColumn::named(table, requirement)?;

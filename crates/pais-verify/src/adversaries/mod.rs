@@ -81,12 +81,24 @@ pub fn measure_adversaries<'t>(
     lengths: AdversaryLengths,
     cancellation: &Cancellation,
 ) -> Result<AdversaryFigures, VerifyError> {
-    let counted = table.into();
+    let table = (table.into(), None);
+    measure(table, quasi_identifiers, requirement, lengths, cancellation)
+}
+
+/// As [`measure_adversaries`], of a table or of distinct rows with their multiplicities.
+pub(super) fn measure(
+    (counted, multiplicities): (CountedTable, Option<&[u32]>),
+    quasi_identifiers: &[Box<str>],
+    requirement: &LkcRequirement,
+    lengths: AdversaryLengths,
+    cancellation: &Cancellation,
+) -> Result<AdversaryFigures, VerifyError> {
     let wanted = (quasi_identifiers.len() as u32).min(lengths.longest);
     if counted.table.rows == 0 || wanted == 0 {
         return Ok(AdversaryFigures::default());
     }
-    let classes = TableClasses::new(counted, quasi_identifiers, requirement, cancellation)?;
+    let table = (counted, multiplicities);
+    let classes = TableClasses::new(table, quasi_identifiers, requirement, cancellation)?;
     let varied = classes.grid.attributes();
     let lengths = AdversaryLengths {
         longest: wanted,

@@ -120,6 +120,12 @@ pub enum ReleaseError {
     /// What is named here is verified with all rows at once.
     #[error("{0} is verified with all rows in memory")]
     NeedsAllRows(&'static str),
+    /// [`VerifyError::TooManyDistinctRows`].
+    #[error("{}", VerifyError::TooManyDistinctRows { most: *most })]
+    TooManyDistinctRows {
+        /// `verification_bytes`.
+        most: u64,
+    },
     /// It was cancelled.
     #[error("the verification was cancelled")]
     Cancelled,
@@ -399,6 +405,7 @@ impl From<VerifyError> for ReleaseError {
     fn from(error: VerifyError) -> Self {
         match error {
             VerifyError::Stopped => Self::Cancelled,
+            VerifyError::TooManyDistinctRows { most } => Self::TooManyDistinctRows { most },
             error => Self::malformed(error),
         }
     }

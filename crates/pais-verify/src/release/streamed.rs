@@ -22,7 +22,7 @@ use crate::classes::find_column;
 use crate::distinct_rows::DistinctRows;
 use crate::lkc::verify_distinct;
 use crate::row_sum::RowSum;
-use crate::{LkcRequirement, PrivacyFinding, VerifyError};
+use crate::{DistinctRelease, LkcRequirement, PrivacyFinding, VerifyError};
 
 /// Rows that are counted at a time: their codes stay in the cache.
 const BLOCK: usize = 16_384;
@@ -364,6 +364,22 @@ impl StreamedVerification {
                 )
             },
         );
+    }
+
+    /// The distinct rows so far.
+    pub fn distinct(&self) -> DistinctRelease {
+        let (codes, rows) = self.known.clone().into_columns();
+        let columns = self.columns.iter().zip(codes);
+        DistinctRelease {
+            table: ReleasedTable {
+                name: "data".into(),
+                rows: rows.len(),
+                columns: columns
+                    .map(|(column, codes)| column.with_codes(codes))
+                    .collect(),
+            },
+            rows,
+        }
     }
 
     /// What was found in the rows.

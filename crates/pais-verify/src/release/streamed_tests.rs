@@ -441,9 +441,10 @@ fn distinct_rows_beyond_the_limit_are_refused_by_its_name() {
     let (schema, rows, _) = patients();
     let mut verification = StreamedVerification::new(&schema, &k_anonymity(), 500).unwrap();
     let added = verification.add(&released(&schema, &rows), &Cancellation::new());
-    let Err(ReleaseError::Malformed(detail)) = added else {
+    let Err(error @ ReleaseError::TooManyDistinctRows { most: 500 }) = added else {
         panic!("{added:?}");
     };
+    let detail = error.to_string();
     assert!(detail.contains("`verification_bytes`"), "{detail}");
 }
 

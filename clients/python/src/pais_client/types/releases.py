@@ -12,12 +12,13 @@ from .words import ColumnRole, Kind, MissingSensitive, SuppressionFor
 
 
 class Table(TypedDict, total=False):
-    """A table of a release; `sha256` is that of its CSV, uncompressed."""
+    """A table of a release; `sha256` is that of its CSV, uncompressed. Both it and `bytes` are `None`
+    where the rows are in the files of the release alone."""
 
     name: str
     rows: int
-    bytes: int
-    sha256: str
+    bytes: int | None
+    sha256: str | None
 
 
 class Verification(TypedDict, total=False):
