@@ -223,7 +223,7 @@ mod with_engine {
             let open = |addresses: Addresses<'_>| {
                 let key = read_one_key(addresses.key_file).map_err(|error| error.to_string())?;
                 let (urls, spool) = (addresses.urls, addresses.spool);
-                let key = ExecutorKey::new(key);
+                let key = ExecutorKey::new(&key);
                 let opened = Executors::new(urls, spool, key, addresses.tls.as_ref());
                 opened.map(Arc::new).map_err(|error| error.to_string())
             };

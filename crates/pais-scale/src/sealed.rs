@@ -28,8 +28,9 @@ impl Sealer {
     /// # Errors
     /// When the system has no random bytes.
     pub(crate) fn new(directory: PathBuf) -> io::Result<Self> {
+        let key = random_key().map_err(io::Error::other)?;
         Ok(Self {
-            cipher: Arc::new(Cipher::new(&random_key().map_err(io::Error::other)?)),
+            cipher: Arc::new(Cipher::new(&key)),
             directory: directory.into(),
             files: Arc::default(),
         })
