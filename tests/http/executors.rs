@@ -692,7 +692,9 @@ async fn the_program_runs_located_rows_by_its_settings() {
     let job = call(client.post(at("/v1/jobs")).json(&job), &token).await;
     let job = format!("/v1/jobs/{}", text(&job["id"]));
     let ended = poll_async(Duration::from_secs(300), async || {
-        let document = call(client.get(at(&job)), &token).await;
+        let answer = client.get(at(&job)).bearer_auth(&token).send().await;
+        let answer = answer.unwrap_or_else(|error| panic!("{error}\n{}", service.log()));
+        let document: Value = answer.json().await.unwrap();
         (!document["ended_at"].is_null()).then_some(document)
     });
     let ended = ended.await.expect("the job ends");
