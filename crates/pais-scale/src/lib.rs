@@ -10,8 +10,8 @@
 //! 4. The files are read back, and verified against the model and the raw rows (`files`). Only then the
 //!    release gets its name.
 //!
-//! [`ScaledJob`] does that step by step, for rows of any [`RowSource`] and files in any [`ReleaseTarget`];
-//! [`anonymize`] does all of it, from files into a directory.
+//! `ScaledJob` does that step by step, for rows of any `RowSource` and files in any `ReleaseTarget`;
+//! `anonymize` does all of it, from files into a directory.
 //!
 //! The engine is Apache DataFusion, in this process (`datafusion_counter`) or in executors, which each count
 //! a share of the rows (`remote_counter`, `executor`). The crate is empty without the feature `datafusion`.
