@@ -193,7 +193,8 @@ impl Report {
     /// utility that read row by row, distributions, and guidelines.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// [`VerifyError`] for distinct rows that lack a quasi-identifier or are malformed, and
+    /// [`VerifyError::Stopped`].
     pub fn of_counted(release: &CountedRelease) -> Result<Self, VerifyError> {
         let (distinct, schema) = (release.distinct, release.schema);
         let names = schema.names(ColumnRole::QuasiIdentifier);
