@@ -6,6 +6,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use super::two_hospitals::{Hub, Tenant, has_ended, quick};
+use pais_test_support::adult;
 use pais_test_support::poll::poll_async;
 
 /// A counter of the metrics.
@@ -24,6 +25,7 @@ async fn events(hub: &Hub, tenant: &Tenant, job: &str) -> reqwest::Response {
 #[tokio::test(flavor = "multi_thread")]
 async fn three_hundred_jobs_of_one_organization_do_not_hold_up_another() {
     const JOBS: usize = 300;
+    const ROWS: usize = 5_000;
     let folder = tempfile::tempdir().unwrap();
     let settings = [
         ("PAIS__ORGANIZATIONS__QUEUED_JOBS", "300"),
@@ -31,9 +33,13 @@ async fn three_hundred_jobs_of_one_organization_do_not_hold_up_another() {
         ("PAIS__ORGANIZATIONS__STREAMS", "50"),
     ];
     let hub = Hub::start(&folder.path().join("data"), &settings).await;
-    let many = hub.tenant("many", 1).await;
+    // A few rows, so that a job takes longer than the request that makes it, but not much.
+    let all = adult::csv().unwrap();
+    let lines = all.split_inclusive(|&byte| byte == b'\n').take(ROWS + 1);
+    let many = hub
+        .tenant_with("many", &[lines.collect::<Vec<_>>().concat()])
+        .await;
     let one = hub.tenant("one", 1).await;
-    // Each takes longer than the request that makes it.
     let longer = json!({ "model": "lkc", "l": [3, 4], "k": [10, 20, 30], "c": 1.0 });
     let mut jobs = Vec::new();
     for _ in 0..JOBS {

@@ -36,6 +36,12 @@ impl Hub {
 
     /// An organization with a dataset that has the adult table `copies` times.
     pub(super) async fn tenant(&self, organization: &str, copies: usize) -> Tenant {
+        let rows = adult::csv().unwrap();
+        self.tenant_with(organization, &vec![rows; copies]).await
+    }
+
+    /// An organization with a dataset that has these rows of the adult table, as CSV.
+    pub(super) async fn tenant_with(&self, organization: &str, submissions: &[Vec<u8>]) -> Tenant {
         let token = self.service.token(organization, "holder");
         let mut definition = adult::dataset("adult").unwrap();
         for column in definition["columns"].as_array_mut().unwrap() {
@@ -43,8 +49,7 @@ impl Hub {
         }
         let made = self.client.post(self.url("/v1/datasets")).json(&definition);
         let dataset = call(made, &token).await["id"].as_str().unwrap().to_owned();
-        let rows = adult::csv().unwrap();
-        for _ in 0..copies {
+        for rows in submissions {
             let path = format!("/v1/datasets/{dataset}/submissions?allow_duplicate=true");
             let request = self.client.post(self.url(&path));
             let request = request.header("content-type", "text/csv");
