@@ -23,6 +23,8 @@ fi
 scripts/browser.sh
 PAIS=${PAIS_BIN:-}
 [[ -n $PAIS ]] || build_pais dev
+PAIS_BIN=$(realpath "$PAIS")
+export PAIS_BIN
 
 cd console
 say "Installing the packages of console/package-lock.json"
@@ -44,4 +46,4 @@ diff --recursive --brief dist "$work/dist" ||
     fail "console/dist is not what the sources build; run npm run build in console and commit it"
 
 say "Running the ways of people"
-PAIS_BIN=$(realpath "$PAIS") npm run --silent e2e
+npm run --silent e2e
