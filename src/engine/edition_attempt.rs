@@ -75,8 +75,8 @@ impl EditionInput {
     /// and so is not among those that the plan says are decided: the edition is then queued again.
     ///
     /// # Errors
-    /// `composition_risk` where rows that are needed were deleted, or are in the files of a release alone; `submission_replaced` where no row is
-    /// left to take; when the database fails.
+    /// `composition_risk` where rows that are needed were deleted, or are in the files of a release alone;
+    /// `submission_replaced` where no row is left to take; when the database fails.
     pub(crate) async fn load(
         store: &Store,
         key: &DataKey,

@@ -65,8 +65,7 @@ impl RawRows<'_> {
                 ReadFailure::Sink(error) => error,
             })?;
         }
-        let distinct = verification.distinct();
-        Ok((self.compare(verification, manifest, observer)?, distinct))
+        Ok(self.compare(verification, manifest, observer)?)
     }
 
     /// Compares what was read of the files with the raw rows, and decides.
@@ -75,7 +74,7 @@ impl RawRows<'_> {
         verification: StreamedVerification,
         manifest: &Manifest,
         observer: &dyn Observer,
-    ) -> Result<ReleaseVerification, ScaleError> {
+    ) -> Result<(ReleaseVerification, DistinctRelease), ScaleError> {
         let cancellation = observer.cancellation();
         if verification.rows() != manifest.rows {
             let detail = "the files have other numbers of rows than their manifest";
@@ -105,8 +104,12 @@ impl RawRows<'_> {
             let share = block as f64 / self.codes.blocks() as f64;
             observer.progress(Phase::Verifying, 0.6 + 0.3 * share);
         }
-        let found = comparison.finish(cancellation).map_err(refused)?;
-        let found = found.ok_or_else(|| {
+        let mut distinct = None;
+        let take = |rows| distinct = Some(rows);
+        let found = comparison
+            .finish_with(cancellation, take)
+            .map_err(refused)?;
+        let (found, distinct) = found.zip(distinct).ok_or_else(|| {
             let detail = "the rows of the files are not the raw rows under one cut";
             ScaleError::NotVerified(detail.to_owned())
         })?;
@@ -115,7 +118,7 @@ impl RawRows<'_> {
             return Err(ScaleError::NotVerified(detail.to_owned()));
         }
         observer.progress(Phase::Verifying, 1.0);
-        Ok(found)
+        Ok((found, distinct))
     }
 
     /// By stored column, the texts of its values without null, and how its numbers are coded by them.

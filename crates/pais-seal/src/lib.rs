@@ -65,7 +65,7 @@ impl Cipher {
         Self(Aes256Gcm::new(&(*key).into()))
     }
 
-    /// Seals a message for a purpose. The nonce is drawn at random, and stands before the sealed message.
+    /// Seals a message for a purpose. The result begins with a random nonce.
     ///
     /// # Errors
     /// [`SealError::NoRandomness`], [`SealError::TooLarge`].

@@ -117,7 +117,7 @@ fn range(labels: &BTreeSet<&str>, scale: Scale) -> (f64, f64) {
 /// How often rows count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RowWeights<'a> {
-    /// How many rows each row stands for; `None` for one.
+    /// Number of rows that each row represents; `None` for one.
     pub(super) rows_of: Option<&'a [u32]>,
     /// Rows that were suppressed.
     pub(super) suppressed: u64,

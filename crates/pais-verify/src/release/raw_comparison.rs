@@ -15,9 +15,9 @@ use pais_core::taxonomy::Interval;
 
 use super::streamed::{StreamedColumn, StreamedVerification};
 use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification};
-use crate::OriginalQuasiIdentifier;
 use crate::matched_columns::{LabelledColumn, MissingCells};
 use crate::row_sum::RowSum;
+use crate::{DistinctRelease, OriginalQuasiIdentifier};
 
 /// In place of what a raw text is released as: no released row can have it.
 const NOTHING: u32 = NULL_CODE - 1;
@@ -308,6 +308,18 @@ impl RawComparison {
         self,
         cancellation: &Cancellation,
     ) -> Result<Option<ReleaseVerification>, ReleaseError> {
+        self.finish_with(cancellation, drop)
+    }
+
+    /// As [`Self::finish`]; `take` gets the distinct rows of a release that is the image of the raw rows.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub fn finish_with(
+        self,
+        cancellation: &Cancellation,
+        take: impl FnOnce(DistinctRelease),
+    ) -> Result<Option<ReleaseVerification>, ReleaseError> {
         let of_release = &self.verification;
         let mut columns = self.labels.iter().zip(&self.has_values);
         // Of a column of missing cells no interval is true.
@@ -327,7 +339,7 @@ impl RawComparison {
             may_be_lost: of_release.job.suppression_limit.floor_of(self.rows),
             recoding: FoundRecoding::Global,
         };
-        let mut found = self.verification.finish(cancellation)?;
+        let mut found = self.verification.finish_with(cancellation, take)?;
         found.raw = Some(raw);
         Ok(Some(found))
     }

@@ -366,27 +366,20 @@ impl StreamedVerification {
         );
     }
 
-    /// The distinct rows so far.
-    pub fn distinct(&self) -> DistinctRelease {
-        let (codes, rows) = self.known.clone().into_columns();
-        let columns = self.columns.iter().zip(codes);
-        DistinctRelease {
-            table: ReleasedTable {
-                name: "data".into(),
-                rows: rows.len(),
-                columns: columns
-                    .map(|(column, codes)| column.with_codes(codes))
-                    .collect(),
-            },
-            rows,
-        }
-    }
-
     /// What was found in the rows.
     ///
     /// # Errors
     /// [`ReleaseError::Malformed`] if there is too much to enumerate; [`ReleaseError::Cancelled`].
     pub fn finish(self, cancellation: &Cancellation) -> Result<ReleaseVerification, ReleaseError> {
+        self.finish_with(cancellation, drop)
+    }
+
+    /// As [`Self::finish`]; `take` gets the distinct rows once they are verified.
+    pub(super) fn finish_with(
+        self,
+        cancellation: &Cancellation,
+        take: impl FnOnce(DistinctRelease),
+    ) -> Result<ReleaseVerification, ReleaseError> {
         let Self {
             schema,
             model,
@@ -409,17 +402,20 @@ impl StreamedVerification {
             }
         };
         let (codes, counts) = known.into_columns();
-        let distinct = table(&columns, codes, counts.len());
+        let distinct = DistinctRelease {
+            table: table(&columns, codes, counts.len()),
+            rows: counts,
+        };
         let names = schema.names(ColumnRole::QuasiIdentifier);
         let sensitive = schema.names(ColumnRole::Sensitive);
         let found = verify_distinct(
-            (&distinct, &counts),
+            (&distinct.table, &distinct.rows),
             &names,
             &sensitive,
             &LkcRequirement::from_model(&model, names.len(), &sensitive),
             cancellation,
         )?;
-        drop((distinct, counts));
+        take(distinct);
 
         let unchanged = UnchangedRows::new(unchanged);
         let distinct = table(&columns[others..], unchanged.codes, unchanged.counts.len());
