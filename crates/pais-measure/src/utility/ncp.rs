@@ -136,13 +136,20 @@ pub(super) fn of_column(
     // Labels are counted first and multiplied afterwards: a sum over a million rows would
     // accumulate rounding errors.
     let mut frequencies = vec![0u64; dictionary.len() + 1];
-    let mut rows = weights.suppressed;
-    for (row, &code) in codes.iter().enumerate() {
-        let rows_of = weights.rows_of.and_then(|rows_of| rows_of.get(row));
-        let weight = rows_of.copied().map_or(1, u64::from);
-        frequencies[(code as usize).min(dictionary.len())] += weight;
-        rows += weight;
+    let place = |code: u32| (code as usize).min(dictionary.len());
+    match weights.rows_of {
+        None => {
+            for &code in codes {
+                frequencies[place(code)] += 1;
+            }
+        }
+        Some(rows_of) => {
+            for (&code, &rows) in codes.iter().zip(rows_of) {
+                frequencies[place(code)] += u64::from(rows);
+            }
+        }
     }
+    let rows = frequencies.iter().sum::<u64>() + weights.suppressed;
     let cells = dictionary.iter().zip(&frequencies);
     let shown = cells.filter(|(_, rows)| **rows > 0);
     let mut shown: Vec<(&str, u64)> = shown.map(|(cell, &rows)| (&**cell, rows)).collect();
@@ -242,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_counts_as_often_as_the_rows_that_it_stands_for() {
+    fn a_distinct_row_counts_as_often_as_the_rows_that_it_represents() {
         let schema = spec(json!({"taxonomy": job()}));
         let cells = ["any", "Blue", "Mover"];
         let of = |codes: &[u32], rows_of: Option<&[u32]>| {
