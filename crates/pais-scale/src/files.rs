@@ -153,7 +153,7 @@ fn refused(error: ReleaseError) -> ScaleError {
         ReleaseError::Job(error) => error.into(),
         ReleaseError::TooManyDistinctRows { most } => {
             let detail = format!(
-                "the distinct rows of the release take more than the {} MiB of `memory`; raise it, or \
+                "the distinct rows of the release take more than {} MiB; have `memory` raised, or \
                  release fewer columns unchanged",
                 most >> 20
             );

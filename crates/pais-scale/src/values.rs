@@ -201,7 +201,7 @@ impl Encoder<'_> {
         let cells = (most.unwrap_or(0) * self.columns.len()) as u64;
         if self.text_bytes + cells * CELL_BYTES > memory {
             return Err(limit_exceeded(format!(
-                "the distinct values of the columns take more than the {} MiB of `memory`; raise it, or \
+                "the distinct values of the columns take more than {} MiB; have `memory` raised, or \
                  leave out columns whose values hardly repeat",
                 memory >> 20
             )));
