@@ -209,7 +209,9 @@ mod with_engine {
             };
             let urls: Vec<ExecutorUrl> = urls.collect::<Result<_, _>>()?;
             if let Some(url) = urls.iter().find(|url| url.is_tls() && tls.is_none()) {
-                return Err(format!("has {url}, for which it needs `tls_certificate`"));
+                return Err(format!(
+                    "has {url}, which needs a certificate (`tls_certificate`)"
+                ));
             }
             Ok(Some(Addresses {
                 urls,
@@ -219,18 +221,21 @@ mod with_engine {
             }))
         }
 
-        fn open(&self) -> Result<NamedExecutor, String> {
-            let open = |addresses: Addresses<'_>| {
-                let key = read_one_key(addresses.key_file).map_err(|error| error.to_string())?;
-                let (urls, spool) = (addresses.urls, addresses.spool);
-                let key = ExecutorKey::new(&key);
-                let opened = Executors::new(urls, spool, key, addresses.tls.as_ref());
-                opened.map(Arc::new).map_err(|error| error.to_string())
+        /// Opens the key and the certificates of executors at addresses; none of them is called. `None` for the
+        /// engine in this process.
+        ///
+        /// # Errors
+        /// What is wrong, as the end of a sentence that begins with the section.
+        pub fn processes(&self) -> Result<Option<Arc<Executors>>, String> {
+            let Some(addresses) = self.addresses()? else {
+                return Ok(None);
             };
-            Ok(NamedExecutor {
-                memory: self.memory.0,
-                processes: self.addresses()?.map(open).transpose()?,
-            })
+            let key = read_one_key(addresses.key_file).map_err(|error| error.to_string())?;
+            let (urls, spool, key) = (addresses.urls, addresses.spool, ExecutorKey::new(&key));
+            let opened = Executors::new(urls, spool, key, addresses.tls.as_ref());
+            opened
+                .map(|executors| Some(Arc::new(executors)))
+                .map_err(|error| error.to_string())
         }
     }
 
@@ -241,9 +246,13 @@ mod with_engine {
         /// The section that cannot be used, and what is wrong.
         pub fn open(sections: &BTreeMap<String, ExecutorOptions>) -> Result<Self, String> {
             let opened = sections.iter().map(|(name, options)| {
-                let opened = options.open();
-                let opened = opened.map_err(|reason| format!("executors.{name}: {reason}"));
-                Ok((name.clone(), opened?))
+                let processes = options.processes();
+                let processes = processes.map_err(|reason| format!("executors.{name}: {reason}"));
+                let executor = NamedExecutor {
+                    memory: options.memory.0,
+                    processes: processes?,
+                };
+                Ok((name.clone(), executor))
             });
             Ok(Self {
                 by_name: opened.collect::<Result<_, String>>()?,

@@ -1,7 +1,6 @@
 //! `pais anonymize --executor`: a table that does not fit the memory.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use pais::memory::MemorySize;
@@ -18,7 +17,7 @@ pub(crate) struct ExecutorArgs {
     /// Parquet file or a directory of them, OUT a new directory of Parquet files. Needs a program that
     /// is built with the feature `scale`.
     #[arg(long = "executor", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) executors: Vec<Executor>,
+    pub(crate) executors: Vec<String>,
     /// Memory of the search, and of the engine in this program, such as 256MiB.
     #[arg(
         long,
@@ -43,27 +42,6 @@ pub(crate) struct ExecutorArgs {
     /// The authority of the certificates of the executors (PEM).
     #[arg(long, value_name = "FILE", requires = "executors")]
     executor_tls_authority: Option<PathBuf>,
-}
-
-/// Who counts the rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Executor {
-    /// An engine in this program.
-    InProcess,
-    /// A process at this address.
-    At(String),
-}
-
-impl FromStr for Executor {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "in-process" => Ok(Self::InProcess),
-            _ if text.starts_with("http") => Ok(Self::At(text.to_owned())),
-            _ => Err("expected `in-process`, or an address such as http://127.0.0.1:5051".into()),
-        }
-    }
 }
 
 /// What a run with an executor reads and writes.
@@ -111,20 +89,17 @@ mod with_engine {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use pais::db::data_keys::read_one_key;
+    use pais::executors::ExecutorOptions;
     use pais::memory::{MemorySize, forbid_dumps};
     use pais::problem::{Code, Problem};
     use pais_anonymize::StepItem;
     use pais_core::table::{UnchangedRisk, Verdict};
     use pais_core::warning::Warning;
-    use pais_scale::{
-        ExecutorKey, Executors, Manifest, Resubmissions, ScaleError, ScaleTask, ScaledRelease,
-        TlsFiles,
-    };
+    use pais_scale::{Executors, Manifest, Resubmissions, ScaleError, ScaleTask, ScaledRelease};
     use pais_verify::PrivacyFinding;
     use serde::Serialize;
 
-    use super::{Executor, ExecutorArgs, Failure, ScaledRun, Style};
+    use super::{ExecutorArgs, Failure, ScaledRun, Style};
     use crate::cli::bar::Bar;
     use crate::cli::output::{self, in_file, write_json};
     use crate::cli::table_file::{FileIdentity, refuse_overwriting};
@@ -168,59 +143,24 @@ mod with_engine {
 
     /// The executors that are named; `None` for the engine in this program.
     fn executors(args: &ExecutorArgs) -> Result<Option<Arc<Executors>>, Failure> {
-        let usage = |text: &str| Failure::Usage(text.to_owned());
-        let of_remote = [
-            &args.spool,
-            &args.executor_key,
-            &args.executor_tls_certificate,
-            &args.executor_tls_key,
-            &args.executor_tls_authority,
-        ];
-        if args.executors == [Executor::InProcess] {
-            return match of_remote.into_iter().flatten().next() {
-                None => Ok(None),
-                Some(_) => Err(usage(
-                    "--spool and the key and TLS of executors are for executors with an address",
-                )),
-            };
-        }
-        let mut urls = Vec::new();
-        for executor in &args.executors {
-            let Executor::At(url) = executor else {
-                return Err(usage(
-                    "`in-process` counts all rows; leave it out, or the other executors",
-                ));
-            };
-            urls.push(url.parse().map_err(Failure::Usage)?);
-        }
-        let (Some(spool), Some(key)) = (&args.spool, &args.executor_key) else {
-            return Err(usage(
-                "executors with an address need --spool, a directory that they see too, and \
-                 --executor-key, the key that they have too",
-            ));
+        let options = ExecutorOptions {
+            url: args.executors.join(","),
+            memory: args.memory,
+            spool: args.spool.clone(),
+            key_file: args.executor_key.clone(),
+            tls_certificate: args.executor_tls_certificate.clone(),
+            tls_key: args.executor_tls_key.clone(),
+            tls_authority: args.executor_tls_authority.clone(),
         };
-        let tls = match (
-            &args.executor_tls_certificate,
-            &args.executor_tls_key,
-            &args.executor_tls_authority,
-        ) {
-            (None, None, None) => None,
-            (Some(certificate), Some(key), Some(authority)) => Some(TlsFiles {
-                certificate: certificate.clone(),
-                key: key.clone(),
-                authority: authority.clone(),
-            }),
-            _ => {
-                return Err(usage(
-                    "TLS needs --executor-tls-certificate, --executor-tls-key and \
-                     --executor-tls-authority",
-                ));
-            }
-        };
-        forbid_dumps();
-        let key = read_one_key(key).map_err(|error| Failure::Service(error.into()))?;
-        let executors = Executors::new(urls, spool, ExecutorKey::new(&key), tls.as_ref());
-        Ok(Some(Arc::new(executors.map_err(failure)?)))
+        if options.key_file.is_some() {
+            forbid_dumps();
+        }
+        options.processes().map_err(|reason| {
+            Failure::Usage(format!(
+                "--executor {reason}; the flags are --spool, --executor-key (`key_file`), \
+                 --executor-tls-certificate, --executor-tls-key and --executor-tls-authority"
+            ))
+        })
     }
 
     fn failure(error: ScaleError) -> Failure {
