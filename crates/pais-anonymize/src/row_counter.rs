@@ -12,6 +12,17 @@ use crate::observer::Observer;
 
 /// Counts the rows of a table whose cells are numbers of distinct values.
 pub trait RowCounter: Sync {
+    /// About how many distinct combinations of parts of these columns there are, by a sample of the rows. It
+    /// decides what is counted at once, never what is valid.
+    ///
+    /// # Errors
+    /// [`CountError::Cancelled`] and [`CountError::Failed`].
+    fn expected_combinations(
+        &self,
+        columns: &[ColumnParts],
+        observer: &dyn Observer,
+    ) -> Result<u64, CountError>;
+
     /// The distinct combinations of parts of these columns, each with its number of rows and the sum of
     /// their numbers. Rows are numbered from 0. Without columns there is one combination.
     ///

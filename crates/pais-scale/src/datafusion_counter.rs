@@ -80,6 +80,14 @@ impl DataFusionCounter {
 }
 
 impl RowCounter for DataFusionCounter {
+    fn expected_combinations(
+        &self,
+        columns: &[ColumnParts],
+        observer: &dyn Observer,
+    ) -> Result<u64, CountError> {
+        Keys::new(columns).expected_combinations(&self.rows, observer)
+    }
+
     fn count(
         &self,
         columns: &[ColumnParts],
@@ -87,7 +95,6 @@ impl RowCounter for DataFusionCounter {
         observer: &dyn Observer,
     ) -> std::result::Result<PartCounts, CountError> {
         let keys = Arc::new(Keys::new(columns));
-        keys.refuse_too_many(&self.rows, most, observer)?;
         let run = self.run(&keys, most, observer.cancellation());
         match self.runtime.block_on(run) {
             Ok(Answer::Counts(counts)) => Ok(keys.part_counts(counts, columns.len())),

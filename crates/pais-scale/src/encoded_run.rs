@@ -36,7 +36,7 @@ pub struct ScaledJob {
     pub schema: Arc<Schema>,
     /// The job.
     pub job: Job,
-    /// Bytes of memory: half of them for the engine, half for the records of the search. The distinct
+    /// Bytes of memory: a quarter of them for the engine, the others for the records of the search. The distinct
     /// values of the columns, and later the distinct rows of the release, may take as many again.
     pub memory: u64,
     /// Who counts the rows; `None` for the engine in this process.
@@ -188,7 +188,7 @@ impl EncodedRun {
     ) -> Result<CountedSearch, ScaleError> {
         let ScaledJob { schema, memory, .. } = &self.task;
         let resubmissions = Mutex::default();
-        let of_engine = (*memory / 2) as usize;
+        let of_engine = (*memory / 4) as usize;
         let (codes, sealer) = (Arc::clone(&self.codes), self.sealer.clone());
         let counter: Box<dyn RowCounter + '_> = match (engine.counter, self.shared_rows()) {
             (Some(make), _) => make(codes, of_engine, sealer)?,
@@ -207,7 +207,7 @@ impl EncodedRun {
             last: Mutex::default(),
             resubmissions: &resubmissions,
         };
-        let of_memory = (*memory / 2 / record_bytes(schema)) as usize;
+        let of_memory = (*memory / 4 * 3 / record_bytes(schema)) as usize;
         let budget = engine.budget.unwrap_or(of_memory);
         let outcome = self.run.search(&counter, budget, observer)?;
         let statements = counter.statements.into_inner();
@@ -305,6 +305,14 @@ struct Numbered<'a> {
 }
 
 impl RowCounter for Numbered<'_> {
+    fn expected_combinations(
+        &self,
+        columns: &[ColumnParts],
+        observer: &dyn Observer,
+    ) -> Result<u64, CountError> {
+        self.counter.expected_combinations(columns, observer)
+    }
+
     fn count(
         &self,
         columns: &[ColumnParts],

@@ -1,20 +1,21 @@
 //! Keys, which number the combinations of parts of columns, and counts of rows by keys.
 
 use std::io;
+use std::iter::StepBy;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use hashbrown::HashSet;
 use pais_anonymize::{ColumnParts, CountError, Observer, PartCounts};
-use pais_core::cancellation::Cancellation;
 
 use crate::codes::CodeFile;
 
 /// Combinations that one key numbers at most.
 const MOST_KEYS: u64 = 1 << 62;
 
-/// Blocks that are read to refuse a set that is too large before it is counted: a million rows.
+/// Blocks from which the size of a set is expected: a million rows.
 const SAMPLE_BLOCKS: usize = 64;
 
 /// How a statement ends.
@@ -155,53 +156,45 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Ends a count of more than `most` combinations early: where the first rows alone have more.
+    /// About how many combinations the rows have: those of blocks at equal distances, which are taken to
+    /// grow with the rows as they do from half of these blocks to all of them.
     ///
     /// # Errors
-    /// [`CountError::MoreThan`], [`CountError::Cancelled`], and those of the file.
-    pub(crate) fn refuse_too_many(
+    /// [`CountError::Cancelled`], and [`CountError::Failed`] for a file that cannot be read.
+    pub(crate) fn expected_combinations(
         &self,
         rows: &CodeFile,
-        most: Option<usize>,
         observer: &dyn Observer,
-    ) -> Result<(), CountError> {
-        if observer.must_stop() {
-            return Err(CountError::Cancelled);
-        }
-        let exceeds = most.map(|most| self.exceeds(rows, most, observer.cancellation()));
-        let exceeds = exceeds.transpose();
-        if exceeds.map_err(|error| CountError::Failed(error.to_string()))? == Some(true) {
-            return Err(CountError::MoreThan);
-        }
-        if observer.must_stop() {
-            return Err(CountError::Cancelled);
-        }
-        Ok(())
-    }
-
-    /// Whether the first rows alone have more than `most` combinations.
-    fn exceeds(
-        &self,
-        rows: &CodeFile,
-        most: usize,
-        cancellation: &Cancellation,
-    ) -> io::Result<bool> {
+    ) -> Result<u64, CountError> {
         let blocks = rows.blocks().min(SAMPLE_BLOCKS);
+        let mut sampled = 0;
         let mut found = HashSet::new();
-        for block in (0..blocks).take_while(|_| !cancellation.is_cancelled()) {
-            let columns = self.of_block(rows, block)?;
-            for row in 0..rows.rows_of(block) {
-                // Two keys are rarely needed; a mix of them can only lose combinations.
-                let mixed = columns.iter().fold(0u64, |mixed, keys| {
-                    mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ keys[row]
-                });
-                found.insert(mixed);
+        let mut read = |places: StepBy<Range<usize>>| {
+            for place in places {
+                if observer.must_stop() {
+                    return Err(CountError::Cancelled);
+                }
+                let block = place * rows.blocks() / blocks;
+                let keys = self.of_block(rows, block);
+                let keys = keys.map_err(|error| CountError::Failed(error.to_string()))?;
+                for row in 0..rows.rows_of(block) {
+                    // Two keys are rarely needed; a mix of them can only lose combinations.
+                    let mixed = keys.iter().fold(0u64, |mixed, keys| {
+                        mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ keys[row]
+                    });
+                    found.insert(mixed);
+                }
+                sampled += rows.rows_of(block);
             }
-            if found.len() > most {
-                return Ok(true);
-            }
+            Ok((found.len() as f64, sampled as f64))
+        };
+        let (of_half, half) = read((0..blocks).step_by(2))?;
+        let (of_all, all) = read((1..blocks).step_by(2))?;
+        if all >= rows.rows() as f64 {
+            return Ok(of_all as u64);
         }
-        Ok(false)
+        let exponent = (of_all / of_half).ln() / (all / half).ln();
+        Ok((of_all * (rows.rows() as f64 / all).powf(exponent.clamp(0.0, 1.0))) as u64)
     }
 
     /// The counts of combinations of parts, of `asked` columns.

@@ -26,6 +26,8 @@ mod engine;
 mod error;
 mod executor;
 mod files;
+#[cfg(test)]
+mod guard_tests;
 mod keys;
 mod release;
 mod remote_counter;

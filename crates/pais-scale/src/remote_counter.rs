@@ -375,6 +375,14 @@ impl<'a> RemoteCounter<'a> {
 }
 
 impl RowCounter for RemoteCounter<'_> {
+    fn expected_combinations(
+        &self,
+        columns: &[ColumnParts],
+        observer: &dyn Observer,
+    ) -> Result<u64, CountError> {
+        Keys::new(columns).expected_combinations(&self.rows, observer)
+    }
+
     fn count(
         &self,
         columns: &[ColumnParts],
@@ -382,7 +390,6 @@ impl RowCounter for RemoteCounter<'_> {
         observer: &dyn Observer,
     ) -> Result<PartCounts, CountError> {
         let keys = Keys::new(columns);
-        keys.refuse_too_many(&self.rows, most, observer)?;
         let statement = self.statement(columns, &keys, most, observer);
         match self.runtime.block_on(statement) {
             Ok(Answer::Counts(counts)) => Ok(keys.part_counts(counts, columns.len())),

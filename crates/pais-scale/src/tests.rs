@@ -149,6 +149,14 @@ struct Watched<'a> {
 }
 
 impl RowCounter for Watched<'_> {
+    fn expected_combinations(
+        &self,
+        columns: &[ColumnParts],
+        observer: &dyn Observer,
+    ) -> Result<u64, CountError> {
+        self.engine.expected_combinations(columns, observer)
+    }
+
     fn count(
         &self,
         columns: &[ColumnParts],
@@ -275,6 +283,14 @@ struct ErringCounter {
 }
 
 impl RowCounter for ErringCounter {
+    fn expected_combinations(
+        &self,
+        columns: &[ColumnParts],
+        observer: &dyn Observer,
+    ) -> Result<u64, CountError> {
+        self.engine.expected_combinations(columns, observer)
+    }
+
     fn count(
         &self,
         columns: &[ColumnParts],

@@ -101,6 +101,36 @@ impl CountedTable<'_> {
         (!are_margins).then_some("they contradict the histogram of a column")
     }
 
+    /// What is asked of the engine for a set: the columns with several ranges, then the slot columns. The
+    /// positions are those of the former among the attributes.
+    fn asked(&self, floors: &[Floor]) -> (Vec<usize>, Vec<ColumnParts>) {
+        // A column with one range, or one slot, distinguishes no rows.
+        let ranges = floors
+            .iter()
+            .enumerate()
+            .filter(|(_, floor)| floor.0.len() > 1);
+        let ranges: Vec<usize> = ranges.map(|(column, _)| column).collect();
+        let of_ranges = ranges.iter().map(|&column| {
+            let (codes, starts) = (self.codes(column), &floors[column].0);
+            let part = |code: &u32| starts.partition_point(|start| start <= code) as u32 - 1;
+            ColumnParts {
+                part_of: codes.part_of.iter().map(part).collect(),
+                parts: starts.len() as u32,
+                ..codes
+            }
+        });
+        let slots = self.sensitive.slots.iter().zip(&self.slot_columns);
+        let of_slots = slots.map(|(slots, &column)| ColumnParts {
+            column,
+            part_of: with_codes!(&slots.codes, codes => {
+                (0..self.rows_of[column].len()).map(|value| codes.at(value)).collect()
+            }),
+            parts: slots.count,
+        });
+        let columns = of_ranges.chain(of_slots).collect();
+        (ranges, columns)
+    }
+
     /// The values of a column by their codes in its domain.
     fn codes(&self, column: usize) -> ColumnParts {
         let quasi_identifier = &self.values.quasi_identifiers[column];
@@ -156,6 +186,15 @@ impl FrequencySets for CountedTable<'_> {
         histograms.collect()
     }
 
+    fn expected_records(
+        &self,
+        floors: &[Floor],
+        observer: &dyn Observer,
+    ) -> Result<u64, CountError> {
+        let (_, columns) = self.asked(floors);
+        self.counter.expected_combinations(&columns, observer)
+    }
+
     /// One statement.
     fn frequency_set(
         &self,
@@ -163,30 +202,7 @@ impl FrequencySets for CountedTable<'_> {
         most: Option<usize>,
         observer: &dyn Observer,
     ) -> Result<FrequencySet, CountError> {
-        // A column with one range, or one slot, distinguishes no rows.
-        let ranges = floors
-            .iter()
-            .enumerate()
-            .filter(|(_, floor)| floor.0.len() > 1);
-        let ranges: Vec<usize> = ranges.map(|(column, _)| column).collect();
-        let of_ranges = ranges.iter().map(|&column| {
-            let (codes, starts) = (self.codes(column), &floors[column].0);
-            let part = |code: &u32| starts.partition_point(|start| start <= code) as u32 - 1;
-            ColumnParts {
-                part_of: codes.part_of.iter().map(part).collect(),
-                parts: starts.len() as u32,
-                ..codes
-            }
-        });
-        let slots = self.sensitive.slots.iter().zip(&self.slot_columns);
-        let of_slots = slots.map(|(slots, &column)| ColumnParts {
-            column,
-            part_of: with_codes!(&slots.codes, codes => {
-                (0..self.rows_of[column].len()).map(|value| codes.at(value)).collect()
-            }),
-            parts: slots.count,
-        });
-        let columns: Vec<ColumnParts> = of_ranges.chain(of_slots).collect();
+        let (ranges, columns) = self.asked(floors);
         let counts = self.count(&columns, most, observer)?;
         let mut parts = counts.parts.into_iter();
         let mut codes: Vec<Codes<'static>> = floors.iter().map(|_| Codes::Zero).collect();

@@ -34,6 +34,19 @@ pub(super) trait FrequencySets {
         observer: &dyn Observer,
     ) -> Result<Vec<Histogram>, CountError>;
 
+    /// About how many records [`Self::frequency_set`] has for these floors; 0 where it is as well to count
+    /// them.
+    ///
+    /// # Errors
+    /// [`CountError::Cancelled`] and [`CountError::Failed`].
+    fn expected_records(
+        &self,
+        _floors: &[Floor],
+        _observer: &dyn Observer,
+    ) -> Result<u64, CountError> {
+        Ok(0)
+    }
+
     /// The distinct combinations of ranges, given by a floor for each attribute, and of slots of
     /// sensitive values, each with its number of rows; or a finer set. Without `most` it is
     /// counted however large it is.

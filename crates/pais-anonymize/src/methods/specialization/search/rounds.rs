@@ -105,7 +105,7 @@ impl<'a> SearchState<'a> {
         observer: &dyn Observer,
     ) -> Result<(), RunError> {
         let expansions = self.expansions(best, rounds.budget);
-        let mut taken = expansions.len();
+        let mut taken = self.expected_to_fit(&expansions, rounds, observer)?;
         // A source may err once: a set that contradicts what is known is counted again.
         for _ in 0..ATTEMPTS {
             let set = loop {
@@ -123,6 +123,35 @@ impl<'a> SearchState<'a> {
         Err(RunError::NotCounted {
             reason: "a frequency set does not fit the rows counted before".to_owned(),
         })
+    }
+
+    /// How many of these expansions, from the first one on, are expected to make a set within the budget; at
+    /// least one.
+    fn expected_to_fit(
+        &self,
+        expansions: &[Expansion],
+        rounds: Rounds<'_>,
+        observer: &dyn Observer,
+    ) -> Result<usize, CountError> {
+        let fit = |taken: usize| -> Result<bool, CountError> {
+            let floors = self.floors_with(&expansions[..taken]);
+            let expected = rounds.source.expected_records(&floors, observer)?;
+            Ok(expected <= rounds.budget as u64)
+        };
+        let (mut fitting, mut too_many) = (1, expansions.len());
+        if too_many <= 1 || fit(too_many)? {
+            return Ok(too_many);
+        }
+        // Each expansion can only add records.
+        while too_many - fitting > 1 {
+            let middle = fitting.midpoint(too_many);
+            if fit(middle)? {
+                fitting = middle;
+            } else {
+                too_many = middle;
+            }
+        }
+        Ok(fitting)
     }
 
     /// Replaces the records by those of a set. Returns whether they are the rows counted so far.
