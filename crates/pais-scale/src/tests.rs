@@ -200,7 +200,7 @@ fn adult_has_the_steps_and_rows_that_it_has_in_memory() {
         &adult::csv().unwrap(),
         20_000,
     );
-    for (l, budget) in [(4, 700), (2, 40_000)] {
+    for (l, budget) in [(4, 300), (2, 10_000)] {
         let job = adult::job(l);
         let (found, statements) = run(&raw.task(&job), budget, &Unobserved::default(), &|_| ());
         let found = found.unwrap();
