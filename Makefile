@@ -42,10 +42,10 @@ run: setup ## Run the service with its data in ./data
 test: test-rust ## Run all tests
 	@PAIS_BIN="$${CARGO_TARGET_DIR:-target}/debug/pais" scripts/test-python.sh
 
-# Most of the time goes into tests over HTTP, which wait for half of theirs: hence more threads than processors.
+# Most of the time goes into tests over HTTP, which wait for half of theirs: hence one thread more.
 test-rust: setup
 	@scripts/browser.sh
-	RUST_TEST_THREADS=$$(($$(nproc) * 3 / 2)) $(CARGO) test --workspace --locked
+	RUST_TEST_THREADS=$$(($$(nproc) + 1)) $(CARGO) test --workspace --locked
 
 # Each test run has a short round of it, 2 seconds for each parser.
 fuzz: setup ## Change files and documents at random, a minute for each parser; PAIS_FUZZ_SEED repeats a run
