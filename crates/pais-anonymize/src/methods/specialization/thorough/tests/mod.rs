@@ -93,9 +93,12 @@ proptest! {
         let utility = json!({"objective": objective, "search": "thorough"});
         let found = run(&with_utility(&case, utility));
         let Ok((prepared, steps)) = found else {
-            // The topmost table decides, as for a greedy search.
-            let utility = json!({"objective": objective});
-            prop_assert!(run(&with_utility(&case, utility)).is_err());
+            // The topmost table decides, as for a greedy search. How many of its rows are suppressed for C
+            // depends on draws, which are not those of another job.
+            if case.job["suppression_for"] == "size" {
+                let utility = json!({"objective": objective});
+                prop_assert!(run(&with_utility(&case, utility)).is_err());
+            }
             return Ok(());
         };
         let mut suppressed = BTreeSet::new();
