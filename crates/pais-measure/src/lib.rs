@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod classification;
+mod frequencies;
 mod guidelines;
 mod measure;
 mod release;

@@ -4,7 +4,8 @@ use pais_core::table::Verdict;
 use pais_verify::VerifyError;
 
 use crate::classification::classification_error;
-use crate::guidelines::guidelines;
+use crate::frequencies::CodeFrequencies;
+use crate::guidelines::{UniqueRows, guidelines};
 use crate::release::{MeasuredRelease, MethodFacts};
 use crate::utility::{
     Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
@@ -21,39 +22,29 @@ pub fn measure(
     facts: Option<&MethodFacts>,
     progress: &dyn Fn(f64),
 ) -> Result<Report, VerifyError> {
-    let groups = release.group_sizes()?;
-    let mut report = Report::new(release, &groups)?;
+    let frequencies = CodeFrequencies::new(release);
     release.stop_if_asked()?;
-    progress(0.2);
-    let Report {
-        utility,
-        risk,
-        guidelines: answers,
-        verdict,
-        ..
-    } = &mut report;
-    let ((adversaries, classification), (queries, distortion)) = rayon::join(
+    let (counted, (classification, (queries, distortion))) = rayon::join(
+        || counted(release, &frequencies.released),
         || {
             rayon::join(
+                || classification_error(release, &frequencies, facts.is_some()),
                 || {
-                    risk.attribute = attribute_risk(release)?;
-                    add_adversaries(risk, release)
+                    rayon::join(
+                        || query_error(release, facts?.groups.as_ref()),
+                        || {
+                            let measured = facts.map(|_| measured_distortion(release, &frequencies));
+                            measured.transpose()
+                        },
+                    )
                 },
-                || classification_error(release, facts.is_some()),
-            )
-        },
-        || {
-            rayon::join(
-                || query_error(release, facts?.groups.as_ref()),
-                || facts.map(|_| measured_distortion(release)).transpose(),
             )
         },
     );
     release.stop_if_asked()?;
-    adversaries?;
-    *answers = Some(guidelines(release, risk, &groups)?);
+    let mut report = counted?;
+    let Report { utility, risk, .. } = &mut report;
     utility.classification_error = classification;
-    *verdict = Verdict::of(release.finding.holds(), &risk.unchanged);
     match facts {
         Some(facts) => {
             let distortion = distortion?.unwrap_or_default();
@@ -70,5 +61,23 @@ pub fn measure(
     }
     release.stop_if_asked()?;
     progress(1.0);
+    Ok(report)
+}
+
+/// The parts of a report that count all rows of the release.
+fn counted(release: &MeasuredRelease, frequencies: &[Vec<u64>]) -> Result<Report, VerifyError> {
+    let classes = release.classes()?;
+    let mut report = Report::new(release, classes.sizes(), frequencies)?;
+    let risk = &mut report.risk;
+    let (unique, adversaries) = rayon::join(
+        || UniqueRows::new(release, &classes),
+        || {
+            risk.attribute = attribute_risk(release)?;
+            add_adversaries(risk, release, &classes)
+        },
+    );
+    adversaries?;
+    report.guidelines = Some(guidelines(release, &report.risk, &unique?)?);
+    report.verdict = Verdict::of(release.finding.holds(), &report.risk.unchanged);
     Ok(report)
 }

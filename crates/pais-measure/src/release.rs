@@ -10,7 +10,9 @@ use pais_core::table::{
     Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
 };
 use pais_core::taxonomy::MinimumLevels;
-use pais_verify::{DistinctRelease, PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
+use pais_verify::{
+    DistinctRelease, EquivalenceClasses, PrivacyFinding, SubjectGroups, VerifyError,
+};
 
 /// How the quasi-identifiers of a release are recoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +101,13 @@ impl MeasuredRelease<'_> {
         (self.raw.rows - self.rows.len()) as u64
     }
 
-    /// The sizes of the groups of equal quasi-identifiers, in rows.
+    /// The classes of equal quasi-identifiers.
     ///
     /// # Errors
-    /// As [`group_sizes`].
-    pub(crate) fn group_sizes(&self) -> Result<Vec<u32>, VerifyError> {
+    /// As [`EquivalenceClasses::new`].
+    pub(crate) fn classes(&self) -> Result<EquivalenceClasses<'_>, VerifyError> {
         let names = self.schema.names(ColumnRole::QuasiIdentifier);
-        group_sizes(self.table, &names, self.cancellation)
+        EquivalenceClasses::new(self.table, &names, self.cancellation)
     }
 
     /// The person of each released row; `None` where each row is a person of its own.

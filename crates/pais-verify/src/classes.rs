@@ -80,25 +80,20 @@ impl<'a> Values<'a> {
             });
         }
         let null = dictionary.len();
-        let mut occurs = vec![false; null + 1];
-        for &code in codes {
-            let slot = if code == NULL_CODE {
-                null
-            } else {
-                code as usize
-            };
-            *occurs
-                .get_mut(slot)
-                .filter(|_| slot != null || code == NULL_CODE)
-                .ok_or_else(|| VerifyError::UnknownCode {
-                    column: name.into(),
-                })? = true;
+        let rows_by_code = column.column.row_counts();
+        let others = table.rows as u64 - rows_by_code.iter().sum::<u64>();
+        let nulls = codes.iter().filter(|code| **code == NULL_CODE).count() as u64;
+        if others != nulls {
+            return Err(VerifyError::UnknownCode {
+                column: name.into(),
+            });
         }
+        let occurs = |slot: usize| rows_by_code.get(slot).map_or(nulls, |rows| *rows) > 0;
         // A dictionary should contain a text once, but the verifier does not rely on it.
         let mut by_text: HashMap<Cow<str>, u32> = HashMap::new();
         let mut number = vec![u32::MAX; null + 1];
         let mut values = Vec::new();
-        for slot in (0..=null).filter(|&slot| occurs[slot]) {
+        for slot in (0..=null).filter(|&slot| occurs(slot)) {
             let fresh = values.len() as u32;
             let id = match dictionary.get(slot) {
                 Some(text) => *by_text.entry(key(column, text)).or_insert(fresh),
@@ -194,8 +189,26 @@ impl<'m> Classes<'m> {
         if rows >= u32::MAX as usize {
             return Err(VerifyError::TooManyRows);
         }
-        let mut of_row = vec![0u32; rows];
-        let mut classes = rows.min(1);
+        let one = Self {
+            of_row: vec![0; rows],
+            sizes: vec![rows as u32; rows.min(1)],
+            row: vec![0; rows.min(1)],
+            multiplicities: None,
+        };
+        one.refined(columns, cancellation)
+    }
+
+    /// The classes of rows that are equal on these columns too.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    pub(super) fn refined(
+        &self,
+        columns: &[Values],
+        cancellation: &Cancellation,
+    ) -> Result<Self, VerifyError> {
+        let mut of_row = self.of_row.clone();
+        let mut classes = self.sizes.len();
         // Columns with few values first, so that many of them are packed together.
         let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         order.sort_by_key(|values| values.count());

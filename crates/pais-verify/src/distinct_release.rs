@@ -2,7 +2,7 @@
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::Lkc;
-use pais_core::table::ReleasedTable;
+use pais_core::table::{Column, ReleasedTable};
 
 use crate::adversaries::{self, AdversaryFigures, AdversaryLengths};
 use crate::classes::{Classes, Values};
@@ -30,8 +30,31 @@ impl DistinctRelease {
         cancellation: &Cancellation,
     ) -> Result<Vec<u32>, VerifyError> {
         let columns = Values::new_all(&self.table, quasi_identifiers)?;
-        let classes = Classes::new(self.table.rows, &columns, cancellation)?;
-        Ok(classes.counted_by(Some(&self.rows)).sizes)
+        Ok(self.classes(&columns, cancellation)?.sizes)
+    }
+
+    /// By column, the number of rows that have each code; null is none of them.
+    pub fn code_counts(&self) -> Vec<Vec<u64>> {
+        let columns = self.table.columns.iter().map(|it| &it.column);
+        let of_column = |column: &Column| {
+            let mut counts = vec![0; column.dictionary.len()];
+            for (&code, &rows) in column.codes.iter().zip(&self.rows) {
+                if let Some(count) = counts.get_mut(code as usize) {
+                    *count += u64::from(rows);
+                }
+            }
+            counts
+        };
+        columns.map(of_column).collect()
+    }
+
+    fn classes(
+        &self,
+        columns: &[Values],
+        cancellation: &Cancellation,
+    ) -> Result<Classes<'_>, VerifyError> {
+        let classes = Classes::new(self.table.rows, columns, cancellation)?;
+        Ok(classes.counted_by(Some(&self.rows)))
     }
 
     /// As [`crate::measure_adversaries`].
@@ -45,14 +68,11 @@ impl DistinctRelease {
         lengths: AdversaryLengths,
         cancellation: &Cancellation,
     ) -> Result<AdversaryFigures, VerifyError> {
-        let counted = ((&self.table).into(), Some(&*self.rows));
-        adversaries::measure(
-            counted,
-            quasi_identifiers,
-            requirement,
-            lengths,
-            cancellation,
-        )
+        let columns = Values::new_all(&self.table, quasi_identifiers)?;
+        let classes = self.classes(&columns, cancellation)?;
+        let counted = (&self.table).into();
+        let classes = (&*columns, &classes);
+        adversaries::measure(counted, classes, requirement, lengths, cancellation)
     }
 
     /// As [`crate::verify_lkc_model`].
@@ -88,7 +108,7 @@ mod tests {
     use crate::adversaries::{AdversaryLengths, measure_adversaries};
     use crate::requirement::{SensitiveRequirement, SensitiveSet};
     use crate::tests::{names, table};
-    use crate::{LkcRequirement, group_sizes, verify_lkc_model};
+    use crate::{EquivalenceClasses, LkcRequirement, group_sizes, verify_lkc_model};
 
     /// Each row as often as it counts.
     fn written_out(release: &DistinctRelease) -> ReleasedTable {
@@ -142,6 +162,8 @@ mod tests {
                 sorted(release.group_sizes(&known, &none).unwrap()),
                 sorted(group_sizes(&all, &known, &none).unwrap())
             );
+            let of_all = all.columns.iter().map(|it| it.column.row_counts());
+            prop_assert_eq!(release.code_counts(), of_all.collect::<Vec<_>>());
             let requirement = LkcRequirement {
                 l: l as usize,
                 k,
@@ -153,9 +175,10 @@ mod tests {
                 missing_sensitive: MissingSensitive::Excluded,
             };
             let lengths = AdversaryLengths { assumed: l, longest: 3 };
+            let classes = EquivalenceClasses::new(&all, &known, &none).unwrap();
             prop_assert_eq!(
                 release.adversaries(&known, &requirement, lengths, &none).unwrap(),
-                measure_adversaries(&all, &known, &requirement, lengths, &none).unwrap()
+                measure_adversaries(&all, &classes, &requirement, lengths, &none).unwrap()
             );
             let model = Lkc::k_anonymity(k).unwrap();
             let found = release.verify_model(&known, &sensitive, &model, &none).unwrap();

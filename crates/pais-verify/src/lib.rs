@@ -21,6 +21,7 @@ mod cover;
 mod cut;
 mod distinct_release;
 mod distinct_rows;
+mod equivalence_classes;
 mod facts;
 mod fit_index;
 mod lists;
@@ -59,6 +60,7 @@ pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sens
 pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
 pub use cut::{CutError, check_single_cut};
 pub use distinct_release::DistinctRelease;
+pub use equivalence_classes::EquivalenceClasses;
 pub use facts::verify_km;
 pub use lkc::verify_lkc;
 pub use models::{PrivacyFinding, verify_lkc_model, verify_local_lkc};

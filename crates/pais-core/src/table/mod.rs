@@ -27,7 +27,7 @@ mod value_counter;
 pub use bounds::{BoundedColumn, names_of_bounds, taken_name};
 pub(crate) use classes::{Classes, Divider, PersonSet, Persons};
 pub(crate) use column::VALUE_BYTES;
-pub use column::{Column, NULL_CODE, Table};
+pub use column::{Column, NULL_CODE, Table, code_counts};
 pub(crate) use encoded::RankedNumbers;
 pub use encoded::{ContinuedEnds, Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
 pub use minimum_levels::{minimum_levels, pre_generalization_error};

@@ -70,8 +70,13 @@ impl ReleasedColumn {
 
     /// The labels that its rows have; those of a set are of its items.
     pub fn shown_labels(&self) -> BTreeSet<&str> {
-        let texts = self.column.dictionary.iter().zip(self.column.row_counts());
-        let texts = texts.filter_map(|(text, rows)| (rows > 0).then_some(&**text));
+        self.labels_with_rows(&self.column.row_counts())
+    }
+
+    /// As [`Self::shown_labels`], given the number of rows of each text of the dictionary.
+    pub fn labels_with_rows(&self, rows: &[u64]) -> BTreeSet<&str> {
+        let texts = self.column.dictionary.iter().zip(rows);
+        let texts = texts.filter_map(|(text, rows)| (*rows > 0).then_some(&**text));
         match self.form {
             Form::Set { separator } => texts.flat_map(|text| items(text, separator)).collect(),
             _ => texts.collect(),

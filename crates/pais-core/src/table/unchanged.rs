@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes};
+use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes, code_counts};
 use crate::schema::{Schema, SchemaColumn};
 
 /// Number of columns that are most telling together.
@@ -169,7 +169,11 @@ impl UnchangedRisk {
         let mut order: Vec<usize> = (0..coded.len()).collect();
         order.sort_by_key(|&index| Reverse(coded[index].count));
         let together = singled_out(coded, &order, stop)?;
-        let by_three = singled_out(coded, &telling, stop)?;
+        let by_three = if telling.len() == order.len() {
+            together
+        } else {
+            singled_out(coded, &telling, stop)?
+        };
         let by_name = by_column.iter().enumerate();
         Some(Self {
             columns: (0..coded.len()).map(name).collect(),
@@ -185,6 +189,9 @@ impl UnchangedRisk {
     }
 }
 
+/// Most combinations of values that are counted by a place for each.
+const FEW_COMBINATIONS: usize = 1 << 16;
+
 /// Number of rows with values of the chosen columns together that no other row has.
 fn singled_out(
     columns: &[&ValueCodes<'_>],
@@ -195,6 +202,21 @@ fn singled_out(
         return Some(0);
     };
     let rows = columns[first].codes.len();
+    let counts = chosen.iter().map(|&index| columns[index].count);
+    let combinations = counts.fold(1usize, usize::saturating_mul);
+    if combinations <= FEW_COMBINATIONS {
+        let mut combined = vec![0u32; rows];
+        for &index in chosen {
+            if stop() {
+                return None;
+            }
+            let column = columns[index];
+            let codes = combined.iter_mut().zip(&*column.codes);
+            codes.for_each(|(combined, code)| *combined = *combined * column.count as u32 + code);
+        }
+        let counts = code_counts(&combined, combinations).into_iter();
+        return Some(counts.filter(|&rows| rows == 1).count() as u64);
+    }
     let mut alone = PersonSet::new(rows);
     let mut classes = Classes::of(0..rows as u32);
     let mut divided = Classes::default();

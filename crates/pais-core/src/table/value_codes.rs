@@ -8,7 +8,7 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::schema::{SchemaColumn, items};
 use crate::taxonomy::MISSING_LABEL;
 
-use super::{Column, NULL_CODE};
+use super::{Column, NULL_CODE, code_counts};
 
 /// The values of a column as codes: equal values have equal codes, and all missing cells have one.
 #[derive(Clone, Debug)]
@@ -71,11 +71,7 @@ impl<'a> ValueCodes<'a> {
 
     /// Number of rows by code.
     pub(crate) fn rows_by_code(&self) -> Vec<u64> {
-        let mut rows = vec![0; self.count];
-        for &code in &*self.codes {
-            rows[code as usize] += 1;
-        }
-        rows
+        code_counts(&self.codes, self.count)
     }
 }
 

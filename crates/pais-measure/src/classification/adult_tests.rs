@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::examples::{Attribute, Examples};
+use super::examples::{Attribute, Examples, RowExamples};
 use super::holdout::{held_out_error, two_thirds};
 
 /// The columns of numbers.
@@ -56,7 +56,7 @@ fn adult() -> Examples {
 /// divisions. The paper's baseline error is 14.7 %, without the marital status.
 #[test]
 fn the_error_on_adult_is_that_of_another_library_within_a_point() {
-    let examples = adult();
+    let examples = RowExamples::new(adult());
     assert_eq!(examples.len(), 45_222);
     let scikit_learn = [0.1462, 0.1452, 0.1448, 0.1418, 0.1469];
     let errors = (0..).zip(scikit_learn).map(|(seed, expected)| {

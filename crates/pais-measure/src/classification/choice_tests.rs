@@ -112,7 +112,7 @@ fn tests_of(examples: &Examples, position: usize) -> Vec<Tested> {
 proptest! {
     #[test]
     fn the_root_has_the_greatest_gain_ratio_among_tests_of_average_gain(examples in examples()) {
-        let tree = tree::grow(&examples, &|| false).unwrap();
+        let tree = tree::grow(&examples, &vec![1; examples.len()], &|| false).unwrap();
         let positions = 0..examples.attributes.len();
         let all: Vec<Tested> = positions.flat_map(|at| tests_of(&examples, at)).collect();
         let gaining = |it: &&Tested| it.gain > LEAST_GAIN;

@@ -11,16 +11,13 @@ pub(super) struct NodeClasses {
 }
 
 impl NodeClasses {
-    /// Reads the examples of these rows.
-    pub(super) fn read(&mut self, examples: &Examples, rows: &[u32]) {
+    /// Reads the examples of these rows, with the weights of all examples.
+    pub(super) fn read(&mut self, examples: &Examples, weights: &[u32], rows: &[u32]) {
         self.of_row.clear();
         self.totals.clear();
         self.totals.resize(examples.class_count as usize, 0);
         for &row in rows {
-            let (class, weight) = (
-                examples.classes[row as usize],
-                examples.weights[row as usize],
-            );
+            let (class, weight) = (examples.classes[row as usize], weights[row as usize]);
             self.of_row.push((class, weight));
             self.totals[class as usize] += u64::from(weight);
         }
@@ -46,8 +43,11 @@ pub(super) struct CodeCounts {
     ends: Vec<usize>,
     /// The classes that occur with a code and their weights, code after code.
     classes: Vec<(u32, u64)>,
-    /// Weights by code and class of every other row, then those of the others; 0 between uses.
-    dense: Vec<u64>,
+    /// Weights by code and class; 0 between uses.
+    dense: Vec<u32>,
+    /// Where the weights of each narrow attribute of the node begin in `dense`; `None` for one that is
+    /// counted by itself.
+    starts: Vec<Option<usize>>,
     /// Code and class of each row in one number, which sorts faster than two, and weight.
     sorted: Vec<(u64, u32)>,
 }
@@ -58,46 +58,95 @@ pub(super) const GROWTH_ROW_BYTES: u64 =
     3 * 4 + 8 + (4 + 8 + 16) + 2 * 8 * MOST_PLACES_A_ROW as u64 + 16;
 
 impl CodeCounts {
-    /// Counts an attribute over the rows of a node, which `of_node` has read. Costs a look at each row in
-    /// their order and at most [`MOST_PLACES_A_ROW`] places a row, or sorts the rows.
-    pub(super) fn count(&mut self, attribute: &Attribute, rows: &[u32], of_node: &NodeClasses) {
+    /// Counts the narrow ones of some attributes over the rows of a node, which `of_node` has read, in one
+    /// pass. [`Self::count`] has the counts of each.
+    ///
+    /// A row adds to as many places as there are attributes: an addition that waits for the one before it
+    /// at the same place, as with attributes of which most rows have one code, does not hold up the others.
+    pub(super) fn count_narrow(
+        &mut self,
+        examples: &Examples,
+        attributes: &[usize],
+        rows: &[u32],
+        of_node: &NodeClasses,
+    ) {
+        let classes = of_node.totals.len();
+        let narrow = &examples.narrow;
+        let mut counted: Vec<(usize, usize)> = Vec::with_capacity(attributes.len());
+        self.starts.clear();
+        let mut end = 0;
+        for &position in attributes {
+            let places = examples.attributes[position].domain.code_count() * classes;
+            let is_dense = places <= rows.len().saturating_mul(MOST_PLACES_A_ROW);
+            let place = narrow.places[position].filter(|_| is_dense);
+            self.starts.push(place.map(|_| end));
+            if let Some(place) = place {
+                counted.push((place, end));
+                end += places;
+            }
+        }
+        if counted.is_empty() {
+            return;
+        }
+        if self.dense.len() < end {
+            self.dense.resize(end, 0);
+        }
+        let dense = &mut self.dense[..end];
+        for (&row, &(class, weight)) in rows.iter().zip(&of_node.of_row) {
+            let start = row as usize * narrow.width;
+            let codes = &narrow.codes[start..start + narrow.width];
+            for &(place, start) in &counted {
+                dense[start + usize::from(codes[place]) * classes + class as usize] += weight;
+            }
+        }
+    }
+
+    /// The counts of the attribute with this number among those that [`Self::count_narrow`] was given.
+    /// Costs at most [`MOST_PLACES_A_ROW`] places a row; or, for one that is not counted yet, a look at
+    /// each row in their order, or sorts the rows.
+    pub(super) fn count(
+        &mut self,
+        number: usize,
+        attribute: &Attribute,
+        rows: &[u32],
+        of_node: &NodeClasses,
+    ) {
         self.codes.clear();
         self.ends.clear();
         self.classes.clear();
-        let places = attribute.domain.code_count() * of_node.totals.len();
-        if places <= rows.len().saturating_mul(MOST_PLACES_A_ROW) {
+        let classes = of_node.totals.len();
+        let places = attribute.domain.code_count() * classes;
+        if let Some(start) = self.starts[number] {
+            self.read_dense(start, places, classes);
+        } else if places <= rows.len().saturating_mul(MOST_PLACES_A_ROW) {
             self.count_dense(&attribute.codes, places, rows, of_node);
         } else {
             self.count_sorted(&attribute.codes, rows, of_node);
         }
     }
 
+    /// Counts an attribute with many codes behind the narrow ones.
     fn count_dense(&mut self, codes: &[u32], places: usize, rows: &[u32], of_node: &NodeClasses) {
         let classes = of_node.totals.len();
-        if self.dense.len() < 2 * places {
-            self.dense.resize(2 * places, 0);
+        let start = self.dense.len();
+        self.dense.resize(start + places, 0);
+        let dense = &mut self.dense[start..];
+        for (&row, &(class, weight)) in rows.iter().zip(&of_node.of_row) {
+            dense[codes[row as usize] as usize * classes + class as usize] += weight;
         }
-        let (even, odd) = self.dense[..2 * places].split_at_mut(places);
-        let place = |row: u32, class: u32| codes[row as usize] as usize * classes + class as usize;
-        // Rows in turns, since most rows of a column often have one code, and an addition waits for the
-        // one before it at the same place.
-        let (pairs, last) = rows.as_chunks::<2>();
-        let (of_pairs, of_last) = of_node.of_row.as_chunks::<2>();
-        for (&[one, other], &[of_one, of_other]) in pairs.iter().zip(of_pairs) {
-            even[place(one, of_one.0)] += u64::from(of_one.1);
-            odd[place(other, of_other.0)] += u64::from(of_other.1);
-        }
-        for (&row, &(class, weight)) in last.iter().zip(of_last) {
-            even[place(row, class)] += u64::from(weight);
-        }
-        let codes = even.chunks_exact_mut(classes);
-        let codes = codes.zip(odd.chunks_exact_mut(classes));
-        for (code, (even, odd)) in (0..).zip(codes) {
+        self.read_dense(start, places, classes);
+        self.dense.truncate(start);
+    }
+
+    /// Moves the weights of an attribute out of `dense`.
+    fn read_dense(&mut self, start: usize, places: usize, classes: usize) {
+        let codes = self.dense[start..start + places].chunks_exact_mut(classes);
+        for (code, weights) in (0..).zip(codes) {
             let before = self.classes.len();
-            for (class, (even, odd)) in (0..).zip(even.iter_mut().zip(odd)) {
-                let weight = std::mem::take(even) + std::mem::take(odd);
+            for (class, weight) in (0..).zip(weights) {
+                let weight = std::mem::take(weight);
                 if weight > 0 {
-                    self.classes.push((class, weight));
+                    self.classes.push((class, weight.into()));
                 }
             }
             if self.classes.len() > before {

@@ -1,4 +1,4 @@
-//! Examples: codes of attributes, a class and a weight each, column by column.
+//! Examples: codes of attributes and a class each, column by column.
 
 use std::sync::Arc;
 
@@ -49,70 +49,29 @@ impl Attribute {
     }
 }
 
-/// Examples with a class each. Equal examples can be one with a weight.
+/// Examples with a class each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Examples {
     pub(super) attributes: Vec<Attribute>,
     pub(super) classes: Vec<u32>,
     pub(super) class_count: u32,
-    pub(super) weights: Vec<u32>,
+    pub(super) narrow: NarrowCodes,
 }
 
 impl Examples {
-    /// Examples of weight 1: as many codes of each attribute as classes, all of them inside their
-    /// domains.
+    /// As many codes of each attribute as classes, all of them inside their domains.
     pub(super) fn new(attributes: Vec<Attribute>, classes: Vec<u32>, class_count: u32) -> Self {
         Self {
-            weights: vec![1; classes.len()],
+            narrow: NarrowCodes::new(&attributes, classes.len()),
             attributes,
             classes,
             class_count,
         }
     }
 
-    /// Number of examples, without their weights.
+    /// Number of examples.
     pub(super) fn len(&self) -> usize {
         self.classes.len()
-    }
-
-    /// The weights of all examples together: the number of rows they are of.
-    pub(super) fn weight(&self) -> u64 {
-        self.weights.iter().copied().map(u64::from).sum()
-    }
-
-    /// Some of the examples, each as often as it is named; equal ones become one with their weights
-    /// added up. So many rows of few distinct records are few examples.
-    pub(super) fn collapsed(&self, rows: &[u32]) -> Self {
-        let mut hashed: Vec<(u64, u32)> = rows.iter().map(|&row| (self.hash(row), row)).collect();
-        hashed.sort_unstable();
-        let mut kept: Vec<u32> = Vec::new();
-        let mut weights: Vec<u32> = Vec::new();
-        let mut last_hash = None;
-        for (hash, row) in hashed {
-            let weight = self.weights[row as usize];
-            let is_equal = last_hash == Some(hash)
-                && kept.last().is_some_and(|&last| self.are_equal(last, row));
-            last_hash = Some(hash);
-            let sum = weights.last().and_then(|sum| sum.checked_add(weight));
-            match (is_equal, sum, weights.last_mut()) {
-                (true, Some(sum), Some(last)) => *last = sum,
-                _ => {
-                    kept.push(row);
-                    weights.push(weight);
-                }
-            }
-        }
-        let of_column = |codes: &[u32]| kept.iter().map(|&row| codes[row as usize]).collect();
-        let attributes = self.attributes.iter().map(|attribute| Attribute {
-            domain: attribute.domain.clone(),
-            codes: of_column(&attribute.codes),
-        });
-        Self {
-            attributes: attributes.collect(),
-            classes: of_column(&self.classes),
-            class_count: self.class_count,
-            weights,
-        }
     }
 
     /// A number that equal examples have in common.
@@ -131,5 +90,93 @@ impl Examples {
         let (one, other) = (one as usize, other as usize);
         let is_equal = |codes: &[u32]| codes[one] == codes[other];
         is_equal(&self.classes) && self.attributes.iter().all(|it| is_equal(&it.codes))
+    }
+}
+
+/// The codes of the attributes with at most 256 of them, row beside row: a node counts all of them in one
+/// pass over its rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NarrowCodes {
+    /// By attribute, its place in a row; `None` for one with more codes.
+    pub(super) places: Vec<Option<usize>>,
+    /// Number of places of a row.
+    pub(super) width: usize,
+    pub(super) codes: Vec<u8>,
+}
+
+impl NarrowCodes {
+    fn new(attributes: &[Attribute], rows: usize) -> Self {
+        let mut width = 0;
+        let mut places = Vec::with_capacity(attributes.len());
+        for attribute in attributes {
+            let is_narrow = attribute.domain.code_count() <= 1 << u8::BITS;
+            places.push(is_narrow.then_some(width));
+            width += usize::from(is_narrow);
+        }
+        let mut codes = vec![0; width * rows];
+        for (attribute, &place) in attributes.iter().zip(&places) {
+            let Some(place) = place else { continue };
+            let of_rows = codes.chunks_exact_mut(width).zip(&attribute.codes);
+            of_rows.for_each(|(row, &code)| row[place] = code as u8);
+        }
+        Self {
+            places,
+            width,
+            codes,
+        }
+    }
+}
+
+/// Rows as distinct examples, so that many rows of few records are few examples.
+#[derive(Clone, Debug)]
+pub(super) struct RowExamples {
+    /// Each different from the others.
+    pub(super) distinct: Examples,
+    /// The example of each row.
+    of_row: Vec<u32>,
+}
+
+impl RowExamples {
+    /// Of one example for each row.
+    pub(super) fn new(rows: Examples) -> Self {
+        let numbers = 0..rows.len() as u32;
+        let mut hashed: Vec<(u64, u32)> = numbers.map(|row| (rows.hash(row), row)).collect();
+        hashed.sort_unstable();
+        let mut kept: Vec<u32> = Vec::new();
+        let mut of_row = vec![0; rows.len()];
+        let mut last_hash = None;
+        for (hash, row) in hashed {
+            let is_equal = last_hash == Some(hash)
+                && kept.last().is_some_and(|&last| rows.are_equal(last, row));
+            if !is_equal {
+                kept.push(row);
+            }
+            last_hash = Some(hash);
+            of_row[row as usize] = kept.len() as u32 - 1;
+        }
+        let of_column = |codes: &[u32]| kept.iter().map(|&row| codes[row as usize]).collect();
+        let attributes = rows.attributes.iter().map(|attribute| Attribute {
+            domain: attribute.domain.clone(),
+            codes: of_column(&attribute.codes),
+        });
+        let classes = of_column(&rows.classes);
+        Self {
+            distinct: Examples::new(attributes.collect(), classes, rows.class_count),
+            of_row,
+        }
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.of_row.len()
+    }
+
+    /// How many of some rows each distinct example is; a row counts as often as it is named.
+    pub(super) fn weights(&self, rows: &[u32]) -> Vec<u32> {
+        let mut weights = vec![0; self.distinct.len()];
+        for &row in rows {
+            weights[self.of_row[row as usize] as usize] += 1;
+        }
+        weights
     }
 }

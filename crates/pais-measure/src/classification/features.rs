@@ -52,15 +52,19 @@ pub(super) struct Feature<'a> {
 }
 
 impl<'a> Feature<'a> {
-    /// A column of text: released labels, or values as they are.
-    pub(super) fn of_text(spec: &SchemaColumn, column: &'a Column) -> Self {
+    /// A column of text: released labels, or values as they are. `frequencies` are the rows of each.
+    pub(super) fn of_text(spec: &SchemaColumn, column: &'a Column, frequencies: &[u64]) -> Self {
         let texts: Vec<&str> = column.dictionary.iter().map(AsRef::as_ref).collect();
-        Self::new(spec, &texts, &column.codes)
+        Self::new(spec, &texts, &column.codes, frequencies)
     }
 
     /// The raw values of a quasi-identifier, as its method reads them: a number of a column whose
     /// taxonomy has ranges is the lowest range.
-    pub(super) fn of_raw(spec: &SchemaColumn, column: &'a QuasiIdentifier) -> Self {
+    pub(super) fn of_raw(
+        spec: &SchemaColumn,
+        column: &'a QuasiIdentifier,
+        frequencies: &[u64],
+    ) -> Self {
         match &column.domain {
             Domain::Numeric { values, .. } => Self {
                 cells: &column.codes,
@@ -70,14 +74,16 @@ impl<'a> Feature<'a> {
                     null: values.len() as u32,
                 }],
             },
-            Domain::Taxonomy(tree) => Self::new(spec, &leaf_labels(tree), &column.codes),
+            Domain::Taxonomy(tree) => {
+                Self::new(spec, &leaf_labels(tree), &column.codes, frequencies)
+            }
         }
     }
 
-    fn new(spec: &SchemaColumn, texts: &[&str], cells: &'a [u32]) -> Self {
+    fn new(spec: &SchemaColumn, texts: &[&str], cells: &'a [u32], frequencies: &[u64]) -> Self {
         let encodings = match intervals(spec, texts) {
             Some(intervals) => ordered(&intervals),
-            None => vec![nominal(texts, cells)],
+            None => vec![nominal(texts, frequencies)],
         };
         Self { cells, encodings }
     }
@@ -148,11 +154,7 @@ fn ordered(intervals: &[Option<(f64, f64)>]) -> Vec<Encoding> {
 }
 
 /// Values without an order; null is a value of its own.
-fn nominal(texts: &[&str], cells: &[u32]) -> Encoding {
-    let mut frequencies = vec![0u32; texts.len()];
-    for &cell in cells.iter().filter(|cell| **cell != NULL_CODE) {
-        frequencies[cell as usize] += 1;
-    }
+fn nominal(texts: &[&str], frequencies: &[u64]) -> Encoding {
     let mut shown: Vec<usize> = (0..texts.len()).filter(|&at| frequencies[at] > 0).collect();
     if shown.len() > MOST_VALUES {
         // The last value is that of the rare ones.
@@ -207,7 +209,9 @@ mod tests {
         declared["name"] = "q".into();
         declared["role"] = "quasi_identifier".into();
         let column = column(cells);
-        let feature = Feature::of_text(&schema(json!([declared])).columns[0], &column);
+        let frequencies = column.row_counts();
+        let schema = schema(json!([declared]));
+        let feature = Feature::of_text(&schema.columns[0], &column, &frequencies);
         let attributes = feature.encodings.iter().map(|encoding| {
             let codes = feature.cells.iter().map(|&cell| encoding.code(cell));
             (encoding.domain.clone(), codes.collect())

@@ -1,6 +1,6 @@
 //! The error of a tree on rows that it has not learnt from.
 
-use super::examples::Examples;
+use super::examples::RowExamples;
 use super::tree::Tree;
 
 /// Divides the numbers below `count` at random into two thirds (rounded down) to learn from and the
@@ -25,20 +25,13 @@ pub(super) fn two_thirds(count: u32, seed: u64) -> (Vec<u32>, Vec<u32>) {
 /// The share of the rows `testing` to which a tree learnt from the rows `learning` gives another
 /// class than theirs, from 0 to 1. `None` where either has no rows, and when stopped.
 pub(super) fn held_out_error(
-    examples: &Examples,
+    rows: &RowExamples,
     (learning, testing): (&[u32], &[u32]),
     stopped: &dyn Fn() -> bool,
 ) -> Option<f64> {
-    let tree = Tree::learn(&examples.collapsed(learning), stopped)?;
-    let (mut wrong, mut all) = (0u64, 0u64);
-    for &row in testing {
-        let weight = u64::from(examples.weights[row as usize]);
-        all += weight;
-        if tree.is_wrong(examples, row as usize) {
-            wrong += weight;
-        }
-    }
-    (all > 0).then(|| wrong as f64 / all as f64)
+    let tree = Tree::learn(&rows.distinct, &rows.weights(learning), stopped)?;
+    let wrong = tree.wrong(&rows.distinct, &rows.weights(testing));
+    (!testing.is_empty()).then(|| wrong as f64 / testing.len() as f64)
 }
 
 /// SplitMix64 (Steele, Lea, Flood 2014).

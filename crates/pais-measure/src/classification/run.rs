@@ -6,36 +6,38 @@ use pais_core::table::Column;
 use rayon::prelude::*;
 
 use super::error::{ClassificationError, DivisionErrors};
-use super::examples::Examples;
+use super::examples::RowExamples;
 use super::features::{Feature, classes};
 use super::holdout::held_out_error;
-use super::rows::{ClassifiedRows, Division, RowKey, drawn};
+use super::rows::{CLASSIFIED_ROWS, ClassifiedRows, Division, RowKey, drawn};
+use crate::frequencies::CodeFrequencies;
 use crate::release::MeasuredRelease;
-use crate::sample::first_rows;
 
 /// Most classes. A column with more is not one that rows are classified by.
 const MOST_CLASSES: u32 = 256;
 
-/// Divisions of at most [`FEW_ROWS`] rows, and of more.
+/// Divisions of a release that is read as a whole, and of a sample.
 const REPEATS: u32 = 5;
-const REPEATS_OF_MANY: u32 = 3;
-const FEW_ROWS: usize = 60_000;
+const REPEATS_OF_SAMPLE: u32 = 3;
 
 /// A column of the release that a classifier uses.
 struct UsedColumn<'a> {
     position: usize,
     spec: &'a SchemaColumn,
     released: &'a Column,
+    /// Rows of each code of `released`.
+    frequencies: &'a [u64],
 }
 
 /// The errors on a released table, rounded, and with `on_raw` those on the raw rows. `None` where the table has no class column, too many classes or fewer than
 /// two rows, and when stopped.
 pub(crate) fn classification_error(
     release: &MeasuredRelease,
+    frequencies: &CodeFrequencies,
     on_raw: bool,
 ) -> Option<ClassificationError> {
     let stopped = || release.cancellation.is_cancelled();
-    let used = used_columns(release);
+    let used = used_columns(release, frequencies);
     let is_class = |it: &UsedColumn<'_>| it.spec.role() == ColumnRole::Class;
     let (class, used): (Vec<_>, Vec<_>) = used.into_iter().partition(is_class);
     let class = class.first()?;
@@ -48,7 +50,7 @@ pub(crate) fn classification_error(
         return None;
     }
     let raw = if on_raw {
-        Some(raw_rows(release, &used, class.position)?)
+        Some(raw_rows(release, frequencies, &used, class.position)?)
     } else {
         None
     };
@@ -62,33 +64,37 @@ pub(crate) fn classification_error(
     if stopped() {
         return None;
     }
-    let of_release = released.examples(&sample.released, |_| true);
+    let of_release = RowExamples::new(released.examples(&sample.released, |_| true));
     let of_raw = raw.map(|raw| {
         let is_open = |at: usize| used[at].spec.role() != ColumnRole::QuasiIdentifier;
-        let all = raw.examples(&sample.raw, |_| true);
-        (all, raw.examples(&sample.raw, is_open))
+        rayon::join(
+            || RowExamples::new(raw.examples(&sample.raw, |_| true)),
+            || RowExamples::new(raw.examples(&sample.raw, is_open)),
+        )
     });
-    let errors = errors(&of_release, of_raw.as_ref(), &stopped)?;
+    let repeats = if release.rows.len() > CLASSIFIED_ROWS {
+        REPEATS_OF_SAMPLE
+    } else {
+        REPEATS
+    };
+    let errors = errors(&of_release, of_raw.as_ref(), repeats, &stopped)?;
     Some(errors.rounded())
 }
 
 /// The means over the divisions, whose trees are learnt by several threads.
 fn errors(
-    of_release: &Examples,
-    of_raw: Option<&(Examples, Examples)>,
+    of_release: &RowExamples,
+    of_raw: Option<&(RowExamples, RowExamples)>,
+    repeats: u32,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Option<ClassificationError> {
     let released = of_release.len();
     let suppressed = of_raw.map_or(0, |(all, _)| all.len() - released);
-    let repeats = match released {
-        0..=FEW_ROWS => REPEATS,
-        _ => REPEATS_OF_MANY,
-    };
     let divisions = 0..repeats;
     let divisions: Vec<Division> = divisions
         .map(|repeat| Division::new(released, suppressed, repeat))
         .collect();
-    let error = |examples: &Examples, (learning, testing): &(Vec<u32>, Vec<u32>)| {
+    let error = |examples: &RowExamples, (learning, testing): &(Vec<u32>, Vec<u32>)| {
         held_out_error(examples, (learning, testing), stopped)
     };
     let of_division = |division: &Division| {
@@ -111,36 +117,43 @@ fn errors(
 
 impl<'a> UsedColumn<'a> {
     fn as_released(&self) -> Feature<'a> {
-        Feature::of_text(self.spec, self.released)
+        Feature::of_text(self.spec, self.released, self.frequencies)
     }
 
     /// The raw column: as it is in an anatomized release, as the method reads it otherwise.
-    fn as_raw(&self, release: &MeasuredRelease<'a>) -> Option<Feature<'a>> {
+    fn as_raw(
+        &self,
+        release: &MeasuredRelease<'a>,
+        frequencies: &CodeFrequencies,
+    ) -> Option<Feature<'a>> {
+        let of_text = |column: &'a Column| Feature::of_text(self.spec, column, &column.row_counts());
         if let Some(exact) = raw_column(release.exact, self.position) {
-            return Some(Feature::of_text(self.spec, exact));
+            return Some(of_text(exact));
         }
-        let mut quasi_identifiers = release.quasi_identifiers.iter();
-        match quasi_identifiers.find(|column| column.position == self.position) {
-            Some(column) => Some(Feature::of_raw(self.spec, column)),
-            None => {
-                let column = raw_column(&release.raw.untouched, self.position)?;
-                Some(Feature::of_text(self.spec, column))
-            }
+        let mut quasi_identifiers = release.quasi_identifiers.iter().zip(&frequencies.raw);
+        match quasi_identifiers.find(|(column, _)| column.position == self.position) {
+            Some((column, frequencies)) => Some(Feature::of_raw(self.spec, column, frequencies)),
+            None => raw_column(&release.raw.untouched, self.position).map(of_text),
         }
     }
 }
 
 /// The columns of the release that the dataset has, without sets. Sensitive ones are among them:
 /// the paper removes nothing but the quasi-identifiers, and who has the release has them too.
-fn used_columns<'a>(release: &MeasuredRelease<'a>) -> Vec<UsedColumn<'a>> {
+fn used_columns<'a>(
+    release: &MeasuredRelease<'a>,
+    frequencies: &'a CodeFrequencies,
+) -> Vec<UsedColumn<'a>> {
     let used = |(position, spec): (usize, &'a SchemaColumn)| {
         let is_used = spec.kind() != ColumnKind::Set;
-        let mut columns = release.table.columns.iter().filter(|_| is_used);
-        let released = columns.find(|column| *column.name == *spec.name())?;
+        let columns = release.table.columns.iter().zip(&frequencies.released);
+        let mut columns = columns.filter(|_| is_used);
+        let (released, frequencies) = columns.find(|(column, _)| *column.name == *spec.name())?;
         Some(UsedColumn {
             position,
             spec,
             released: &released.column,
+            frequencies,
         })
     };
     let stored = release.schema.stored().enumerate();
@@ -155,11 +168,13 @@ fn raw_column(columns: &[(usize, Column)], position: usize) -> Option<&Column> {
 
 fn raw_rows<'a>(
     release: &MeasuredRelease<'a>,
+    frequencies: &CodeFrequencies,
     used: &[UsedColumn<'a>],
     class: usize,
 ) -> Option<ClassifiedRows<'a>> {
     let class = raw_column(&release.raw.untouched, class)?;
-    let features: Option<Vec<_>> = used.par_iter().map(|it| it.as_raw(release)).collect();
+    let as_raw = |column: &UsedColumn<'a>| column.as_raw(release, frequencies);
+    let features: Option<Vec<_>> = used.par_iter().map(as_raw).collect();
     Some(ClassifiedRows {
         features: features?,
         class_cells: &class.codes,
@@ -178,7 +193,7 @@ struct Sample {
 impl Sample {
     /// `rows` are the raw rows of the release.
     fn new(released: &ClassifiedRows<'_>, raw: Option<&ClassifiedRows<'_>>, rows: &[u32]) -> Self {
-        let first = first_rows(rows);
+        let first = &rows[..rows.len().min(CLASSIFIED_ROWS)];
         let places: Vec<u32> = (0..first.len() as u32).collect();
         let hashes = released.hashes(&places);
         let ties = match raw {

@@ -2,16 +2,25 @@
 
 use proptest::prelude::*;
 
-use super::examples::{Attribute, Examples};
+use super::examples::{Attribute, Examples, RowExamples};
 use super::holdout::{held_out_error, two_thirds};
 use super::tree::{self, Tree, pessimistic_errors};
 
+/// The weights of examples that are one row each.
+fn ones(examples: &Examples) -> Vec<u32> {
+    vec![1; examples.len()]
+}
+
 fn learn(examples: &Examples) -> Tree {
-    Tree::learn(examples, &|| false).unwrap()
+    Tree::learn(examples, &ones(examples), &|| false).unwrap()
 }
 
 fn grow(examples: &Examples) -> Tree {
-    tree::grow(examples, &|| false).unwrap()
+    tree::grow(examples, &ones(examples), &|| false).unwrap()
+}
+
+fn wrong(tree: &Tree, examples: &Examples) -> u64 {
+    tree.wrong(examples, &ones(examples))
 }
 
 /// An ordered attribute with these values; `None` is missing.
@@ -51,7 +60,7 @@ fn the_tree_of_fourteen_days_is_that_of_quinlan() {
     let tree = learn(&examples);
     // The outlook, then the humidity where it is sunny and the wind where it rains.
     assert_eq!((tree.node_count(), tree.depth()), (8, 2));
-    assert_eq!(tree.wrong(&examples), 0);
+    assert_eq!(wrong(&tree, &examples), 0);
     // Humidities in ascending order: 65, 70, 75, 78, 80, 85, ...; the middle of 70 and 85 is 77.5.
     let sunny = |humidity: u32| tree.class(|attribute| [0, 0, humidity, 0][attribute]);
     assert_eq!([0, 1, 2, 3, 4].map(sunny), [0, 0, 0, 1, 1]);
@@ -66,7 +75,7 @@ fn a_value_that_no_example_had_is_given_the_class_of_the_node() {
     assert_eq!(tree.class(|_| 7), 0, "to play is more frequent");
     examples.attributes.truncate(0);
     let majority = learn(&examples);
-    assert_eq!((majority.node_count(), majority.wrong(&examples)), (1, 5));
+    assert_eq!((majority.node_count(), wrong(&majority, &examples)), (1, 5));
 }
 
 /// An attribute that numbers the examples gains most and is useless.
@@ -106,9 +115,9 @@ fn a_subtree_that_expects_more_errors_than_a_leaf_is_replaced() {
     let classes = (0..16).map(|row| u32::from(row == 15)).collect();
     let examples = Examples::new(vec![attribute], classes, 2);
     let grown = grow(&examples);
-    assert_eq!((grown.node_count(), grown.wrong(&examples)), (4, 0));
+    assert_eq!((grown.node_count(), wrong(&grown, &examples)), (4, 0));
     let learnt = learn(&examples);
-    assert_eq!((learnt.node_count(), learnt.wrong(&examples)), (1, 1));
+    assert_eq!((learnt.node_count(), wrong(&learnt, &examples)), (1, 1));
 }
 
 #[test]
@@ -119,12 +128,12 @@ fn missing_is_a_branch_of_its_own() {
     let classes = (0..30).map(|row| u32::from(row >= 20)).collect();
     let examples = Examples::new(vec![ordered(&cells)], classes, 2);
     let tree = learn(&examples);
-    assert_eq!((tree.node_count(), tree.wrong(&examples)), (4, 0));
+    assert_eq!((tree.node_count(), wrong(&tree, &examples)), (4, 0));
     // Where only being missing tells the class, there is no threshold.
     let classes = (0..30).map(|row| u32::from(row >= 10)).collect();
     let examples = Examples::new(vec![ordered(&cells)], classes, 2);
     let tree = learn(&examples);
-    assert_eq!((tree.node_count(), tree.wrong(&examples)), (3, 0));
+    assert_eq!((tree.node_count(), wrong(&tree, &examples)), (3, 0));
 }
 
 #[test]
@@ -138,9 +147,9 @@ fn a_threshold_without_a_pattern_is_not_worth_its_name() {
 
 #[test]
 fn a_stopped_tree_is_none() {
-    assert_eq!(Tree::learn(&days(), &|| true), None);
+    assert_eq!(Tree::learn(&days(), &ones(&days()), &|| true), None);
     let nothing = Examples::new(vec![], vec![], 1);
-    assert_eq!(Tree::learn(&nothing, &|| false), None);
+    assert_eq!(Tree::learn(&nothing, &[], &|| false), None);
 }
 
 /// Each threshold splits off the two least values: the worst shape that a tree can have.
@@ -197,8 +206,9 @@ proptest! {
     ) {
         let rows: Vec<u32> =
             picked.iter().map(|index| index.index(examples.len()) as u32).collect();
-        let collapsed = examples.collapsed(&rows);
-        prop_assert_eq!(collapsed.weight(), rows.len() as u64);
+        let of_rows = RowExamples::new(examples.clone());
+        let weights = of_rows.weights(&rows);
+        prop_assert_eq!(weights.iter().sum::<u32>() as usize, rows.len());
         let of_column = |codes: &[u32]| rows.iter().map(|&row| codes[row as usize]).collect();
         let repeated = Examples::new(
             examples
@@ -209,8 +219,10 @@ proptest! {
             of_column(&examples.classes),
             examples.class_count,
         );
-        let (one, other) = (learn(&collapsed), learn(&repeated));
-        prop_assert_eq!(one.wrong(&collapsed), other.wrong(&repeated));
+        let distinct = &of_rows.distinct;
+        let one = Tree::learn(distinct, &weights, &|| false).unwrap();
+        let other = learn(&repeated);
+        prop_assert_eq!(one.wrong(distinct, &weights), wrong(&other, &repeated));
         prop_assert_eq!(one, other);
     }
 
@@ -218,10 +230,10 @@ proptest! {
     fn a_tree_errs_no_more_on_what_it_learnt_than_the_majority(examples in examples()) {
         let mut counts = [0u64; 3];
         examples.classes.iter().for_each(|&class| counts[class as usize] += 1);
-        let majority = examples.weight() - counts.into_iter().max().unwrap();
+        let majority = examples.len() as u64 - counts.into_iter().max().unwrap();
         let (grown, learnt) = (grow(&examples), learn(&examples));
-        prop_assert!(grown.wrong(&examples) <= learnt.wrong(&examples));
-        prop_assert!(learnt.wrong(&examples) <= majority);
+        prop_assert!(wrong(&grown, &examples) <= wrong(&learnt, &examples));
+        prop_assert!(wrong(&learnt, &examples) <= majority);
         prop_assert!(learnt.node_count() <= grown.node_count());
         prop_assert!(learnt.depth() <= grown.depth());
     }
@@ -229,10 +241,16 @@ proptest! {
     #[test]
     fn a_held_out_error_is_the_share_of_wrong_rows(examples in examples(), seed in any::<u64>()) {
         let (learning, testing) = two_thirds(examples.len() as u32, seed);
-        let error = held_out_error(&examples, (&learning, &testing), &|| false);
+        let rows = RowExamples::new(examples.clone());
+        let error = held_out_error(&rows, (&learning, &testing), &|| false);
+        let of = |rows: &[u32]| {
+            let mut weights = vec![0; examples.len()];
+            rows.iter().for_each(|&row| weights[row as usize] = 1);
+            weights
+        };
         let expected = (!learning.is_empty()).then(|| {
-            let tree = learn(&examples.collapsed(&learning));
-            tree.wrong(&examples.collapsed(&testing)) as f64 / testing.len() as f64
+            let tree = Tree::learn(&examples, &of(&learning), &|| false).unwrap();
+            tree.wrong(&examples, &of(&testing)) as f64 / testing.len() as f64
         });
         prop_assert_eq!(error, expected);
     }

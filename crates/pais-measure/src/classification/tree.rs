@@ -55,11 +55,16 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// A tree grown on examples and pruned. `None` if there are no examples, and when stopped.
+    /// A tree grown on examples with these weights and pruned. `None` if all weights are 0, and when
+    /// stopped.
     ///
     /// `stopped` is asked at each node.
-    pub(super) fn learn(examples: &Examples, stopped: &dyn Fn() -> bool) -> Option<Self> {
-        let mut tree = grow(examples, stopped)?;
+    pub(super) fn learn(
+        examples: &Examples,
+        weights: &[u32],
+        stopped: &dyn Fn() -> bool,
+    ) -> Option<Self> {
+        let mut tree = grow(examples, weights, stopped)?;
         prune(&mut tree);
         Some(tree)
     }
@@ -78,17 +83,13 @@ impl Tree {
     }
 
     /// The weight of the examples to which the tree gives another class than theirs.
-    #[cfg(test)]
-    pub(super) fn wrong(&self, examples: &Examples) -> u64 {
-        let rows = 0..examples.len();
-        let wrong = rows.filter(|&row| self.is_wrong(examples, row));
-        wrong.map(|row| u64::from(examples.weights[row])).sum()
-    }
-
-    /// Whether the tree gives an example another class than its own.
-    pub(super) fn is_wrong(&self, examples: &Examples, row: usize) -> bool {
-        let code = |position: usize| examples.attributes[position].codes[row];
-        self.class(code) != examples.classes[row]
+    pub(super) fn wrong(&self, examples: &Examples, weights: &[u32]) -> u64 {
+        let weighted = weights.iter().enumerate().filter(|(_, weight)| **weight > 0);
+        let wrong = weighted.filter(|(row, _)| {
+            let code = |position: usize| examples.attributes[position].codes[*row];
+            self.class(code) != examples.classes[*row]
+        });
+        wrong.map(|(_, &weight)| u64::from(weight)).sum()
     }
 
     /// Number of nodes, including leaves.
@@ -126,19 +127,24 @@ struct OpenNode {
     attributes: Rc<[usize]>,
 }
 
-/// A tree without pruning; `None` without examples and when stopped.
-pub(super) fn grow(examples: &Examples, stopped: &dyn Fn() -> bool) -> Option<Tree> {
-    if examples.len() == 0 {
+/// A tree without pruning; `None` where all weights are 0, and when stopped.
+pub(super) fn grow(
+    examples: &Examples,
+    weights: &[u32],
+    stopped: &dyn Fn() -> bool,
+) -> Option<Tree> {
+    let mut growth = Growth::new(examples, weights);
+    let weighted = growth.rows.len();
+    if weighted == 0 {
         return None;
     }
-    let mut growth = Growth::new(examples);
     let all = (0..examples.attributes.len()).collect();
-    let root = growth.leaf(0, examples.len());
+    let root = growth.leaf(0, weighted);
     let mut nodes = vec![root];
     let mut open = vec![OpenNode {
         node: 0,
         from: 0,
-        to: examples.len(),
+        to: weighted,
         depth: 0,
         attributes: all,
     }];
@@ -187,6 +193,8 @@ fn missing_code(attribute: &Attribute) -> u32 {
 /// The list of examples, and working space.
 struct Growth<'a> {
     examples: &'a Examples,
+    weights: &'a [u32],
+    /// Of all examples together.
     weight: u64,
     logs: Logs,
     /// The examples of node beside node, ascending in each: a node reads its columns in their order.
@@ -202,25 +210,29 @@ struct Growth<'a> {
 }
 
 impl<'a> Growth<'a> {
-    fn new(examples: &'a Examples) -> Self {
-        let rows = examples.len();
+    fn new(examples: &'a Examples, weights: &'a [u32]) -> Self {
+        let weight = weights.iter().copied().map(u64::from).sum();
+        let rows = (0u32..).zip(weights).filter(|(_, weight)| **weight > 0);
+        let rows: Vec<u32> = rows.map(|(row, _)| row).collect();
         Self {
             examples,
-            weight: examples.weight(),
-            logs: Logs::new(examples.weight()),
-            rows: (0..rows as u32).collect(),
+            weights,
+            weight,
+            logs: Logs::new(weight),
             of_node: NodeClasses::default(),
             counts: CodeCounts::default(),
             sides: Sides::default(),
             branch_of: Vec::new(),
-            buffer: vec![0; rows],
+            buffer: vec![0; rows.len()],
+            rows,
             ends: Vec::new(),
         }
     }
 
     /// A leaf of the examples from `from` to `to`.
     fn leaf(&mut self, from: usize, to: usize) -> Node {
-        self.of_node.read(self.examples, &self.rows[from..to]);
+        let rows = &self.rows[from..to];
+        self.of_node.read(self.examples, self.weights, rows);
         let counts = self.of_node.totals();
         let most = counts.iter().copied().max().unwrap_or(0);
         let class = counts.iter().position(|count| *count == most);
@@ -236,14 +248,17 @@ impl<'a> Growth<'a> {
     /// The best test of a node, and the attributes that have several values in it.
     fn test(&mut self, node: &OpenNode) -> Option<(Test, Rc<[usize]>)> {
         let rows = &self.rows[node.from..node.to];
-        self.of_node.read(self.examples, rows);
+        self.of_node.read(self.examples, self.weights, rows);
+        let attributes = &node.attributes;
+        self.counts
+            .count_narrow(self.examples, attributes, rows, &self.of_node);
         let class_counts = self.of_node.totals();
         let base = self.logs.information(class_counts);
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut varied: Vec<usize> = Vec::new();
-        for &position in &*node.attributes {
+        for (number, &position) in attributes.iter().enumerate() {
             let attribute = &self.examples.attributes[position];
-            self.counts.count(attribute, rows, &self.of_node);
+            self.counts.count(number, attribute, rows, &self.of_node);
             if self.counts.len() < 2 {
                 continue;
             }

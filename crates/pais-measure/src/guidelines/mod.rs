@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::release::MeasuredRelease;
 use crate::utility::Risk;
 
+pub(crate) use opinion::UniqueRows;
 pub use opinion::{Inference, Linkability, Opinion, RiskAnswer, SinglingOut};
 pub use safe_harbor::{
     ColumnOutcome, SafeHarbor, SafeHarborCategoryFinding, SafeHarborColumn, SafeHarborFinding,
@@ -40,23 +41,21 @@ pub struct Guidelines {
     pub safe_harbor: SafeHarbor,
 }
 
-/// The answers for a release whose risk was measured, with groups of equal quasi-identifiers of
-/// these sizes in rows.
+/// The answers for a release whose risk was measured, and whose rows are unique as `rows` says.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
 pub(crate) fn guidelines(
     release: &MeasuredRelease,
     risk: &Risk,
-    groups: &[u32],
+    rows: &UniqueRows<'_>,
 ) -> Result<Guidelines, VerifyError> {
-    let groups = opinion::UniqueRows::new(release, groups)?;
     release.stop_if_asked()?;
     Ok(Guidelines {
         note: NOTE.to_owned(),
-        opinion_05_2014: Opinion::new(release, risk, &groups),
+        opinion_05_2014: Opinion::new(release, risk, rows),
         risk_threshold: RiskThreshold::new(risk, release.persons),
-        small_cells: SmallCells::new(release, risk, &groups),
+        small_cells: SmallCells::new(release, risk, rows),
         safe_harbor: SafeHarbor::new(release)?,
     })
 }

@@ -4,7 +4,7 @@
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Diversity, PrivacyModel};
 use pais_core::table::GROUP_COLUMN;
-use pais_verify::{LkcRequirement, SensitiveSet, VerifyError, group_sizes};
+use pais_verify::{EquivalenceClasses, LkcRequirement, SensitiveSet, VerifyError};
 use serde::{Deserialize, Serialize};
 
 use crate::release::MeasuredRelease;
@@ -85,7 +85,7 @@ pub struct Inference {
 }
 
 /// How many released rows are unique, and in groups of which sizes.
-pub(super) struct UniqueRows<'a> {
+pub(crate) struct UniqueRows<'a> {
     /// Sizes of the groups of equal quasi-identifiers, in rows.
     groups: &'a [u32],
     unique_share: f64,
@@ -93,31 +93,32 @@ pub(super) struct UniqueRows<'a> {
 }
 
 impl<'a> UniqueRows<'a> {
+    /// `classes` are those of [`MeasuredRelease::classes`].
+    ///
     /// # Errors
-    /// As [`group_sizes`].
-    pub(super) fn new(release: &MeasuredRelease, groups: &'a [u32]) -> Result<Self, VerifyError> {
+    /// As [`EquivalenceClasses::new`].
+    pub(crate) fn new(
+        release: &MeasuredRelease,
+        classes: &'a EquivalenceClasses<'_>,
+    ) -> Result<Self, VerifyError> {
         let table = release.table;
-        let columns = || {
-            let names = table.columns.iter().map(|column| column.name.clone());
-            names.filter(|name| **name != *GROUP_COLUMN)
-        };
+        let known = release.schema.names(ColumnRole::QuasiIdentifier);
+        let names = table.columns.iter().map(|column| column.name.clone());
+        let added = names.filter(|name| **name != *GROUP_COLUMN && !known.contains(name));
+        let all: Vec<Box<str>> = added.collect();
         let sensitive = release.schema.names(ColumnRole::Sensitive);
-        let others: Vec<Box<str>> = columns().filter(|name| !sensitive.contains(name)).collect();
-        let all: Vec<Box<str>> = columns().collect();
-        let unique_by = |names: &[Box<str>]| {
-            let sizes = group_sizes(table, names, release.cancellation)?;
-            Ok(share_below(&sizes, 2))
-        };
-        let quasi_identifiers = release.schema.names(ColumnRole::QuasiIdentifier);
-        let unique_share = if others.len() == quasi_identifiers.len() {
+        let others = all.iter().filter(|name| !sensitive.contains(name));
+        let others: Vec<&Box<str>> = others.collect();
+        let groups = classes.sizes();
+        let unique_share = if others.is_empty() {
             share_below(groups, 2)
         } else {
-            unique_by(&others)?
+            share_below(&classes.refined_sizes(table, &others, release.cancellation)?, 2)
         };
         let unique_by_all_columns = if all.len() == others.len() {
             unique_share
         } else {
-            unique_by(&all)?
+            share_below(&classes.refined_sizes(table, &all, release.cancellation)?, 2)
         };
         Ok(Self {
             groups,

@@ -6,8 +6,8 @@ use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{UnchangedRisk, ValueCounts};
 use pais_verify::{
-    AdversaryFigures, AdversaryLengths, CountedTable, LkcRequirement, SensitiveRequirement,
-    SensitiveSet, VerifyError, measure_adversaries,
+    AdversaryFigures, AdversaryLengths, CountedTable, EquivalenceClasses, LkcRequirement,
+    SensitiveRequirement, SensitiveSet, VerifyError, measure_adversaries,
 };
 use serde::{Deserialize, Serialize};
 
@@ -35,28 +35,30 @@ pub struct LengthRisk {
     pub greatest_confidence: f64,
 }
 
-/// Adds the risk by length, and that of columns that are released unchanged.
+/// Adds the risk by length, and that of columns that are released unchanged. `classes` are those of
+/// [`MeasuredRelease::classes`].
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
 pub(crate) fn add_adversaries(
     risk: &mut Risk,
     release: &MeasuredRelease,
+    classes: &EquivalenceClasses,
 ) -> Result<(), VerifyError> {
     risk.insensitive_singled_out = singled_out(release);
     risk.unchanged = unchanged(release)?;
     if release.recoding == ReleaseRecoding::Anatomized || !release.raw.sets.is_empty() {
         return Ok(());
     }
-    let names = release.schema.names(ColumnRole::QuasiIdentifier);
-    let (requirement, lengths) = adversaries(release, names.len());
+    let columns = release.schema.names(ColumnRole::QuasiIdentifier).len();
+    let (requirement, lengths) = adversaries(release, columns);
     let subjects = release.subjects();
     let counted = CountedTable {
         table: release.table,
         subjects: subjects.as_deref(),
     };
     let cancellation = release.cancellation;
-    let found = measure_adversaries(counted, &names, &requirement, lengths, cancellation)?;
+    let found = measure_adversaries(counted, classes, &requirement, lengths, cancellation)?;
     let is_exact = release.recoding == ReleaseRecoding::Global;
     let rounds = release.persons.is_some();
     add_lengths(risk, found, is_exact, rounds);

@@ -8,13 +8,14 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
 use pais_core::schema::SchemaColumn;
-use pais_core::table::{Domain, NULL_CODE, QuasiIdentifier, ReleasedColumn};
+use pais_core::table::{Domain, QuasiIdentifier, ReleasedColumn, code_counts};
 use pais_core::taxonomy::Interval;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use pais_verify::VerifyError;
 
+use crate::frequencies::CodeFrequencies;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
 use crate::sample::first_rows;
 
@@ -30,9 +31,9 @@ pub(super) struct DistortedColumn<'a> {
     /// The raw row of each released row.
     pub(super) rows: &'a [u32],
     /// Number of raw rows with each code.
-    pub(super) raw_counts: Vec<u64>,
+    pub(super) raw_counts: &'a [u64],
     /// Number of released rows with each label.
-    pub(super) label_counts: Vec<u64>,
+    pub(super) label_counts: &'a [u64],
 }
 
 /// The measures of distortion, those that a release has.
@@ -52,11 +53,14 @@ pub(crate) struct Distortion {
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
-pub(crate) fn measured_distortion(release: &MeasuredRelease) -> Result<Distortion, VerifyError> {
+pub(crate) fn measured_distortion(
+    release: &MeasuredRelease,
+    frequencies: &CodeFrequencies,
+) -> Result<Distortion, VerifyError> {
     if release.recoding == ReleaseRecoding::Anatomized {
         return Ok(exact(release));
     }
-    let columns = distorted_columns(release).unwrap_or_default();
+    let columns = distorted_columns(release, frequencies).unwrap_or_default();
     release.stop_if_asked()?;
     if columns.is_empty() {
         return Ok(Distortion::default());
@@ -112,38 +116,29 @@ fn exact(release: &MeasuredRelease) -> Distortion {
     }
 }
 
-/// The relational quasi-identifiers; `None` where the table lacks one, and when stopped.
-fn distorted_columns<'a>(release: &MeasuredRelease<'a>) -> Option<Vec<DistortedColumn<'a>>> {
+/// The relational quasi-identifiers; `None` where the table lacks one.
+fn distorted_columns<'a>(
+    release: &MeasuredRelease<'a>,
+    frequencies: &'a CodeFrequencies,
+) -> Option<Vec<DistortedColumn<'a>>> {
     let stored: Vec<_> = release.schema.stored().collect();
-    let columns = release.quasi_identifiers.iter().map(|raw| {
-        if release.cancellation.is_cancelled() {
-            return None;
-        }
-        let mut released = release.table.columns.iter();
-        let released = released.find(|released| released.name == raw.name)?;
-        let spec = *stored.get(raw.position)?;
-        Some(DistortedColumn::new(spec, raw, released, release.rows))
+    let columns = release.quasi_identifiers.iter().zip(&frequencies.raw);
+    let columns = columns.map(|(raw, raw_counts)| {
+        let mut released = release.table.columns.iter().zip(&frequencies.released);
+        let (released, label_counts) = released.find(|(released, _)| released.name == raw.name)?;
+        Some(DistortedColumn {
+            spec: stored.get(raw.position)?,
+            raw,
+            released,
+            rows: release.rows,
+            raw_counts,
+            label_counts,
+        })
     });
     columns.collect()
 }
 
-impl<'a> DistortedColumn<'a> {
-    pub(super) fn new(
-        spec: &'a SchemaColumn,
-        raw: &'a QuasiIdentifier,
-        released: &'a ReleasedColumn,
-        rows: &'a [u32],
-    ) -> Self {
-        Self {
-            raw_counts: counts(&raw.codes, raw.domain.code_count()),
-            label_counts: counts(&released.column.codes, released.column.dictionary.len()),
-            spec,
-            raw,
-            released,
-            rows,
-        }
-    }
-
+impl DistortedColumn<'_> {
     /// The labels that occur, each with its code and number of rows.
     pub(super) fn labels(&self) -> impl Iterator<Item = (usize, &str, u64)> {
         let labels = self
@@ -151,7 +146,7 @@ impl<'a> DistortedColumn<'a> {
             .column
             .dictionary
             .iter()
-            .zip(&self.label_counts);
+            .zip(self.label_counts);
         let labels = labels.enumerate().filter(|(_, (_, rows))| **rows > 0);
         labels.map(|(code, (label, &rows))| (code, &**label, rows))
     }
@@ -163,7 +158,7 @@ impl<'a> DistortedColumn<'a> {
         let logarithm = |&count: &u64| (count.max(1) as f64).log2();
         let of_code: Vec<f64> = self.raw_counts.iter().map(logarithm).collect();
         let all = logarithm(&(self.raw.codes.len() as u64));
-        let codes = of_code.iter().zip(&self.raw_counts);
+        let codes = of_code.iter().zip(self.raw_counts);
         let whole: f64 = codes.map(|(log, &rows)| rows as f64 * (all - log)).sum();
         if whole <= 0.0 {
             return 0.0;
@@ -208,7 +203,7 @@ impl<'a> DistortedColumn<'a> {
         }
         let (raw, estimated) = match self.bins() {
             Some(bins) => (self.raw_bins(&bins), self.released_bins(&bins)),
-            None => (shares(&self.raw_counts), self.leaf_shares(cancellation)),
+            None => (shares(self.raw_counts), self.leaf_shares(cancellation)),
         };
         let differences = raw
             .iter()
@@ -281,17 +276,6 @@ impl<'a> DistortedColumn<'a> {
     }
 }
 
-/// How often each code below `count` occurs.
-fn counts(codes: &[u32], count: usize) -> Vec<u64> {
-    let mut counts = vec![0u64; count];
-    for &code in codes {
-        if let Some(rows) = counts.get_mut(code as usize) {
-            *rows += 1;
-        }
-    }
-    counts
-}
-
 /// Each count divided by their sum.
 pub(super) fn shares(counts: &[u64]) -> Vec<f64> {
     let total = counts.iter().sum::<u64>().max(1) as f64;
@@ -306,8 +290,8 @@ const VALUES: usize = 50;
 
 /// A column on both sides, with a value for each row of the sample.
 struct PairedColumn {
-    raw: Vec<u8>,
-    released: Vec<u8>,
+    raw: FrequentValues,
+    released: FrequentValues,
     is_quasi_identifier: bool,
 }
 
@@ -317,21 +301,20 @@ struct PairedColumn {
 fn survival(release: &MeasuredRelease, columns: &[DistortedColumn]) -> Option<f64> {
     let sample = first_rows(columns.first()?.rows);
     let paired = paired_columns(release, columns, sample);
-    let (mut pairs, mut sum) = (0, 0.0);
-    for (index, one) in paired.iter().enumerate() {
-        for other in &paired[index + 1..] {
-            if release.cancellation.is_cancelled() || pairs == PAIRS {
-                break;
-            }
-            if one.is_quasi_identifier {
-                let raw = cramers_v(&one.raw, &other.raw);
-                let released = cramers_v(&one.released, &other.released);
-                sum += (raw - released).abs();
-                pairs += 1;
-            }
-        }
-    }
-    (pairs > 0 && !sample.is_empty()).then(|| 1.0 - sum / pairs as f64)
+    let pairs = paired.iter().enumerate().flat_map(|(index, one)| {
+        let others = paired[index + 1..].iter();
+        let others = others.filter(|_| one.is_quasi_identifier);
+        others.map(move |other| (one, other))
+    });
+    let pairs: Vec<_> = pairs.take(PAIRS).collect();
+    let difference = |&(one, other): &(&PairedColumn, &PairedColumn)| {
+        let raw = cramers_v(&one.raw, &other.raw);
+        let of_pair = (raw - cramers_v(&one.released, &other.released)).abs();
+        (!release.cancellation.is_cancelled()).then_some(of_pair)
+    };
+    let differences: Vec<f64> = pairs.par_iter().map(difference).collect::<Option<_>>()?;
+    let is_measured = !differences.is_empty() && !sample.is_empty();
+    is_measured.then(|| 1.0 - differences.iter().sum::<f64>() / differences.len() as f64)
 }
 
 /// Quasi-identifiers first. Raw numbers are in bins of equal width.
@@ -345,13 +328,16 @@ fn paired_columns(
         .map(|column| {
             let bins = column.bins();
             let raw = |row: u32| {
-                let code = column.raw.codes[row as usize] as usize;
-                bins.as_ref().map_or(code, |bins| column.bin(bins, code))
+                let code = column.raw.codes[row as usize];
+                let bin = |bins| column.bin(bins, code as usize) as u32;
+                bins.as_ref().map_or(code, bin)
             };
-            let codes = &column.released.column.codes;
+            let released = &column.released.column;
+            let null = released.dictionary.len() as u32;
+            let labels = released.codes[..sample.len()].iter();
             PairedColumn {
-                raw: frequent(sample.iter().map(|&row| raw(row))),
-                released: frequent(codes.iter().take(sample.len()).map(|&code| code as usize)),
+                raw: FrequentValues::new(sample.iter().map(|&row| raw(row))),
+                released: FrequentValues::new(labels.map(|&code| code.min(null))),
                 is_quasi_identifier: true,
             }
         })
@@ -362,12 +348,9 @@ fn paired_columns(
         if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
             continue;
         }
-        let null = column.dictionary.len();
-        let code = |row: u32| match column.codes[row as usize] {
-            NULL_CODE => null,
-            code => code as usize,
-        };
-        let values = frequent(sample.iter().map(|&row| code(row)));
+        let null = column.dictionary.len() as u32;
+        let codes = sample.iter().map(|&row| column.codes[row as usize].min(null));
+        let values = FrequentValues::new(codes);
         paired.push(PairedColumn {
             raw: values.clone(),
             released: values,
@@ -377,43 +360,62 @@ fn paired_columns(
     paired
 }
 
-/// The values numbered by frequency; those beyond [`VALUES`] are one.
-fn frequent(values: impl Iterator<Item = usize>) -> Vec<u8> {
-    let values: Vec<usize> = values.collect();
-    let mut counts = vec![0u32; values.iter().max().map_or(0, |most| most + 1)];
-    for &value in &values {
-        counts[value] += 1;
+/// Values numbered by frequency; those beyond [`VALUES`] are one.
+#[derive(Clone, Debug)]
+struct FrequentValues {
+    numbers: Vec<u8>,
+    /// How often each number occurs.
+    counts: Vec<u64>,
+}
+
+impl FrequentValues {
+    fn new(values: impl Iterator<Item = u32>) -> Self {
+        let values: Vec<u32> = values.collect();
+        let most = values.iter().max().map_or(0, |most| *most as usize + 1);
+        let by_value = code_counts(&values, most);
+        let mut order: Vec<usize> = (0..most).filter(|&value| by_value[value] > 0).collect();
+        order.sort_by_key(|&value| (std::cmp::Reverse(by_value[value]), value));
+        let mut number = vec![VALUES as u8; most];
+        let mut counts = vec![0; order.len().min(VALUES + 1)];
+        for (index, &value) in order.iter().enumerate() {
+            let index = index.min(VALUES);
+            number[value] = index as u8;
+            counts[index] += by_value[value];
+        }
+        Self {
+            numbers: values.iter().map(|&value| number[value as usize]).collect(),
+            counts,
+        }
     }
-    let mut order: Vec<usize> = (0..counts.len())
-        .filter(|&value| counts[value] > 0)
-        .collect();
-    order.sort_by_key(|&value| (std::cmp::Reverse(counts[value]), value));
-    let mut number = vec![VALUES as u8; counts.len()];
-    for (index, &value) in order.iter().take(VALUES).enumerate() {
-        number[value] = index as u8;
-    }
-    values.into_iter().map(|value| number[value]).collect()
 }
 
 /// Cramér's V of two columns, from 0 to 1; 0 where one of them has a single value.
-fn cramers_v(one: &[u8], other: &[u8]) -> f64 {
-    const WIDTH: usize = VALUES + 1;
-    let mut joint = vec![0u32; WIDTH * WIDTH];
-    let (mut of_one, mut of_other) = ([0u32; WIDTH], [0u32; WIDTH]);
-    for (&first, &second) in one.iter().zip(other) {
-        joint[usize::from(first) * WIDTH + usize::from(second)] += 1;
-        of_one[usize::from(first)] += 1;
-        of_other[usize::from(second)] += 1;
-    }
-    let distinct = |counts: &[u32]| counts.iter().filter(|count| **count > 0).count();
-    let least = distinct(&of_one).min(distinct(&of_other));
+fn cramers_v(one: &FrequentValues, other: &FrequentValues) -> f64 {
+    let width = other.counts.len();
+    let least = one.counts.len().min(width);
     if least < 2 {
         return 0.0;
     }
-    let cells = joint.iter().enumerate().filter(|(_, count)| **count > 0);
+    // Two tables take turns: an addition waits for the one before it at the same place.
+    let places = one.counts.len() * width;
+    let mut joint = vec![0u32; 2 * places];
+    let (even, odd) = joint.split_at_mut(places);
+    let place = |first: u8, second: u8| usize::from(first) * width + usize::from(second);
+    let (pairs, last) = one.numbers.as_chunks::<2>();
+    let (other_pairs, other_last) = other.numbers.as_chunks::<2>();
+    for (one, other) in pairs.iter().zip(other_pairs) {
+        even[place(one[0], other[0])] += 1;
+        odd[place(one[1], other[1])] += 1;
+    }
+    for (&one, &other) in last.iter().zip(other_last) {
+        even[place(one, other)] += 1;
+    }
+    even.iter_mut().zip(odd).for_each(|(even, odd)| *even += *odd);
+    let cells = joint[..places].iter().enumerate();
+    let cells = cells.filter(|(_, count)| **count > 0);
     let sum: f64 = cells
         .map(|(cell, &count)| {
-            let expected = f64::from(of_one[cell / WIDTH]) * f64::from(of_other[cell % WIDTH]);
+            let expected = one.counts[cell / width] as f64 * other.counts[cell % width] as f64;
             f64::from(count) * f64::from(count) / expected
         })
         .sum();
@@ -529,7 +531,7 @@ fn raw_values(column: &DistortedColumn) -> Vec<(String, u64)> {
     let Domain::Taxonomy(tree) = &column.raw.domain else {
         return Vec::new();
     };
-    let leaves = (0u32..).zip(&column.raw_counts);
+    let leaves = (0u32..).zip(column.raw_counts);
     let leaves = leaves.filter(|(_, rows)| **rows > 0);
     let leaves = leaves.map(|(leaf, &rows)| (tree.node(tree.leaf(leaf)).label.to_string(), rows));
     leaves.collect()
@@ -562,23 +564,31 @@ fn rounded_shares(shares: impl Iterator<Item = (String, f64)>) -> Vec<LabelShare
 
 #[cfg(test)]
 mod tests {
-    use super::{cramers_v, frequent, pooled};
+    use super::{FrequentValues, cramers_v, pooled};
 
     #[test]
     fn cramers_v_is_1_for_a_function_and_0_for_independence() {
-        assert!((cramers_v(&[0, 0, 1, 1], &[1, 1, 0, 0]) - 1.0).abs() < 1e-12);
-        assert_eq!(cramers_v(&[0, 0, 1, 1], &[0, 1, 0, 1]), 0.0);
-        assert_eq!(cramers_v(&[0, 0, 0, 0], &[0, 1, 0, 1]), 0.0);
+        let of = |one: &[u32], other: &[u32]| {
+            let [one, other] = [one, other].map(|it| FrequentValues::new(it.iter().copied()));
+            cramers_v(&one, &other)
+        };
+        assert!((of(&[0, 0, 1, 1], &[1, 1, 0, 0]) - 1.0).abs() < 1e-12);
+        assert_eq!(of(&[0, 0, 1, 1], &[0, 1, 0, 1]), 0.0);
+        assert_eq!(of(&[0, 0, 0, 0], &[0, 1, 0, 1]), 0.0);
         // Counts 2, 1, 1, 2: chi-square is 6 / 9, and V its root over 6 rows.
-        let found = cramers_v(&[0, 0, 0, 1, 1, 1], &[0, 0, 1, 0, 1, 1]);
+        let found = of(&[0, 0, 0, 1, 1, 1], &[0, 0, 1, 0, 1, 1]);
         assert!((found - 1.0 / 3.0).abs() < 1e-12);
+        // Counts 2 and 3, and a row of an odd number.
+        let odd = of(&[0, 0, 1, 1, 1], &[7, 7, 2, 2, 2]);
+        assert!((odd - 1.0).abs() < 1e-12);
     }
 
     #[test]
     fn values_beyond_the_fifty_most_frequent_are_one() {
-        let values = (0..60usize).flat_map(|value| std::iter::repeat_n(value, 60 - value));
-        let numbers = frequent(values);
+        let values = (0..60u32).flat_map(|value| std::iter::repeat_n(value, 60 - value as usize));
+        let FrequentValues { numbers, counts } = FrequentValues::new(values);
         assert_eq!((numbers[0], numbers.last()), (0, Some(&50)));
+        assert_eq!((counts[49], counts[50]), (11, (1..=10).sum()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Distortion of single columns: figures by hand.
 
 use pais_core::cancellation::Cancellation;
-use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn};
+use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn, code_counts};
 use pais_io::read::csv;
 use serde_json::{Value, json};
 
@@ -25,7 +25,15 @@ fn measured(column: Value, cells: &[&str], labels: &[&str]) -> (f64, f64) {
     let spec = schema.stored().next().unwrap();
     // The last rows are suppressed.
     let rows: Vec<u32> = (0..labels.len() as u32).collect();
-    let column = DistortedColumn::new(spec, &table.quasi_identifiers[0], &released, &rows);
+    let raw = &table.quasi_identifiers[0];
+    let column = DistortedColumn {
+        spec,
+        raw,
+        released: &released,
+        rows: &rows,
+        raw_counts: &code_counts(&raw.codes, raw.domain.code_count()),
+        label_counts: &released.column.row_counts(),
+    };
     (
         column.entropy_loss(),
         column.frequency_survival(&Cancellation::new()),

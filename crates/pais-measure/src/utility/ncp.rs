@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pais_core::definition::{ColumnKind, TaxonomyNode};
 use pais_core::schema::SchemaColumn;
-use pais_core::table::{Column, Form, ReleasedColumn};
+use pais_core::table::{Form, ReleasedColumn};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Scale, Tree};
 
 use super::node_ncp::node_ncp;
@@ -114,11 +114,13 @@ fn range(labels: &BTreeSet<&str>, scale: Scale) -> (f64, f64) {
         .unwrap_or((0.0, 0.0))
 }
 
-/// How often rows count.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct RowWeights<'a> {
-    /// Number of rows that each row represents; `None` for one.
-    pub(super) rows_of: Option<&'a [u32]>,
+/// The cells of a released column.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellCounts<'a> {
+    /// Number of rows of each text of the dictionary.
+    pub(super) by_code: &'a [u64],
+    /// Number of rows, with those of empty cells.
+    pub(super) rows: u64,
     /// Rows that were suppressed.
     pub(super) suppressed: u64,
 }
@@ -130,32 +132,16 @@ pub(super) struct RowWeights<'a> {
 pub(super) fn of_column(
     released: &ReleasedColumn,
     spec: &SchemaColumn,
-    weights: RowWeights,
+    cells: CellCounts,
 ) -> f64 {
-    let Column { dictionary, codes } = &released.column;
-    // Labels are counted first and multiplied afterwards: a sum over a million rows would
-    // accumulate rounding errors.
-    let mut frequencies = vec![0u64; dictionary.len() + 1];
-    let place = |code: u32| (code as usize).min(dictionary.len());
-    match weights.rows_of {
-        None => {
-            for &code in codes {
-                frequencies[place(code)] += 1;
-            }
-        }
-        Some(rows_of) => {
-            for (&code, &rows) in codes.iter().zip(rows_of) {
-                frequencies[place(code)] += u64::from(rows);
-            }
-        }
-    }
-    let rows = frequencies.iter().sum::<u64>() + weights.suppressed;
-    let cells = dictionary.iter().zip(&frequencies);
-    let shown = cells.filter(|(_, rows)| **rows > 0);
+    let empty = cells.rows - cells.by_code.iter().sum::<u64>();
+    let rows = cells.rows + cells.suppressed;
+    let shown = released.column.dictionary.iter().zip(cells.by_code);
+    let shown = shown.filter(|(_, rows)| **rows > 0);
     let mut shown: Vec<(&str, u64)> = shown.map(|(cell, &rows)| (&**cell, rows)).collect();
     // The order of the rows is random, and a sum depends on its order.
     shown.sort_unstable();
-    let domain = LabelDomain::new(spec, &released.shown_labels());
+    let domain = LabelDomain::new(spec, &released.labels_with_rows(cells.by_code));
     let of_cell = |cell: &str| match released.form {
         Form::Set { .. } if cell.is_empty() => 1.0,
         Form::Set { separator } => {
@@ -170,8 +156,8 @@ pub(super) fn of_column(
     let losses = shown
         .iter()
         .map(|&(cell, rows)| of_cell(cell) * rows as f64);
-    // An empty cell, the last frequency, counts 1 like a suppressed one.
-    let lost = (frequencies[dictionary.len()] + weights.suppressed) as f64;
+    // An empty cell counts 1 like a suppressed one.
+    let lost = (empty + cells.suppressed) as f64;
     match rows {
         0 => 0.0,
         rows => (losses.sum::<f64>() + lost) / rows as f64,
@@ -184,7 +170,7 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{RowWeights, of_column};
+    use super::{CellCounts, of_column};
     use crate::test_data::schema;
     use pais_core::schema::Schema;
     use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn};
@@ -218,14 +204,16 @@ mod tests {
         };
         let schema = spec(column.clone());
         let column = released(cells, &codes, form);
-        of_column(&column, &schema.columns[0], RowWeights::default())
+        with_suppressed(&column, &schema, 0)
     }
 
-    fn suppressing(suppressed: u64) -> RowWeights<'static> {
-        RowWeights {
-            rows_of: None,
+    fn with_suppressed(column: &ReleasedColumn, schema: &Schema, suppressed: u64) -> f64 {
+        let cells = CellCounts {
+            by_code: &column.column.row_counts(),
+            rows: column.column.codes.len() as u64,
             suppressed,
-        }
+        };
+        of_column(column, &schema.columns[0], cells)
     }
 
     fn job() -> Value {
@@ -246,22 +234,6 @@ mod tests {
         ] {
             assert_eq!(ncp(&column, &[label]), expected, "{label}");
         }
-    }
-
-    #[test]
-    fn a_distinct_row_counts_as_often_as_the_rows_that_it_represents() {
-        let schema = spec(json!({"taxonomy": job()}));
-        let cells = ["any", "Blue", "Mover"];
-        let of = |codes: &[u32], rows_of: Option<&[u32]>| {
-            let weights = RowWeights {
-                rows_of,
-                suppressed: 1,
-            };
-            let column = released(&cells, codes, Form::Generalized);
-            of_column(&column, &schema.columns[0], weights)
-        };
-        let distinct = of(&[0, 1, 2, NULL_CODE], Some(&[3, 1, 2, 1]));
-        assert_eq!(distinct, of(&[0, 0, 0, 1, 2, 2, NULL_CODE], None));
     }
 
     #[test]
@@ -323,12 +295,12 @@ mod tests {
             &[0, 1, 1, NULL_CODE],
             Form::Generalized,
         );
-        let mean = |suppressed| of_column(&column, &schema.columns[0], suppressing(suppressed));
+        let mean = |suppressed| with_suppressed(&column, &schema, suppressed);
         let lost = 1.0 / 3.0 + 1.0;
         assert!((mean(0) - lost / 4.0).abs() < 1e-12);
         assert!((mean(2) - (lost + 2.0) / 6.0).abs() < 1e-12);
         let empty = released(&[], &[], Form::Generalized);
-        let mean = |suppressed| of_column(&empty, &schema.columns[0], suppressing(suppressed));
+        let mean = |suppressed| with_suppressed(&empty, &schema, suppressed);
         assert_eq!((mean(0), mean(3)), (0.0, 1.0));
     }
 }

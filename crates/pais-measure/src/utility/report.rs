@@ -13,7 +13,7 @@ use pais_verify::{CountedTable, PrivacyFinding, SubjectGroups, VerifyError, grou
 
 use super::adversary_risk::add_adversaries_of_counted;
 use super::attribute_risk::attribute_risk_of_counted;
-use super::ncp::{self, RowWeights};
+use super::ncp::{self, CellCounts};
 use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk};
 use crate::classification::ClassificationError;
 use crate::guidelines::Guidelines;
@@ -145,12 +145,16 @@ pub struct TableFigures {
 
 impl Report {
     /// The sizes of the groups, the loss of each quasi-identifier and the risk; nothing else yet. `sizes`
-    /// are those of [`MeasuredRelease::group_sizes`].
+    /// are those of [`MeasuredRelease::classes`], and `frequencies` those of the columns of the table.
     ///
     /// # Errors
     /// [`VerifyError`] for a table that lacks a quasi-identifier or is malformed, and
     /// [`VerifyError::Stopped`].
-    pub(crate) fn new(release: &MeasuredRelease, sizes: &[u32]) -> Result<Self, VerifyError> {
+    pub(crate) fn new(
+        release: &MeasuredRelease,
+        sizes: &[u32],
+        frequencies: &[Vec<u64>],
+    ) -> Result<Self, VerifyError> {
         let (table, schema) = (release.table, release.schema);
         let suppressed_rows = release.suppressed_rows();
         let is_anatomized = release.recoding == ReleaseRecoding::Anatomized;
@@ -160,11 +164,8 @@ impl Report {
             let groups = group_sizes(table, &[GROUP_COLUMN], release.cancellation)?;
             (GroupMetrics::from_sizes(&groups), exact.collect())
         } else {
-            let weights = RowWeights {
-                rows_of: None,
-                suppressed: suppressed_rows,
-            };
-            let means = ncp_by_column(table, schema, weights, release.cancellation)?;
+            let rows = (table.rows as u64, suppressed_rows);
+            let means = ncp_by_column(table, frequencies, rows, schema)?;
             (GroupMetrics::from_sizes(sizes), means)
         };
         let risk = match release.persons {
@@ -199,10 +200,6 @@ impl Report {
         let (distinct, schema) = (release.distinct, release.schema);
         let names = schema.names(ColumnRole::QuasiIdentifier);
         let sizes = distinct.group_sizes(&names, release.cancellation)?;
-        let weights = RowWeights {
-            rows_of: Some(&distinct.rows),
-            suppressed: 0,
-        };
         let mut risk = Risk {
             unchanged: release.unchanged.clone(),
             insensitive_singled_out: release.singled_out.to_vec(),
@@ -210,12 +207,13 @@ impl Report {
             ..Risk::from_sizes(&sizes)
         };
         add_adversaries_of_counted(&mut risk, release)?;
-        let table = &distinct.table;
+        let rows = distinct.rows.iter().map(|&rows| u64::from(rows)).sum();
+        let frequencies = distinct.code_counts();
         let parts = ReportParts {
             groups: GroupMetrics::from_sizes(&sizes),
-            ncp_by_column: ncp_by_column(table, schema, weights, release.cancellation)?,
+            ncp_by_column: ncp_by_column(&distinct.table, &frequencies, (rows, 0), schema)?,
             risk,
-            rows: distinct.rows.iter().map(|&rows| u64::from(rows)).sum(),
+            rows,
             suppressed_rows: 0,
         };
         let mut report = Self::of(parts, release.finding);
@@ -290,28 +288,28 @@ fn exact_risk(release: &MeasuredRelease, persons: &SubjectGroups) -> Result<Risk
     }))
 }
 
-/// Mean NCP of each quasi-identifier.
+/// Mean NCP of each quasi-identifier of a table with this many rows, beside some that were suppressed.
+/// `frequencies` are those of its columns.
 fn ncp_by_column(
     table: &ReleasedTable,
+    frequencies: &[Vec<u64>],
+    (rows, suppressed): (u64, u64),
     schema: &Schema,
-    weights: RowWeights,
-    cancellation: &Cancellation,
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
-    let mean = |spec: &&SchemaColumn| {
-        if cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
-        let mut columns = table.columns.iter();
-        let column = columns.find(|column| *column.name == *spec.name());
-        let column = column.ok_or_else(|| VerifyError::NoSuchColumn {
+    let mean = |spec: &SchemaColumn| {
+        let mut columns = table.columns.iter().zip(frequencies);
+        let found = columns.find(|(column, _)| *column.name == *spec.name());
+        let (column, by_code) = found.ok_or_else(|| VerifyError::NoSuchColumn {
             column: spec.name().into(),
         })?;
-        let ncp = ncp::of_column(column, spec, weights);
-        Ok((spec.name().to_owned(), ncp))
+        let cells = CellCounts {
+            by_code,
+            rows,
+            suppressed,
+        };
+        Ok((spec.name().to_owned(), ncp::of_column(column, spec, cells)))
     };
-    let columns: Vec<_> = quasi_identifiers(schema).collect();
-    let means: Vec<_> = columns.par_iter().map(mean).collect();
-    means.into_iter().collect()
+    quasi_identifiers(schema).map(mean).collect()
 }
 
 fn mean(by_column: &BTreeMap<String, f64>) -> f64 {
@@ -343,6 +341,9 @@ pub fn group_figures(
             persons.into_iter().min().map_or(0, u64::from)
         }
     };
+    let columns = table.columns.par_iter();
+    let frequencies: Vec<_> = columns.map(|it| it.column.row_counts()).collect();
+    let rows = (table.rows as u64, 0);
     Ok(TableFigures {
         steps: None,
         groups: groups.groups,
@@ -350,12 +351,7 @@ pub fn group_figures(
         // Labels of groups overlap: however little is known, whole groups match.
         smallest_known_group: Some(smallest),
         dr: groups.dr,
-        ncp: mean(&ncp_by_column(
-            table,
-            schema,
-            RowWeights::default(),
-            cancellation,
-        )?),
+        ncp: mean(&ncp_by_column(table, &frequencies, rows, schema)?),
         suppressed_rows: 0,
     })
 }
@@ -371,6 +367,7 @@ mod tests {
 
     use super::{MeasuredRelease, ReleaseRecoding, Report};
     use crate::classification::ClassificationError;
+    use crate::frequencies::CodeFrequencies;
     use crate::test_data::schema;
     use crate::utility::{AttributeRisk, QueryError, for_recipient};
     use pais_core::cancellation::Cancellation;
@@ -450,7 +447,9 @@ mod tests {
             persons,
             cancellation: &Cancellation::new(),
         };
-        Report::new(&release, &release.group_sizes().unwrap()).unwrap()
+        let frequencies = CodeFrequencies::new(&release).released;
+        let classes = release.classes().unwrap();
+        Report::new(&release, classes.sizes(), &frequencies).unwrap()
     }
 
     fn verdict(table: &ReleasedTable, schema: &Schema) -> PrivacyFinding {

@@ -1,8 +1,6 @@
 //! The equivalence classes of a table as the enumeration of qids needs them: their values, records,
 //! sensitive values and persons.
 
-use pais_core::cancellation::Cancellation;
-
 use crate::classes::{Classes, Values};
 use crate::lists::Lists;
 use crate::persons::{CountedTable, PersonCounter, Persons};
@@ -32,18 +30,15 @@ pub(super) struct ClassPersons {
 }
 
 impl TableClasses {
-    /// Of the rows of a table, or of distinct rows with their multiplicities.
+    /// Of the rows of a table, or of distinct rows with their multiplicities, by the classes of these
+    /// columns.
     pub(super) fn new(
-        (counted, multiplicities): (CountedTable, Option<&[u32]>),
-        quasi_identifiers: &[Box<str>],
+        counted: CountedTable,
+        (columns, classes): (&[Values], &Classes),
         requirement: &LkcRequirement,
-        cancellation: &Cancellation,
     ) -> Result<Self, VerifyError> {
         let table = counted.table;
-        let columns = Values::new_all(table, quasi_identifiers)?;
         let varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
-        let classes = Classes::new(table.rows, &columns, cancellation)?;
-        let classes = classes.counted_by(multiplicities);
         let grid = Grid::new(&varied, &classes.row);
         let classes = classes.in_order(&grid.order(classes.sizes.len() as u32));
         let named = SensitiveColumn::named(table, requirement)?;

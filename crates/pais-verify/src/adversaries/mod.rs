@@ -14,7 +14,9 @@ mod tests;
 
 use pais_core::cancellation::Cancellation;
 
+use super::classes::{Classes, Values};
 use super::combinations::choose;
+use super::equivalence_classes::EquivalenceClasses;
 use super::persons::CountedTable;
 use super::requirement::LkcRequirement;
 use super::verification::VerifyError;
@@ -66,8 +68,8 @@ pub struct AdversaryLengths {
     pub longest: u32,
 }
 
-/// Measures what adversaries find in a table with the columns `quasi_identifiers`, each value of
-/// which is known or not known as a whole. `requirement` names *K* and the sensitive values.
+/// Measures what adversaries find in a table whose quasi-identifiers have these classes; each value
+/// is known or not known as a whole. `requirement` names *K* and the sensitive values.
 ///
 /// Quasi-identifiers with one value throughout add nothing to a qid; they are left out of the
 /// counts of qids. An empty table has no figures.
@@ -76,29 +78,28 @@ pub struct AdversaryLengths {
 /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`].
 pub fn measure_adversaries<'t>(
     table: impl Into<CountedTable<'t>>,
-    quasi_identifiers: &[Box<str>],
+    classes: &EquivalenceClasses,
     requirement: &LkcRequirement,
     lengths: AdversaryLengths,
     cancellation: &Cancellation,
 ) -> Result<AdversaryFigures, VerifyError> {
-    let table = (table.into(), None);
-    measure(table, quasi_identifiers, requirement, lengths, cancellation)
+    let classes = (&*classes.columns, &classes.classes);
+    measure(table.into(), classes, requirement, lengths, cancellation)
 }
 
 /// As [`measure_adversaries`], of a table or of distinct rows with their multiplicities.
 pub(super) fn measure(
-    (counted, multiplicities): (CountedTable, Option<&[u32]>),
-    quasi_identifiers: &[Box<str>],
+    counted: CountedTable,
+    (columns, classes): (&[Values], &Classes),
     requirement: &LkcRequirement,
     lengths: AdversaryLengths,
     cancellation: &Cancellation,
 ) -> Result<AdversaryFigures, VerifyError> {
-    let wanted = (quasi_identifiers.len() as u32).min(lengths.longest);
+    let wanted = (columns.len() as u32).min(lengths.longest);
     if counted.table.rows == 0 || wanted == 0 {
         return Ok(AdversaryFigures::default());
     }
-    let table = (counted, multiplicities);
-    let classes = TableClasses::new(table, quasi_identifiers, requirement, cancellation)?;
+    let classes = TableClasses::new(counted, (columns, classes), requirement)?;
     let varied = classes.grid.attributes();
     let lengths = AdversaryLengths {
         longest: wanted,

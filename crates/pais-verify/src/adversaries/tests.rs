@@ -33,7 +33,8 @@ fn measured(
     let lengths = AdversaryLengths { assumed, longest };
     let columns = names(columns);
     let cancellation = Cancellation::new();
-    measure_adversaries(table, &columns, &requirement(k), lengths, &cancellation).unwrap()
+    let classes = EquivalenceClasses::new(table.table, &columns, &cancellation).unwrap();
+    measure_adversaries(table, &classes, &requirement(k), lengths, &cancellation).unwrap()
 }
 
 /// By hand from Table 2 of KDD'09: of single values the intervals [1,30) and [60,99] and the job
@@ -98,14 +99,15 @@ fn lengths_beyond_the_budget_are_left_out() {
 #[test]
 fn a_request_to_stop_is_followed() {
     let cancellation = Cancellation::new();
-    cancellation.cancel();
     let lengths = AdversaryLengths {
         assumed: 2,
         longest: 3,
     };
     let columns = names(&["Job", "Sex", "Age"]);
     let released = table_2();
-    let found = measure_adversaries(&released, &columns, &requirement(2), lengths, &cancellation);
+    let classes = EquivalenceClasses::new(&released, &columns, &cancellation).unwrap();
+    cancellation.cancel();
+    let found = measure_adversaries(&released, &classes, &requirement(2), lengths, &cancellation);
     assert_eq!(found, Err(VerifyError::Stopped));
 }
 

@@ -94,7 +94,8 @@ fn compare(case: u64) -> bool {
         assumed: dice.below(5) as u32,
         longest: dice.below(8) as u32,
     };
-    let found = measure_adversaries(counted, &known, &requirement, lengths, cancel);
+    let classes = EquivalenceClasses::new(counted.table, &known, cancel).unwrap();
+    let found = measure_adversaries(counted, &classes, &requirement, lengths, cancel);
     let former =
         former::adversaries::measure_adversaries(counted, &known, &requirement, lengths, cancel);
     assert_eq!(found, former);

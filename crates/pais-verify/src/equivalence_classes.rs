@@ -1,0 +1,48 @@
+//! The equivalence classes of a table, for all measures that count rows with equal values.
+
+use pais_core::cancellation::Cancellation;
+use pais_core::table::ReleasedTable;
+
+use crate::classes::{Classes, Values};
+use crate::verification::VerifyError;
+
+/// The rows of a table by their equal values of some columns.
+pub struct EquivalenceClasses<'t> {
+    pub(super) columns: Vec<Values<'t>>,
+    pub(super) classes: Classes<'static>,
+}
+
+impl<'t> EquivalenceClasses<'t> {
+    /// By the values of the columns `names`; without columns, one class of all rows.
+    ///
+    /// # Errors
+    /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`].
+    pub fn new(
+        table: &'t ReleasedTable,
+        names: &[impl AsRef<str> + Sync],
+        cancellation: &Cancellation,
+    ) -> Result<Self, VerifyError> {
+        let columns = Values::new_all(table, names)?;
+        let classes = Classes::new(table.rows, &columns, cancellation)?;
+        Ok(Self { columns, classes })
+    }
+
+    /// Number of rows of each class, in the order of their first rows.
+    pub fn sizes(&self) -> &[u32] {
+        &self.classes.sizes
+    }
+
+    /// The sizes of the classes by the values of more columns too. Costs one pass over the rows.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn refined_sizes(
+        &self,
+        table: &ReleasedTable,
+        names: &[impl AsRef<str> + Sync],
+        cancellation: &Cancellation,
+    ) -> Result<Vec<u32>, VerifyError> {
+        let columns = Values::new_all(table, names)?;
+        Ok(self.classes.refined(&columns, cancellation)?.sizes)
+    }
+}
