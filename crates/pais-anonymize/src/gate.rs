@@ -17,8 +17,8 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
-    CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive, SubjectGroups,
-    TruthError, VerifyError, subject_groups,
+    Classes, CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive,
+    SubjectGroups, TruthError, VerifyError, subject_groups,
 };
 use rayon::prelude::*;
 
@@ -82,6 +82,8 @@ pub struct VerifiedTables {
     candidate: Candidate,
     redrawn: Redrawn,
     finding: PrivacyFinding,
+    /// Of its quasi-identifiers, where the verifier has found them.
+    classes: Option<Classes<'static>>,
     persons: Option<SubjectGroups>,
     step: Option<u32>,
     suppressed_rows: u64,
@@ -123,6 +125,11 @@ impl VerifiedTables {
     /// Their made hierarchies.
     pub(crate) fn redrawn(&self) -> &Redrawn {
         &self.redrawn
+    }
+
+    /// The classes of its quasi-identifiers, where the verifier has found them.
+    pub(crate) fn classes(&self) -> Option<&Classes<'static>> {
+        self.classes.as_ref()
     }
 
     /// The persons of the groups, where the dataset has a subject column.
@@ -189,7 +196,7 @@ pub(crate) fn admit(
         subjects: subjects.as_deref(),
     };
     let sensitive = input.names(ColumnRole::Sensitive);
-    let finding = decide(
+    let (finding, classes) = decide(
         counted,
         &names,
         &sensitive,
@@ -221,6 +228,7 @@ pub(crate) fn admit(
         candidate,
         redrawn,
         finding,
+        classes,
         persons,
         step,
         suppressed_rows,
@@ -260,25 +268,31 @@ fn released_subjects(input: &PreparedTable, rows: &[u32]) -> Result<Option<Vec<u
     }
 }
 
-/// Decides the model over the named columns.
+/// Decides the model over the named columns; with their classes, where it was decided on them.
 fn decide(
     table: CountedTable,
     names: &[Box<str>],
     sensitive: &[Box<str>],
     claim: &Claim,
     cancellation: &Cancellation,
-) -> Result<PrivacyFinding, RunError> {
+) -> Result<(PrivacyFinding, Option<Classes<'static>>), RunError> {
+    let mut classes = None;
     let found = match &claim.model {
-        PrivacyModel::Lkc(model) => {
-            let verify = match claim.recoding {
-                ReleaseRecoding::Global => pais_verify::verify_lkc_model,
-                // Labels of groups overlap, so that fewer values match several groups.
-                ReleaseRecoding::Local | ReleaseRecoding::Anatomized => {
-                    pais_verify::verify_local_lkc
-                }
-            };
-            verify(table, names, sensitive, model, cancellation).map(PrivacyFinding::Subsets)
-        }
+        PrivacyModel::Lkc(model) => match claim.recoding {
+            ReleaseRecoding::Global => {
+                let found =
+                    pais_verify::verify_lkc_classes(table, names, sensitive, model, cancellation);
+                found.map(|(found, of_table)| {
+                    classes = of_table;
+                    PrivacyFinding::Subsets(found)
+                })
+            }
+            // Labels of groups overlap, so that fewer values match several groups.
+            ReleaseRecoding::Local | ReleaseRecoding::Anatomized => {
+                pais_verify::verify_local_lkc(table, names, sensitive, model, cancellation)
+                    .map(PrivacyFinding::Subsets)
+            }
+        },
         PrivacyModel::KmAnonymity(model) => {
             pais_verify::verify_km(table, names, sensitive, *model, cancellation)
                 .map(PrivacyFinding::Subsets)
@@ -290,7 +304,7 @@ fn decide(
     };
     let found = found.map_err(refused)?;
     if found.holds() {
-        Ok(found)
+        Ok((found, classes))
     } else {
         Err(RunError::not_verified("it does not meet the privacy model"))
     }

@@ -318,6 +318,7 @@ impl AnonymizationRun {
             model: &candidate.claim.model,
             recoding: candidate.claim.recoding,
             finding: verified.verification(),
+            classes: verified.classes(),
             persons: verified.persons(),
             cancellation: observer.cancellation(),
         };

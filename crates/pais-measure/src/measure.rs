@@ -33,7 +33,8 @@ pub fn measure(
                     rayon::join(
                         || query_error(release, facts?.groups.as_ref()),
                         || {
-                            let measured = facts.map(|_| measured_distortion(release, &frequencies));
+                            let measured =
+                                facts.map(|_| measured_distortion(release, &frequencies));
                             measured.transpose()
                         },
                     )

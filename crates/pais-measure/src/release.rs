@@ -11,7 +11,7 @@ use pais_core::table::{
 };
 use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{
-    DistinctRelease, EquivalenceClasses, PrivacyFinding, SubjectGroups, VerifyError,
+    Classes, DistinctRelease, EquivalenceClasses, PrivacyFinding, SubjectGroups, VerifyError,
 };
 
 /// How the quasi-identifiers of a release are recoded.
@@ -49,6 +49,8 @@ pub struct MeasuredRelease<'a> {
     pub recoding: ReleaseRecoding,
     /// What the verifier found.
     pub finding: &'a PrivacyFinding,
+    /// The classes of its quasi-identifiers, where the verifier has found them.
+    pub classes: Option<&'a Classes<'static>>,
     /// The persons of the groups, where the dataset has a subject column.
     pub persons: Option<&'a SubjectGroups>,
     /// The request to stop.
@@ -107,7 +109,7 @@ impl MeasuredRelease<'_> {
     /// As [`EquivalenceClasses::new`].
     pub(crate) fn classes(&self) -> Result<EquivalenceClasses<'_>, VerifyError> {
         let names = self.schema.names(ColumnRole::QuasiIdentifier);
-        EquivalenceClasses::new(self.table, &names, self.cancellation)
+        EquivalenceClasses::new(self.table, &names, self.classes, self.cancellation)
     }
 
     /// The person of each released row; `None` where each row is a person of its own.

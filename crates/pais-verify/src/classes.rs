@@ -165,7 +165,8 @@ impl<'a> Values<'a> {
 }
 
 /// The distinct records over some columns, in the order of their first rows.
-pub(super) struct Classes<'m> {
+#[derive(Clone)]
+pub struct Classes<'m> {
     /// Class of each row.
     pub(super) of_row: Vec<u32>,
     /// Number of rows of each class, by their multiplicities.

@@ -175,7 +175,7 @@ mod tests {
                 missing_sensitive: MissingSensitive::Excluded,
             };
             let lengths = AdversaryLengths { assumed: l, longest: 3 };
-            let classes = EquivalenceClasses::new(&all, &known, &none).unwrap();
+            let classes = EquivalenceClasses::new(&all, &known, None, &none).unwrap();
             prop_assert_eq!(
                 release.adversaries(&known, &requirement, lengths, &none).unwrap(),
                 measure_adversaries(&all, &classes, &requirement, lengths, &none).unwrap()

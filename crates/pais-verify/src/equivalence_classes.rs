@@ -1,5 +1,7 @@
 //! The equivalence classes of a table, for all measures that count rows with equal values.
 
+use std::borrow::Cow;
+
 use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedTable;
 
@@ -9,21 +11,26 @@ use crate::verification::VerifyError;
 /// The rows of a table by their equal values of some columns.
 pub struct EquivalenceClasses<'t> {
     pub(super) columns: Vec<Values<'t>>,
-    pub(super) classes: Classes<'static>,
+    pub(super) classes: Cow<'t, Classes<'static>>,
 }
 
 impl<'t> EquivalenceClasses<'t> {
-    /// By the values of the columns `names`; without columns, one class of all rows.
+    /// By the values of the columns `names`; without columns, one class of all rows. `found` are the
+    /// classes that a verification of the table has found by the same columns.
     ///
     /// # Errors
     /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`].
     pub fn new(
         table: &'t ReleasedTable,
         names: &[impl AsRef<str> + Sync],
+        found: Option<&'t Classes<'static>>,
         cancellation: &Cancellation,
     ) -> Result<Self, VerifyError> {
         let columns = Values::new_all(table, names)?;
-        let classes = Classes::new(table.rows, &columns, cancellation)?;
+        let classes = match found {
+            Some(classes) => Cow::Borrowed(classes),
+            None => Cow::Owned(Classes::new(table.rows, &columns, cancellation)?),
+        };
         Ok(Self { columns, classes })
     }
 

@@ -57,13 +57,14 @@ pub use adversaries::{
     measure_adversaries,
 };
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
+pub use classes::Classes;
 pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
 pub use cut::{CutError, check_single_cut};
 pub use distinct_release::DistinctRelease;
 pub use equivalence_classes::EquivalenceClasses;
 pub use facts::verify_km;
 pub use lkc::verify_lkc;
-pub use models::{PrivacyFinding, verify_lkc_model, verify_local_lkc};
+pub use models::{PrivacyFinding, verify_lkc_classes, verify_lkc_model, verify_local_lkc};
 pub use original::{Original, OriginalQuasiIdentifier};
 pub use overlap::{OverlapVerification, verify_overlapping_lkc};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};

@@ -47,12 +47,22 @@ pub fn verify_lkc<'t>(
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    decide(
-        (table.into(), None),
-        (quasi_identifiers, sensitive),
-        requirement,
-        cancellation,
-    )
+    let columns = (quasi_identifiers, sensitive);
+    let (found, _) = verify_with_classes(table.into(), columns, requirement, cancellation)?;
+    Ok(found)
+}
+
+/// As [`verify_lkc`], with the classes of equal quasi-identifiers.
+///
+/// # Errors
+/// As [`verify_lkc`].
+pub(super) fn verify_with_classes(
+    table: CountedTable,
+    columns: (&[Box<str>], &[Box<str>]),
+    requirement: &LkcRequirement,
+    cancellation: &Cancellation,
+) -> Result<(Verification, Classes<'static>), VerifyError> {
+    decide((table, None), columns, requirement, cancellation)
 }
 
 /// As [`verify_lkc`], of a table of distinct rows and their multiplicities.
@@ -67,20 +77,18 @@ pub(super) fn verify_distinct(
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    decide(
-        (table.into(), Some(multiplicities)),
-        (quasi_identifiers, sensitive),
-        requirement,
-        cancellation,
-    )
+    let counted = (table.into(), Some(multiplicities));
+    let columns = (quasi_identifiers, sensitive);
+    let (found, _) = decide(counted, columns, requirement, cancellation)?;
+    Ok(found)
 }
 
-fn decide(
-    (counted, multiplicities): (CountedTable, Option<&[u32]>),
+fn decide<'m>(
+    (counted, multiplicities): (CountedTable, Option<&'m [u32]>),
     (quasi_identifiers, sensitive): (&[Box<str>], &[Box<str>]),
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
-) -> Result<Verification, VerifyError> {
+) -> Result<(Verification, Classes<'m>), VerifyError> {
     let table = counted.table;
     let of_columns = |columns: &[Values]| {
         let classes = Classes::new(table.rows, columns, cancellation)?;
@@ -92,24 +100,28 @@ fn decide(
     let named = SensitiveIndex::by_denominator(named, reading);
     let others = SensitiveColumn::unnamed(table, sensitive, requirement)?;
     let others = SensitiveIndex::by_denominator(others, reading);
-    let mut classes = of_columns(&columns)?;
+    let by_all = of_columns(&columns)?;
     let persons = Persons::new(counted)?;
-    let mut lists = persons.as_ref().map(|persons| persons.by_class(&classes));
+    let mut lists = persons.as_ref().map(|persons| persons.by_class(&by_all));
     let smallest_class = match &lists {
         Some(persons) => persons.lengths().min(),
-        None => classes.sizes.iter().copied().min(),
+        None => by_all.sizes.iter().copied().min(),
     };
     let smallest_class = smallest_class.map_or(0, u64::from);
-    let mut verification = unsearched(&classes, smallest_class, requirement);
+    let mut verification = unsearched(&by_all, smallest_class, requirement);
     if table.rows == 0 {
-        return Ok(verification);
+        return Ok((verification, by_all));
     }
     let mut attributes: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
-    if requirement.l == 0 {
+    let one_class;
+    let classes = if requirement.l == 0 {
         attributes.clear();
-        classes = of_columns(&[])?;
-        lists = persons.as_ref().map(|persons| persons.by_class(&classes));
-    }
+        one_class = of_columns(&[])?;
+        lists = persons.as_ref().map(|persons| persons.by_class(&one_class));
+        &one_class
+    } else {
+        &by_all
+    };
     // Attributes with many values first: groups become small early, and their profiles merge well.
     attributes.sort_by_key(|values| std::cmp::Reverse(values.count()));
     let grid = Grid::new(&attributes, &classes.row);
@@ -135,7 +147,7 @@ fn decide(
     let start = |values| ProfileSearch::new(&grid, &suffixes, values, &extremes);
     let mut denominators: Vec<Denominator> = Vec::with_capacity(named.len());
     for sensitive in named {
-        let profiles = ProfileParts::all(sensitive.profiles(&classes)?);
+        let profiles = ProfileParts::all(sensitive.profiles(classes)?);
         find_extremes(|| start(sensitive.count()), &profiles.group(size))?;
         // The first index has all records.
         smallest.get_or_insert_with(|| u64::from(extremes.take_smallest()));
@@ -147,7 +159,7 @@ fn decide(
     let smallest = smallest.unwrap_or(0);
     let bounded = extremes.greatest();
     for index in others.iter().filter(|index| index.count() > 0) {
-        let profiles = ProfileParts::all(index.profiles(&classes)?);
+        let profiles = ProfileParts::all(index.profiles(classes)?);
         find_extremes(|| start(index.count()), &profiles.group(size))?;
     }
     verification.smallest_group = smallest;
@@ -178,7 +190,7 @@ fn decide(
             group.quasi_identifiers.sort_by_key(declared_position);
         }
     }
-    Ok(verification)
+    Ok((verification, by_all))
 }
 
 /// The verification of a table with these classes, before qids were searched.

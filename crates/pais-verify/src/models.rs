@@ -6,9 +6,9 @@ use pais_core::table::Form;
 use serde::Serialize;
 
 use super::LkcRequirement;
-use super::classes::find_column;
+use super::classes::{Classes, find_column};
 use super::facts::{verify_facts, verify_km};
-use super::lkc::verify_lkc;
+use super::lkc::verify_with_classes;
 use super::partition::{GroupVerification, verify_groups};
 use super::persons::CountedTable;
 use super::verification::{Verification, VerifyError};
@@ -94,6 +94,21 @@ pub fn verify_lkc_model<'t>(
     model: &Lkc,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
+    let (found, _) = verify_lkc_classes(table, quasi_identifiers, sensitive, model, cancellation)?;
+    Ok(found)
+}
+
+/// As [`verify_lkc_model`], with the classes of equal quasi-identifiers, where they were decided on.
+///
+/// # Errors
+/// As [`verify_lkc_model`].
+pub fn verify_lkc_classes<'t>(
+    table: impl Into<CountedTable<'t>>,
+    quasi_identifiers: &[Box<str>],
+    sensitive: &[Box<str>],
+    model: &Lkc,
+    cancellation: &Cancellation,
+) -> Result<(Verification, Option<Classes<'static>>), VerifyError> {
     let counted = table.into();
     let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
     let mut columns = quasi_identifiers
@@ -102,15 +117,17 @@ pub fn verify_lkc_model<'t>(
     let has_sets = columns.any(|column| matches!(column.form, Form::Set { .. }));
     let names = quasi_identifiers;
     match model.l.filter(|_| has_sets) {
-        Some(l) => verify_facts(
-            counted,
-            names,
-            sensitive,
-            requirement,
-            l.get(),
-            cancellation,
-        ),
-        None => verify_lkc(counted, names, sensitive, &requirement, cancellation),
+        Some(l) => {
+            let l = l.get();
+            let found = verify_facts(counted, names, sensitive, requirement, l, cancellation)?;
+            Ok((found, None))
+        }
+        None => {
+            let columns = (names, sensitive);
+            let (found, classes) =
+                verify_with_classes(counted, columns, &requirement, cancellation)?;
+            Ok((found, Some(classes)))
+        }
     }
 }
 

@@ -217,17 +217,26 @@ impl Suffixes {
 impl Grid {
     /// Reads the values of the classes; `rows` has one row of each class.
     pub(super) fn new(attributes: &[&Values], rows: &[u32]) -> Self {
-        let mut values = Vec::with_capacity(attributes.len() * rows.len());
-        for &row in rows {
-            values.extend(
-                attributes
-                    .iter()
-                    .map(|attribute| attribute.at(row as usize)),
-            );
-        }
+        let of_row = |&row: &u32| {
+            let values = attributes.iter();
+            values.map(move |attribute| attribute.at(row as usize))
+        };
+        let values = rows.par_iter().with_min_len(1 << 12).flat_map_iter(of_row);
         let cardinalities = attributes.iter().map(|attribute| attribute.count());
         Self {
             cardinalities: cardinalities.collect(),
+            values: values.collect(),
+        }
+    }
+
+    /// The same classes, numbered in this order.
+    pub(super) fn in_order(&self, order: &[u32]) -> Self {
+        let mut values = Vec::with_capacity(self.values.len());
+        for &class in order {
+            values.extend_from_slice(self.values(class));
+        }
+        Self {
+            cardinalities: self.cardinalities.clone(),
             values,
         }
     }

@@ -52,7 +52,13 @@ pub fn code_counts(codes: &[u32], count: usize) -> Vec<u64> {
         }
     }
     rest.iter().for_each(|&code| found[place(code)] += 1);
-    let sum = |code| found[code..].iter().step_by(places).map(|&n| u64::from(n)).sum();
+    let sum = |code| {
+        found[code..]
+            .iter()
+            .step_by(places)
+            .map(|&n| u64::from(n))
+            .sum()
+    };
     (0..count).map(sum).collect()
 }
 

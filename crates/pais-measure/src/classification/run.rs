@@ -126,7 +126,8 @@ impl<'a> UsedColumn<'a> {
         release: &MeasuredRelease<'a>,
         frequencies: &CodeFrequencies,
     ) -> Option<Feature<'a>> {
-        let of_text = |column: &'a Column| Feature::of_text(self.spec, column, &column.row_counts());
+        let of_text =
+            |column: &'a Column| Feature::of_text(self.spec, column, &column.row_counts());
         if let Some(exact) = raw_column(release.exact, self.position) {
             return Some(of_text(exact));
         }

@@ -84,7 +84,10 @@ impl Tree {
 
     /// The weight of the examples to which the tree gives another class than theirs.
     pub(super) fn wrong(&self, examples: &Examples, weights: &[u32]) -> u64 {
-        let weighted = weights.iter().enumerate().filter(|(_, weight)| **weight > 0);
+        let weighted = weights
+            .iter()
+            .enumerate()
+            .filter(|(_, weight)| **weight > 0);
         let wrong = weighted.filter(|(row, _)| {
             let code = |position: usize| examples.attributes[position].codes[*row];
             self.class(code) != examples.classes[*row]

@@ -113,12 +113,18 @@ impl<'a> UniqueRows<'a> {
         let unique_share = if others.is_empty() {
             share_below(groups, 2)
         } else {
-            share_below(&classes.refined_sizes(table, &others, release.cancellation)?, 2)
+            share_below(
+                &classes.refined_sizes(table, &others, release.cancellation)?,
+                2,
+            )
         };
         let unique_by_all_columns = if all.len() == others.len() {
             unique_share
         } else {
-            share_below(&classes.refined_sizes(table, &all, release.cancellation)?, 2)
+            share_below(
+                &classes.refined_sizes(table, &all, release.cancellation)?,
+                2,
+            )
         };
         Ok(Self {
             groups,

@@ -349,7 +349,9 @@ fn paired_columns(
             continue;
         }
         let null = column.dictionary.len() as u32;
-        let codes = sample.iter().map(|&row| column.codes[row as usize].min(null));
+        let codes = sample
+            .iter()
+            .map(|&row| column.codes[row as usize].min(null));
         let values = FrequentValues::new(codes);
         paired.push(PairedColumn {
             raw: values.clone(),
@@ -410,7 +412,9 @@ fn cramers_v(one: &FrequentValues, other: &FrequentValues) -> f64 {
     for (&one, &other) in last.iter().zip(other_last) {
         even[place(one, other)] += 1;
     }
-    even.iter_mut().zip(odd).for_each(|(even, odd)| *even += *odd);
+    even.iter_mut()
+        .zip(odd)
+        .for_each(|(even, odd)| *even += *odd);
     let cells = joint[..places].iter().enumerate();
     let cells = cells.filter(|(_, count)| **count > 0);
     let sum: f64 = cells

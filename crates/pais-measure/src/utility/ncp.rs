@@ -129,11 +129,7 @@ pub(super) struct CellCounts<'a> {
 ///
 /// A suppressed row counts 1, because its value is lost. A set counts the mean of its items, and 1
 /// without any, because nothing of it is released; see [`super::sets`] for removed items.
-pub(super) fn of_column(
-    released: &ReleasedColumn,
-    spec: &SchemaColumn,
-    cells: CellCounts,
-) -> f64 {
+pub(super) fn of_column(released: &ReleasedColumn, spec: &SchemaColumn, cells: CellCounts) -> f64 {
     let empty = cells.rows - cells.by_code.iter().sum::<u64>();
     let rows = cells.rows + cells.suppressed;
     let shown = released.column.dictionary.iter().zip(cells.by_code);

@@ -444,6 +444,7 @@ mod tests {
             model: &Lkc::k_anonymity(2).unwrap().into(),
             recoding: ReleaseRecoding::Global,
             finding: &verdict(table, &schema),
+            classes: None,
             persons,
             cancellation: &Cancellation::new(),
         };

@@ -40,7 +40,8 @@ impl TableClasses {
         let table = counted.table;
         let varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         let grid = Grid::new(&varied, &classes.row);
-        let classes = classes.in_order(&grid.order(classes.sizes.len() as u32));
+        let order = grid.order(classes.sizes.len() as u32);
+        let (classes, grid) = rayon::join(|| classes.in_order(&order), || grid.in_order(&order));
         let named = SensitiveColumn::named(table, requirement)?;
         let sensitive = SensitiveIndex::by_denominator(named, requirement.missing_sensitive);
         let sensitive = sensitive.iter().filter(|index| index.count() > 0);
@@ -51,7 +52,7 @@ impl TableClasses {
                 count: persons.count(),
                 by_class: persons.by_class(&classes),
             }),
-            grid: Grid::new(&varied, &classes.row),
+            grid,
             sizes: classes.sizes,
         })
     }

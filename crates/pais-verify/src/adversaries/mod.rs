@@ -83,7 +83,7 @@ pub fn measure_adversaries<'t>(
     lengths: AdversaryLengths,
     cancellation: &Cancellation,
 ) -> Result<AdversaryFigures, VerifyError> {
-    let classes = (&*classes.columns, &classes.classes);
+    let classes = (&*classes.columns, &*classes.classes);
     measure(table.into(), classes, requirement, lengths, cancellation)
 }
 

@@ -8,6 +8,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, MissingSensitive};
 
 use super::{AdversaryFigures, AdversaryLengths, affordable, measure_adversaries};
+use crate::EquivalenceClasses;
 use crate::tests::{names, table, table_2};
 use crate::{CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet, VerifyError};
 
@@ -33,7 +34,7 @@ fn measured(
     let lengths = AdversaryLengths { assumed, longest };
     let columns = names(columns);
     let cancellation = Cancellation::new();
-    let classes = EquivalenceClasses::new(table.table, &columns, &cancellation).unwrap();
+    let classes = EquivalenceClasses::new(table.table, &columns, None, &cancellation).unwrap();
     measure_adversaries(table, &classes, &requirement(k), lengths, &cancellation).unwrap()
 }
 
@@ -105,7 +106,7 @@ fn a_request_to_stop_is_followed() {
     };
     let columns = names(&["Job", "Sex", "Age"]);
     let released = table_2();
-    let classes = EquivalenceClasses::new(&released, &columns, &cancellation).unwrap();
+    let classes = EquivalenceClasses::new(&released, &columns, None, &cancellation).unwrap();
     cancellation.cancel();
     let found = measure_adversaries(&released, &classes, &requirement(2), lengths, &cancellation);
     assert_eq!(found, Err(VerifyError::Stopped));

@@ -17,8 +17,9 @@ use pais_core::model::{Confidence, KmAnonymity, Lkc, MissingSensitive};
 use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_verify::{
-    AdversaryLengths, CountedTable, LkcRequirement, SensitiveRequirement, SensitiveSet,
-    measure_adversaries, verify_km, verify_lkc, verify_lkc_model, verify_overlapping_lkc,
+    AdversaryLengths, CountedTable, EquivalenceClasses, LkcRequirement, SensitiveRequirement,
+    SensitiveSet, measure_adversaries, verify_km, verify_lkc, verify_lkc_model,
+    verify_overlapping_lkc,
 };
 use rayon::prelude::*;
 use serde_json::json;
@@ -94,7 +95,7 @@ fn compare(case: u64) -> bool {
         assumed: dice.below(5) as u32,
         longest: dice.below(8) as u32,
     };
-    let classes = EquivalenceClasses::new(counted.table, &known, cancel).unwrap();
+    let classes = EquivalenceClasses::new(counted.table, &known, None, cancel).unwrap();
     let found = measure_adversaries(counted, &classes, &requirement, lengths, cancel);
     let former =
         former::adversaries::measure_adversaries(counted, &known, &requirement, lengths, cancel);
