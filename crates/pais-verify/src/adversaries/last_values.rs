@@ -75,12 +75,10 @@ impl LastValues {
                 }
                 *records += size;
             }
-        }
-        if !with_confidence {
-            return;
-        }
-        for (counts, found) in classes.sensitive.iter().zip(&mut self.sensitive) {
-            for &class in group {
+            if !with_confidence {
+                continue;
+            }
+            for (counts, found) in classes.sensitive.iter().zip(&mut self.sensitive) {
                 let of = counts.records[class as usize];
                 let values = counts.values.of(class);
                 for cell in cells(&self.offsets, classes, class, from) {
