@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::look_alike::visible_text;
-use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable};
+use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable, code_counts};
 
 use super::lists::Lists;
 use super::sets::key;
@@ -42,7 +42,7 @@ impl<'a> Values<'a> {
     /// # Errors
     /// [`VerifyError`] for a column that is missing, repeated or malformed.
     pub(super) fn new(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
-        Self::numbered(table, name, key)
+        Self::numbered(table, name, None, key)
     }
 
     /// Numbers the values that occur in the column `name`. Texts that look alike
@@ -51,7 +51,7 @@ impl<'a> Values<'a> {
     /// # Errors
     /// As [`Self::new`].
     pub(super) fn visible(table: &'a ReleasedTable, name: &str) -> Result<Self, VerifyError> {
-        Self::numbered(table, name, |column, text| match key(column, text) {
+        Self::numbered(table, name, None, |column, text| match key(column, text) {
             Cow::Borrowed(text) => visible_text(text),
             Cow::Owned(text) => Cow::Owned(visible_text(&text).into_owned()),
         })
@@ -60,6 +60,7 @@ impl<'a> Values<'a> {
     fn numbered(
         table: &'a ReleasedTable,
         name: &str,
+        rows: Option<&[u32]>,
         key: impl Fn(&ReleasedColumn, &'a str) -> Cow<'a, str>,
     ) -> Result<Self, VerifyError> {
         let mut named = table.columns.iter().filter(|column| &*column.name == name);
@@ -80,8 +81,12 @@ impl<'a> Values<'a> {
             });
         }
         let null = dictionary.len();
-        let rows_by_code = column.column.row_counts();
-        let others = table.rows as u64 - rows_by_code.iter().sum::<u64>();
+        let codes: Cow<[u32]> = match rows {
+            None => codes.into(),
+            Some(rows) => rows.iter().map(|&row| codes[row as usize]).collect(),
+        };
+        let rows_by_code = code_counts(&codes, null);
+        let others = codes.len() as u64 - rows_by_code.iter().sum::<u64>();
         let nulls = codes.iter().filter(|code| **code == NULL_CODE).count() as u64;
         if others != nulls {
             return Err(VerifyError::UnknownCode {
@@ -118,6 +123,20 @@ impl<'a> Values<'a> {
         names: &[impl AsRef<str> + Sync],
     ) -> Result<Vec<Self>, VerifyError> {
         let columns = names.par_iter().map(|name| Self::new(table, name.as_ref()));
+        let columns: Vec<_> = columns.collect();
+        columns.into_iter().collect()
+    }
+
+    /// As [`Self::new_all`], of columns whose classes have these first rows: each value that occurs is in
+    /// one of them. Only codes of these rows have a number.
+    pub(super) fn of_classes(
+        table: &'a ReleasedTable,
+        names: &[impl AsRef<str> + Sync],
+        classes: &Classes,
+    ) -> Result<Vec<Self>, VerifyError> {
+        let rows = Some(&*classes.row);
+        let columns = names.par_iter();
+        let columns = columns.map(|name| Self::numbered(table, name.as_ref(), rows, key));
         let columns: Vec<_> = columns.collect();
         columns.into_iter().collect()
     }

@@ -26,12 +26,18 @@ impl<'t> EquivalenceClasses<'t> {
         found: Option<&'t Classes<'static>>,
         cancellation: &Cancellation,
     ) -> Result<Self, VerifyError> {
+        if let Some(classes) = found {
+            return Ok(Self {
+                columns: Values::of_classes(table, names, classes)?,
+                classes: Cow::Borrowed(classes),
+            });
+        }
         let columns = Values::new_all(table, names)?;
-        let classes = match found {
-            Some(classes) => Cow::Borrowed(classes),
-            None => Cow::Owned(Classes::new(table.rows, &columns, cancellation)?),
-        };
-        Ok(Self { columns, classes })
+        let classes = Classes::new(table.rows, &columns, cancellation)?;
+        Ok(Self {
+            columns,
+            classes: Cow::Owned(classes),
+        })
     }
 
     /// Number of rows of each class, in the order of their first rows.
