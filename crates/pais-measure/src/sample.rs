@@ -1,8 +1,8 @@
 //! The rows that measures are computed from where a table has many.
 //!
 //! Counts over groups and labels are exact, whatever the size of the table. Measures that look at
-//! rows one by one (classifiers, queries, distortion) read a sample, so that a report takes about
-//! as long for ten million rows as for a hundred thousand.
+//! rows one by one (classifiers, queries, distortion) read a sample, whose size does not grow with the
+//! table.
 
 /// Most released rows that a measure reads one by one.
 pub(crate) const SAMPLED_ROWS: usize = 100_000;

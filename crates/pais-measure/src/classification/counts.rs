@@ -1,6 +1,6 @@
 //! The examples of a node, and how its classes are distributed over the codes of an attribute.
 
-use super::examples::{Attribute, Examples};
+use super::examples::{Attribute, Examples, MOST_CLASSES, NarrowCodes};
 
 /// Class and weight of each example of a node, in the order of its rows.
 #[derive(Default)]
@@ -52,10 +52,17 @@ pub(super) struct CodeCounts {
     sorted: Vec<(u64, u32)>,
 }
 
-/// Bytes that a tree needs for each row that it learns from, beside its examples: the rows twice, their
-/// branches, and what [`NodeClasses`] and [`CodeCounts`] keep.
-pub(super) const GROWTH_ROW_BYTES: u64 =
-    3 * 4 + 8 + (4 + 8 + 16) + 2 * 8 * MOST_PLACES_A_ROW as u64 + 16;
+/// Bytes that a tree needs for this many rows of some attributes, beside its examples: the rows twice, their
+/// branches and weights, and what [`NodeClasses`] and [`CodeCounts`] keep.
+pub(super) fn growth_bytes(rows: u64, attributes: u64) -> u64 {
+    const ROW: u64 = 4 * 4 + 8 + (4 + 8 + 16) + 16;
+    const MOST_NARROW: u64 = 4 * NarrowCodes::MOST_CODES as u64 * MOST_CLASSES as u64;
+    let dense = rows.saturating_mul(4 * MOST_PLACES_A_ROW as u64);
+    let narrow = attributes.saturating_mul(dense.min(MOST_NARROW));
+    rows.saturating_mul(ROW)
+        .saturating_add(dense)
+        .saturating_add(narrow)
+}
 
 impl CodeCounts {
     /// Counts the narrow ones of some attributes over the rows of a node, which `of_node` has read, in one

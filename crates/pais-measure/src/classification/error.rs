@@ -38,7 +38,8 @@ pub struct ClassificationError {
     pub ue_minus_ce: Option<f64>,
     /// Number of divisions.
     pub repeats: u32,
-    /// Released rows that a tree learnt from.
+    /// Released rows that a tree learnt from; with those that it was tested on at most 50,000, a random
+    /// sample where the release has more.
     pub trained_rows: u64,
     /// Released rows that it was tested on.
     pub tested_rows: u64,

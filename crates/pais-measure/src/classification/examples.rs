@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+/// Most classes. A column with more is not one that rows are classified by.
+pub(super) const MOST_CLASSES: u32 = 256;
+
 /// What the codes of an attribute mean.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Domain {
@@ -105,11 +108,14 @@ pub(super) struct NarrowCodes {
 }
 
 impl NarrowCodes {
+    /// Most codes of an attribute.
+    pub(super) const MOST_CODES: usize = 1 << u8::BITS;
+
     fn new(attributes: &[Attribute], rows: usize) -> Self {
         let mut width = 0;
         let mut places = Vec::with_capacity(attributes.len());
         for attribute in attributes {
-            let is_narrow = attribute.domain.code_count() <= 1 << u8::BITS;
+            let is_narrow = attribute.domain.code_count() <= Self::MOST_CODES;
             places.push(is_narrow.then_some(width));
             width += usize::from(is_narrow);
         }

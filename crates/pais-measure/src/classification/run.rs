@@ -6,15 +6,12 @@ use pais_core::table::Column;
 use rayon::prelude::*;
 
 use super::error::{ClassificationError, DivisionErrors};
-use super::examples::RowExamples;
+use super::examples::{MOST_CLASSES, RowExamples};
 use super::features::{Feature, classes};
 use super::holdout::held_out_error;
 use super::rows::{CLASSIFIED_ROWS, ClassifiedRows, Division, RowKey, drawn};
 use crate::frequencies::CodeFrequencies;
 use crate::release::MeasuredRelease;
-
-/// Most classes. A column with more is not one that rows are classified by.
-const MOST_CLASSES: u32 = 256;
 
 /// Divisions of a release that is read as a whole, and of a sample.
 const REPEATS: u32 = 5;

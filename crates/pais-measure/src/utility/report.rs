@@ -96,8 +96,8 @@ pub struct Utility {
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
     /// verified.
     pub greatest_confidence: f64,
-    /// Number of released rows that `classification_error`, `query_error`, `entropy_loss_by_column`
-    /// and `association_survival` were measured on, where the release has more: a random sample.
+    /// Number of released rows that `query_error`, `entropy_loss_by_column` and
+    /// `association_survival` were measured on, where the release has more: a random sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_rows: Option<u64>,
     /// How far random counting queries are off, where there is a quasi-identifier that is not a set.
