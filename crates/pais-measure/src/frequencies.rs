@@ -15,14 +15,22 @@ pub(crate) struct CodeFrequencies {
 }
 
 impl CodeFrequencies {
+    /// Without meaning when stopped.
     pub(crate) fn new(release: &MeasuredRelease) -> Self {
-        let released = release.table.columns.par_iter();
+        let counted = |codes: &[u32], count: usize| {
+            if release.cancellation.is_cancelled() {
+                Vec::new()
+            } else {
+                code_counts(codes, count)
+            }
+        };
+        let released = release.table.columns.par_iter().map(|it| &it.column);
+        let released = released.map(|it| counted(&it.codes, it.dictionary.len()));
         let raw = release.quasi_identifiers.par_iter();
+        let raw = raw.map(|it| counted(&it.codes, it.domain.code_count()));
         Self {
-            released: released.map(|it| it.column.row_counts()).collect(),
-            raw: raw
-                .map(|it| code_counts(&it.codes, it.domain.code_count()))
-                .collect(),
+            released: released.collect(),
+            raw: raw.collect(),
         }
     }
 }
