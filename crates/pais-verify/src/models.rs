@@ -79,7 +79,7 @@ pub(super) fn verify_model(
 
 /// Decides the LKC model of a job over `quasi_identifiers`. Where the model has an *L* and a column
 /// is released as a set, *L* bounds the number of facts: values of columns that are not set-valued,
-/// and single items of sets. Elsewhere a value is known as a whole, as by [`verify_lkc`].
+/// and single items of sets. Elsewhere a value is known as a whole, as by [`crate::verify_lkc`].
 ///
 /// In the result `subsets` is then the number of combinations of facts that were enumerated, and
 /// `violations` how many of them violate the model.
