@@ -71,8 +71,14 @@ impl DistinctRelease {
         let columns = Values::new_all(&self.table, quasi_identifiers)?;
         let classes = self.classes(&columns, cancellation)?;
         let counted = (&self.table).into();
-        let classes = (&*columns, &classes);
-        adversaries::measure(counted, classes, requirement, lengths, cancellation)
+        adversaries::measure(
+            counted,
+            &columns,
+            &classes,
+            requirement,
+            lengths,
+            cancellation,
+        )
     }
 
     /// As [`crate::verify_lkc_model`].

@@ -164,8 +164,8 @@ impl Report {
             let groups = group_sizes(table, &[GROUP_COLUMN], release.cancellation)?;
             (GroupMetrics::from_sizes(&groups), exact.collect())
         } else {
-            let rows = (table.rows as u64, suppressed_rows);
-            let means = ncp_by_column(table, frequencies, rows, schema)?;
+            let rows = table.rows as u64;
+            let means = ncp_by_column(table, schema, frequencies, rows, suppressed_rows)?;
             (GroupMetrics::from_sizes(sizes), means)
         };
         let risk = match release.persons {
@@ -211,7 +211,7 @@ impl Report {
         let frequencies = distinct.code_counts();
         let parts = ReportParts {
             groups: GroupMetrics::from_sizes(&sizes),
-            ncp_by_column: ncp_by_column(&distinct.table, &frequencies, (rows, 0), schema)?,
+            ncp_by_column: ncp_by_column(&distinct.table, schema, &frequencies, rows, 0)?,
             risk,
             rows,
             suppressed_rows: 0,
@@ -292,9 +292,10 @@ fn exact_risk(release: &MeasuredRelease, persons: &SubjectGroups) -> Result<Risk
 /// `frequencies` are those of its columns.
 fn ncp_by_column(
     table: &ReleasedTable,
-    frequencies: &[Vec<u64>],
-    (rows, suppressed): (u64, u64),
     schema: &Schema,
+    frequencies: &[Vec<u64>],
+    rows: u64,
+    suppressed: u64,
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
     let mean = |spec: &SchemaColumn| {
         let mut columns = table.columns.iter().zip(frequencies);
@@ -343,7 +344,7 @@ pub fn group_figures(
     };
     let columns = table.columns.par_iter();
     let frequencies: Vec<_> = columns.map(|it| it.column.row_counts()).collect();
-    let rows = (table.rows as u64, 0);
+    let rows = table.rows as u64;
     Ok(TableFigures {
         steps: None,
         groups: groups.groups,
@@ -351,7 +352,7 @@ pub fn group_figures(
         // Labels of groups overlap: however little is known, whole groups match.
         smallest_known_group: Some(smallest),
         dr: groups.dr,
-        ncp: mean(&ncp_by_column(table, &frequencies, rows, schema)?),
+        ncp: mean(&ncp_by_column(table, schema, &frequencies, rows, 0)?),
         suppressed_rows: 0,
     })
 }

@@ -34,7 +34,8 @@ impl TableClasses {
     /// columns.
     pub(super) fn new(
         counted: CountedTable,
-        (columns, classes): (&[Values], &Classes),
+        columns: &[Values],
+        classes: &Classes,
         requirement: &LkcRequirement,
     ) -> Result<Self, VerifyError> {
         let table = counted.table;

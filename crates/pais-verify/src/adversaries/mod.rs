@@ -83,14 +83,23 @@ pub fn measure_adversaries<'t>(
     lengths: AdversaryLengths,
     cancellation: &Cancellation,
 ) -> Result<AdversaryFigures, VerifyError> {
-    let classes = (&*classes.columns, &*classes.classes);
-    measure(table.into(), classes, requirement, lengths, cancellation)
+    let EquivalenceClasses { columns, classes } = classes;
+    let counted = table.into();
+    measure(
+        counted,
+        columns,
+        classes,
+        requirement,
+        lengths,
+        cancellation,
+    )
 }
 
 /// As [`measure_adversaries`], of a table or of distinct rows with their multiplicities.
 pub(super) fn measure(
     counted: CountedTable,
-    (columns, classes): (&[Values], &Classes),
+    columns: &[Values],
+    classes: &Classes,
     requirement: &LkcRequirement,
     lengths: AdversaryLengths,
     cancellation: &Cancellation,
@@ -99,7 +108,7 @@ pub(super) fn measure(
     if counted.table.rows == 0 || wanted == 0 {
         return Ok(AdversaryFigures::default());
     }
-    let classes = TableClasses::new(counted, (columns, classes), requirement)?;
+    let classes = TableClasses::new(counted, columns, classes, requirement)?;
     let varied = classes.grid.attributes();
     let lengths = AdversaryLengths {
         longest: wanted,
