@@ -18,7 +18,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_verify::{
     AdversaryLengths, CountedTable, EquivalenceClasses, LkcRequirement, SensitiveRequirement,
-    SensitiveSet, measure_adversaries, verify_km, verify_lkc, verify_lkc_model,
+    SensitiveSet, measure_adversaries, verify_km, verify_lkc, verify_lkc_classes, verify_lkc_model,
     verify_overlapping_lkc,
 };
 use rayon::prelude::*;
@@ -100,6 +100,24 @@ fn compare(case: u64) -> bool {
     let former =
         former::adversaries::measure_adversaries(counted, &known, &requirement, lengths, cancel);
     assert_eq!(found, former);
+
+    // The classes that the verifier has found are as good as those of the table.
+    let verified = verify_lkc_classes(counted, &known, &sensitive, &model, cancel);
+    let of_verifier = verified.ok().and_then(|(_, classes)| classes);
+    let same =
+        EquivalenceClasses::new(counted.table, &known, of_verifier.as_ref(), cancel).unwrap();
+    let found = measure_adversaries(counted, &same, &requirement, lengths, cancel);
+    assert_eq!(found, former);
+    assert_eq!(same.sizes(), classes.sizes());
+    let by_all: Vec<Box<str>> = known.iter().chain(&sensitive).cloned().collect();
+    let by_all = EquivalenceClasses::new(counted.table, &by_all, None, cancel).unwrap();
+    let refined = same.refined_sizes(counted.table, &sensitive, cancel);
+    let sorted = |sizes: &[u32]| {
+        let mut sizes = sizes.to_vec();
+        sizes.sort_unstable();
+        sizes
+    };
+    assert_eq!(sorted(&refined.unwrap()), sorted(by_all.sizes()));
 
     let overlapping = overlapping_table(&mut dice, table.rows);
     let found = verify_overlapping_lkc(&overlapping, &schema(), &model, cancel);
