@@ -226,6 +226,30 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 
+    /// An attribute with more than 256 codes is counted by itself: by places at the root of 400 rows,
+    /// sorted below.
+    #[test]
+    fn unused_values_do_not_change_a_tree(rows in proptest::collection::vec((0u32..20, 0u32..6, 0u32..3), 400)) {
+        let class = |&(one, _, noise): &(u32, u32, u32)| if noise == 0 { one % 2 } else { one / 7 % 2 };
+        let classes: Vec<u32> = rows.iter().map(class).collect();
+        let with_unused = |unused: u32| {
+            let values = (0..20 + unused).map(f64::from).collect();
+            let ordered = Attribute::ordered(values, rows.iter().map(|row| row.0).collect());
+            let nominal = Attribute::nominal(6, rows.iter().map(|row| row.1).collect());
+            Examples::new(vec![ordered, nominal], classes.clone(), 2)
+        };
+        let (narrow, wide) = (with_unused(0), with_unused(300));
+        prop_assert_eq!(narrow.narrow.width, wide.narrow.width + 1);
+        let (one, other) = (grow(&narrow), grow(&wide));
+        prop_assert_eq!(one.node_count(), other.node_count());
+        for row in 0..400 {
+            let class_of = |tree: &Tree, examples: &Examples| {
+                tree.class(|position| examples.attributes[position].codes[row])
+            };
+            prop_assert_eq!(class_of(&one, &narrow), class_of(&other, &wide));
+        }
+    }
+
     #[test]
     fn a_tree_errs_no_more_on_what_it_learnt_than_the_majority(examples in examples()) {
         let mut counts = [0u64; 3];
