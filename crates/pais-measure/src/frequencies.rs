@@ -1,5 +1,5 @@
-//! How often each code occurs in the columns of a release and of its raw rows: counted once for all
-//! measures.
+//! How often each code occurs in the columns of a release and of its raw quasi-identifiers: counted once
+//! for NCP, distortion and classifiers.
 
 use pais_core::table::code_counts;
 use rayon::prelude::*;

@@ -136,7 +136,11 @@ fn classification(error: &Value) -> Markup {
         @if error.is_object() {
             h3 { "For predicting the class" }
             p {
-                "A decision tree was trained on two thirds of the records and tested on the others. Share of wrong predictions:"
+                "A decision tree was trained on "
+                (count(error["trained_rows"].as_u64().unwrap_or(0)))
+                " records and tested on "
+                (count(error["tested_rows"].as_u64().unwrap_or(0)))
+                " others. Share of wrong predictions:"
             }
             (bars("Wrong predictions of a decision tree", &found, most))
             @if let (Some(cost), Some(gain)) = (error["ce_minus_be"].as_f64(), error["ue_minus_ce"].as_f64()) {

@@ -26,7 +26,7 @@ impl<'t> EquivalenceClasses<'t> {
         found: Option<&'t Classes<'static>>,
         cancellation: &Cancellation,
     ) -> Result<Self, VerifyError> {
-        if let Some(classes) = found {
+        if let Some(classes) = found.filter(|classes| classes.of_row.len() == table.rows) {
             return Ok(Self {
                 columns: Values::of_classes(table, names, classes)?,
                 classes: Cow::Borrowed(classes),
@@ -45,7 +45,7 @@ impl<'t> EquivalenceClasses<'t> {
         &self.classes.sizes
     }
 
-    /// The sizes of the classes by the values of more columns too. Costs one pass over the rows.
+    /// The sizes of the classes by the values of more columns too. Costs a few passes over the rows.
     ///
     /// # Errors
     /// As [`Self::new`].

@@ -47,6 +47,7 @@ fn measures_of_single_rows_read_a_sample_and_counts_read_all() {
     let class = &utility["classification_error"];
     let rows = ["trained_rows", "tested_rows"].map(|name| class[name].as_u64().unwrap());
     assert_eq!(rows.iter().sum::<u64>(), 50_000);
+    assert_eq!(class["repeats"], 3);
 }
 
 /// Also where one group has more rows than are read.

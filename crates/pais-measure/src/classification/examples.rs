@@ -136,7 +136,7 @@ impl NarrowCodes {
 /// Rows as distinct examples, so that many rows of few records are few examples.
 #[derive(Clone, Debug)]
 pub(super) struct RowExamples {
-    /// Each different from the others.
+    /// Different ones, but for those whose hashes are equal by chance.
     pub(super) distinct: Examples,
     /// The example of each row.
     of_row: Vec<u32>,

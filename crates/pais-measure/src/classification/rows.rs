@@ -13,7 +13,8 @@ use super::examples::{Attribute, Examples};
 use super::features::{Encoding, Feature};
 use super::holdout::two_thirds;
 
-/// Most released rows that are learnt from and tested on: somewhat more than the paper's experiments have.
+/// Most released rows that are learnt from and tested on, and most suppressed ones beside them: somewhat
+/// more than the paper's experiments have.
 pub(super) const CLASSIFIED_ROWS: usize = 50_000;
 
 /// Seed of the first division. It is public, as that of the queries.
@@ -41,7 +42,7 @@ pub fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
         return 0;
     }
     let attributes = 2 * schema.stored().count() as u64;
-    let learnt = rows.min(CLASSIFIED_ROWS as u64);
+    let learnt = rows.min(2 * CLASSIFIED_ROWS as u64);
     let examples = learnt.saturating_mul(attributes * CODE_BYTES * CLASSIFIED_COPIES);
     rows.saturating_mul(CLASSIFIED_ROW_BYTES)
         .saturating_add(examples)

@@ -208,10 +208,10 @@ impl Sample {
                 .for_each(|&row| is_released[row as usize] = true);
             let suppressed = (0..raw.len() as u32).filter(|&row| !is_released[row as usize]);
             let suppressed: Vec<u32> = suppressed.collect();
-            // The same share of the suppressed rows as of the released ones.
+            // The same share of the suppressed rows as of the released ones, where they are not too many.
             let most = match rows.len() {
                 0 => 0,
-                all => suppressed.len() * sampled.len() / all,
+                all => (suppressed.len() * sampled.len() / all).min(CLASSIFIED_ROWS),
             };
             let keys = suppressed.iter().zip(raw.hashes(&suppressed));
             let keys = keys.map(|(&row, hash)| RowKey { hash, tie: 0, row });

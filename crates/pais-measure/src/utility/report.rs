@@ -18,7 +18,6 @@ use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk};
 use crate::classification::ClassificationError;
 use crate::guidelines::Guidelines;
 use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
-use crate::sample::SAMPLED_ROWS;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -97,7 +96,8 @@ pub struct Utility {
     /// verified.
     pub greatest_confidence: f64,
     /// Number of released rows that `query_error`, `entropy_loss_by_column` and
-    /// `association_survival` were measured on, where the release has more: a random sample.
+    /// `association_survival` were measured on, where the release has more: a random sample. For the
+    /// holder alone, as these are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_rows: Option<u64>,
     /// How far random counting queries are off, where there is a quasi-identifier that is not a set.
@@ -185,7 +185,6 @@ impl Report {
             suppressed_rows,
         };
         let mut report = Self::of(parts, release.finding);
-        report.utility.sampled_rows = (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64);
         report.subjects = release.persons.map(|persons| persons.subjects);
         Ok(report)
     }
@@ -297,7 +296,7 @@ fn ncp_by_column(
     rows: u64,
     suppressed: u64,
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
-    let mean = |spec: &SchemaColumn| {
+    let mean = |spec: &&SchemaColumn| {
         let mut columns = table.columns.iter().zip(frequencies);
         let found = columns.find(|(column, _)| *column.name == *spec.name());
         let (column, by_code) = found.ok_or_else(|| VerifyError::NoSuchColumn {
@@ -310,7 +309,9 @@ fn ncp_by_column(
         };
         Ok((spec.name().to_owned(), ncp::of_column(column, spec, cells)))
     };
-    quasi_identifiers(schema).map(mean).collect()
+    let columns: Vec<_> = quasi_identifiers(schema).collect();
+    let means: Vec<_> = columns.par_iter().map(mean).collect();
+    means.into_iter().collect()
 }
 
 fn mean(by_column: &BTreeMap<String, f64>) -> f64 {
