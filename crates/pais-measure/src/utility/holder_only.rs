@@ -19,7 +19,7 @@ const HOLDER_ONLY: [&str; 15] = [
     "/utility/entropy_loss_by_column",
     "/utility/frequency_survival_by_column",
     "/utility/association_survival",
-    // Tells of measures that recipients do not have.
+    // About measures that recipients do not have.
     "/utility/sampled_rows",
     "/distributions",
     // Words of the holder, which may name persons.
