@@ -209,16 +209,10 @@ impl<'m> Classes<'m> {
         if rows >= u32::MAX as usize {
             return Err(VerifyError::TooManyRows);
         }
-        let one = Self {
-            of_row: vec![0; rows],
-            sizes: vec![rows as u32; rows.min(1)],
-            row: vec![0; rows.min(1)],
-            multiplicities: None,
-        };
-        one.refined(columns, cancellation)
+        Self::divided(vec![0; rows], rows.min(1), columns, cancellation)
     }
 
-    /// The classes of rows that are equal on these columns too.
+    /// The classes of rows that are equal on these columns too, each row of multiplicity 1.
     ///
     /// # Errors
     /// [`VerifyError::Stopped`].
@@ -227,8 +221,17 @@ impl<'m> Classes<'m> {
         columns: &[Values],
         cancellation: &Cancellation,
     ) -> Result<Self, VerifyError> {
-        let mut of_row = self.of_row.clone();
-        let mut classes = self.sizes.len();
+        let of_row = self.of_row.clone();
+        Self::divided(of_row, self.sizes.len(), columns, cancellation)
+    }
+
+    /// Divides the classes of the rows, which are numbered below `classes`, by these columns.
+    fn divided(
+        mut of_row: Vec<u32>,
+        mut classes: usize,
+        columns: &[Values],
+        cancellation: &Cancellation,
+    ) -> Result<Self, VerifyError> {
         // Columns with few values first, so that many of them are packed together.
         let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         order.sort_by_key(|values| values.count());
