@@ -1,13 +1,13 @@
 //! The exact counts and the estimates of queries, block by block.
 //!
 //! A block is indexed once for all queries ([`super::prefix_bitmaps`]) while it is in the
-//! processor's caches. A query then combines a few bitmaps of rows for its exact count, and a few
-//! for the rows whose labels meet its conditions as a whole or in part; only groups that do so in part
-//! are estimated one by one. The order of all additions is fixed, so the same groups always have the same
-//! errors.
+//! processor's caches. A query then combines a few bitmaps of rows for its exact count, and a few of groups
+//! for those whose labels meet its conditions; only these are estimated one by one. The order of all
+//! additions is fixed, so the same groups always have the same errors.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::prefix_bitmaps::Thresholds;
 
@@ -41,8 +41,12 @@ pub(super) fn answers_in_parts(
         .iter()
         .map(|query| NumberedQuery::new(query, &thresholds))
         .collect();
+    let labels = table.dimensions.iter();
+    let labels =
+        labels.filter_map(|(dimension, _)| Some(LabelNumbers::new(dimension.labels.as_ref()?)));
     let query_set = QuerySet {
         table,
+        labels: labels.collect(),
         queries,
         thresholds,
         most_rows,
@@ -111,11 +115,11 @@ struct QueryBuffers {
     index: PartIndex,
     sensitive: Vec<u64>,
     known: Vec<u64>,
-    /// The rows whose labels have values that meet the conditions of a query.
+    /// The segments whose labels have values that meet the conditions of a query.
     met: Vec<u64>,
-    /// The rows whose labels have no others.
-    met_as_a_whole: Vec<u64>,
     buffer: Vec<u64>,
+    /// For each condition of a query on a quasi-identifier, the share of each label that meets it.
+    shares: Vec<Vec<f64>>,
 }
 
 /// The rows of a group that meet the sensitive condition, and those that meet the others, in the
@@ -131,9 +135,36 @@ struct PartialAnswer {
     open: GroupCounts,
 }
 
+/// The different labels of a quasi-identifier.
+struct LabelNumbers {
+    /// The first and the last code that each covers.
+    ranges: Vec<CodeRange>,
+    /// The number of the label of each group.
+    of_group: Vec<u32>,
+}
+
+impl LabelNumbers {
+    fn new(labels: &[CodeRange]) -> Self {
+        let mut ranges = Vec::new();
+        let mut numbers: FxHashMap<CodeRange, u32> = FxHashMap::default();
+        let of_group = labels.iter().map(|&range| {
+            *numbers.entry(range).or_insert_with(|| {
+                ranges.push(range);
+                ranges.len() as u32 - 1
+            })
+        });
+        Self {
+            of_group: of_group.collect(),
+            ranges,
+        }
+    }
+}
+
 /// Queries on a table.
 struct QuerySet<'a> {
     table: &'a QueryTable,
+    /// For each quasi-identifier; empty where the release has exact codes.
+    labels: Vec<LabelNumbers>,
     queries: Vec<NumberedQuery>,
     thresholds: QueryThresholds,
     most_rows: usize,
@@ -148,7 +179,7 @@ impl QuerySet<'_> {
             for (query, answer) in self.queries.iter().zip(&mut answers) {
                 let mut known = query.known.iter();
                 if !known.any(|(column, _, range)| block.excludes(*column, *range)) {
-                    answer_part(self.table, query, &part, buffers, answer);
+                    answer_part(self, query, &part, buffers, answer);
                 }
             }
         }
@@ -157,11 +188,11 @@ impl QuerySet<'_> {
     }
 }
 
-/// Adds the rows and groups of a part to an answer. It is compiled twice, with and without the
-/// bit-count instruction of x86-64, and the first call chooses.
-#[multiversion(targets("x86_64+popcnt"))]
+/// Adds the rows and groups of a part to an answer. It is compiled three times, for what processors of
+/// x86-64 have to combine and count bits, and the first call chooses.
+#[multiversion(targets("x86_64+avx2+bmi1+popcnt", "x86_64+popcnt"))]
 fn answer_part(
-    table: &QueryTable,
+    set: &QuerySet,
     query: &NumberedQuery,
     part: &BlockPart,
     buffers: &mut QueryBuffers,
@@ -172,8 +203,8 @@ fn answer_part(
         sensitive,
         known,
         met,
-        met_as_a_whole,
         buffer,
+        shares,
     } = buffers;
     let (column, thresholds) = query.sensitive;
     let ranks = &index.ranks[column];
@@ -189,7 +220,7 @@ fn answer_part(
         return;
     }
     let words = part.rows.len().div_ceil(64);
-    for bits in [&mut *sensitive, known, met, met_as_a_whole, buffer] {
+    for bits in [&mut *sensitive, known, buffer] {
         bits.resize(words, 0);
     }
     ranks.rows_between(thresholds, sensitive);
@@ -204,33 +235,60 @@ fn answer_part(
     }
     let both = known.iter().zip(&*sensitive).map(|(a, b)| a & b);
     answer.exact += ones(both);
-    if table.has_exact_codes() {
+    if set.labels.is_empty() {
         let segments = (part, index.segments.as_slice());
-        add_exact_groups(table, segments, [&*sensitive, &*known], answer);
+        add_exact_groups(set.table, segments, [&*sensitive, &*known], answer);
         return;
     }
-    // No row without a sensitive value that meets the query counts.
-    met.copy_from_slice(sensitive);
-    for &(column, (from, to), _) in &query.known {
-        index.first_codes[column].keep_below(to, met, buffer);
-        index.last_codes[column].remove_below(from, met, buffer);
+    // A segment without a value from the first to the last of the sensitive condition does not count.
+    let segments = part.segments.len();
+    met.clear();
+    met.resize(segments.div_ceil(64), !0);
+    let buffer = &mut buffer[..segments.div_ceil(64)];
+    index.rank_ranges[column].keep_meeting(thresholds, met, buffer);
+    for &(column, thresholds, _) in &query.known {
+        index.labels[column].keep_meeting(thresholds, met, buffer);
     }
-    met_as_a_whole.copy_from_slice(met);
-    for &(column, (from, to), _) in &query.known {
-        index.first_codes[column].remove_below(from, met_as_a_whole, buffer);
-        index.last_codes[column].keep_below(to, met_as_a_whole, buffer);
+    let met_segments = ones(met.iter().copied()) as usize;
+    shares.resize_with(query.known.len().max(shares.len()), Vec::new);
+    for (shares, &(column, _, range)) in shares.iter_mut().zip(&query.known) {
+        shares.clear();
+        // Otherwise it costs less to divide for each segment.
+        let ranges = &set.labels[column].ranges;
+        if ranges.len() <= met_segments {
+            shares.extend(ranges.iter().map(|&label| share_met(range, label)));
+        }
     }
-    answer.estimate += ones(met_as_a_whole.iter().copied()) as f64;
-    for (word, whole) in met.iter_mut().zip(&*met_as_a_whole) {
-        *word &= !whole;
+    for (place, &word) in met.iter().enumerate() {
+        let mut left = word;
+        while left != 0 {
+            let segment = place * 64 + left.trailing_zeros() as usize;
+            left &= left - 1;
+            let (group, rows) = &part.segments[segment];
+            let holding = ones_in(sensitive, rows.start, rows.end);
+            if holding == 0 {
+                continue;
+            }
+            // All values that a label covers are equally likely.
+            let mut share = 1.0;
+            for (shares, &(column, _, range)) in shares.iter().zip(&query.known) {
+                let labels = &set.labels[column];
+                let label = labels.of_group[*group] as usize;
+                share *= match shares.get(label) {
+                    Some(share) => *share,
+                    None => share_met(range, labels.ranges[label]),
+                };
+            }
+            answer.estimate += share * holding as f64;
+        }
     }
-    // The rows of a group have one label: all that have the sensitive value are met in part, or none.
-    let met = &*met;
-    for_each_segment(met, (part, &index.segments), |segment| {
-        let (group, rows) = &part.segments[segment];
-        let holding = ones_in(met, rows.start, rows.end);
-        answer.estimate += expected_share(table, query, *group) * holding as f64;
-    });
+}
+
+/// The share of the codes of a label that meet a condition.
+#[inline(always)]
+fn share_met((lo, hi): CodeRange, (first, last): CodeRange) -> f64 {
+    let met = (hi.min(last) + 1).saturating_sub(lo.max(first));
+    f64::from(met) / f64::from(last - first + 1)
 }
 
 /// Calls `each` with the segments that have some of the rows `bits`, in ascending order.
@@ -291,21 +349,6 @@ fn add_exact_groups(
     if is_open(last) && !is_begun(last) {
         add(last);
     }
-}
-
-/// The expected share of a group's records that meet the conditions on quasi-identifiers, if all
-/// values that a label covers are equally likely.
-#[inline(always)]
-fn expected_share(table: &QueryTable, query: &NumberedQuery, group: usize) -> f64 {
-    let mut share = 1.0;
-    for &(dimension, _, (lo, hi)) in &query.known {
-        if let Some(labels) = &table.dimensions[dimension].0.labels {
-            let (first, last) = labels[group];
-            let met = (hi.min(last) + 1).saturating_sub(lo.max(first));
-            share *= f64::from(met) / f64::from(last - first + 1);
-        }
-    }
-    share
 }
 
 #[inline(always)]

@@ -101,17 +101,45 @@ pub(super) struct QueryThresholds {
 pub(super) struct PartIndex {
     /// The rows by the code of each quasi-identifier.
     pub(super) codes: Vec<PrefixBitmaps>,
-    /// The rows by the first code that their label covers; as built before where the release has exact
-    /// codes.
-    pub(super) first_codes: Vec<PrefixBitmaps>,
-    /// The rows by the last one.
-    pub(super) last_codes: Vec<PrefixBitmaps>,
     /// The rows by the rank of each sensitive column.
     pub(super) ranks: Vec<PrefixBitmaps>,
-    /// The segment of each row.
+    /// The segments by the codes that their labels cover, for each quasi-identifier; empty where the release
+    /// has exact codes.
+    pub(super) labels: Vec<RangeBitmaps>,
+    /// The segments by the ranks of their rows, for each sensitive column; empty as `labels`.
+    pub(super) rank_ranges: Vec<RangeBitmaps>,
+    /// The segment of each row; empty where the release has labels.
     pub(super) segments: Vec<u32>,
-    /// The codes that the label of each row covers.
-    spans: Vec<CodeRange>,
+    /// A range for each segment.
+    ranges: Vec<CodeRange>,
+}
+
+/// Segments by a range of codes each.
+#[derive(Default)]
+pub(super) struct RangeBitmaps {
+    first: PrefixBitmaps,
+    last: PrefixBitmaps,
+}
+
+impl RangeBitmaps {
+    fn build(&mut self, ranges: &[CodeRange], thresholds: &Thresholds) {
+        let first = ranges.iter().map(|&(first, _)| first);
+        self.first.build(first, thresholds);
+        let last = ranges.iter().map(|&(_, last)| last);
+        self.last.build(last, thresholds);
+    }
+
+    /// Removes the segments whose range has no code from one threshold to another.
+    #[inline(always)]
+    pub(super) fn keep_meeting(
+        &self,
+        (from, to): (usize, usize),
+        segments: &mut [u64],
+        buffer: &mut [u64],
+    ) {
+        self.first.keep_below(to, segments, buffer);
+        self.last.remove_below(from, segments, buffer);
+    }
 }
 
 impl PartIndex {
@@ -122,33 +150,44 @@ impl PartIndex {
         part: &BlockPart,
         thresholds: &QueryThresholds,
     ) {
-        self.segments.clear();
-        for (segment, (_, rows)) in (0..).zip(&part.segments) {
-            self.segments.resize(rows.end, segment);
-        }
-        let known = table.dimensions.len();
-        for bitmaps in [&mut self.codes, &mut self.first_codes, &mut self.last_codes] {
-            bitmaps.resize_with(known, PrefixBitmaps::default);
-        }
+        self.codes
+            .resize_with(table.dimensions.len(), PrefixBitmaps::default);
         self.ranks
             .resize_with(table.sensitive.len(), PrefixBitmaps::default);
         for (column, (dimension, _)) in table.dimensions.iter().enumerate() {
-            let thresholds = &thresholds.dimensions[column];
-            let codes = &dimension.codes[part.rows.clone()];
-            self.codes[column].build(codes.iter().copied(), thresholds);
-            if let Some(labels) = &dimension.labels {
-                self.spans.clear();
-                for (group, rows) in &part.segments {
-                    self.spans.resize(rows.end, labels[*group]);
-                }
-                let spans = self.spans.iter();
-                self.first_codes[column].build(spans.clone().map(|span| span.0), thresholds);
-                self.last_codes[column].build(spans.map(|span| span.1), thresholds);
-            }
+            let codes = dimension.codes[part.rows.clone()].iter().copied();
+            self.codes[column].build(codes, &thresholds.dimensions[column]);
         }
         for (column, sensitive) in table.sensitive.iter().enumerate() {
             let ranks = sensitive.ranks[part.rows.clone()].iter().copied();
             self.ranks[column].build(ranks, &thresholds.sensitive[column]);
+        }
+        self.segments.clear();
+        if table.has_exact_codes() {
+            for (segment, (_, rows)) in (0..).zip(&part.segments) {
+                self.segments.resize(rows.end, segment);
+            }
+            return;
+        }
+        self.labels
+            .resize_with(table.dimensions.len(), RangeBitmaps::default);
+        self.rank_ranges
+            .resize_with(table.sensitive.len(), RangeBitmaps::default);
+        for (column, (dimension, _)) in table.dimensions.iter().enumerate() {
+            self.ranges.clear();
+            if let Some(labels) = &dimension.labels {
+                let of_segments = part.segments.iter().map(|(group, _)| labels[*group]);
+                self.ranges.extend(of_segments);
+            }
+            self.labels[column].build(&self.ranges, &thresholds.dimensions[column]);
+        }
+        for (column, sensitive) in table.sensitive.iter().enumerate() {
+            let ranks = &sensitive.ranks[part.rows.clone()];
+            let of_segment = part.segments.iter();
+            let of_segment = of_segment.map(|(_, rows)| codes_range(&ranks[rows.clone()]));
+            self.ranges.clear();
+            self.ranges.extend(of_segment);
+            self.rank_ranges[column].build(&self.ranges, &thresholds.sensitive[column]);
         }
     }
 }
