@@ -27,10 +27,10 @@ struct CellValues {
     of: Vec<u32>,
     /// By cell and value, the records with it; 0 between calls.
     with_value: Vec<u32>,
-    /// By cell, the records of the most frequent value; 0 between calls.
+    /// By cell, the records of the most frequent value; 0 but while figures are passed on.
     most: Vec<u32>,
-    /// The places of `with_value` in use.
-    used: Vec<usize>,
+    /// The cells and values in use, as cells and places of `with_value`.
+    used: Vec<(usize, usize)>,
 }
 
 impl LastValues {
@@ -87,10 +87,9 @@ impl LastValues {
                         let place = cell * found.value_count + count.value as usize;
                         let records = &mut found.with_value[place];
                         if *records == 0 {
-                            found.used.push(place);
+                            found.used.push((cell, place));
                         }
                         *records += count.records;
-                        found.most[cell] = found.most[cell].max(*records);
                     }
                 }
             }
@@ -117,6 +116,12 @@ impl LastValues {
 
     /// Passes the figures of each cell to `found`, and forgets them.
     pub(super) fn drain(&mut self, mut found: impl FnMut(QidFigures)) {
+        for counts in &mut self.sensitive {
+            for (cell, place) in counts.used.drain(..) {
+                let records = std::mem::take(&mut counts.with_value[place]);
+                counts.most[cell] = counts.most[cell].max(records);
+            }
+        }
         for cell in self.used.drain(..) {
             let mut greatest = Share::NONE;
             for counts in &mut self.sensitive {
@@ -130,11 +135,6 @@ impl LastValues {
                 size: std::mem::take(&mut self.records[cell]),
                 greatest,
             });
-        }
-        for counts in &mut self.sensitive {
-            for place in counts.used.drain(..) {
-                counts.with_value[place] = 0;
-            }
         }
     }
 }
