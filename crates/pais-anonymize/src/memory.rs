@@ -21,6 +21,10 @@ pub(crate) const ANATOMIZED_TEXT_COPIES: u64 = 5;
 /// once more while a class is divided.
 const SET_BYTES: u64 = 8 + 3 * 16 * 4;
 
+/// Bytes of the equivalence classes for each row: its class, and where each row has one of its own the first
+/// row of the class and its size.
+const CLASS_BYTES: u64 = 4 + 2 * 4;
+
 /// Bytes of the codes of one row.
 pub(crate) fn code_bytes(schema: &Schema) -> u64 {
     4 * schema.stored().count() as u64
@@ -39,10 +43,10 @@ pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
 
 /// Bytes that a release needs at most without the text and the classifiers: until it is made
 /// ([`table_codes`]), or while its risk is measured after that: the codes as read and released, the raw row
-/// of each row, and what the measures work in. What they need for each distinct value is in the copy of
-/// the text that the verifier no longer has.
+/// of each row, the equivalence classes that the verifier has found, and what the measures work in. What they
+/// need for each distinct value is in the copy of the text that the verifier no longer has.
 pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {
-    let kept = rows.saturating_mul(2 * code_bytes(schema) + 8);
+    let kept = rows.saturating_mul(2 * code_bytes(schema) + 8 + CLASS_BYTES);
     let measured = kept.saturating_add(UnchangedRisk::bytes_needed(schema, rows));
     measured.max(table_codes(schema, rows))
 }

@@ -7,7 +7,6 @@ use crate::classification::classification_error;
 use crate::frequencies::CodeFrequencies;
 use crate::guidelines::{UniqueRows, guidelines};
 use crate::release::{MeasuredRelease, MethodFacts};
-use crate::sample::SAMPLED_ROWS;
 use crate::utility::{
     Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
     measured_distortion, query_error,
@@ -54,8 +53,6 @@ pub fn measure(
             utility.item_loss_by_column = item_losses(release, &facts.item_labels);
             utility.items_by_column = item_counts(release);
             utility.item_query_error = item_query_error(release);
-            let rows = release.table.rows;
-            utility.sampled_rows = (rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64);
             utility.query_error = queries;
             utility.entropy_loss_by_column = distortion.entropy_loss_by_column;
             utility.frequency_survival_by_column = distortion.frequency_survival_by_column;

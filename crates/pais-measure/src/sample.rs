@@ -1,7 +1,7 @@
 //! The rows that measures are computed from where a table has many.
 //!
 //! Counts over groups and labels are exact, whatever the size of the table. Measures that look at
-//! rows one by one (queries, distortion; classifiers with a limit of their own) read a sample, whose size does not grow with the
+//! rows one by one (classifiers, queries, distortion) read a sample, whose size does not grow with the
 //! table.
 
 /// Most released rows that a measure reads one by one.

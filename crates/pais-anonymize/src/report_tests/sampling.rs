@@ -46,7 +46,7 @@ fn measures_of_single_rows_read_a_sample_and_counts_read_all() {
     assert_eq!(utility["query_error"]["queries"], 1_000);
     let class = &utility["classification_error"];
     let rows = ["trained_rows", "tested_rows"].map(|name| class[name].as_u64().unwrap());
-    assert_eq!(rows.iter().sum::<u64>(), 50_000);
+    assert_eq!(rows.iter().sum::<u64>(), 100_000);
     assert_eq!(class["repeats"], 3);
 }
 

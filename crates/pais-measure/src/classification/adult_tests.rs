@@ -2,8 +2,9 @@
 
 use std::io::Read;
 
-use super::examples::{Attribute, Examples, RowExamples};
+use super::examples::Examples;
 use super::holdout::{held_out_error, two_thirds};
+use super::tests::{Attribute, of, rows_of};
 
 /// The columns of numbers.
 const NUMBERS: [usize; 6] = [0, 2, 4, 10, 11, 12];
@@ -49,14 +50,14 @@ fn adult() -> Examples {
         }
     };
     let classes = nominal(14);
-    Examples::new((0..14).map(attribute).collect(), classes.codes, 2)
+    of((0..14).map(attribute).collect(), classes.codes, 2)
 }
 
 /// `scikit_learn.py` beside this file printed the errors of scikit-learn 1.9.1 on the same
 /// divisions. The paper's baseline error is 14.7 %, without the marital status.
 #[test]
 fn the_error_on_adult_is_that_of_another_library_within_a_point() {
-    let examples = RowExamples::new(adult());
+    let examples = rows_of(&adult());
     assert_eq!(examples.len(), 45_222);
     let scikit_learn = [0.1462, 0.1452, 0.1448, 0.1418, 0.1469];
     let errors = (0..).zip(scikit_learn).map(|(seed, expected)| {

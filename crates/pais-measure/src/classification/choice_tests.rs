@@ -49,7 +49,7 @@ fn tested(examples: &Examples, branches: &[u32]) -> Option<(f64, f64)> {
 /// The tests of an attribute that may be chosen.
 fn tests_of(examples: &Examples, position: usize) -> Vec<Tested> {
     let attribute = &examples.attributes[position];
-    let codes = &attribute.codes;
+    let codes = &examples.codes(position);
     let Domain::Ordered(values) = &attribute.domain else {
         let found = tested(examples, codes).into_iter();
         let test = |(gain, split)| Tested {
@@ -124,7 +124,7 @@ proptest! {
         };
         let (position, last_low) = (split.test.position, split.test.last_low);
         // Codes between two that occur are on the same side as the lower one.
-        let codes = &examples.attributes[position].codes;
+        let codes = &examples.codes(position);
         let below = |last: u32| codes.iter().copied().filter(|code| *code <= last).max();
         let chosen = all.iter().find(|it| {
             it.position == position && it.last_low.and_then(below) == last_low.and_then(below)

@@ -1,6 +1,6 @@
 //! The examples of a node, and how its classes are distributed over the codes of an attribute.
 
-use super::examples::{Attribute, Examples, MOST_CLASSES, NarrowCodes};
+use super::examples::{AttributeCodes, Examples, MOST_CLASSES, NarrowCodes};
 
 /// Class and weight of each example of a node, in the order of its rows.
 #[derive(Default)]
@@ -21,6 +21,11 @@ impl NodeClasses {
             self.of_row.push((class, weight));
             self.totals[class as usize] += u64::from(weight);
         }
+    }
+
+    /// Class and weight of each row, in the order of the rows.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.of_row.iter().copied()
     }
 
     /// Weight of each class.
@@ -83,14 +88,17 @@ impl CodeCounts {
         self.starts.clear();
         let mut end = 0;
         for &position in attributes {
-            let places = examples.attributes[position].domain.code_count() * classes;
+            let attribute = &examples.attributes[position];
+            let places = attribute.domain.code_count() * classes;
             let is_dense = places <= rows.len().saturating_mul(MOST_PLACES_A_ROW);
-            let place = narrow.places[position].filter(|_| is_dense);
-            self.starts.push(place.map(|_| end));
-            if let Some(place) = place {
-                counted.push((place, end));
-                end += places;
-            }
+            self.starts.push(match attribute.codes {
+                AttributeCodes::Narrow(place) if is_dense => {
+                    counted.push((place, end));
+                    end += places;
+                    Some(end - places)
+                }
+                _ => None,
+            });
         }
         if counted.is_empty() {
             return;
@@ -100,8 +108,7 @@ impl CodeCounts {
         }
         let dense = &mut self.dense[..end];
         for (&row, &(class, weight)) in rows.iter().zip(&of_node.of_row) {
-            let start = row as usize * narrow.width;
-            let codes = &narrow.codes[start..start + narrow.width];
+            let codes = narrow.of(row);
             for &(place, start) in &counted {
                 dense[start + usize::from(codes[place]) * classes + class as usize] += weight;
             }
@@ -114,21 +121,28 @@ impl CodeCounts {
     pub(super) fn count(
         &mut self,
         number: usize,
-        attribute: &Attribute,
+        examples: &Examples,
+        position: usize,
         rows: &[u32],
         of_node: &NodeClasses,
     ) {
+        let attribute = &examples.attributes[position];
         self.codes.clear();
         self.ends.clear();
         self.classes.clear();
         let classes = of_node.totals.len();
         let places = attribute.domain.code_count() * classes;
-        if let Some(start) = self.starts[number] {
-            self.read_dense(start, places, classes);
-        } else if places <= rows.len().saturating_mul(MOST_PLACES_A_ROW) {
-            self.count_dense(&attribute.codes, places, rows, of_node);
-        } else {
-            self.count_sorted(&attribute.codes, rows, of_node);
+        let is_ascending = examples.ascending == Some(position);
+        let is_dense = places <= rows.len().saturating_mul(MOST_PLACES_A_ROW);
+        match (&attribute.codes, self.starts[number]) {
+            (_, Some(start)) => self.read_dense(start, places, classes),
+            (AttributeCodes::Wide(codes), None) if is_dense && !is_ascending => {
+                self.count_dense(codes, places, rows, of_node);
+            }
+            _ => {
+                let code = |row| examples.code(position, row);
+                self.count_sorted(code, is_ascending, rows, of_node);
+            }
         }
     }
 
@@ -163,17 +177,22 @@ impl CodeCounts {
         }
     }
 
-    fn count_sorted(&mut self, codes: &[u32], rows: &[u32], of_node: &NodeClasses) {
+    fn count_sorted(
+        &mut self,
+        code: impl Fn(u32) -> u32,
+        is_ascending: bool,
+        rows: &[u32],
+        of_node: &NodeClasses,
+    ) {
         let rows = rows.iter().zip(&of_node.of_row);
         let rows = rows.map(|(&row, &(class, weight))| {
-            (
-                u64::from(codes[row as usize]) << 32 | u64::from(class),
-                weight,
-            )
+            (u64::from(code(row)) << 32 | u64::from(class), weight)
         });
         self.sorted.clear();
         self.sorted.extend(rows);
-        self.sorted.sort_unstable_by_key(|&(key, _)| key);
+        if !is_ascending {
+            self.sorted.sort_unstable_by_key(|&(key, _)| key);
+        }
         let mut last_key = None;
         for &(key, weight) in &self.sorted {
             let (code, class) = ((key >> 32) as u32, key as u32);

@@ -38,8 +38,7 @@ pub struct ClassificationError {
     pub ue_minus_ce: Option<f64>,
     /// Number of divisions.
     pub repeats: u32,
-    /// Released rows that a tree learnt from; with those that it was tested on at most 50,000, a random
-    /// sample where the release has more.
+    /// Released rows that a tree learnt from.
     pub trained_rows: u64,
     /// Released rows that it was tested on.
     pub tested_rows: u64,

@@ -34,12 +34,38 @@ impl Encoding {
         }
     }
 
+    /// Cells that are the codes of an attribute.
+    #[cfg(test)]
+    pub(super) fn identity(domain: AttributeDomain) -> Self {
+        Self {
+            code_of: (0..domain.code_count() as u32).collect(),
+            null: u32::MAX,
+            domain,
+        }
+    }
+
     /// The attribute's code of a cell.
+    #[inline]
     pub(super) fn code(&self, cell: u32) -> u32 {
         match cell {
             NULL_CODE => self.null,
             cell => self.code_of[cell as usize],
         }
+    }
+}
+
+/// An attribute of a column: its code in each row.
+#[derive(Clone, Copy)]
+pub(super) struct RowAttribute<'a> {
+    pub(super) cells: &'a [u32],
+    pub(super) encoding: &'a Encoding,
+}
+
+impl RowAttribute<'_> {
+    /// The code of a row.
+    #[inline]
+    pub(super) fn code(&self, row: u32) -> u32 {
+        self.encoding.code(self.cells[row as usize])
     }
 }
 
@@ -78,6 +104,15 @@ impl<'a> Feature<'a> {
                 Self::new(spec, &leaf_labels(tree), &column.codes, frequencies)
             }
         }
+    }
+
+    /// The attributes.
+    pub(super) fn attributes(&self) -> impl Iterator<Item = RowAttribute<'_>> {
+        let attribute = |encoding| RowAttribute {
+            cells: self.cells,
+            encoding,
+        };
+        self.encodings.iter().map(attribute)
     }
 
     fn new(spec: &SchemaColumn, texts: &[&str], cells: &'a [u32], frequencies: &[u64]) -> Self {

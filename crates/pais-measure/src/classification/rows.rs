@@ -5,17 +5,14 @@
 //! rows are tested as released and as they were.
 
 use pais_core::definition::ColumnRole;
-use pais_core::schema::Schema;
+use pais_core::schema::{Schema, SchemaColumn};
 use rayon::prelude::*;
 
 use super::counts::growth_bytes;
-use super::examples::{Attribute, Examples};
-use super::features::{Encoding, Feature};
+use super::examples::{Examples, RowExamples};
+use super::features::{Encoding, Feature, RowAttribute};
 use super::holdout::two_thirds;
-
-/// Most released rows that are learnt from and tested on, and most suppressed ones beside them: somewhat
-/// more than the paper's experiments have.
-pub(super) const CLASSIFIED_ROWS: usize = 50_000;
+use crate::sample::SAMPLED_ROWS;
 
 /// Seed of the first division. It is public, as that of the queries.
 const SEED: u64 = 2009;
@@ -24,29 +21,52 @@ const SEED: u64 = 2009;
 /// order, and its number twice.
 const CLASSIFIED_ROW_BYTES: u64 = 2 * 8 + 24 + 2 * 4;
 
-/// Trees that are learnt at a time.
-const TREES: u64 = 6;
+/// Divisions of at most [`FEW_ROWS`] released rows, and of more.
+const REPEATS: u32 = 5;
+const REPEATS_OF_MANY: u32 = 3;
+const FEW_ROWS: u64 = 60_000;
 
-/// Copies of the codes of the rows that are learnt from and tested on: as released, raw, and those
-/// without quasi-identifiers, each by rows and as distinct examples.
-const CLASSIFIED_COPIES: u64 = 2 * 3;
+/// Most trees that are learnt at a time: for each division one on the release and one on raw rows.
+const MOST_TREES: u64 = 2 * REPEATS as u64;
 
-/// Bytes of a code in a copy: by itself, and beside the others of its row.
-const CODE_BYTES: u64 = 4 + 1;
+/// Number of divisions of this many released rows.
+pub(super) fn repeats(rows: u64) -> u32 {
+    if rows <= FEW_ROWS {
+        REPEATS
+    } else {
+        REPEATS_OF_MANY
+    }
+}
 
-/// Bytes that measuring classifiers needs at most; 0 without a class column. Each column counts
-/// twice, because intervals that overlap are two attributes.
+/// Copies of the rows that are learnt from and tested on as examples: as released, raw, and those without
+/// quasi-identifiers.
+const EXAMPLE_COPIES: u64 = 3;
+
+/// Bytes of an example beside its codes: its key, its class, its row twice.
+const EXAMPLE_BYTES: u64 = 24 + 4 + 2 * 4;
+
+/// Most bytes of a code.
+const CODE_BYTES: u64 = 4;
+
+/// Bytes that measuring classifiers needs at most; 0 without a class column. A column of numbers or dates
+/// counts twice, because intervals that overlap are two attributes.
 pub fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
     let mut columns = schema.stored();
     if !columns.any(|column| column.role() == ColumnRole::Class) {
         return 0;
     }
-    let attributes = 2 * schema.stored().count() as u64;
-    let learnt = rows.min(2 * CLASSIFIED_ROWS as u64);
-    let examples = learnt.saturating_mul(attributes * CODE_BYTES * CLASSIFIED_COPIES);
+    let has_ends = |column: &SchemaColumn| u64::from(column.kind().scale().is_some());
+    let attributes = schema
+        .stored()
+        .map(|column| 1 + has_ends(column))
+        .sum::<u64>();
+    // As many suppressed rows as released ones.
+    let learnt = rows.min(2 * SAMPLED_ROWS as u64);
+    let examples = learnt.saturating_mul(attributes * CODE_BYTES + EXAMPLE_BYTES);
+    let trees = MOST_TREES.min(rayon::current_num_threads() as u64);
     rows.saturating_mul(CLASSIFIED_ROW_BYTES)
-        .saturating_add(examples)
-        .saturating_add(TREES * growth_bytes(learnt, attributes))
+        .saturating_add(examples.saturating_mul(EXAMPLE_COPIES))
+        .saturating_add(trees.saturating_mul(growth_bytes(learnt, attributes)))
 }
 
 /// Rows as examples: attributes and classes by code.
@@ -84,24 +104,70 @@ impl ClassifiedRows<'_> {
         hashes
     }
 
-    /// Some rows as examples, with the features that are wanted.
-    pub(super) fn examples(&self, rows: &[u32], is_wanted: impl Fn(usize) -> bool) -> Examples {
-        let codes = |cells: &[u32], encoding: &Encoding| {
-            let code = |&row: &u32| encoding.code(cells[row as usize]);
-            rows.iter().map(code).collect::<Vec<u32>>()
-        };
+    /// Some rows as examples, with the features that are wanted. Examples are in the order of the attribute
+    /// with most codes and of their classes: a tree need not sort them by it.
+    pub(super) fn examples(&self, rows: &[u32], is_wanted: impl Fn(usize) -> bool) -> RowExamples {
         let wanted = self.features.iter().enumerate();
         let wanted = wanted.filter(|(position, _)| is_wanted(*position));
-        let attributes = wanted.flat_map(|(_, feature)| {
-            let attribute = |encoding: &Encoding| Attribute {
-                domain: encoding.domain.clone(),
-                codes: codes(feature.cells, encoding),
-            };
-            feature.encodings.iter().map(attribute).collect::<Vec<_>>()
+        let attributes = wanted.flat_map(|(_, feature)| feature.attributes());
+        let attributes: Vec<RowAttribute<'_>> = attributes.collect();
+        let classes = RowAttribute {
+            cells: self.class_cells,
+            encoding: &self.classes,
+        };
+        let widest = attributes.iter();
+        let widest = widest.max_by_key(|it| it.encoding.domain.code_count());
+        let key = |(place, &row): (usize, &u32)| ExampleKey {
+            widest: widest.map_or(0, |attribute| attribute.code(row)),
+            class: classes.code(row),
+            hash: attributes.iter().fold(0, |hash: u64, attribute| {
+                // The finalizer of MurmurHash3, so that small codes differ in all bits.
+                let mut mixed = hash ^ (u64::from(attribute.code(row)) + 1);
+                mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+                mixed ^ (mixed >> 33)
+            }),
+            place: place as u32,
+        };
+        let mut keys: Vec<ExampleKey> = rows.par_iter().enumerate().map(key).collect();
+        keys.par_sort_unstable();
+        let are_equal = |one: u32, other: u32| {
+            let mut attributes = attributes.iter();
+            attributes.all(|it| it.code(one) == it.code(other))
+        };
+        let mut kept: Vec<u32> = Vec::new();
+        let mut of_row = vec![0; rows.len()];
+        let mut last = None;
+        for key in keys {
+            let row = rows[key.place as usize];
+            let of_example = (key.class, key.hash);
+            let is_equal =
+                last == Some(of_example) && kept.last().is_some_and(|&kept| are_equal(kept, row));
+            if !is_equal {
+                kept.push(row);
+            }
+            last = Some(of_example);
+            of_row[key.place as usize] = kept.len() as u32 - 1;
+        }
+        let columns = attributes.iter().map(|attribute| {
+            let codes = kept.iter().map(|&row| attribute.code(row));
+            (attribute.encoding.domain.clone(), codes)
         });
-        let classes = codes(self.class_cells, &self.classes);
-        Examples::new(attributes.collect(), classes, self.classes.value_count())
+        let of_classes = kept.iter().map(|&row| classes.code(row));
+        let distinct = Examples::new(columns, of_classes.collect(), self.classes.value_count());
+        RowExamples { distinct, of_row }
     }
+}
+
+/// The place of a row in the order of examples.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct ExampleKey {
+    /// The code of the attribute with most codes.
+    widest: u32,
+    class: u32,
+    /// What equal codes have in common.
+    hash: u64,
+    /// The place of the row.
+    place: u32,
 }
 
 /// The place of a row in the order in which rows are divided.

@@ -9,13 +9,10 @@ use super::error::{ClassificationError, DivisionErrors};
 use super::examples::{MOST_CLASSES, RowExamples};
 use super::features::{Feature, classes};
 use super::holdout::held_out_error;
-use super::rows::{CLASSIFIED_ROWS, ClassifiedRows, Division, RowKey, drawn};
+use super::rows::{ClassifiedRows, Division, RowKey, drawn, repeats};
 use crate::frequencies::CodeFrequencies;
 use crate::release::MeasuredRelease;
-
-/// Divisions of a release that is read as a whole, and of a sample.
-const REPEATS: u32 = 5;
-const REPEATS_OF_SAMPLE: u32 = 3;
+use crate::sample::{SAMPLED_ROWS, first_rows};
 
 /// A column of the release that a classifier uses.
 struct UsedColumn<'a> {
@@ -61,20 +58,15 @@ pub(crate) fn classification_error(
     if stopped() {
         return None;
     }
-    let of_release = RowExamples::new(released.examples(&sample.released, |_| true));
+    let of_release = released.examples(&sample.released, |_| true);
     let of_raw = raw.map(|raw| {
         let is_open = |at: usize| used[at].spec.role() != ColumnRole::QuasiIdentifier;
         rayon::join(
-            || RowExamples::new(raw.examples(&sample.raw, |_| true)),
-            || RowExamples::new(raw.examples(&sample.raw, is_open)),
+            || raw.examples(&sample.raw, |_| true),
+            || raw.examples(&sample.raw, is_open),
         )
     });
-    let repeats = if release.rows.len() > CLASSIFIED_ROWS {
-        REPEATS_OF_SAMPLE
-    } else {
-        REPEATS
-    };
-    let errors = errors(&of_release, of_raw.as_ref(), repeats, &stopped)?;
+    let errors = errors(&of_release, of_raw.as_ref(), &stopped)?;
     Some(errors.rounded())
 }
 
@@ -82,12 +74,11 @@ pub(crate) fn classification_error(
 fn errors(
     of_release: &RowExamples,
     of_raw: Option<&(RowExamples, RowExamples)>,
-    repeats: u32,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Option<ClassificationError> {
     let released = of_release.len();
     let suppressed = of_raw.map_or(0, |(all, _)| all.len() - released);
-    let divisions = 0..repeats;
+    let divisions = 0..repeats(released as u64);
     let divisions: Vec<Division> = divisions
         .map(|repeat| Division::new(released, suppressed, repeat))
         .collect();
@@ -191,7 +182,7 @@ struct Sample {
 impl Sample {
     /// `rows` are the raw rows of the release.
     fn new(released: &ClassifiedRows<'_>, raw: Option<&ClassifiedRows<'_>>, rows: &[u32]) -> Self {
-        let first = &rows[..rows.len().min(CLASSIFIED_ROWS)];
+        let first = first_rows(rows);
         let places: Vec<u32> = (0..first.len() as u32).collect();
         let hashes = released.hashes(&places);
         let ties = match raw {
@@ -211,7 +202,7 @@ impl Sample {
             // The same share of the suppressed rows as of the released ones, where they are not too many.
             let most = match rows.len() {
                 0 => 0,
-                all => (suppressed.len() * sampled.len() / all).min(CLASSIFIED_ROWS),
+                all => (suppressed.len() * sampled.len() / all).min(SAMPLED_ROWS),
             };
             let keys = suppressed.iter().zip(raw.hashes(&suppressed));
             let keys = keys.map(|(&row, hash)| RowKey { hash, tie: 0, row });

@@ -2,9 +2,71 @@
 
 use proptest::prelude::*;
 
-use super::examples::{Attribute, Examples, RowExamples};
+use super::examples::{Domain, Examples, RowExamples};
+use super::features::{Encoding, Feature};
 use super::holdout::{held_out_error, two_thirds};
+use super::rows::ClassifiedRows;
 use super::tree::{self, Tree, pessimistic_errors};
+
+/// An attribute of some rows.
+#[derive(Clone)]
+pub(crate) struct Attribute {
+    domain: Domain,
+    pub(crate) codes: Vec<u32>,
+}
+
+impl Attribute {
+    /// An attribute of `values` values without an order.
+    pub(crate) fn nominal(values: u32, codes: Vec<u32>) -> Self {
+        Self {
+            domain: Domain::Nominal(values),
+            codes,
+        }
+    }
+
+    /// An attribute whose codes are ranks of ascending values; `values.len()` means missing.
+    pub(crate) fn ordered(values: Vec<f64>, codes: Vec<u32>) -> Self {
+        Self {
+            domain: Domain::Ordered(values.into()),
+            codes,
+        }
+    }
+}
+
+pub(crate) fn of(attributes: Vec<Attribute>, classes: Vec<u32>, class_count: u32) -> Examples {
+    let columns = attributes.into_iter();
+    let columns = columns.map(|it| (it.domain, it.codes.into_iter()));
+    Examples::new(columns, classes, class_count)
+}
+
+impl Examples {
+    /// The codes of an attribute.
+    pub(crate) fn codes(&self, position: usize) -> Vec<u32> {
+        let examples = 0..self.len() as u32;
+        examples
+            .map(|example| self.code(position, example))
+            .collect()
+    }
+}
+
+/// Rows with these codes, one for each example.
+pub(crate) fn rows_of(examples: &Examples) -> RowExamples {
+    let positions = 0..examples.attributes.len();
+    let columns: Vec<Vec<u32>> = positions.map(|at| examples.codes(at)).collect();
+    let features = columns.iter().zip(&examples.attributes);
+    let rows = ClassifiedRows {
+        features: features
+            .map(|(cells, attribute)| Feature {
+                cells,
+                encodings: vec![Encoding::identity(attribute.domain.clone())],
+            })
+            .collect(),
+        class_cells: &examples.classes,
+        classes: Encoding::identity(Domain::Nominal(examples.class_count)),
+    };
+    let all: Vec<u32> = (0..examples.len() as u32).collect();
+    rows.examples(&all, |_| true)
+}
 
 /// The weights of examples that are one row each.
 fn ones(examples: &Examples) -> Vec<u32> {
@@ -51,7 +113,7 @@ fn days() -> Examples {
         Attribute::nominal(2, vec![1, 1, 0, 0, 0, 1, 0, 1, 0, 1, 1, 0, 0, 0]),
     ];
     let classes = vec![0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0];
-    Examples::new(attributes, classes, 2)
+    of(attributes, classes, 2)
 }
 
 #[test]
@@ -70,11 +132,12 @@ fn the_tree_of_fourteen_days_is_that_of_quinlan() {
 
 #[test]
 fn a_value_that_no_example_had_is_given_the_class_of_the_node() {
-    let mut examples = days();
+    let examples = days();
     let tree = learn(&examples);
     assert_eq!(tree.class(|_| 7), 0, "to play is more frequent");
-    examples.attributes.truncate(0);
+    let examples = of(Vec::new(), examples.classes, 2);
     let majority = learn(&examples);
+
     assert_eq!((majority.node_count(), wrong(&majority, &examples)), (1, 5));
 }
 
@@ -87,10 +150,10 @@ fn the_gain_ratio_prefers_few_branches() {
     let fours = Attribute::nominal(8, (0..32).map(|row| row / 4).collect());
     let halves = Attribute::nominal(2, (0..32).map(|row| u32::from(row >= 14)).collect());
     let same = Attribute::nominal(2, classes.clone());
-    let of = |attributes: Vec<Attribute>| Examples::new(attributes, classes.clone(), 2);
-    assert_eq!(grow(&of(vec![fours.clone(), same])).node_count(), 3);
+    let learnable = |attributes: Vec<Attribute>| of(attributes, classes.clone(), 2);
+    assert_eq!(grow(&learnable(vec![fours.clone(), same])).node_count(), 3);
     // Fewer than average: the fours are left.
-    assert_eq!(grow(&of(vec![fours, halves])).node_count(), 9);
+    assert_eq!(grow(&learnable(vec![fours, halves])).node_count(), 9);
 }
 
 #[test]
@@ -113,7 +176,7 @@ fn a_subtree_that_expects_more_errors_than_a_leaf_is_replaced() {
     let values = (0..16).map(|row| u32::from(row >= 6) + u32::from(row >= 15));
     let attribute = Attribute::nominal(3, values.collect());
     let classes = (0..16).map(|row| u32::from(row == 15)).collect();
-    let examples = Examples::new(vec![attribute], classes, 2);
+    let examples = of(vec![attribute], classes, 2);
     let grown = grow(&examples);
     assert_eq!((grown.node_count(), wrong(&grown, &examples)), (4, 0));
     let learnt = learn(&examples);
@@ -126,12 +189,12 @@ fn missing_is_a_branch_of_its_own() {
         .map(|row| (row >= 10).then_some(f64::from(row)))
         .collect();
     let classes = (0..30).map(|row| u32::from(row >= 20)).collect();
-    let examples = Examples::new(vec![ordered(&cells)], classes, 2);
+    let examples = of(vec![ordered(&cells)], classes, 2);
     let tree = learn(&examples);
     assert_eq!((tree.node_count(), wrong(&tree, &examples)), (4, 0));
     // Where only being missing tells the class, there is no threshold.
     let classes = (0..30).map(|row| u32::from(row >= 10)).collect();
-    let examples = Examples::new(vec![ordered(&cells)], classes, 2);
+    let examples = of(vec![ordered(&cells)], classes, 2);
     let tree = learn(&examples);
     assert_eq!((tree.node_count(), wrong(&tree, &examples)), (3, 0));
 }
@@ -141,14 +204,14 @@ fn a_threshold_without_a_pattern_is_not_worth_its_name() {
     // The best of 28 thresholds gains a little by chance, less than log2(28) bits.
     let cells: Vec<u32> = (0..32).collect();
     let classes = (0..32u32).map(|row| row.count_ones() % 2).collect();
-    let examples = Examples::new(vec![known(&cells)], classes, 2);
+    let examples = of(vec![known(&cells)], classes, 2);
     assert_eq!(grow(&examples).node_count(), 1);
 }
 
 #[test]
 fn a_stopped_tree_is_none() {
     assert_eq!(Tree::learn(&days(), &ones(&days()), &|| true), None);
-    let nothing = Examples::new(vec![], vec![], 1);
+    let nothing = of(Vec::new(), vec![], 1);
     assert_eq!(Tree::learn(&nothing, &[], &|| false), None);
 }
 
@@ -160,7 +223,7 @@ fn a_tree_of_unlimited_depth_ends() {
     let classes = (0..rows).map(|row| row / 25 % 2).collect();
     let noise = (0..rows).map(|row| row % 7).collect();
     let attributes = vec![known(&cells), Attribute::nominal(7, noise)];
-    let examples = Examples::new(attributes, classes, 2);
+    let examples = of(attributes, classes, 2);
     assert!(grow(&examples).depth() <= 128);
 }
 
@@ -182,11 +245,11 @@ fn two_thirds_are_drawn_by_a_seed() {
 pub(crate) fn examples() -> impl Strategy<Value = Examples> {
     let row = (0u32..4, 0u32..9, proptest::option::of(0u32..20), 0u32..6);
     proptest::collection::vec(row, 1..120).prop_map(|rows| {
-        let of = |(nominal, number, _, noise): &(u32, u32, Option<u32>, u32)| match noise {
+        let class = |(nominal, number, _, noise): &(u32, u32, Option<u32>, u32)| match noise {
             0..3 => *noise,
             _ => (nominal + number / 3) % 3,
         };
-        let classes = rows.iter().map(of).collect();
+        let classes = rows.iter().map(class).collect();
         let numbers: Vec<u32> = rows.iter().map(|row| row.1).collect();
         let holes: Vec<Option<f64>> = rows.iter().map(|row| row.2.map(f64::from)).collect();
         let attributes = vec![
@@ -194,7 +257,7 @@ pub(crate) fn examples() -> impl Strategy<Value = Examples> {
             known(&numbers),
             ordered(&holes),
         ];
-        Examples::new(attributes, classes, 3)
+        of(attributes, classes, 3)
     })
 }
 
@@ -206,19 +269,15 @@ proptest! {
     ) {
         let rows: Vec<u32> =
             picked.iter().map(|index| index.index(examples.len()) as u32).collect();
-        let of_rows = RowExamples::new(examples.clone());
+        let of_rows = rows_of(&examples);
         let weights = of_rows.weights(&rows);
         prop_assert_eq!(weights.iter().sum::<u32>() as usize, rows.len());
         let of_column = |codes: &[u32]| rows.iter().map(|&row| codes[row as usize]).collect();
-        let repeated = Examples::new(
-            examples
-                .attributes
-                .iter()
-                .map(|it| Attribute { domain: it.domain.clone(), codes: of_column(&it.codes) })
-                .collect(),
-            of_column(&examples.classes),
-            examples.class_count,
-        );
+        let attributes = (0..).zip(&examples.attributes).map(|(position, it)| Attribute {
+            domain: it.domain.clone(),
+            codes: of_column(&examples.codes(position)),
+        });
+        let repeated = of(attributes.collect(), of_column(&examples.classes), examples.class_count);
         let distinct = &of_rows.distinct;
         let one = Tree::learn(distinct, &weights, &|| false).unwrap();
         let other = learn(&repeated);
@@ -236,7 +295,7 @@ proptest! {
             let values = (0..20 + unused).map(f64::from).collect();
             let ordered = Attribute::ordered(values, rows.iter().map(|row| row.0).collect());
             let nominal = Attribute::nominal(6, rows.iter().map(|row| row.1).collect());
-            Examples::new(vec![ordered, nominal], classes.clone(), 2)
+            of(vec![ordered, nominal], classes.clone(), 2)
         };
         let (narrow, wide) = (with_unused(0), with_unused(300));
         prop_assert_eq!(narrow.narrow.width, wide.narrow.width + 1);
@@ -244,7 +303,7 @@ proptest! {
         prop_assert_eq!(one.node_count(), other.node_count());
         for row in 0..400 {
             let class_of = |tree: &Tree, examples: &Examples| {
-                tree.class(|position| examples.attributes[position].codes[row])
+                tree.class(|position| examples.code(position, row))
             };
             prop_assert_eq!(class_of(&one, &narrow), class_of(&other, &wide));
         }
@@ -265,16 +324,16 @@ proptest! {
     #[test]
     fn a_held_out_error_is_the_share_of_wrong_rows(examples in examples(), seed in any::<u64>()) {
         let (learning, testing) = two_thirds(examples.len() as u32, seed);
-        let rows = RowExamples::new(examples.clone());
+        let rows = rows_of(&examples);
         let error = held_out_error(&rows, (&learning, &testing), &|| false);
-        let of = |rows: &[u32]| {
+        let weights = |rows: &[u32]| {
             let mut weights = vec![0; examples.len()];
             rows.iter().for_each(|&row| weights[row as usize] = 1);
             weights
         };
         let expected = (!learning.is_empty()).then(|| {
-            let tree = Tree::learn(&examples, &of(&learning), &|| false).unwrap();
-            tree.wrong(&examples, &of(&testing)) as f64 / testing.len() as f64
+            let tree = Tree::learn(&examples, &weights(&learning), &|| false).unwrap();
+            tree.wrong(&examples, &weights(&testing)) as f64 / testing.len() as f64
         });
         prop_assert_eq!(error, expected);
     }

@@ -47,6 +47,21 @@ pub(super) struct Node {
     pub(super) split: Option<Split>,
 }
 
+impl Node {
+    /// A leaf with examples of these weights by class.
+    fn leaf(totals: &[u64]) -> Self {
+        let most = totals.iter().copied().max().unwrap_or(0);
+        let class = totals.iter().position(|count| *count == most);
+        let weight = totals.iter().sum();
+        Self {
+            class: class.unwrap_or(0) as u32,
+            weight,
+            errors: weight - most,
+            split: None,
+        }
+    }
+}
+
 /// A decision tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
@@ -89,7 +104,7 @@ impl Tree {
             .enumerate()
             .filter(|(_, weight)| **weight > 0);
         let wrong = weighted.filter(|(row, _)| {
-            let code = |position: usize| examples.attributes[position].codes[*row];
+            let code = |position: usize| examples.code(position, *row as u32);
             self.class(code) != examples.classes[*row]
         });
         wrong.map(|(_, &weight)| u64::from(weight)).sum()
@@ -142,8 +157,8 @@ pub(super) fn grow(
         return None;
     }
     let all = (0..examples.attributes.len()).collect();
-    let root = growth.leaf(0, weighted);
-    let mut nodes = vec![root];
+    growth.read(0, weighted);
+    let mut nodes = vec![Node::leaf(growth.of_node.totals())];
     let mut open = vec![OpenNode {
         node: 0,
         from: 0,
@@ -166,7 +181,7 @@ pub(super) fn grow(
         let first = nodes.len() as u32;
         let mut branches = Vec::new();
         for (number, (branch, from, to)) in (first..).zip(parts) {
-            nodes.push(growth.leaf(from, to));
+            nodes.push(Node::leaf(growth.totals_of(branch)));
             branches.push((branch, number));
             open.push(OpenNode {
                 node: number as usize,
@@ -210,6 +225,8 @@ struct Growth<'a> {
     buffer: Vec<u32>,
     /// For each branch, where its next example goes.
     ends: Vec<usize>,
+    /// Weight of each class of each branch.
+    branch_totals: Vec<u64>,
 }
 
 impl<'a> Growth<'a> {
@@ -229,29 +246,26 @@ impl<'a> Growth<'a> {
             buffer: vec![0; rows.len()],
             rows,
             ends: Vec::new(),
+            branch_totals: Vec::new(),
         }
     }
 
-    /// A leaf of the examples from `from` to `to`.
-    fn leaf(&mut self, from: usize, to: usize) -> Node {
+    /// Reads the classes of the examples from `from` to `to`.
+    fn read(&mut self, from: usize, to: usize) {
         let rows = &self.rows[from..to];
         self.of_node.read(self.examples, self.weights, rows);
-        let counts = self.of_node.totals();
-        let most = counts.iter().copied().max().unwrap_or(0);
-        let class = counts.iter().position(|count| *count == most);
-        let weight = counts.iter().sum();
-        Node {
-            class: class.unwrap_or(0) as u32,
-            weight,
-            errors: weight - most,
-            split: None,
-        }
+    }
+
+    /// Weight of each class of a branch of the node that was divided last.
+    fn totals_of(&self, branch: u32) -> &[u64] {
+        let classes = self.examples.class_count as usize;
+        &self.branch_totals[branch as usize * classes..][..classes]
     }
 
     /// The best test of a node, and the attributes that have several values in it.
     fn test(&mut self, node: &OpenNode) -> Option<(Test, Rc<[usize]>)> {
+        self.read(node.from, node.to);
         let rows = &self.rows[node.from..node.to];
-        self.of_node.read(self.examples, self.weights, rows);
         let attributes = &node.attributes;
         self.counts
             .count_narrow(self.examples, attributes, rows, &self.of_node);
@@ -261,7 +275,8 @@ impl<'a> Growth<'a> {
         let mut varied: Vec<usize> = Vec::new();
         for (number, &position) in attributes.iter().enumerate() {
             let attribute = &self.examples.attributes[position];
-            self.counts.count(number, attribute, rows, &self.of_node);
+            self.counts
+                .count(number, self.examples, position, rows, &self.of_node);
             if self.counts.len() < 2 {
                 continue;
             }
@@ -279,22 +294,26 @@ impl<'a> Growth<'a> {
         Some((chosen.test, varied.into()))
     }
 
-    /// Divides the examples by a test: the branches that have examples, ascending, with where they
-    /// are.
+    /// Divides the examples that were read last by a test: the branches that have examples, ascending,
+    /// with where they are.
     fn divide(&mut self, test: Test, from: usize, to: usize) -> Vec<(u32, usize, usize)> {
-        let attribute = &self.examples.attributes[test.position];
-        let missing = missing_code(attribute);
+        let examples = self.examples;
+        let missing = missing_code(&examples.attributes[test.position]);
         let rows = &mut self.rows[from..to];
         self.branch_of.clear();
         let branches = rows
             .iter()
-            .map(|&row| test.branch(attribute.codes[row as usize], missing));
+            .map(|&row| test.branch(examples.code(test.position, row), missing));
         self.branch_of.extend(branches);
         let most = self.branch_of.iter().max().map_or(0, |&last| last as usize);
         self.ends.clear();
         self.ends.resize(most + 1, 0);
-        for &branch in &self.branch_of {
+        let classes = self.examples.class_count as usize;
+        self.branch_totals.clear();
+        self.branch_totals.resize((most + 1) * classes, 0);
+        for (&branch, (class, weight)) in self.branch_of.iter().zip(self.of_node.rows()) {
             self.ends[branch as usize] += 1;
+            self.branch_totals[branch as usize * classes + class as usize] += u64::from(weight);
         }
         let mut parts = Vec::new();
         let mut start = from;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The fields of a report that are computed from raw rows, and the holder's reasons, as JSON
 /// pointers. All others follow from the release and from declared domains.
-const HOLDER_ONLY: [&str; 15] = [
+const HOLDER_ONLY: [&str; 14] = [
     "/utility/classification_error/be",
     "/utility/classification_error/ue",
     "/utility/classification_error/ce_minus_be",
@@ -19,8 +19,6 @@ const HOLDER_ONLY: [&str; 15] = [
     "/utility/entropy_loss_by_column",
     "/utility/frequency_survival_by_column",
     "/utility/association_survival",
-    // About measures that recipients do not have.
-    "/utility/sampled_rows",
     "/distributions",
     // Words of the holder, which may name persons.
     "/acknowledged_unchanged",
