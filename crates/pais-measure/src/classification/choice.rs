@@ -44,17 +44,27 @@ pub(super) struct Candidate {
     pub(super) test: Test,
 }
 
+/// A node whose tests are compared.
+#[derive(Clone, Copy)]
+pub(super) struct TestedNode<'a> {
+    /// Weight of each class.
+    pub(super) classes: &'a [u64],
+    /// Their information.
+    pub(super) information: i64,
+    pub(super) logs: &'a Logs,
+}
+
 /// The test by the values of a nominal attribute that occur at a node; `None` where fewer than two of
-/// them have [`LEAST`] examples. `base` is the information of the classes of the node.
+/// them have [`LEAST`] examples.
 pub(super) fn value_test(
     position: usize,
     counts: &CodeCounts,
-    base: i64,
-    logs: &Logs,
+    node: TestedNode<'_>,
 ) -> Option<Candidate> {
+    let logs = node.logs;
     let (mut large, mut total, mut within, mut parts) = (0, 0, 0, 0);
     for (_, of_value) in counts.iter() {
-        let weights = of_value.iter().map(|(_, weight)| *weight);
+        let weights = of_value.iter().map(|(_, weight)| u64::from(*weight));
         let weight: u64 = weights.clone().sum();
         let of_weight = logs.of(weight);
         large += usize::from(weight >= LEAST);
@@ -63,7 +73,7 @@ pub(super) fn value_test(
         parts += of_weight;
     }
     (large >= 2).then(|| Candidate {
-        gain: bits(base - within),
+        gain: bits(node.information - within),
         split: bits(logs.of(total) - parts),
         test: Test {
             position,

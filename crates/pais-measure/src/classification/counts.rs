@@ -45,9 +45,9 @@ pub(super) struct CodeCounts {
     /// The codes that occur, ascending.
     codes: Vec<u32>,
     /// Where the classes of each code end in `classes`.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
     /// The classes that occur with a code and their weights, code after code.
-    classes: Vec<(u32, u64)>,
+    classes: Vec<(u32, u32)>,
     /// Weights by code and class; 0 between uses.
     dense: Vec<u32>,
     /// Where the weights of each narrow attribute of the node begin in `dense`; `None` for one that is
@@ -60,7 +60,7 @@ pub(super) struct CodeCounts {
 /// Bytes that a tree needs for this many rows of some attributes, beside its examples: the rows twice, their
 /// branches and weights, and what [`NodeClasses`] and [`CodeCounts`] keep.
 pub(super) fn growth_bytes(rows: u64, attributes: u64) -> u64 {
-    const ROW: u64 = 4 * 4 + 8 + (4 + 8 + 16) + 16;
+    const ROW: u64 = 4 * 4 + 8 + (4 + 4 + 8) + 16;
     const MOST_NARROW: u64 = 4 * NarrowCodes::MOST_CODES as u64 * MOST_CLASSES as u64;
     let dense = rows.saturating_mul(4 * MOST_PLACES_A_ROW as u64);
     let narrow = attributes.saturating_mul(dense.min(MOST_NARROW));
@@ -167,12 +167,12 @@ impl CodeCounts {
             for (class, weight) in (0..).zip(weights) {
                 let weight = std::mem::take(weight);
                 if weight > 0 {
-                    self.classes.push((class, weight.into()));
+                    self.classes.push((class, weight));
                 }
             }
             if self.classes.len() > before {
                 self.codes.push(code);
-                self.ends.push(self.classes.len());
+                self.ends.push(self.classes.len() as u32);
             }
         }
     }
@@ -197,8 +197,8 @@ impl CodeCounts {
         for &(key, weight) in &self.sorted {
             let (code, class) = ((key >> 32) as u32, key as u32);
             match self.classes.last_mut() {
-                Some((_, sum)) if last_key == Some(key) => *sum += u64::from(weight),
-                _ => self.classes.push((class, u64::from(weight))),
+                Some((_, sum)) if last_key == Some(key) => *sum += weight,
+                _ => self.classes.push((class, weight)),
             }
             last_key = Some(key);
             if self.codes.last() != Some(&code) {
@@ -206,24 +206,24 @@ impl CodeCounts {
                 self.ends.push(0);
             }
             if let Some(end) = self.ends.last_mut() {
-                *end = self.classes.len();
+                *end = self.classes.len() as u32;
             }
         }
     }
 
     /// The codes that occur, ascending, each with its classes and their weights.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[(u32, u64)])> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[(u32, u32)])> {
         let mut start = 0;
         self.codes.iter().zip(&self.ends).map(move |(&code, &end)| {
             let from = std::mem::replace(&mut start, end);
-            (code, &self.classes[from..end])
+            (code, &self.classes[from as usize..end as usize])
         })
     }
 
     /// The classes of `code` and their weights, where it is the last code that occurs.
-    pub(super) fn last(&self, code: u32) -> Option<&[(u32, u64)]> {
+    pub(super) fn last(&self, code: u32) -> Option<&[(u32, u32)]> {
         let start = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at]);
-        (self.codes.last() == Some(&code)).then(|| &self.classes[start..])
+        (self.codes.last() == Some(&code)).then(|| &self.classes[start as usize..])
     }
 
     /// Number of codes that occur.

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::holdout::Thirds;
 use crate::utility::rounded;
 
 /// Errors of a C4.5 tree that learnt the class column from two thirds of the rows, on the other
@@ -53,11 +54,9 @@ pub(super) struct DivisionErrors {
 }
 
 impl ClassificationError {
-    /// The means over divisions, all with or all without raw figures; `None` without any.
-    pub(super) fn mean(
-        divisions: &[DivisionErrors],
-        (trained, tested): (u64, u64),
-    ) -> Option<Self> {
+    /// The means over divisions, all with or all without raw figures; `None` without any. `rows` are the
+    /// released rows of one of them.
+    pub(super) fn mean(divisions: &[DivisionErrors], rows: &Thirds) -> Option<Self> {
         let repeats = divisions.len();
         if repeats == 0 {
             return None;
@@ -77,8 +76,8 @@ impl ClassificationError {
             ce_minus_be: mean(&|it| it.raw.map(|(be, _)| it.ce - be)),
             ue_minus_ce: mean(&|it| it.raw.map(|(_, ue)| ue - it.ce)),
             repeats: repeats as u32,
-            trained_rows: trained,
-            tested_rows: tested,
+            trained_rows: rows.learning.len() as u64,
+            tested_rows: rows.testing.len() as u64,
         })
     }
 
@@ -96,6 +95,7 @@ impl ClassificationError {
 
 #[cfg(test)]
 mod tests {
+    use super::super::holdout::two_thirds;
     use super::{ClassificationError, DivisionErrors};
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
             of(0.5, 0.25, 0.5),
             of(0.75, 0.375, 0.5),
         ];
-        let found = ClassificationError::mean(&divisions, (6, 3)).unwrap();
+        let found = ClassificationError::mean(&divisions, &two_thirds(9, 0)).unwrap();
         assert_eq!((found.ce, found.ce_spread), (0.5, 0.25));
         assert_eq!((found.be, found.ue), (Some(0.25), Some(0.5)));
         assert_eq!(found.ce_minus_be, Some(0.25));
@@ -118,7 +118,7 @@ mod tests {
             (found.repeats, found.trained_rows, found.tested_rows),
             (3, 6, 3)
         );
-        assert_eq!(ClassificationError::mean(&[], (0, 0)), None);
+        assert_eq!(ClassificationError::mean(&[], &two_thirds(9, 0)), None);
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
             ce: 0.125,
             raw: None,
         }];
-        let found = ClassificationError::mean(&divisions, (2, 1)).unwrap();
+        let found = ClassificationError::mean(&divisions, &two_thirds(3, 0)).unwrap();
         assert_eq!((found.ce, found.ce_spread, found.be), (0.125, 0.0, None));
         let json = serde_json::to_value(found).unwrap();
         assert!(json.get("ue").is_none() && json.get("ce_minus_be").is_none());

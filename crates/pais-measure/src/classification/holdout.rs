@@ -3,10 +3,18 @@
 use super::examples::RowExamples;
 use super::tree::Tree;
 
-/// Divides the numbers below `count` at random into two thirds (rounded down) to learn from and the
-/// rest to test on, both ascending. The same seed divides the same count the same way, on every
+/// Rows to learn from and rows to test on, by number, both ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Thirds {
+    /// Two thirds, rounded down.
+    pub(super) learning: Vec<u32>,
+    /// The others.
+    pub(super) testing: Vec<u32>,
+}
+
+/// Divides the numbers below `count` at random. The same seed divides the same count the same way, on every
 /// machine and in every version.
-pub(super) fn two_thirds(count: u32, seed: u64) -> (Vec<u32>, Vec<u32>) {
+pub(super) fn two_thirds(count: u32, seed: u64) -> Thirds {
     let mut random = SplitMix(seed);
     let mut wanted = u64::from(count) * 2 / 3;
     let (mut learning, mut testing) = (Vec::with_capacity(wanted as usize), Vec::new());
@@ -19,16 +27,17 @@ pub(super) fn two_thirds(count: u32, seed: u64) -> (Vec<u32>, Vec<u32>) {
             testing.push(number);
         }
     }
-    (learning, testing)
+    Thirds { learning, testing }
 }
 
-/// The share of the rows `testing` to which a tree learnt from the rows `learning` gives another
-/// class than theirs, from 0 to 1. `None` where either has no rows, and when stopped.
+/// The share of the tested rows to which a tree gives another class than theirs, from 0 to 1. `None` where
+/// there are none, or none to learn from, and when stopped.
 pub(super) fn held_out_error(
     rows: &RowExamples,
-    (learning, testing): (&[u32], &[u32]),
+    thirds: &Thirds,
     stopped: &dyn Fn() -> bool,
 ) -> Option<f64> {
+    let Thirds { learning, testing } = thirds;
     let tree = Tree::learn(&rows.distinct, &rows.weights(learning), stopped)?;
     let wrong = tree.wrong(&rows.distinct, &rows.weights(testing));
     (!testing.is_empty()).then(|| wrong as f64 / testing.len() as f64)

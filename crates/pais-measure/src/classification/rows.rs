@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::counts::growth_bytes;
 use super::examples::{Examples, RowExamples};
 use super::features::{Encoding, Feature, RowAttribute};
-use super::holdout::two_thirds;
+use super::holdout::{Thirds, two_thirds};
 use crate::sample::SAMPLED_ROWS;
 
 /// Seed of the first division. It is public, as that of the queries.
@@ -42,11 +42,11 @@ pub(super) fn repeats(rows: u64) -> u32 {
 /// quasi-identifiers.
 const EXAMPLE_COPIES: u64 = 3;
 
-/// Bytes of an example beside its codes: its key, its class, its row twice.
-const EXAMPLE_BYTES: u64 = 24 + 4 + 2 * 4;
+/// Bytes of an example beside its codes: its hash and key, its class, its row twice.
+const EXAMPLE_BYTES: u64 = 8 + 24 + 4 + 2 * 4;
 
-/// Most bytes of a code.
-const CODE_BYTES: u64 = 4;
+/// Most bytes of a code, by rows and by examples.
+const CODE_BYTES: u64 = 2 * 4;
 
 /// Bytes that measuring classifiers needs at most; 0 without a class column. A column of numbers or dates
 /// counts twice, because intervals that overlap are two attributes.
@@ -115,45 +115,55 @@ impl ClassifiedRows<'_> {
             cells: self.class_cells,
             encoding: &self.classes,
         };
-        let widest = attributes.iter();
-        let widest = widest.max_by_key(|it| it.encoding.domain.code_count());
-        let key = |(place, &row): (usize, &u32)| ExampleKey {
-            widest: widest.map_or(0, |attribute| attribute.code(row)),
-            class: classes.code(row),
-            hash: attributes.iter().fold(0, |hash: u64, attribute| {
+        let mut hashes: Vec<u64> = vec![0; rows.len()];
+        // The codes of a column are read once, because its rows are anywhere in it.
+        let columns = attributes.iter().map(|attribute| {
+            let codes = hashes.iter_mut().zip(rows).map(|(hash, &row)| {
+                let code = attribute.code(row);
                 // The finalizer of MurmurHash3, so that small codes differ in all bits.
-                let mut mixed = hash ^ (u64::from(attribute.code(row)) + 1);
-                mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-                mixed ^ (mixed >> 33)
-            }),
-            place: place as u32,
-        };
-        let mut keys: Vec<ExampleKey> = rows.par_iter().enumerate().map(key).collect();
+                let mixed = *hash ^ (u64::from(code) + 1);
+                let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+                *hash = mixed ^ (mixed >> 33);
+                code
+            });
+            codes.collect()
+        });
+        let columns: Vec<Vec<u32>> = columns.collect();
+        let widest =
+            (0..attributes.len()).max_by_key(|&at| attributes[at].encoding.domain.code_count());
+        let places = hashes.iter().zip(rows).zip(0u32..);
+        let keys = places.map(|((&hash, &row), place)| ExampleKey {
+            widest: widest.map_or(0, |at| columns[at][place as usize]),
+            class: classes.code(row),
+            hash,
+            place,
+        });
+        let mut keys: Vec<ExampleKey> = keys.collect();
         keys.par_sort_unstable();
         let are_equal = |one: u32, other: u32| {
-            let mut attributes = attributes.iter();
-            attributes.all(|it| it.code(one) == it.code(other))
+            let mut columns = columns.iter();
+            columns.all(|codes| codes[one as usize] == codes[other as usize])
         };
         let mut kept: Vec<u32> = Vec::new();
+        let mut of_classes = Vec::new();
         let mut of_row = vec![0; rows.len()];
         let mut last = None;
         for key in keys {
-            let row = rows[key.place as usize];
             let of_example = (key.class, key.hash);
-            let is_equal =
-                last == Some(of_example) && kept.last().is_some_and(|&kept| are_equal(kept, row));
+            let is_equal = last == Some(of_example)
+                && kept.last().is_some_and(|&kept| are_equal(kept, key.place));
             if !is_equal {
-                kept.push(row);
+                kept.push(key.place);
+                of_classes.push(key.class);
             }
             last = Some(of_example);
             of_row[key.place as usize] = kept.len() as u32 - 1;
         }
-        let columns = attributes.iter().map(|attribute| {
-            let codes = kept.iter().map(|&row| attribute.code(row));
+        let columns = attributes.iter().zip(&columns).map(|(attribute, codes)| {
+            let codes = kept.iter().map(|&place| codes[place as usize]);
             (attribute.encoding.domain.clone(), codes)
         });
-        let of_classes = kept.iter().map(|&row| classes.code(row));
-        let distinct = Examples::new(columns, of_classes.collect(), self.classes.value_count());
+        let distinct = Examples::new(columns, of_classes, self.classes.value_count());
         RowExamples { distinct, of_row }
     }
 }
@@ -193,25 +203,25 @@ pub(super) fn drawn(mut keys: Vec<RowKey>, most: usize) -> Vec<u32> {
 /// `released` places, and the same of the others. The first places of both are those below
 /// `released`.
 pub(super) struct Division {
-    pub(super) released: (Vec<u32>, Vec<u32>),
-    pub(super) all: (Vec<u32>, Vec<u32>),
+    pub(super) released: Thirds,
+    pub(super) all: Thirds,
 }
 
 impl Division {
     pub(super) fn new(released: usize, suppressed: usize, repeat: u32) -> Self {
         let seed = SEED + u64::from(repeat);
-        let (learning, testing) = two_thirds(released as u32, seed);
-        let (more_learning, more_testing) = two_thirds(suppressed as u32, seed);
+        let of_released = two_thirds(released as u32, seed);
+        let more = two_thirds(suppressed as u32, seed);
         let joined = |first: &[u32], more: Vec<u32>| {
             let more = more.into_iter().map(|place| place + released as u32);
             first.iter().copied().chain(more).collect()
         };
         Self {
-            all: (
-                joined(&learning, more_learning),
-                joined(&testing, more_testing),
-            ),
-            released: (learning, testing),
+            all: Thirds {
+                learning: joined(&of_released.learning, more.learning),
+                testing: joined(&of_released.testing, more.testing),
+            },
+            released: of_released,
         }
     }
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::error::{ClassificationError, DivisionErrors};
 use super::examples::{MOST_CLASSES, RowExamples};
 use super::features::{Feature, classes};
-use super::holdout::held_out_error;
+use super::holdout::{Thirds, held_out_error};
 use super::rows::{ClassifiedRows, Division, RowKey, drawn, repeats};
 use crate::frequencies::CodeFrequencies;
 use crate::release::MeasuredRelease;
@@ -82,9 +82,7 @@ fn errors(
     let divisions: Vec<Division> = divisions
         .map(|repeat| Division::new(released, suppressed, repeat))
         .collect();
-    let error = |examples: &RowExamples, (learning, testing): &(Vec<u32>, Vec<u32>)| {
-        held_out_error(examples, (learning, testing), stopped)
-    };
+    let error = |examples: &RowExamples, thirds: &Thirds| held_out_error(examples, thirds, stopped);
     let of_division = |division: &Division| {
         let (ce, raw) = rayon::join(
             || error(of_release, &division.released),
@@ -99,8 +97,7 @@ fn errors(
         Some(DivisionErrors { ce: ce?, raw: raw? })
     };
     let found: Option<Vec<DivisionErrors>> = divisions.par_iter().map(of_division).collect();
-    let (learning, testing) = &divisions.first()?.released;
-    ClassificationError::mean(&found?, (learning.len() as u64, testing.len() as u64))
+    ClassificationError::mean(&found?, &divisions.first()?.released)
 }
 
 impl<'a> UsedColumn<'a> {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::examples::{Domain, Examples, RowExamples};
 use super::features::{Encoding, Feature};
-use super::holdout::{held_out_error, two_thirds};
+use super::holdout::{Thirds, held_out_error, two_thirds};
 use super::rows::ClassifiedRows;
 use super::tree::{self, Tree, pessimistic_errors};
 
@@ -230,12 +230,12 @@ fn a_tree_of_unlimited_depth_ends() {
 #[test]
 fn two_thirds_are_drawn_by_a_seed() {
     for count in [0, 1, 2, 3, 100, 45_222] {
-        let (learning, testing) = two_thirds(count, 5);
+        let Thirds { learning, testing } = two_thirds(count, 5);
         assert_eq!(learning.len(), count as usize * 2 / 3);
         let mut all = [learning.clone(), testing].concat();
         all.sort_unstable();
         assert_eq!(all, (0..count).collect::<Vec<_>>());
-        assert_eq!(two_thirds(count, 5).0, learning);
+        assert_eq!(two_thirds(count, 5).learning, learning);
     }
     assert_ne!(two_thirds(100, 5), two_thirds(100, 6));
 }
@@ -285,8 +285,8 @@ proptest! {
         prop_assert_eq!(one, other);
     }
 
-    /// An attribute with more than 256 codes is counted by itself: by places at the root of 400 rows,
-    /// sorted below.
+    /// An attribute with more than 256 codes, with that of missing, is counted by itself: by places at the
+    /// root of 400 rows, sorted below.
     #[test]
     fn unused_values_do_not_change_a_tree(rows in proptest::collection::vec((0u32..20, 0u32..6, 0u32..3), 400)) {
         let class = |&(one, _, noise): &(u32, u32, u32)| if noise == 0 { one % 2 } else { one / 7 % 2 };
@@ -297,15 +297,19 @@ proptest! {
             let nominal = Attribute::nominal(6, rows.iter().map(|row| row.1).collect());
             of(vec![ordered, nominal], classes.clone(), 2)
         };
-        let (narrow, wide) = (with_unused(0), with_unused(300));
-        prop_assert_eq!(narrow.narrow.width, wide.narrow.width + 1);
-        let (one, other) = (grow(&narrow), grow(&wide));
-        prop_assert_eq!(one.node_count(), other.node_count());
-        for row in 0..400 {
-            let class_of = |tree: &Tree, examples: &Examples| {
-                tree.class(|position| examples.code(position, row))
-            };
-            prop_assert_eq!(class_of(&one, &narrow), class_of(&other, &wide));
+        let class_of = |tree: &Tree, examples: &Examples, row: u32| {
+            tree.class(|position| examples.code(position, row))
+        };
+        let all_used = with_unused(0);
+        let one = grow(&all_used);
+        for (unused, narrow) in [(234, 2), (235, 2), (236, 1), (300, 1)] {
+            let examples = with_unused(unused);
+            prop_assert_eq!(examples.narrow.width, narrow, "{} unused", unused);
+            let other = grow(&examples);
+            prop_assert_eq!(one.node_count(), other.node_count());
+            for row in 0..400 {
+                prop_assert_eq!(class_of(&one, &all_used, row), class_of(&other, &examples, row));
+            }
         }
     }
 
@@ -323,17 +327,17 @@ proptest! {
 
     #[test]
     fn a_held_out_error_is_the_share_of_wrong_rows(examples in examples(), seed in any::<u64>()) {
-        let (learning, testing) = two_thirds(examples.len() as u32, seed);
+        let thirds = two_thirds(examples.len() as u32, seed);
         let rows = rows_of(&examples);
-        let error = held_out_error(&rows, (&learning, &testing), &|| false);
+        let error = held_out_error(&rows, &thirds, &|| false);
         let weights = |rows: &[u32]| {
             let mut weights = vec![0; examples.len()];
             rows.iter().for_each(|&row| weights[row as usize] = 1);
             weights
         };
-        let expected = (!learning.is_empty()).then(|| {
-            let tree = Tree::learn(&examples, &weights(&learning), &|| false).unwrap();
-            tree.wrong(&examples, &weights(&testing)) as f64 / testing.len() as f64
+        let expected = (!thirds.learning.is_empty()).then(|| {
+            let tree = Tree::learn(&examples, &weights(&thirds.learning), &|| false).unwrap();
+            tree.wrong(&examples, &weights(&thirds.testing)) as f64 / thirds.testing.len() as f64
         });
         prop_assert_eq!(error, expected);
     }

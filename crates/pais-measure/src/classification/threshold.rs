@@ -1,6 +1,6 @@
 //! The best threshold of an ordered attribute at a node.
 
-use super::choice::{Candidate, LEAST, Test};
+use super::choice::{Candidate, LEAST, Test, TestedNode};
 use super::counts::CodeCounts;
 use super::gain::{Logs, bits};
 
@@ -22,8 +22,9 @@ impl Side {
         (self.total, self.sum) = (0, 0);
     }
 
-    fn change(&mut self, by: &[(u32, u64)], logs: &Logs, change: impl Fn(u64, u64) -> u64) {
+    fn change(&mut self, by: &[(u32, u32)], logs: &Logs, change: impl Fn(u64, u64) -> u64) {
         for &(class, by) in by {
+            let by = u64::from(by);
             let count = &mut self.counts[class as usize];
             let after = change(*count, by);
             self.sum += logs.of(after) - logs.of(*count);
@@ -65,23 +66,26 @@ impl Sides {
 }
 
 /// The threshold of the greatest gain, the lowest one of equals, with what is left of its gain
-/// after the cost of its name. `None` where there is none. `values` are those of the codes, `counts`
-/// the classes of the codes at the node, `class_counts` those of the node, and `base` their
-/// information.
+/// after the cost of its name. `None` where there is none. `values` are those of the codes, and `counts`
+/// the classes of the codes at the node.
 pub(super) fn best_threshold(
-    (position, values): (usize, &[f64]),
+    position: usize,
+    values: &[f64],
     counts: &CodeCounts,
-    class_counts: &[u64],
-    base: i64,
-    logs: &Logs,
+    node: TestedNode<'_>,
     sides: &mut Sides,
 ) -> Option<Candidate> {
+    let TestedNode {
+        classes,
+        information,
+        logs,
+    } = node;
     let missing_code = values.len() as u32;
-    sides.start(counts, missing_code, class_counts, logs);
+    sides.start(counts, missing_code, classes, logs);
     let Sides { low, high, missing } = sides;
     let known_total = high.total;
     let (of_known, of_missing) = (high.information(logs), missing.information(logs));
-    let share = 0.1 * known_total as f64 / class_counts.len() as f64;
+    let share = 0.1 * known_total as f64 / classes.len() as f64;
     let least = share.clamp(LEAST as f64, MOST_LEAST);
     let mut best: Option<(i64, u32, u32, i64)> = None;
     let mut tried = 0u64;
@@ -100,7 +104,7 @@ pub(super) fn best_threshold(
             break;
         }
         tried += 1;
-        let gain = base - low.information(logs) - high.information(logs) - of_missing;
+        let gain = information - low.information(logs) - high.information(logs) - of_missing;
         if best.is_none_or(|(most, ..)| gain > most) {
             let split = logs.information(&[low.total, high.total, missing.total]);
             best = Some((gain, code, above, split));
@@ -123,7 +127,7 @@ pub(super) fn best_threshold(
     // What is known beside what is missing needs no threshold.
     let is_divided = known_total >= LEAST && missing.total >= LEAST;
     let beside_missing = is_divided.then(|| Candidate {
-        gain: bits(base - of_known - of_missing),
+        gain: bits(information - of_known - of_missing),
         split: bits(logs.information(&[known_total, missing.total])),
         test: Test {
             position,

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::choice::{Candidate, LEAST, Test, choose, value_test};
+use super::choice::{Candidate, LEAST, Test, TestedNode, choose, value_test};
 use super::counts::{CodeCounts, NodeClasses};
 use super::examples::{Attribute, Domain, Examples};
 use super::gain::Logs;
@@ -269,8 +269,12 @@ impl<'a> Growth<'a> {
         let attributes = &node.attributes;
         self.counts
             .count_narrow(self.examples, attributes, rows, &self.of_node);
-        let class_counts = self.of_node.totals();
-        let base = self.logs.information(class_counts);
+        let classes = self.of_node.totals();
+        let tested = TestedNode {
+            classes,
+            information: self.logs.information(classes),
+            logs: &self.logs,
+        };
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut varied: Vec<usize> = Vec::new();
         for (number, &position) in attributes.iter().enumerate() {
@@ -281,12 +285,11 @@ impl<'a> Growth<'a> {
                 continue;
             }
             varied.push(position);
-            let (counts, logs) = (&self.counts, &self.logs);
+            let counts = &self.counts;
             candidates.extend(match &attribute.domain {
-                Domain::Nominal(_) => value_test(position, counts, base, logs),
+                Domain::Nominal(_) => value_test(position, counts, tested),
                 Domain::Ordered(values) => {
-                    let sides = &mut self.sides;
-                    best_threshold((position, values), counts, class_counts, base, logs, sides)
+                    best_threshold(position, values, counts, tested, &mut self.sides)
                 }
             });
         }
