@@ -7,6 +7,7 @@ use crate::classification::classification_error;
 use crate::frequencies::CodeFrequencies;
 use crate::guidelines::{UniqueRows, guidelines};
 use crate::release::{MeasuredRelease, MethodFacts};
+use crate::sample::RawSample;
 use crate::utility::{
     Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
     measured_distortion, query_error,
@@ -23,20 +24,22 @@ pub fn measure(
     progress: &dyn Fn(f64),
 ) -> Result<Report, VerifyError> {
     let frequencies = CodeFrequencies::new(release);
+    let sample = facts.map(|_| RawSample::new(release));
+    let sample = sample.as_ref();
     release.stop_if_asked()?;
     progress(0.2);
     let (counted, (classification, (queries, distortion))) = rayon::join(
         || counted(release, &frequencies.released),
         || {
             rayon::join(
-                || classification_error(release, &frequencies, facts.is_some()),
+                || classification_error(release, &frequencies, sample),
                 || {
                     rayon::join(
-                        || query_error(release, facts?.groups.as_ref()),
+                        || query_error(release, facts?.groups.as_ref(), sample?),
                         || {
                             let measured =
-                                facts.map(|_| measured_distortion(release, &frequencies));
-                            measured.transpose()
+                                |sample| measured_distortion(release, &frequencies, sample);
+                            sample.map(measured).transpose()
                         },
                     )
                 },

@@ -4,8 +4,34 @@
 //! rows one by one (classifiers, queries, distortion) read a sample, whose size does not grow with the
 //! table.
 
+use rayon::prelude::*;
+
+use crate::release::MeasuredRelease;
+
 /// Most released rows that a measure reads one by one.
 pub(crate) const SAMPLED_ROWS: usize = 100_000;
+
+/// The raw codes of the first rows of a release. These rows are anywhere in the raw columns, so that each
+/// column is read once for all measures.
+pub(crate) struct RawSample {
+    /// Of the quasi-identifiers.
+    pub(crate) quasi_identifiers: Vec<Vec<u32>>,
+    /// Of the untouched columns.
+    pub(crate) untouched: Vec<Vec<u32>>,
+}
+
+impl RawSample {
+    pub(crate) fn new(release: &MeasuredRelease) -> Self {
+        let rows = first_rows(release.rows);
+        let sampled = |codes: &[u32]| rows.iter().map(|&row| codes[row as usize]).collect();
+        let quasi_identifiers = release.quasi_identifiers.par_iter();
+        let untouched = release.raw.untouched.par_iter();
+        Self {
+            quasi_identifiers: quasi_identifiers.map(|it| sampled(&it.codes)).collect(),
+            untouched: untouched.map(|(_, it)| sampled(&it.codes)).collect(),
+        }
+    }
+}
 
 /// The first rows of a release. Its order is random, so that they are a sample of it, and what is
 /// measured on them follows from the release alone.

@@ -106,6 +106,14 @@ impl<'a> Feature<'a> {
         }
     }
 
+    /// With other cells of the same column, where there are some.
+    pub(super) fn with_cells(self, cells: Option<&'a [u32]>) -> Self {
+        Self {
+            cells: cells.unwrap_or(self.cells),
+            ..self
+        }
+    }
+
     /// The attributes.
     pub(super) fn attributes(&self) -> impl Iterator<Item = RowAttribute<'_>> {
         let attribute = |encoding| RowAttribute {

@@ -12,7 +12,7 @@ use super::holdout::{Thirds, held_out_error};
 use super::rows::{ClassifiedRows, Division, RowKey, drawn, repeats};
 use crate::frequencies::CodeFrequencies;
 use crate::release::MeasuredRelease;
-use crate::sample::{SAMPLED_ROWS, first_rows};
+use crate::sample::{RawSample, SAMPLED_ROWS, first_rows};
 
 /// A column of the release that a classifier uses.
 struct UsedColumn<'a> {
@@ -23,12 +23,12 @@ struct UsedColumn<'a> {
     frequencies: &'a [u64],
 }
 
-/// The errors on a released table, rounded, and with `on_raw` those on the raw rows. `None` where the table has no class column, too many classes or fewer than
+/// The errors on a released table, rounded, and with a `sample` those on the raw rows. `None` where the table has no class column, too many classes or fewer than
 /// two rows, and when stopped.
 pub(crate) fn classification_error(
     release: &MeasuredRelease,
     frequencies: &CodeFrequencies,
-    on_raw: bool,
+    sample: Option<&RawSample>,
 ) -> Option<ClassificationError> {
     let stopped = || release.cancellation.is_cancelled();
     let used = used_columns(release, frequencies);
@@ -43,14 +43,19 @@ pub(crate) fn classification_error(
     if released.classes.value_count() > MOST_CLASSES || stopped() {
         return None;
     }
-    let raw = if on_raw {
-        Some(raw_rows(release, frequencies, &used, class.position)?)
-    } else {
-        None
+    let raw = match sample {
+        Some(sample) => Some(raw_rows(
+            release,
+            frequencies,
+            &used,
+            class.position,
+            sample,
+        )?),
+        None => None,
     };
     if raw
         .as_ref()
-        .is_some_and(|raw| raw.classes.value_count() > MOST_CLASSES)
+        .is_some_and(|raw| raw.rows.classes.value_count() > MOST_CLASSES)
     {
         return None;
     }
@@ -62,8 +67,8 @@ pub(crate) fn classification_error(
     let of_raw = raw.map(|raw| {
         let is_open = |at: usize| used[at].spec.role() != ColumnRole::QuasiIdentifier;
         rayon::join(
-            || raw.examples(&sample.raw, |_| true),
-            || raw.examples(&sample.raw, is_open),
+            || raw.rows.examples(&sample.raw, |_| true),
+            || raw.rows.examples(&sample.raw, is_open),
         )
     });
     let errors = errors(&of_release, of_raw.as_ref(), &stopped)?;
@@ -105,22 +110,28 @@ impl<'a> UsedColumn<'a> {
         Feature::of_text(self.spec, self.released, self.frequencies)
     }
 
-    /// The raw column: as it is in an anatomized release, as the method reads it otherwise.
+    /// The raw column: as it is in an anatomized release, as the method reads it otherwise. With the cells of
+    /// the `sample`, where it is given.
     fn as_raw(
         &self,
         release: &MeasuredRelease<'a>,
         frequencies: &CodeFrequencies,
+        sample: Option<&'a RawSample>,
     ) -> Option<Feature<'a>> {
         let of_text =
             |column: &'a Column| Feature::of_text(self.spec, column, &column.row_counts());
-        if let Some(exact) = raw_column(release.exact, self.position) {
-            return Some(of_text(exact));
+        if let Some(at) = place_of(release.exact, self.position) {
+            return Some(of_text(&release.exact[at].1));
         }
-        let mut quasi_identifiers = release.quasi_identifiers.iter().zip(&frequencies.raw);
-        match quasi_identifiers.find(|(column, _)| column.position == self.position) {
-            Some((column, frequencies)) => Some(Feature::of_raw(self.spec, column, frequencies)),
-            None => raw_column(&release.raw.untouched, self.position).map(of_text),
+        let mut quasi_identifiers = release.quasi_identifiers.iter();
+        if let Some(at) = quasi_identifiers.position(|it| it.position == self.position) {
+            let (column, frequencies) = (release.quasi_identifiers[at], &frequencies.raw[at]);
+            let feature = Feature::of_raw(self.spec, column, frequencies);
+            return Some(feature.with_cells(sample.map(|it| &*it.quasi_identifiers[at])));
         }
+        let at = place_of(&release.raw.untouched, self.position)?;
+        let feature = of_text(&release.raw.untouched[at].1);
+        Some(feature.with_cells(sample.map(|it| &*it.untouched[at])))
     }
 }
 
@@ -146,10 +157,16 @@ fn used_columns<'a>(
     stored.filter_map(used).collect()
 }
 
-fn raw_column(columns: &[(usize, Column)], position: usize) -> Option<&Column> {
-    let mut columns = columns.iter();
-    let found = columns.find(|(at, _)| *at == position);
-    found.map(|(_, column)| column)
+/// Where the column with this position is.
+fn place_of(columns: &[(usize, Column)], position: usize) -> Option<usize> {
+    columns.iter().position(|(at, _)| *at == position)
+}
+
+/// The raw rows with the columns `used`: those of the sample where they are enough, or all of them.
+struct RawRows<'a> {
+    rows: ClassifiedRows<'a>,
+    /// Of each of the first released rows, its number among `rows`.
+    of_released: Vec<u32>,
 }
 
 fn raw_rows<'a>(
@@ -157,14 +174,26 @@ fn raw_rows<'a>(
     frequencies: &CodeFrequencies,
     used: &[UsedColumn<'a>],
     class: usize,
-) -> Option<ClassifiedRows<'a>> {
-    let class = raw_column(&release.raw.untouched, class)?;
-    let as_raw = |column: &UsedColumn<'a>| column.as_raw(release, frequencies);
+    sample: &'a RawSample,
+) -> Option<RawRows<'a>> {
+    let is_enough = release.suppressed_rows() == 0 && release.exact.is_empty();
+    let sample = is_enough.then_some(sample);
+    let released = first_rows(release.rows);
+    let class_at = place_of(&release.raw.untouched, class)?;
+    let class = &release.raw.untouched[class_at].1;
+    let as_raw = |column: &UsedColumn<'a>| column.as_raw(release, frequencies, sample);
     let features: Option<Vec<_>> = used.par_iter().map(as_raw).collect();
-    Some(ClassifiedRows {
+    let rows = ClassifiedRows {
         features: features?,
-        class_cells: &class.codes,
+        class_cells: sample.map_or(&class.codes, |it| &it.untouched[class_at]),
         classes: classes(class),
+    };
+    Some(RawRows {
+        rows,
+        of_released: match sample {
+            Some(_) => (0..released.len() as u32).collect(),
+            None => released.to_vec(),
+        },
     })
 }
 
@@ -178,19 +207,23 @@ struct Sample {
 
 impl Sample {
     /// `rows` are the raw rows of the release.
-    fn new(released: &ClassifiedRows<'_>, raw: Option<&ClassifiedRows<'_>>, rows: &[u32]) -> Self {
-        let first = first_rows(rows);
-        let places: Vec<u32> = (0..first.len() as u32).collect();
+    fn new(released: &ClassifiedRows<'_>, raw: Option<&RawRows<'_>>, rows: &[u32]) -> Self {
+        let places: Vec<u32> = (0..first_rows(rows).len() as u32).collect();
         let hashes = released.hashes(&places);
         let ties = match raw {
-            Some(raw) => raw.hashes(first),
-            None => vec![0; first.len()],
+            Some(raw) => raw.rows.hashes(&raw.of_released),
+            None => vec![0; places.len()],
         };
         let keys = places.iter().zip(hashes).zip(ties);
         let keys = keys.map(|((&row, hash), tie)| RowKey { hash, tie, row });
-        let sampled = drawn(keys.collect(), first.len());
-        let mut of_raw: Vec<u32> = sampled.iter().map(|&row| rows[row as usize]).collect();
-        if let Some(raw) = raw.filter(|raw| raw.len() > rows.len()) {
+        let sampled = drawn(keys.collect(), places.len());
+        let of_released = raw.map_or(&[][..], |raw| &raw.of_released);
+        let raw_row = |&place: &u32| of_released[place as usize];
+        let mut of_raw: Vec<u32> = match raw {
+            Some(_) => sampled.iter().map(raw_row).collect(),
+            None => Vec::new(),
+        };
+        if let Some(raw) = raw.map(|raw| &raw.rows).filter(|it| it.len() > rows.len()) {
             let mut is_released = vec![false; raw.len()];
             rows.iter()
                 .for_each(|&row| is_released[row as usize] = true);

@@ -17,7 +17,7 @@ use pais_verify::VerifyError;
 
 use crate::frequencies::CodeFrequencies;
 use crate::release::{MeasuredRelease, ReleaseRecoding};
-use crate::sample::first_rows;
+use crate::sample::RawSample;
 
 use super::holder_only::rounded;
 use super::label_cover::{Bins, covered};
@@ -28,8 +28,10 @@ pub(super) struct DistortedColumn<'a> {
     /// With the codes of the raw rows.
     pub(super) raw: &'a QuasiIdentifier,
     pub(super) released: &'a ReleasedColumn,
-    /// The raw row of each released row.
-    pub(super) rows: &'a [u32],
+    /// Number of released rows.
+    pub(super) rows: usize,
+    /// The raw codes of the first released rows.
+    pub(super) sampled: &'a [u32],
     /// Number of raw rows with each code.
     pub(super) raw_counts: &'a [u64],
     /// Number of released rows with each label.
@@ -56,11 +58,12 @@ pub(crate) struct Distortion {
 pub(crate) fn measured_distortion(
     release: &MeasuredRelease,
     frequencies: &CodeFrequencies,
+    sample: &RawSample,
 ) -> Result<Distortion, VerifyError> {
     if release.recoding == ReleaseRecoding::Anatomized {
         return Ok(exact(release));
     }
-    let columns = distorted_columns(release, frequencies).unwrap_or_default();
+    let columns = distorted_columns(release, frequencies, sample).unwrap_or_default();
     release.stop_if_asked()?;
     if columns.is_empty() {
         return Ok(Distortion::default());
@@ -85,7 +88,7 @@ pub(crate) fn measured_distortion(
         let figures = figures.map(|(name, found)| (name.clone(), rounded(figure(*found))));
         Some(figures.collect::<BTreeMap<_, _>>())
     };
-    let survival = survival(release, &columns);
+    let survival = survival(release, &columns, sample);
     release.stop_if_asked()?;
     let k = match release.model {
         PrivacyModel::Lkc(model) => model.k,
@@ -120,17 +123,20 @@ fn exact(release: &MeasuredRelease) -> Distortion {
 fn distorted_columns<'a>(
     release: &MeasuredRelease<'a>,
     frequencies: &'a CodeFrequencies,
+    sample: &'a RawSample,
 ) -> Option<Vec<DistortedColumn<'a>>> {
     let stored: Vec<_> = release.schema.stored().collect();
     let columns = release.quasi_identifiers.iter().zip(&frequencies.raw);
-    let columns = columns.map(|(raw, raw_counts)| {
+    let columns = columns.zip(&sample.quasi_identifiers);
+    let columns = columns.map(|((raw, raw_counts), sampled)| {
         let mut released = release.table.columns.iter().zip(&frequencies.released);
         let (released, label_counts) = released.find(|(released, _)| released.name == raw.name)?;
         Some(DistortedColumn {
             spec: stored.get(raw.position)?,
             raw,
             released,
-            rows: release.rows,
+            rows: release.rows.len(),
+            sampled,
             raw_counts,
             label_counts,
         })
@@ -180,14 +186,12 @@ impl DistortedColumn<'_> {
             }
         }
         // What the released rows still have; suppressed rows lost all of theirs.
-        let sample = first_rows(self.rows);
-        let pairs = sample.iter().zip(&self.released.column.codes);
-        let kept = pairs.map(|(&row, &label)| {
+        let pairs = self.sampled.iter().zip(&self.released.column.codes);
+        let kept = pairs.map(|(&code, &label)| {
             let label = of_label.get(label as usize).copied().unwrap_or(all);
-            let code = of_code[self.raw.codes[row as usize] as usize];
-            all - label.max(code)
+            all - label.max(of_code[code as usize])
         });
-        let each = self.rows.len() as f64 / sample.len().max(1) as f64;
+        let each = self.rows as f64 / self.sampled.len().max(1) as f64;
         let kept = kept.sum::<f64>() * each;
         let lost = (1.0 - kept / whole).clamp(0.0, 1.0);
         // What is left of a sum of all rows is its rounding.
@@ -198,7 +202,7 @@ impl DistortedColumn<'_> {
     /// values are equally likely: of the leaves of a taxonomy, or of bins of a numeric column.
     /// Not meaningful when stopped.
     pub(super) fn frequency_survival(&self, cancellation: &Cancellation) -> f64 {
-        if self.rows.is_empty() {
+        if self.rows == 0 {
             return 0.0;
         }
         let (raw, estimated) = match self.bins() {
@@ -256,7 +260,7 @@ impl DistortedColumn<'_> {
     pub(super) fn released_bins(&self, bins: &Bins) -> Vec<f64> {
         let mut found = vec![0.0; bins.len()];
         for (_, label, rows) in self.labels() {
-            bins.spread(label, rows as f64 / self.rows.len() as f64, &mut found);
+            bins.spread(label, rows as f64 / self.rows as f64, &mut found);
         }
         found
     }
@@ -268,7 +272,7 @@ impl DistortedColumn<'_> {
         let labels = self.labels();
         for (_, label, rows) in labels.take_while(|_| !cancellation.is_cancelled()) {
             if let Some((first, end, _)) = covered(&self.raw.domain, label) {
-                let share = rows as f64 / self.rows.len() as f64 / (end - first).max(1) as f64;
+                let share = rows as f64 / self.rows as f64 / (end - first).max(1) as f64;
                 found[first..end].iter_mut().for_each(|leaf| *leaf += share);
             }
         }
@@ -298,8 +302,12 @@ struct PairedColumn {
 /// 1 - the mean absolute difference of Cramér's V on raw and on released values, over pairs of
 /// quasi-identifiers, and of a quasi-identifier with a sensitive or class column. `None` without a
 /// pair or a released row, and when stopped.
-fn survival(release: &MeasuredRelease, columns: &[DistortedColumn]) -> Option<f64> {
-    let sample = first_rows(columns.first()?.rows);
+fn survival(
+    release: &MeasuredRelease,
+    columns: &[DistortedColumn],
+    sample: &RawSample,
+) -> Option<f64> {
+    let rows = columns.first()?.sampled.len();
     let paired = paired_columns(release, columns, sample);
     let pairs = paired.iter().enumerate().flat_map(|(index, one)| {
         let others = paired[index + 1..].iter();
@@ -313,7 +321,7 @@ fn survival(release: &MeasuredRelease, columns: &[DistortedColumn]) -> Option<f6
         (!release.cancellation.is_cancelled()).then_some(of_pair)
     };
     let differences: Vec<f64> = pairs.par_iter().map(difference).collect::<Option<_>>()?;
-    let is_measured = !differences.is_empty() && !sample.is_empty();
+    let is_measured = !differences.is_empty() && rows > 0;
     is_measured.then(|| 1.0 - differences.iter().sum::<f64>() / differences.len() as f64)
 }
 
@@ -321,38 +329,34 @@ fn survival(release: &MeasuredRelease, columns: &[DistortedColumn]) -> Option<f6
 fn paired_columns(
     release: &MeasuredRelease,
     columns: &[DistortedColumn],
-    sample: &[u32],
+    sample: &RawSample,
 ) -> Vec<PairedColumn> {
     let mut paired: Vec<PairedColumn> = columns
         .iter()
         .map(|column| {
             let bins = column.bins();
-            let raw = |row: u32| {
-                let code = column.raw.codes[row as usize];
+            let raw = |&code: &u32| {
                 let bin = |bins| column.bin(bins, code as usize) as u32;
                 bins.as_ref().map_or(code, bin)
             };
             let released = &column.released.column;
             let null = released.dictionary.len() as u32;
-            let labels = released.codes[..sample.len()].iter();
+            let labels = released.codes[..column.sampled.len()].iter();
             PairedColumn {
-                raw: FrequentValues::new(sample.iter().map(|&row| raw(row))),
+                raw: FrequentValues::new(column.sampled.iter().map(raw)),
                 released: FrequentValues::new(labels.map(|&code| code.min(null))),
                 is_quasi_identifier: true,
             }
         })
         .collect();
     let stored: Vec<_> = release.schema.stored().collect();
-    for (position, column) in &release.raw.untouched {
+    for ((position, column), codes) in release.raw.untouched.iter().zip(&sample.untouched) {
         let role = stored.get(*position).map(|spec| spec.role());
         if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
             continue;
         }
         let null = column.dictionary.len() as u32;
-        let codes = sample
-            .iter()
-            .map(|&row| column.codes[row as usize].min(null));
-        let values = FrequentValues::new(codes);
+        let values = FrequentValues::new(codes.iter().map(|&code| code.min(null)));
         paired.push(PairedColumn {
             raw: values.clone(),
             released: values,
@@ -518,7 +522,7 @@ fn intervals(column: &DistortedColumn) -> Option<Vec<(String, f64)>> {
         let interval = Interval::parse_on(label, *scale);
         interval.map_or((f64::INFINITY, 0.0), |it| (it.lo, it.hi))
     };
-    let rows = column.rows.len().max(1) as f64;
+    let rows = column.rows.max(1) as f64;
     let labels = column.labels();
     let shares = labels.map(|(_, label, count)| (label.to_owned(), count as f64 / rows));
     let mut shares: Vec<(String, f64)> = shares.collect();

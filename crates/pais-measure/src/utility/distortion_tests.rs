@@ -24,13 +24,14 @@ fn measured(column: Value, cells: &[&str], labels: &[&str]) -> (f64, f64) {
     };
     let spec = schema.stored().next().unwrap();
     // The last rows are suppressed.
-    let rows: Vec<u32> = (0..labels.len() as u32).collect();
+    let rows = labels.len();
     let raw = &table.quasi_identifiers[0];
     let column = DistortedColumn {
         spec,
         raw,
         released: &released,
-        rows: &rows,
+        rows,
+        sampled: &raw.codes[..rows],
         raw_counts: &code_counts(&raw.codes, raw.domain.code_count()),
         label_counts: &released.column.row_counts(),
     };

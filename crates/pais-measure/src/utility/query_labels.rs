@@ -15,7 +15,7 @@ use super::label_cover::covered;
 use super::query_table::{QueryDimension, QuerySensitive, QueryTable};
 use super::value_ranks::ValueRanks;
 use crate::release::{MeasuredRelease, MethodGroups};
-use crate::sample::{SAMPLED_ROWS, first_rows};
+use crate::sample::{RawSample, SAMPLED_ROWS, first_rows};
 
 /// Number of rows between two checks whether to stop.
 const STRIDE: usize = 1 << 16;
@@ -26,10 +26,11 @@ const STRIDE: usize = 1 << 16;
 pub(crate) fn query_error(
     release: &MeasuredRelease,
     groups: Option<&MethodGroups>,
+    sample: &RawSample,
 ) -> Option<QueryError> {
     let queries = match groups {
         Some(groups) => of_groups(release, groups),
-        None => of_labels(release)?,
+        None => of_labels(release, sample)?,
     };
     if release.cancellation.is_cancelled() {
         return None;
@@ -69,7 +70,8 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
         };
         (dimension, column.domain.code_count() as u32)
     });
-    let sensitive = sensitive_of_rows(release, &rows);
+    let codes = |untouched: usize| release.raw.untouched[untouched].1.codes.as_slice();
+    let sensitive = sensitive_of_rows(release, codes, &rows);
     let sizes = drawn.iter().map(|&group| groups.sizes[group]).collect();
     let table = QueryTable::new(sizes, dimensions.collect(), sensitive);
     if is_sample { table.sampled() } else { table }
@@ -92,25 +94,28 @@ fn drawn_groups(sizes: &[u32]) -> Vec<usize> {
 
 /// The rows of a released table, or of a sample, by their labels. `None` where no quasi-identifier has one value in
 /// a cell, or a cell has no label of its domain.
-fn of_labels(release: &MeasuredRelease) -> Option<QueryTable> {
+fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable> {
     let (table, rows) = (release.table, first_rows(release.rows));
     let mut released = Vec::with_capacity(release.quasi_identifiers.len());
-    for &column in release.quasi_identifiers {
+    for (&column, sampled) in release
+        .quasi_identifiers
+        .iter()
+        .zip(&sample.quasi_identifiers)
+    {
         let mut columns = table.columns.iter();
         let labels = columns.find(|it| it.name == column.name)?;
         if labels.form != Form::Generalized {
             return None;
         }
-        released.push((column, &labels.column));
+        released.push((column, sampled, &labels.column));
     }
     if released.is_empty() {
         return None;
     }
     let codes = released.iter();
-    let codes = codes.map(|(_, labels)| &labels.codes[..rows.len()]);
+    let codes = codes.map(|(_, _, labels)| &labels.codes[..rows.len()]);
     let groups = LabelGroups::new(rows.len(), codes, release.cancellation)?;
-    let in_order: Vec<u32> = groups.order.iter().map(|&row| rows[row as usize]).collect();
-    let dimensions = released.iter().map(|(raw, labels)| {
+    let dimensions = released.iter().map(|(raw, sampled, labels)| {
         if release.cancellation.is_cancelled() {
             return None;
         }
@@ -130,33 +135,40 @@ fn of_labels(release: &MeasuredRelease) -> Option<QueryTable> {
             ends.get(label as usize).copied().flatten()
         });
         let dimension = QueryDimension {
-            codes: in_order
+            codes: groups
+                .order
                 .iter()
-                .map(|&row| raw.codes[row as usize])
+                .map(|&place| sampled[place as usize])
                 .collect(),
             labels: Some(of_group.collect::<Option<_>>()?),
         };
         Some((dimension, domain.code_count() as u32))
     });
     let dimensions = dimensions.collect::<Option<_>>()?;
-    let sensitive = sensitive_of_rows(release, &in_order);
+    let codes = |untouched: usize| sample.untouched[untouched].as_slice();
+    let sensitive = sensitive_of_rows(release, codes, &groups.order);
     let table = QueryTable::new(groups.sizes, dimensions, sensitive);
     let is_sample = rows.len() < release.rows.len();
     Some(if is_sample { table.sampled() } else { table })
 }
 
-/// The sensitive columns of raw rows, in their order.
-fn sensitive_of_rows(release: &MeasuredRelease, rows: &[u32]) -> Vec<QuerySensitive> {
+/// The sensitive columns of some rows, in their order. `codes` are those of an untouched column.
+fn sensitive_of_rows<'a>(
+    release: &MeasuredRelease,
+    codes: impl Fn(usize) -> &'a [u32],
+    rows: &[u32],
+) -> Vec<QuerySensitive> {
     let stored: Vec<_> = release.schema.stored().collect();
-    let sensitive = release.raw.untouched.iter();
-    let sensitive = sensitive.filter_map(|(position, column)| {
+    let sensitive = release.raw.untouched.iter().enumerate();
+    let sensitive = sensitive.filter_map(|(untouched, (position, column))| {
         let spec = stored.get(*position)?;
         if spec.role() != ColumnRole::Sensitive {
             return None;
         }
         let ranks = ValueRanks::new(spec, column);
+        let codes = codes(untouched);
         let rank = |&row: &u32| {
-            let rank = ranks.known_rank(column.codes[row as usize]);
+            let rank = ranks.known_rank(codes[row as usize]);
             rank.unwrap_or(u32::MAX)
         };
         Some(QuerySensitive {
