@@ -269,6 +269,30 @@ fn the_rare_values_of_a_release_are_rare_among_its_rows() {
     );
 }
 
+/// The attack: all released values of `x` are rare, since the rows of the others are suppressed. Their label
+/// was the root, which missing cells are below too, and the verifier refused the table.
+#[test]
+fn rare_values_alone_are_released_beside_missing_cells() {
+    let case = Case {
+        columns: json!([
+            {"name": "code", "role": "quasi_identifier", "missing": ["NA"],
+                "taxonomy": {"generate": "prefix", "lengths": [3, 1]}},
+            {"name": "x", "role": "quasi_identifier", "missing": ["NA"],
+                "taxonomy": {"generate": "rare", "below": 3}},
+        ]),
+        job: json!({"privacy": {"model": "k_anonymity", "k": 2}, "suppression_limit": 0.5}),
+    };
+    let raw = rows(&[
+        "1*,e", "1*,zz", "2514,NA", "2512,NA", "2512,c", "2612,NA", "B,y", "B,a", "2612,c",
+        "2512,a", "32,b", "312,a", "2511,NA", "9,d", "32,b", "311,d", "311,a", "2521,a", "2612,a",
+    ]);
+    let release = case.release(&raw).unwrap();
+    case.verify(&raw, &release);
+    let labels = cells(&release, "x");
+    assert!(labels.iter().any(|label| label == "?"), "{labels:?}");
+    assert!(labels.iter().any(|label| label == "(rare)"), "{labels:?}");
+}
+
 /// The attack: on identical tables NCP was .2593, .2 or .12, so that the hidden root could be solved
 /// for. Eight rows have ranges of 10, of the 20 that the release shows; one row is suppressed.
 #[test]

@@ -147,8 +147,10 @@ fn days_are_in_ranges_of_age_at_the_reference_date() {
 #[test]
 fn rare_values_are_under_one_node() {
     let column = json!({"taxonomy": {"generate": "rare", "below": 2}});
-    let found = tree(column, &["flu", "flu", "a", "b", "?"]);
+    let found = tree(column.clone(), &["flu", "flu", "a", "b", "?"]);
     assert_eq!(found, "*((rare)(a b) flu)");
+    let found = tree(column, &["a", "b", "?"]);
+    assert_eq!(found, "*((rare)(a b))");
 }
 
 #[test]

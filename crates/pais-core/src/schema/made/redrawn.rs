@@ -413,8 +413,7 @@ impl<'a> Relabelling<'a> {
         if is_leaf && (!self.has_inner || of_leaf.is_some_and(|rows| rows >= below)) {
             return Some(&node.label);
         }
-        // The node of rare values, or a value that is rare among the released rows. The parent is
-        // the root where all of them are.
+        // The node of rare values, or a value that is rare among the released rows.
         let leaf = drawn.find(&self.leaf_below(id)?)?;
         let parent = drawn.node(leaf).parent?;
         Some(&drawn.node(parent).label)

@@ -119,17 +119,16 @@ pub(super) fn masks(values: &Values, side: Side) -> Result<TaxonomyNode, String>
     }))
 }
 
-/// The values of fewer than `below` rows under one node, beside the others.
+/// The values of fewer than `below` rows under one node, beside the others. Also where there are no others:
+/// missing cells are below the root too, so the root is not the label of rare values.
 pub(super) fn rare(values: &Values, below: u64) -> TaxonomyNode {
     let mut label = "(rare)".to_owned();
     while values.contains_key(&label) {
         label = format!("({label})");
     }
-    let is_rare = |rows: u64| rows < below;
-    let has_others = values.values().any(|&rows| !is_rare(rows));
     tree(values, |value| {
-        let is_rare = values.get(value).is_some_and(|&rows| is_rare(rows));
-        Vec::from_iter((is_rare && has_others).then(|| label.clone()))
+        let is_rare = values.get(value).is_some_and(|&rows| rows < below);
+        Vec::from_iter(is_rare.then(|| label.clone()))
     })
 }
 
