@@ -29,13 +29,14 @@ const DELAY: c_long = 30;
 )]
 unsafe extern "C" {
     safe fn mi_option_get(option: c_int) -> c_long;
-    safe fn mi_option_set(option: c_int, value: c_long);
+    safe fn mi_option_set_default(option: c_int, value: c_long);
 }
 
 fn main() -> ExitCode {
-    // Not where MIMALLOC_PURGE_DELAY says otherwise, or where a later version numbers its options anew.
+    // Another version of mimalloc may have another option of this number. What MIMALLOC_PURGE_DELAY says is
+    // no default, and stays.
     if mi_option_get(PURGE_DELAY) == DEFAULT_DELAY {
-        mi_option_set(PURGE_DELAY, DELAY);
+        mi_option_set_default(PURGE_DELAY, DELAY);
     }
     cli::main()
 }

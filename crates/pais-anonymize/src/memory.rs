@@ -2,6 +2,7 @@
 
 use pais_core::schema::Schema;
 use pais_core::table::UnchangedRisk;
+use pais_measure::sample_bytes;
 
 use crate::job_checks::is_set;
 
@@ -43,10 +44,11 @@ pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
 
 /// Bytes that a release needs at most without the text and the classifiers: until it is made
 /// ([`table_codes`]), or while its risk is measured after that: the codes as read and released, the raw row
-/// of each row, the equivalence classes that the verifier has found, and what the measures work in. What they
-/// need for each distinct value is in the copy of the text that the verifier no longer has.
+/// of each row, the equivalence classes that the verifier has found, the sample, and what the measures work
+/// in. What they need for each distinct value is in the copy of the text that the verifier no longer has.
 pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {
     let kept = rows.saturating_mul(2 * code_bytes(schema) + 8 + CLASS_BYTES);
     let measured = kept.saturating_add(UnchangedRisk::bytes_needed(schema, rows));
+    let measured = measured.saturating_add(sample_bytes(schema, rows));
     measured.max(table_codes(schema, rows))
 }

@@ -25,6 +25,7 @@ pub use guidelines::{
 };
 pub use measure::measure;
 pub use release::{CountedRelease, MeasuredRelease, MethodFacts, MethodGroups, ReleaseRecoding};
+pub use sample::sample_bytes;
 pub use utility::{
     AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
     QueryError, RawSets, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,

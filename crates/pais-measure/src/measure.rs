@@ -7,7 +7,7 @@ use crate::classification::classification_error;
 use crate::frequencies::CodeFrequencies;
 use crate::guidelines::{UniqueRows, guidelines};
 use crate::release::{MeasuredRelease, MethodFacts};
-use crate::sample::RawSample;
+use crate::sample::{RawSample, SAMPLED_ROWS};
 use crate::utility::{
     Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
     measured_distortion, query_error,
@@ -50,6 +50,9 @@ pub fn measure(
     let mut report = counted?;
     let Report { utility, risk, .. } = &mut report;
     utility.classification_error = classification;
+    let is_sampled =
+        release.table.rows > SAMPLED_ROWS && (sample.is_some() || classification.is_some());
+    utility.sampled_rows = is_sampled.then_some(SAMPLED_ROWS as u64);
     match facts {
         Some(facts) => {
             let distortion = distortion?.unwrap_or_default();

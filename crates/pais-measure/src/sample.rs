@@ -4,6 +4,7 @@
 //! rows one by one (classifiers, queries, distortion) read a sample, whose size does not grow with the
 //! table.
 
+use pais_core::schema::Schema;
 use rayon::prelude::*;
 
 use crate::release::MeasuredRelease;
@@ -31,6 +32,14 @@ impl RawSample {
             untouched: untouched.map(|(_, it)| sampled(&it.codes)).collect(),
         }
     }
+}
+
+/// Bytes of the sample in a table of this many rows: a cell as it was, in the order of the groups of queries,
+/// and the range and the number of its label.
+pub fn sample_bytes(schema: &Schema, rows: u64) -> u64 {
+    const CELL: u64 = 4 + 4 + 8 + 4;
+    let cells = schema.stored().count() as u64 * rows.min(SAMPLED_ROWS as u64);
+    cells.saturating_mul(CELL)
 }
 
 /// The first rows of a release. Its order is random, so that they are a sample of it, and what is

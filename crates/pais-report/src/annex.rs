@@ -132,7 +132,9 @@ fn of_utility(name: &str) -> &'static str {
         "association_survival" => {
             "share of the associations between pairs of columns that survives"
         }
-        "sampled_rows" => "records that the figures for classifiers and queries were measured on",
+        "sampled_rows" => {
+            "records that the figures for classifiers, queries, entropy and associations were measured on"
+        }
         _ => "",
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use pais_measure::for_recipient;
 use serde_json::{Value, json};
 
 use crate::test_data::{job_of, load, schema};
@@ -48,6 +49,9 @@ fn measures_of_single_rows_read_a_sample_and_counts_read_all() {
     let rows = ["trained_rows", "tested_rows"].map(|name| class[name].as_u64().unwrap());
     assert_eq!(rows.iter().sum::<u64>(), 100_000);
     assert_eq!(class["repeats"], 3);
+    // Recipients have the error on the release.
+    let shown = for_recipient(report.clone());
+    assert_eq!(shown["utility"]["sampled_rows"], 100_000);
 }
 
 /// Also where one group has more rows than are read.

@@ -1,6 +1,7 @@
 //! The examples of a node, and how its classes are distributed over the codes of an attribute.
 
 use super::examples::{AttributeCodes, Examples, MOST_CLASSES, NarrowCodes};
+use super::features::MOST_VALUES;
 
 /// Class and weight of each example of a node, in the order of its rows.
 #[derive(Default)]
@@ -58,15 +59,20 @@ pub(super) struct CodeCounts {
 }
 
 /// Bytes that a tree needs for this many rows of some attributes, beside its examples: the rows twice, their
-/// branches and weights, and what [`NodeClasses`] and [`CodeCounts`] keep.
+/// branches and weights, a node for each, the totals of the parts of a node, and what [`NodeClasses`] and
+/// [`CodeCounts`] keep.
 pub(super) fn growth_bytes(rows: u64, attributes: u64) -> u64 {
-    const ROW: u64 = 4 * 4 + 8 + (4 + 4 + 8) + 16;
+    const NODE: u64 = 96;
+    const ROW: u64 = 4 * 4 + 8 + (4 + 4 + 8) + 16 + NODE;
+    const TOTALS: u64 = 8 * MOST_CLASSES as u64;
+    const MOST_TOTALS: u64 = (MOST_VALUES as u64 + 2) * TOTALS;
     const MOST_NARROW: u64 = 4 * NarrowCodes::MOST_CODES as u64 * MOST_CLASSES as u64;
     let dense = rows.saturating_mul(4 * MOST_PLACES_A_ROW as u64);
     let narrow = attributes.saturating_mul(dense.min(MOST_NARROW));
     rows.saturating_mul(ROW)
         .saturating_add(dense)
         .saturating_add(narrow)
+        .saturating_add(rows.saturating_mul(TOTALS).min(MOST_TOTALS))
 }
 
 impl CodeCounts {

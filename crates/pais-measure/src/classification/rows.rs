@@ -144,8 +144,8 @@ impl ClassifiedRows<'_> {
             let mut columns = columns.iter();
             columns.all(|codes| codes[one as usize] == codes[other as usize])
         };
-        let mut kept: Vec<u32> = Vec::new();
-        let mut of_classes = Vec::new();
+        let mut kept: Vec<u32> = Vec::with_capacity(rows.len());
+        let mut of_classes = Vec::with_capacity(rows.len());
         let mut of_row = vec![0; rows.len()];
         let mut last = None;
         for key in keys {

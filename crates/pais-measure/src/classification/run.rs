@@ -23,8 +23,8 @@ struct UsedColumn<'a> {
     frequencies: &'a [u64],
 }
 
-/// The errors on a released table, rounded, and with a `sample` those on the raw rows. `None` where the table has no class column, too many classes or fewer than
-/// two rows, and when stopped.
+/// The errors on a released table, rounded, and with a `sample` those on the raw rows. `None` where the
+/// table has no class column, too many classes or fewer than two rows, and when stopped.
 pub(crate) fn classification_error(
     release: &MeasuredRelease,
     frequencies: &CodeFrequencies,
@@ -201,7 +201,7 @@ fn raw_rows<'a>(
 struct Sample {
     /// Rows of the release.
     released: Vec<u32>,
-    /// Their raw rows, then those of suppressed rows.
+    /// The same rows by their numbers in [`RawRows`], then suppressed ones.
     raw: Vec<u32>,
 }
 

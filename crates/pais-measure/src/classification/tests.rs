@@ -137,7 +137,6 @@ fn a_value_that_no_example_had_is_given_the_class_of_the_node() {
     assert_eq!(tree.class(|_| 7), 0, "to play is more frequent");
     let examples = of(Vec::new(), examples.classes, 2);
     let majority = learn(&examples);
-
     assert_eq!((majority.node_count(), wrong(&majority, &examples)), (1, 5));
 }
 
@@ -307,6 +306,13 @@ proptest! {
             prop_assert_eq!(examples.narrow.width, narrow, "{} unused", unused);
             let other = grow(&examples);
             prop_assert_eq!(one.node_count(), other.node_count());
+            // In the order of the ordered attribute, which is not sorted then.
+            let rows_of_it = rows_of(&examples);
+            let all: Vec<u32> = (0..400).collect();
+            prop_assert_eq!(rows_of_it.distinct.ascending, Some(0));
+            let weights = rows_of_it.weights(&all);
+            let ascending = tree::grow(&rows_of_it.distinct, &weights, &|| false);
+            prop_assert_eq!(Some(&other), ascending.as_ref());
             for row in 0..400 {
                 prop_assert_eq!(class_of(&one, &all_used, row), class_of(&other, &examples, row));
             }

@@ -180,8 +180,8 @@ pub(super) fn grow(
         let parts = growth.divide(test, next.from, next.to);
         let first = nodes.len() as u32;
         let mut branches = Vec::new();
-        for (number, (branch, from, to)) in (first..).zip(parts) {
-            nodes.push(Node::leaf(growth.totals_of(branch)));
+        for ((number, (branch, from, to)), part) in (first..).zip(parts).zip(0..) {
+            nodes.push(Node::leaf(growth.totals_of(part)));
             branches.push((branch, number));
             open.push(OpenNode {
                 node: number as usize,
@@ -225,8 +225,10 @@ struct Growth<'a> {
     buffer: Vec<u32>,
     /// For each branch, where its next example goes.
     ends: Vec<usize>,
-    /// Weight of each class of each branch.
-    branch_totals: Vec<u64>,
+    /// The number of each branch among those that have examples.
+    part_of: Vec<usize>,
+    /// Weight of each class, by part.
+    part_totals: Vec<u64>,
 }
 
 impl<'a> Growth<'a> {
@@ -246,7 +248,8 @@ impl<'a> Growth<'a> {
             buffer: vec![0; rows.len()],
             rows,
             ends: Vec::new(),
-            branch_totals: Vec::new(),
+            part_of: Vec::new(),
+            part_totals: Vec::new(),
         }
     }
 
@@ -256,10 +259,10 @@ impl<'a> Growth<'a> {
         self.of_node.read(self.examples, self.weights, rows);
     }
 
-    /// Weight of each class of a branch of the node that was divided last.
-    fn totals_of(&self, branch: u32) -> &[u64] {
+    /// Weight of each class of a part of the node that was divided last.
+    fn totals_of(&self, part: usize) -> &[u64] {
         let classes = self.examples.class_count as usize;
-        &self.branch_totals[branch as usize * classes..][..classes]
+        &self.part_totals[part * classes..][..classes]
     }
 
     /// The best test of a node, and the attributes that have several values in it.
@@ -311,27 +314,31 @@ impl<'a> Growth<'a> {
         let most = self.branch_of.iter().max().map_or(0, |&last| last as usize);
         self.ends.clear();
         self.ends.resize(most + 1, 0);
-        let classes = self.examples.class_count as usize;
-        self.branch_totals.clear();
-        self.branch_totals.resize((most + 1) * classes, 0);
-        for (&branch, (class, weight)) in self.branch_of.iter().zip(self.of_node.rows()) {
+        for &branch in &self.branch_of {
             self.ends[branch as usize] += 1;
-            self.branch_totals[branch as usize * classes + class as usize] += u64::from(weight);
         }
+        self.part_of.clear();
         let mut parts = Vec::new();
         let mut start = from;
         for (branch, end) in (0..).zip(&mut self.ends) {
             let count = std::mem::replace(end, start - from);
+            self.part_of.push(parts.len());
             if count > 0 {
                 parts.push((branch, start, start + count));
                 start += count;
             }
         }
         let buffer = &mut self.buffer[..rows.len()];
-        for (&row, &branch) in rows.iter().zip(&self.branch_of) {
+        let classes = examples.class_count as usize;
+        self.part_totals.clear();
+        self.part_totals.resize(parts.len() * classes, 0);
+        let branches = self.branch_of.iter().zip(self.of_node.rows());
+        for (&row, (&branch, (class, weight))) in rows.iter().zip(branches) {
             let end = &mut self.ends[branch as usize];
             buffer[*end] = row;
             *end += 1;
+            let part = self.part_of[branch as usize];
+            self.part_totals[part * classes + class as usize] += u64::from(weight);
         }
         rows.copy_from_slice(buffer);
         parts

@@ -215,8 +215,10 @@ fn answer_part(
         answer.estimate += holding as f64;
         return;
     }
-    let in_one_part = !part.begins_inside && !part.ends_inside;
-    if holding == 0 && in_one_part {
+    let has_labels = !set.labels.is_empty();
+    // Shares of exact codes are of all rows of a group, also of those in other parts.
+    let is_by_itself = has_labels || (!part.begins_inside && !part.ends_inside);
+    if holding == 0 && is_by_itself {
         return;
     }
     let words = part.rows.len().div_ceil(64);
@@ -235,7 +237,7 @@ fn answer_part(
     }
     let both = known.iter().zip(&*sensitive).map(|(a, b)| a & b);
     answer.exact += ones(both);
-    if set.labels.is_empty() {
+    if !has_labels {
         let segments = (part, index.segments.as_slice());
         add_exact_groups(set.table, segments, [&*sensitive, &*known], answer);
         return;

@@ -18,7 +18,6 @@ use super::{ColumnDistribution, GroupMetrics, ItemCounts, QueryError, Risk};
 use crate::classification::ClassificationError;
 use crate::guidelines::Guidelines;
 use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
-use crate::sample::SAMPLED_ROWS;
 
 /// The report of a release. An empty table has no group: its measures are 0, but for those of
 /// information lost, which tell of suppressed rows too.
@@ -96,8 +95,9 @@ pub struct Utility {
     /// Greatest confidence in a sensitive value for an adversary of the privacy model, as
     /// verified.
     pub greatest_confidence: f64,
-    /// Number of released rows that `classification_error`, `query_error`, `entropy_loss_by_column`
-    /// and `association_survival` were measured on, where the release has more: a random sample.
+    /// Number of released rows that `classification_error`, `query_error`, `item_query_error`,
+    /// `entropy_loss_by_column` and `association_survival` were measured on, those of them that the report
+    /// has, where the release has more: a random sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_rows: Option<u64>,
     /// How far random counting queries are off, where there is a quasi-identifier that is not a set.
@@ -185,7 +185,6 @@ impl Report {
             suppressed_rows,
         };
         let mut report = Self::of(parts, release.finding);
-        report.utility.sampled_rows = (table.rows > SAMPLED_ROWS).then_some(SAMPLED_ROWS as u64);
         report.subjects = release.persons.map(|persons| persons.subjects);
         Ok(report)
     }

@@ -29,8 +29,8 @@ struct CellValues {
     with_value: Vec<u32>,
     /// By cell, the records of the most frequent value; 0 but while figures are passed on.
     most: Vec<u32>,
-    /// The cells and values in use, as cells and places of `with_value`.
-    used: Vec<(usize, usize)>,
+    /// The places of `with_value` in use.
+    used: Vec<u32>,
 }
 
 impl LastValues {
@@ -87,7 +87,7 @@ impl LastValues {
                         let place = cell * found.value_count + count.value as usize;
                         let records = &mut found.with_value[place];
                         if *records == 0 {
-                            found.used.push((cell, place));
+                            found.used.push(place as u32);
                         }
                         *records += count.records;
                     }
@@ -117,9 +117,11 @@ impl LastValues {
     /// Passes the figures of each cell to `found`, and forgets them.
     pub(super) fn drain(&mut self, mut found: impl FnMut(QidFigures)) {
         for counts in &mut self.sensitive {
-            for (cell, place) in counts.used.drain(..) {
+            for place in counts.used.drain(..) {
+                let place = place as usize;
                 let records = std::mem::take(&mut counts.with_value[place]);
-                counts.most[cell] = counts.most[cell].max(records);
+                let most = &mut counts.most[place / counts.value_count];
+                *most = records.max(*most);
             }
         }
         for cell in self.used.drain(..) {
