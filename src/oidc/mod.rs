@@ -4,6 +4,7 @@
 //! claims of a person, which the service maps to an organization.
 
 mod issuer_keys;
+mod signatures;
 mod verifier;
 
 use serde::Serialize;

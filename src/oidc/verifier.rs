@@ -12,6 +12,7 @@ use crate::roles::Role;
 
 use super::OidcSettings;
 use super::issuer_keys::IssuerKeys;
+use super::signatures::PUBLIC_KEYS;
 
 /// Longest token, in bytes.
 const TOKEN_BYTES: usize = 16 << 10;
@@ -70,6 +71,8 @@ pub fn is_compact(token: &str) -> bool {
 impl Verifier {
     /// A verifier that fetches the issuer's keys when the first token comes.
     pub fn new(settings: OidcSettings) -> Self {
+        // Another verifier of this program may have done it.
+        let _ = PUBLIC_KEYS.install_default();
         Self {
             keys: IssuerKeys::new(&settings.issuer),
             settings,
@@ -111,7 +114,7 @@ impl Verifier {
             return Err(Refusal::Invalid);
         }
         let decoding = DecodingKey::from_jwk(key).map_err(|_| Refusal::Invalid)?;
-        // The key and the algorithm must be of one family, which the library checks.
+        // The key and the algorithm must be of one family, which `PUBLIC_KEYS` checks.
         let mut validation = Validation::new(header.alg);
         validation.leeway = self.settings.leeway_seconds;
         validation.validate_nbf = true;

@@ -8,11 +8,13 @@ use axum::routing::get;
 use axum::{Json, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use pais::oidc::OidcSettings;
 use pais::roles::Role;
 use parking_lot::Mutex;
 use rcgen::{KeyPair, PublicKeyData};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::{Value, json};
 use time::{Duration, OffsetDateTime};
 
@@ -58,25 +60,24 @@ impl Key {
     }
 
     fn sign(&self, claims: &Value) -> String {
-        let header = Header {
-            kid: Some(self.id.clone()),
-            ..Header::new(Algorithm::ES256)
-        };
-        encode(&header, claims, &self.signing()).unwrap()
-    }
-
-    fn signing(&self) -> EncodingKey {
-        EncodingKey::from_ec_der(&self.pair.serialize_der())
+        let header = json!({"typ": "JWT", "alg": "ES256", "kid": self.id});
+        self.sign_with(&header, claims)
     }
 
     /// A token with this header, whose signature is right.
     fn sign_with(&self, header: &Value, claims: &Value) -> String {
-        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let message = format!("{}.{}", part(header), part(claims));
-        let algorithm = Algorithm::ES256;
-        let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &self.signing(), algorithm);
-        format!("{message}.{}", signature.unwrap())
+        let message = message(header, claims);
+        let (pair, random) = (self.pair.serialize_der(), SystemRandom::new());
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &pair, &random);
+        let signature = pair.unwrap().sign(&random, message.as_bytes()).unwrap();
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
+}
+
+/// What is signed of a token.
+fn message(header: &Value, claims: &Value) -> String {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    format!("{}.{}", part(header), part(claims))
 }
 
 async fn document(
@@ -277,18 +278,17 @@ async fn tokens_that_the_issuer_did_not_sign_are_refused() {
 
     // Without a signature.
     let header = json!({ "alg": "none", "typ": "JWT", "kid": "one" });
-    let unsigned = format!("{}.{}.", part(&header), part(&claims));
+    let unsigned = format!("{}.", message(&header, &claims));
     // With the public key as if it were a shared secret.
-    let header = Header {
-        kid: Some("one".to_owned()),
-        ..Header::new(Algorithm::HS256)
-    };
-    let secret = EncodingKey::from_secret(key.pair.der_bytes());
-    let confused = encode(&header, &claims, &secret).unwrap();
+    let header = json!({ "alg": "HS256", "typ": "JWT", "kid": "one" });
+    let message_of_it = message(&header, &claims);
+    let secret = hmac::Key::new(hmac::HMAC_SHA256, key.pair.der_bytes());
+    let signature = hmac::sign(&secret, message_of_it.as_bytes());
+    let confused = format!("{message_of_it}.{}", URL_SAFE_NO_PAD.encode(signature));
     // With another algorithm of the same header than that of the key.
     let header = json!({ "alg": "RS256", "typ": "JWT", "kid": "one" });
     let signature = signed.rsplit('.').next().unwrap();
-    let renamed = format!("{}.{}.{signature}", part(&header), part(&claims));
+    let renamed = format!("{}.{signature}", message(&header, &claims));
     // By another key under the same id, and with changed claims.
     let forged = Key::new("one").sign(&claims);
     let (head, _) = signed.split_once('.').unwrap();
