@@ -5,6 +5,7 @@
 //! - [`draft`]: the proposal of a definition from the rows of a file
 //! - [`hierarchy`]: taxonomies as rows, in the formats of ARX and Amnesia
 //! - [`chunk`]: the bytes in which tables are stored
+//! - [`RowDigest`]: by which the same rows are known again
 //!
 //! Sources are not trusted: their size, depth and count are bounded before a parser sees them.
 
@@ -15,6 +16,8 @@ pub mod draft;
 mod format;
 pub mod hierarchy;
 pub mod read;
+mod row_digest;
 pub mod write;
 
 pub use format::FileFormat;
+pub use row_digest::RowDigest;

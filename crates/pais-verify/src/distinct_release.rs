@@ -6,7 +6,7 @@ use pais_core::table::{Column, ReleasedTable};
 
 use crate::adversaries::{self, AdversaryFigures, AdversaryLengths};
 use crate::classes::{Classes, Values};
-use crate::lkc::verify_distinct;
+use crate::lkc::{LkcColumns, verify_with_classes};
 use crate::{LkcRequirement, Verification, VerifyError};
 
 /// The distinct combinations of the quasi-identifiers and sensitive values of a release without sets and
@@ -92,13 +92,15 @@ impl DistinctRelease {
         model: &Lkc,
         cancellation: &Cancellation,
     ) -> Result<Verification, VerifyError> {
-        verify_distinct(
-            (&self.table, &self.rows),
+        let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
+        let columns = LkcColumns {
             quasi_identifiers,
             sensitive,
-            &LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive),
-            cancellation,
-        )
+        };
+        let (table, rows) = (&self.table, Some(&*self.rows));
+        let (found, _) =
+            verify_with_classes(table.into(), rows, columns, &requirement, cancellation)?;
+        Ok(found)
     }
 }
 

@@ -17,7 +17,6 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pais_core::cancellation::Cancellation;
-use pais_core::table::ReleasedTable;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
@@ -47,48 +46,38 @@ pub fn verify_lkc<'t>(
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<Verification, VerifyError> {
-    let columns = (quasi_identifiers, sensitive);
-    let (found, _) = verify_with_classes(table.into(), columns, requirement, cancellation)?;
+    let columns = LkcColumns {
+        quasi_identifiers,
+        sensitive,
+    };
+    let (found, _) = verify_with_classes(table.into(), None, columns, requirement, cancellation)?;
     Ok(found)
 }
 
-/// As [`verify_lkc`], with the classes of equal quasi-identifiers.
+/// The columns of a table that LKC-privacy is about.
+#[derive(Clone, Copy)]
+pub(super) struct LkcColumns<'a> {
+    pub(super) quasi_identifiers: &'a [Box<str>],
+    /// All that are declared sensitive.
+    pub(super) sensitive: &'a [Box<str>],
+}
+
+/// As [`verify_lkc`], with the classes of equal quasi-identifiers. Rows that have `multiplicities`, whose
+/// sum must be below 2^32, stand for as many equal rows.
 ///
 /// # Errors
 /// As [`verify_lkc`].
-pub(super) fn verify_with_classes(
-    table: CountedTable,
-    columns: (&[Box<str>], &[Box<str>]),
-    requirement: &LkcRequirement,
-    cancellation: &Cancellation,
-) -> Result<(Verification, Classes<'static>), VerifyError> {
-    decide((table, None), columns, requirement, cancellation)
-}
-
-/// As [`verify_lkc`], of a table of distinct rows and their multiplicities.
-/// The sum of these must be below 2^32.
-///
-/// # Errors
-/// As [`verify_lkc`].
-pub(super) fn verify_distinct(
-    (table, multiplicities): (&ReleasedTable, &[u32]),
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
-    requirement: &LkcRequirement,
-    cancellation: &Cancellation,
-) -> Result<Verification, VerifyError> {
-    let counted = (table.into(), Some(multiplicities));
-    let columns = (quasi_identifiers, sensitive);
-    let (found, _) = decide(counted, columns, requirement, cancellation)?;
-    Ok(found)
-}
-
-fn decide<'m>(
-    (counted, multiplicities): (CountedTable, Option<&'m [u32]>),
-    (quasi_identifiers, sensitive): (&[Box<str>], &[Box<str>]),
+pub(super) fn verify_with_classes<'m>(
+    counted: CountedTable,
+    multiplicities: Option<&'m [u32]>,
+    columns: LkcColumns,
     requirement: &LkcRequirement,
     cancellation: &Cancellation,
 ) -> Result<(Verification, Classes<'m>), VerifyError> {
+    let LkcColumns {
+        quasi_identifiers,
+        sensitive,
+    } = columns;
     let table = counted.table;
     let of_columns = |columns: &[Values]| {
         let classes = Classes::new(table.rows, columns, cancellation)?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::LkcRequirement;
 use super::classes::{Classes, find_column};
 use super::facts::{verify_facts, verify_km};
-use super::lkc::verify_with_classes;
+use super::lkc::{LkcColumns, verify_with_classes};
 use super::partition::{GroupVerification, verify_groups};
 use super::persons::CountedTable;
 use super::verification::{Verification, VerifyError};
@@ -123,9 +123,12 @@ pub fn verify_lkc_classes<'t>(
             Ok((found, None))
         }
         None => {
-            let columns = (names, sensitive);
+            let columns = LkcColumns {
+                quasi_identifiers,
+                sensitive,
+            };
             let (found, classes) =
-                verify_with_classes(counted, columns, &requirement, cancellation)?;
+                verify_with_classes(counted, None, columns, &requirement, cancellation)?;
             Ok((found, Some(classes)))
         }
     }

@@ -4,7 +4,6 @@
 pub(crate) mod body;
 pub(crate) mod pipeline;
 mod reader;
-mod row_digest;
 mod sealing;
 mod similar_subjects;
 pub(crate) mod spool_file;

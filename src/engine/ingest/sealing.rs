@@ -3,7 +3,7 @@
 use pais_core::definition::SubmissionId;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Table, ValueCounters};
-use pais_io::chunk;
+use pais_io::{RowDigest, chunk};
 use tokio::sync::mpsc;
 
 use crate::db::StoreError;
@@ -12,7 +12,6 @@ use crate::db::submissions::SealedChunk;
 use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
 
-use super::row_digest::RowDigest;
 use super::similar_subjects::SimilarSubjects;
 
 /// Seals chunks in the order of the file, and counts what is known of their rows.

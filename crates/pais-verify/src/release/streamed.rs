@@ -20,9 +20,8 @@ use pais_core::warning::by_code;
 use super::{ReleaseError, ReleaseVerification, Undecided};
 use crate::classes::find_column;
 use crate::distinct_rows::DistinctRows;
-use crate::lkc::verify_distinct;
 use crate::row_sum::RowSum;
-use crate::{DistinctRelease, LkcRequirement, PrivacyFinding, VerifyError};
+use crate::{DistinctRelease, PrivacyFinding, VerifyError};
 
 /// Rows that are counted at a time: their codes stay in the cache.
 const BLOCK: usize = 16_384;
@@ -408,13 +407,7 @@ impl StreamedVerification {
         };
         let names = schema.names(ColumnRole::QuasiIdentifier);
         let sensitive = schema.names(ColumnRole::Sensitive);
-        let found = verify_distinct(
-            (&distinct.table, &distinct.rows),
-            &names,
-            &sensitive,
-            &LkcRequirement::from_model(&model, names.len(), &sensitive),
-            cancellation,
-        )?;
+        let found = distinct.verify_model(&names, &sensitive, &model, cancellation)?;
         take(distinct);
 
         let unchanged = UnchangedRows::new(unchanged);

@@ -1,4 +1,4 @@
-//! The digest of the rows of a submission, by which the same rows are known again: in another order,
+//! The digest of the rows of a table, by which the same rows are known again: in another order,
 //! with the columns in another order, or in another file format.
 //!
 //! A row is the sum of the keyed hashes of its cells, made non-linear, and the table is the sum of its
@@ -10,11 +10,11 @@ use pais_core::schema::Schema;
 use pais_core::table::Table;
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-/// Adds up the rows of a submission, chunk by chunk.
+/// Adds up the rows of a table, chunk by chunk.
 ///
 /// Each distinct cell of a chunk is hashed once, together with the name of its column; a further
 /// cell costs one addition. The digest is stored, so the hash must stay the same in each version.
-pub(super) struct RowDigest {
+pub struct RowDigest {
     /// A hasher for each stored column, which has been fed the column's name.
     columns: Vec<SipHasher24>,
     /// Odd, so that multiplying by it loses nothing.
@@ -27,7 +27,7 @@ pub(super) struct RowDigest {
 
 impl RowDigest {
     /// For rows of this schema, under a key of their dataset.
-    pub(super) fn new(key: &[u8; 32], schema: &Schema) -> Self {
+    pub fn new(key: &[u8; 32], schema: &Schema) -> Self {
         let (of_cells, of_rows) = key.split_at(16);
         let mut cells = [0; 16];
         cells.copy_from_slice(of_cells);
@@ -54,7 +54,7 @@ impl RowDigest {
     }
 
     /// Adds the rows of a chunk, whose columns are the stored ones of the schema.
-    pub(super) fn push(&mut self, chunk: &Table) {
+    pub fn push(&mut self, chunk: &Table) {
         self.row_sums.clear();
         self.row_sums.resize(chunk.rows, 0);
         for (hasher, column) in self.columns.iter().zip(&chunk.columns) {
@@ -87,7 +87,7 @@ impl RowDigest {
     }
 
     /// The sum, and the number of rows. `None` if no column is stored: such rows are all equal.
-    pub(super) fn total(&self) -> Option<(u128, u64)> {
+    pub fn total(&self) -> Option<(u128, u64)> {
         (!self.columns.is_empty()).then_some((self.sum, self.rows))
     }
 }
@@ -98,12 +98,12 @@ mod tests {
 
     use pais_core::schema::Schema;
     use pais_core::table::{Column, NULL_CODE, Table};
-    use pais_io::chunk::Assembler;
-    use pais_io::read::{ReadLimits, csv, ndjson};
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::RowDigest;
+    use crate::chunk::Assembler;
+    use crate::read::{ReadLimits, csv, ndjson};
 
     const NAMES: [&str; 3] = ["a", "b", "c"];
 
