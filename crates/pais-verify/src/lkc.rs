@@ -62,8 +62,8 @@ pub(super) struct LkcColumns<'a> {
     pub(super) sensitive: &'a [Box<str>],
 }
 
-/// As [`verify_lkc`], with the classes of equal quasi-identifiers. Rows that have `multiplicities`, whose
-/// sum must be below 2^32, stand for as many equal rows.
+/// As [`verify_lkc`], with the classes of equal quasi-identifiers. With `multiplicities`, whose sum must be
+/// below 2^32, each row is counted as often as its number says.
 ///
 /// # Errors
 /// As [`verify_lkc`].
