@@ -4,6 +4,7 @@
 //! one number of 64 bits, and rows with equal numbers get equal class ids: with a dense table
 //! while the numbers are few compared with the rows, and with a hash table beyond. Where the values of
 //! all columns do not fit 64 bits, those that fit are packed first, and then the ids with the others.
+//! Threads number parts of the rows, and the distinct numbers of the parts are numbered again.
 //! The time is linear in rows times columns; the memory is 8 bytes for each row.
 
 use std::borrow::Cow;
@@ -302,8 +303,15 @@ struct Packing {
     numbers: u64,
 }
 
-/// Rows whose numbers are computed before they are looked up, so that they stay in the cache.
-const BLOCK: usize = 4096;
+/// Rows whose numbers are computed before they are looked up, so that they stay in the cache. Lower in
+/// tests, so that small tables have several blocks too.
+const BLOCK: usize = if cfg!(test) { 4 } else { 4096 };
+
+/// Least number of blocks of a part of the rows.
+const MIN_BLOCKS: usize = if cfg!(test) { 2 } else { 16 };
+
+/// Most parts of the rows: each has a table of its own.
+const MOST_PARTS: usize = 4;
 
 impl Packing {
     fn new(classes: usize) -> Self {
@@ -335,6 +343,37 @@ impl Packing {
         columns: &[&Values],
         cancellation: &Cancellation,
     ) -> Result<usize, VerifyError> {
+        let blocks = ids.len().div_ceil(BLOCK);
+        let parts = (blocks / MIN_BLOCKS).clamp(1, rayon::current_num_threads().min(MOST_PARTS));
+        let part_rows = blocks.div_ceil(parts).max(1) * BLOCK;
+        let number = |(part, ids): (usize, &mut [u32])| {
+            self.number(ids, part * part_rows, columns, cancellation)
+        };
+        let parts = ids.par_chunks_mut(part_rows).enumerate().map(number);
+        let parts: Vec<Numbering> = parts.collect::<Result<_, _>>()?;
+        let mut parts = parts.into_iter();
+        let Some(mut all) = parts.next() else {
+            return Ok(0);
+        };
+        for (ids, part) in ids.chunks_mut(part_rows).skip(1).zip(parts) {
+            let of_all: Vec<u32> = part.numbers.iter().map(|&number| all.id(number)).collect();
+            ids.par_chunks_mut(BLOCK)
+                .for_each(|ids| ids.iter_mut().for_each(|id| *id = of_all[*id as usize]));
+        }
+        Ok(all.numbers.len())
+    }
+
+    /// As [`Self::refine`], of the rows from row `first` on alone.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    fn number(
+        &self,
+        ids: &mut [u32],
+        first: usize,
+        columns: &[&Values],
+        cancellation: &Cancellation,
+    ) -> Result<Numbering, VerifyError> {
         let mut numbering = Numbering::new(self.numbers, ids.len());
         let mut numbers = [0u64; BLOCK];
         for (block, ids) in ids.chunks_mut(BLOCK).enumerate() {
@@ -344,7 +383,7 @@ impl Packing {
                 *number = u64::from(id);
             }
             for (values, factor) in columns.iter().zip(&self.factors) {
-                let codes = &values.column.column.codes[block * BLOCK..];
+                let codes = &values.column.column.codes[first + block * BLOCK..];
                 for (number, &code) in numbers.iter_mut().zip(codes) {
                     *number += factor * u64::from(values.number(code));
                 }
@@ -353,14 +392,15 @@ impl Packing {
                 *id = numbering.id(number);
             }
         }
-        Ok(numbering.count as usize)
+        Ok(numbering)
     }
 }
 
 /// Numbers the distinct ones of some numbers in the order of their occurrence.
 struct Numbering {
     ids: Ids,
-    count: u32,
+    /// The number of each id.
+    numbers: Vec<u64>,
 }
 
 enum Ids {
@@ -379,7 +419,7 @@ impl Numbering {
             } else {
                 Ids::Hashed(FxHashMap::default())
             },
-            count: 0,
+            numbers: Vec::new(),
         }
     }
 
@@ -390,8 +430,8 @@ impl Numbering {
             Ids::Hashed(ids) => ids.entry(number).or_insert(u32::MAX),
         };
         if *id == u32::MAX {
-            *id = self.count;
-            self.count += 1;
+            *id = self.numbers.len() as u32;
+            self.numbers.push(number);
         }
         *id
     }
@@ -410,7 +450,7 @@ pub(super) fn refine(
     for (id, value) in ids.iter_mut().zip(values) {
         *id = numbering.id(u64::from(*id) * cardinality as u64 + u64::from(value));
     }
-    numbering.count as usize
+    numbering.numbers.len()
 }
 
 #[cfg(test)]

@@ -114,7 +114,14 @@ pub(super) fn verify_with_classes<'m>(
     // Attributes with many values first: groups become small early, and their profiles merge well.
     attributes.sort_by_key(|values| std::cmp::Reverse(values.count()));
     let grid = Grid::new(&attributes, &classes.row);
-    let suffixes = Suffixes::new(&grid);
+    let (suffixes, profiles) = rayon::join(
+        || Suffixes::new(&grid),
+        || {
+            let profiles = named.iter().map(|sensitive| sensitive.profiles(classes));
+            profiles.collect::<Result<Vec<_>, _>>()
+        },
+    );
+    let profiles = profiles?;
     let size = requirement.l.min(grid.attributes());
 
     let persons = persons.as_ref().zip(lists.as_ref());
@@ -135,8 +142,8 @@ pub(super) fn verify_with_classes<'m>(
     }
     let start = |values| ProfileSearch::new(&grid, &suffixes, values, &extremes);
     let mut denominators: Vec<Denominator> = Vec::with_capacity(named.len());
-    for sensitive in named {
-        let profiles = ProfileParts::all(sensitive.profiles(classes)?);
+    for (sensitive, profiles) in named.into_iter().zip(profiles) {
+        let profiles = ProfileParts::all(profiles);
         find_extremes(|| start(sensitive.count()), &profiles.group(size))?;
         // The first index has all records.
         smallest.get_or_insert_with(|| u64::from(extremes.take_smallest()));

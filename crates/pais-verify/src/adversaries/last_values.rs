@@ -5,6 +5,7 @@
 use super::classes_of_table::TableClasses;
 use super::enumeration::QidFigures;
 use crate::profiles::Share;
+use crate::sensitive::ClassCounts;
 
 /// Most counters of sensitive values. They are kept by each thread.
 const MOST_COUNTERS: usize = 1 << 20;
@@ -23,7 +24,7 @@ pub(super) struct LastValues {
 /// The sensitive values of the records of each cell, in one denominator.
 struct CellValues {
     value_count: usize,
-    /// By cell, the records in the denominator; 0 between calls.
+    /// By cell, the records in the denominator; 0 between calls. Empty where it has all records.
     of: Vec<u32>,
     /// By cell and value, the records with it; 0 between calls.
     with_value: Vec<u32>,
@@ -38,21 +39,24 @@ impl LastValues {
     pub(super) fn new(classes: &TableClasses) -> Option<Self> {
         let cells = classes.grid.cells();
         let values = classes.sensitive.iter().map(|counts| counts.value_count);
-        let counters = cells.checked_mul(values.clone().sum())?;
+        let counters = cells.checked_mul(values.sum())?;
         if classes.persons.is_some() || counters > MOST_COUNTERS {
             return None;
         }
-        let of_denominator = |value_count| CellValues {
-            value_count,
-            of: vec![0; cells],
-            with_value: vec![0; cells * value_count],
-            most: vec![0; cells],
-            used: Vec::new(),
+        let of_denominator = |counts: &ClassCounts| {
+            let has_all = counts.records == classes.sizes;
+            CellValues {
+                value_count: counts.value_count,
+                of: vec![0; if has_all { 0 } else { cells }],
+                with_value: vec![0; cells * counts.value_count],
+                most: vec![0; cells],
+                used: Vec::new(),
+            }
         };
         Some(Self {
             offsets: classes.grid.offsets(),
             records: vec![0; cells],
-            sensitive: values.map(of_denominator).collect(),
+            sensitive: classes.sensitive.iter().map(of_denominator).collect(),
             used: Vec::new(),
         })
     }
@@ -79,11 +83,13 @@ impl LastValues {
                 continue;
             }
             for (counts, found) in classes.sensitive.iter().zip(&mut self.sensitive) {
-                let of = counts.records[class as usize];
-                let values = counts.values.of(class);
-                for cell in cells(&self.offsets, classes, class, from) {
-                    found.of[cell] += of;
-                    for count in values {
+                if !found.of.is_empty() {
+                    for cell in cells(&self.offsets, classes, class, from) {
+                        found.of[cell] += counts.records[class as usize];
+                    }
+                }
+                for count in counts.values.of(class) {
+                    for cell in cells(&self.offsets, classes, class, from) {
                         let place = cell * found.value_count + count.value as usize;
                         let records = &mut found.with_value[place];
                         if *records == 0 {
@@ -125,18 +131,16 @@ impl LastValues {
             }
         }
         for cell in self.used.drain(..) {
+            let size = std::mem::take(&mut self.records[cell]);
             let mut greatest = Share::NONE;
             for counts in &mut self.sensitive {
-                let of = std::mem::take(&mut counts.of[cell]);
+                let of = counts.of.get_mut(cell).map_or(size, std::mem::take);
                 let most = std::mem::take(&mut counts.most[cell]);
                 if of > 0 {
                     greatest = greatest.max(Share { most, of });
                 }
             }
-            found(QidFigures {
-                size: std::mem::take(&mut self.records[cell]),
-                greatest,
-            });
+            found(QidFigures { size, greatest });
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct KnownClasses<'a> {
     /// Rows of each class; persons where *K* counts these.
     pub(super) sizes: &'a [u32],
     /// By attribute, the value of each class.
-    pub(super) values: &'a [Vec<u32>],
+    pub(super) values: Vec<&'a [u32]>,
     /// `None` where rows are counted.
     pub(super) persons: Option<ClassPersons<'a>>,
 }
@@ -69,11 +69,8 @@ impl KnownGroups {
         if classes.sizes.is_empty() {
             return Some(0);
         }
-        let varied = classes.values.iter();
-        let varied: Vec<&[u32]> = varied
-            .map(Vec::as_slice)
-            .filter(|values| values.iter().any(|value| *value != values[0]))
-            .collect();
+        let mut varied = classes.values;
+        varied.retain(|values| values.iter().any(|value| *value != values[0]));
         let depth = self.l.min(varied.len());
         if depth == varied.len() {
             // All that varies is known.
@@ -254,7 +251,7 @@ mod tests {
         };
         let classes = KnownClasses {
             sizes: if by_person { &of_persons } else { &of_rows },
-            values: &values,
+            values: values.iter().map(Vec::as_slice).collect(),
             persons: by_person.then_some(persons),
         };
         KnownGroups::new(l, &Cancellation::new()).find(classes)
@@ -276,7 +273,7 @@ mod tests {
         let values = vec![vec![0, 1, 2], vec![0, 0, 1], vec![1, 0, 0]];
         let classes = || KnownClasses {
             sizes: &[1, 2, 3],
-            values: &values,
+            values: values.iter().map(Vec::as_slice).collect(),
             persons: None,
         };
         let with = |visits, cancellation: &Cancellation| KnownGroups {
@@ -311,7 +308,7 @@ mod tests {
             };
             let classes = KnownClasses {
                 sizes: &[500, 500],
-                values: &values,
+                values: values.iter().map(Vec::as_slice).collect(),
                 persons: Some(persons),
             };
             (groups.find(classes), groups.visits)

@@ -16,6 +16,7 @@
 //! the tasks depend only on the rows, and partial counts are merged in task order. So the counts
 //! and the sums do not depend on the number of threads.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -37,7 +38,7 @@ pub(super) type PartitionId = u32;
 /// Cost of a random access to a row, in rows read sequentially.
 const RANDOM_READ_COST: u64 = 4;
 
-/// A partition that resulted from refining another one. The first child keeps the id of the refined
+/// A partition that results from refining another one. The first child keeps the id of the refined
 /// partition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChildPartition {
@@ -47,6 +48,10 @@ pub(super) struct ChildPartition {
     pub child: u32,
     /// The partition.
     pub partition: PartitionId,
+    /// Number of rows.
+    pub size: u32,
+    /// Its most frequent sensitive value.
+    pub greatest: ValueShare,
 }
 
 /// The layout that gives the records of each partition. Records are rows, or those of a frequency
@@ -281,26 +286,30 @@ impl Partitions {
             return None;
         }
         let partitions: Vec<PartitionId> = self.non_empty().collect();
+        let all = self.sizes.len();
+        fn of<'v>(values: &'v [u32], partitions: &[PartitionId], all: usize) -> Cow<'v, [u32]> {
+            if partitions.len() == all {
+                return Cow::Borrowed(values);
+            }
+            let values = partitions.iter().map(|&it| values[it as usize]);
+            Cow::Owned(values.collect())
+        }
         let records = self.records.iter();
-        let values: Vec<Vec<u32>> = records
-            .map(|record| partitions.iter().map(|&it| record[it as usize]).collect())
-            .collect();
-        let sizes = |sizes: &[u32]| partitions.iter().map(|&it| sizes[it as usize]).collect();
+        let values: Vec<Cow<'_, [u32]>> = records.map(|it| of(it, &partitions, all)).collect();
+        let values = values.iter().map(AsRef::as_ref).collect();
         let (RowLayout::Partition(order), Some(counted)) = (&self.layout, &mut self.persons) else {
-            let sizes: Vec<u32> = sizes(&self.sizes);
             let classes = KnownClasses {
-                sizes: &sizes,
-                values: &values,
+                sizes: &of(&self.sizes, &partitions, all),
+                values,
                 persons: None,
             };
             return groups.find(classes);
         };
         let rows_of = |&it: &PartitionId| order.records(it);
         let rows: Vec<&[u32]> = partitions.iter().map(rows_of).collect();
-        let sizes: Vec<u32> = sizes(&counted.numbers);
         let classes = KnownClasses {
-            sizes: &sizes,
-            values: &values,
+            sizes: &of(&counted.numbers, &partitions, all),
+            values,
             persons: Some(ClassPersons {
                 rows: &rows,
                 of_row: &counted.of_row,
@@ -427,62 +436,59 @@ impl Partitions {
             RowLayout::Partition(order) if moves => order.refine(&link, scan),
             _ => Vec::new(),
         };
-        let mut child_partitions = Vec::with_capacity(parts.len());
-        for parts in parts.chunk_by(|a, b| a.link_index == b.link_index) {
-            let refined = link[parts[0].link_index as usize];
-            self.squares -= u128::from(self.size(refined)).pow(2);
-            self.live += parts.len() - 1;
-            for (number, part) in parts.iter().enumerate() {
-                let id = match number {
-                    0 => refined,
-                    _ => self.push_like(refined, at),
-                };
-                self.squares += u128::from(part.size).pow(2);
-                self.sizes[id as usize] = part.size;
-                self.greatest[id as usize] = part.greatest;
-                let concept = children.start + part.child;
-                self.records[at][id as usize] = concept;
-                self.links[at][concept as usize].push(id);
-                child_partitions.push(ChildPartition {
-                    link_index: part.link_index,
-                    child: part.child,
-                    partition: id,
-                });
-                placed(refined, part.child, id);
-            }
+        let is_added = |part: &ChildPartition| part.partition as usize >= before;
+        let added = parts.iter().filter(|part| is_added(part)).count();
+        self.live += added;
+        self.sizes.resize(before + added, 0);
+        self.greatest.resize(before + added, ValueShare::NONE);
+        for part in &parts {
+            let id = part.partition as usize;
+            self.squares -= u128::from(self.sizes[id]).pow(2);
+            self.squares += u128::from(part.size).pow(2);
+            self.sizes[id] = part.size;
+            self.greatest[id] = part.greatest;
+            placed(link[part.link_index as usize], part.child, part.partition);
         }
+        let columns = self.records.par_iter_mut().zip(&mut self.links);
+        let least = MIN_PARALLEL_PARTS.div_ceil(parts.len().max(1));
+        let columns = columns.with_min_len(least).enumerate();
+        columns.for_each(|(attribute, (records, links))| {
+            if attribute == at {
+                records.resize(before + added, 0);
+                for part in &parts {
+                    let concept = children.start + part.child;
+                    records[part.partition as usize] = concept;
+                    links[concept as usize].push(part.partition);
+                }
+                return;
+            }
+            // An added partition has the record of the refined one.
+            records.reserve(added);
+            for part in parts.iter().filter(|part| is_added(part)) {
+                let concept = records[link[part.link_index as usize] as usize];
+                records.push(concept);
+                links[concept as usize].push(part.partition);
+            }
+        });
         match &mut self.layout {
             _ if !moves => {}
-            RowLayout::Table(order) => order.refine(&link, before, &child_partitions, scan),
-            RowLayout::Partition(order) => order.set_ranges(&child_partitions, &lens),
+            RowLayout::Table(order) => order.refine(&link, before, &parts, scan),
+            RowLayout::Partition(order) => order.set_ranges(&parts, &lens),
         }
         if let Some(mut persons) = self.persons.take() {
             if moves {
-                for child_partition in &child_partitions {
-                    let partition = child_partition.partition;
-                    persons.count(partition, &self.rows(partition));
+                for part in &parts {
+                    persons.count(part.partition, &self.rows(part.partition));
                 }
             }
             self.persons = Some(persons);
         }
     }
-
-    /// Adds an empty partition with the record of another one, and links it for every attribute
-    /// except `except`. Returns its id.
-    fn push_like(&mut self, other: PartitionId, except: usize) -> PartitionId {
-        let id = self.sizes.len() as PartitionId;
-        self.sizes.push(0);
-        self.greatest.push(ValueShare::NONE);
-        for (attribute, records) in self.records.iter_mut().enumerate() {
-            let concept = records[other as usize];
-            records.push(concept);
-            if attribute != except {
-                self.links[attribute][concept as usize].push(id);
-            }
-        }
-        id
-    }
 }
+
+/// Least number of partitions times attributes that a task records; lower in tests, so that small tables
+/// have several tasks too.
+const MIN_PARALLEL_PARTS: usize = if cfg!(test) { 5 } else { 1 << 13 };
 
 /// Largest number of counters of one pass, without the block of counters that all partitions
 /// outside the list share. Together they take at most 2 MiB, the size of a core's cache.
@@ -723,11 +729,7 @@ impl PartitionOrder {
             [only] => count(only),
             tasks => {
                 let parts: Vec<SplitCounts> = tasks.par_iter().map(count).collect();
-                let empty = SplitCounts::new(scan.width);
-                parts
-                    .into_iter()
-                    .reduce(SplitCounts::followed_by)
-                    .unwrap_or(empty)
+                SplitCounts::concatenated(&parts, scan.width)
             }
         }
     }
@@ -746,27 +748,39 @@ impl PartitionOrder {
         let mut lens = Vec::new();
         let mut runs: Vec<(u32, usize, u32)> = Vec::new();
         for &partition in link {
-            let end = from + self.lens[partition as usize] as usize;
+            let records = self.lens[partition as usize] as usize;
+            let end = from + records;
+            let start = self.starts[partition as usize] as usize;
+            let order = &mut self.order[start..start + records];
+            let Some(mut piece) = pieces.next() else {
+                break;
+            };
+            let len_of =
+                |piece: &[(u32, u32)]| piece.iter().map(|(_, len)| *len as usize).sum::<usize>();
+            if records == len_of(piece) {
+                order.copy_from_slice(&scratch[from..end]);
+                lens.extend(piece.iter().map(|(_, len)| *len));
+                from = end;
+                continue;
+            }
             runs.clear();
-            let mut whole = true;
-            let mut at_piece = from;
-            while at_piece < end {
-                whole = at_piece == from;
-                let Some(piece) = pieces.next() else { break };
+            loop {
                 for &(child, len) in piece {
-                    runs.push((child, at_piece, len));
-                    at_piece += len as usize;
+                    runs.push((child, from, len));
+                    from += len as usize;
                 }
+                if from == end {
+                    break;
+                }
+                let Some(next) = pieces.next() else { break };
+                piece = next;
             }
-            if !whole {
-                // A stable sort, so that the rows of a child keep the order of the pieces.
-                runs.sort_by_key(|&(child, ..)| child);
-            }
-            from = end;
-            let mut to = self.starts[partition as usize];
+            // A stable sort, so that the rows of a child keep the order of the pieces.
+            runs.sort_by_key(|&(child, ..)| child);
+            let mut to = 0;
             for &(_, from, len) in &runs {
-                self.order[to as usize..(to + len) as usize]
-                    .copy_from_slice(&scratch[from..from + len as usize]);
+                let len = len as usize;
+                order[to..to + len].copy_from_slice(&scratch[from..from + len]);
                 to += len;
             }
             let parts = runs.chunk_by(|(a, ..), (b, ..)| a == b);
@@ -1222,19 +1236,6 @@ pub(super) struct PartitionShare {
     pub meets: bool,
 }
 
-/// A partition that a refinement will create.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PlannedPartition {
-    /// Index of the refined partition in *Link_x*.
-    pub link_index: u32,
-    /// The number of the child.
-    pub child: u32,
-    /// Number of rows.
-    pub size: u32,
-    /// Its most frequent sensitive value.
-    pub greatest: ValueShare,
-}
-
 /// The counts of `T[x]`, or of those rows that a task counted.
 pub(super) struct SplitCounts {
     /// By child, the partitions of *Link_x* that have rows in it.
@@ -1261,49 +1262,98 @@ impl SplitCounts {
     }
 
     /// The partitions that the partitions of `link` (of `partitions` in total) are split into: in
-    /// the order of `link`, and by ascending child.
+    /// the order of `link`, and by ascending child. The first one of each keeps its id, and the others
+    /// have the ids from `partitions` on.
     pub(super) fn parts(
         &self,
         link: &[PartitionId],
         partitions: usize,
         requirement: &Requirement<'_>,
-    ) -> Vec<PlannedPartition> {
+    ) -> Vec<ChildPartition> {
         let mut link_index_of = vec![0u32; partitions];
-        for (link_index, &partition) in link.iter().enumerate() {
-            link_index_of[partition as usize] = link_index as u32;
+        for (link_index, &partition) in (0..).zip(link) {
+            link_index_of[partition as usize] = link_index;
         }
-        let children = self.children.iter().enumerate();
-        let parts = children
-            .flat_map(|(child, shares)| shares.iter().map(move |share| (child as u32, share)));
-        let mut parts: Vec<_> = parts
-            .map(|(child, share)| {
+        // By index in `link`, the place of its next part.
+        let mut next = vec![0u32; link.len()];
+        for share in self.children.iter().flatten() {
+            next[link_index_of[share.partition as usize] as usize] += 1;
+        }
+        let mut total = 0;
+        for count in &mut next {
+            total += std::mem::replace(count, total);
+        }
+        let unplaced = ChildPartition {
+            link_index: 0,
+            child: 0,
+            partition: 0,
+            size: 0,
+            greatest: ValueShare::NONE,
+        };
+        let mut parts = vec![unplaced; total as usize];
+        for (child, shares) in (0..).zip(&self.children) {
+            for share in shares {
+                let link_index = link_index_of[share.partition as usize];
+                let place = &mut next[link_index as usize];
                 let counts = as_rows(self.counts_of(share));
-                PlannedPartition {
-                    link_index: link_index_of[share.partition as usize],
+                parts[*place as usize] = ChildPartition {
+                    link_index,
                     child,
+                    partition: share.partition,
                     size: share.size,
                     greatest: requirement.greatest_share(u64::from(share.size), counts),
-                }
-            })
-            .collect();
-        parts.sort_unstable_by_key(|part| (part.link_index, part.child));
+                };
+                *place += 1;
+            }
+        }
+        let mut id = partitions as PartitionId;
+        for of_link in parts.chunk_by_mut(|a, b| a.link_index == b.link_index) {
+            for part in &mut of_link[1..] {
+                part.partition = id;
+                id += 1;
+            }
+        }
         parts
     }
 
-    /// The shares of these counts followed by those of the next ones.
-    pub(super) fn followed_by(mut self, next: Self) -> Self {
-        let shift = self.sensitive_counts.len() as u32;
-        self.sensitive_counts.extend(next.sensitive_counts);
-        for (shares, more) in self.children.iter_mut().zip(next.children) {
-            shares.extend(more.into_iter().map(|share| PartitionShare {
-                sensitive_range: (
-                    share.sensitive_range.0 + shift,
-                    share.sensitive_range.1 + shift,
-                ),
-                ..share
-            }));
+    /// The counts of consecutive tasks as one.
+    pub(super) fn concatenated(parts: &[Self], width: usize) -> Self {
+        let mut sensitive_counts = Vec::new();
+        let starts: Vec<u32> = parts
+            .iter()
+            .scan(0, |start, part| {
+                let len = part.sensitive_counts.len() as u32;
+                Some(std::mem::replace(start, *start + len))
+            })
+            .collect();
+        let shares_of = |child: usize| {
+            let shares = parts.iter().map(|part| part.children[child].len()).sum();
+            let mut all = Vec::with_capacity(shares);
+            for (part, start) in parts.iter().zip(&starts) {
+                let shares = part.children[child].iter();
+                all.extend(shares.map(|share| PartitionShare {
+                    sensitive_range: (
+                        share.sensitive_range.0 + start,
+                        share.sensitive_range.1 + start,
+                    ),
+                    ..*share
+                }));
+            }
+            all
+        };
+        let (children, ()) = rayon::join(
+            || (0..width).into_par_iter().map(shares_of).collect(),
+            || {
+                let counts = parts.iter().map(|part| part.sensitive_counts.len()).sum();
+                sensitive_counts.reserve_exact(counts);
+                let counts = parts.iter().flat_map(|part| &part.sensitive_counts);
+                sensitive_counts.extend(counts);
+            },
+        );
+        Self {
+            children,
+            sensitive_counts,
+            score: parts.iter().map(|part| part.score).sum(),
         }
-        self.score += next.score;
-        self
     }
 }

@@ -324,7 +324,7 @@ impl Recorder {
         let sizes: Vec<u32> = kept.iter().map(|&class| classes.size[class]).collect();
         self.known_groups.find(KnownClasses {
             sizes: &sizes,
-            values: &values,
+            values: values.iter().map(Vec::as_slice).collect(),
             persons: None,
         })
     }
