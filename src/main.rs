@@ -33,6 +33,10 @@ unsafe extern "C" {
 }
 
 fn main() -> ExitCode {
+    // mimalloc asks for pages of 2 MB. One of them stays whole while any part of it is in use: the peak of a
+    // job is 65 MB higher with them, an idle service takes 15 MB more, and no phase is faster. A kernel without
+    // the setting has none of them. PostgreSQL, if it is a child, inherits the setting.
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     // Another version of mimalloc may have another option of this number. What MIMALLOC_PURGE_DELAY says is
     // no default, and stays.
     if mi_option_get(PURGE_DELAY) == DEFAULT_DELAY {
