@@ -176,7 +176,8 @@ pub(crate) async fn holder(
 }
 
 fn assemble(mut chunks: Chunks, rows: u64, observer: &dyn Observer) -> Result<Table, WorkError> {
-    let mut table = Assembler::default();
+    // A job has the memory of this many rows.
+    let mut table = Assembler::with_capacity(rows as usize);
     let mut read = 0u64;
     while let Some(chunk) = chunks.next(observer)? {
         read += chunk.rows as u64;

@@ -319,6 +319,34 @@ proptest! {
         }
     }
 
+    /// Codes far apart and many classes: the classes of a node are counted by the branches that occur.
+    #[test]
+    fn a_node_has_the_classes_of_the_examples_that_reach_it(
+        rows in proptest::collection::vec((0u32..40, 0u32..3, 0u32..200), 200),
+    ) {
+        let wide = Attribute::nominal(1000, rows.iter().map(|row| row.0 * 25).collect());
+        let narrow = Attribute::nominal(3, rows.iter().map(|row| row.1).collect());
+        let class = |&(wide, _, noise): &(u32, u32, u32)| if noise < 100 { wide * 5 } else { noise };
+        let classes: Vec<u32> = rows.iter().map(class).collect();
+        let examples = of(vec![wide, narrow], classes.clone(), 200);
+        let tree = grow(&examples);
+        let mut reached = vec![[0u64; 200]; tree.nodes.len()];
+        for (row, class) in (0..).zip(classes) {
+            let mut at = 0;
+            loop {
+                reached[at][class as usize] += 1;
+                let Some(split) = &tree.nodes[at].split else { break };
+                let code = examples.code(split.test.position, row);
+                at = split.branch(code).unwrap() as usize;
+            }
+        }
+        for (node, classes) in tree.nodes.iter().zip(reached) {
+            let most = classes.into_iter().max().unwrap_or(0);
+            prop_assert_eq!(node.weight, classes.iter().sum::<u64>());
+            prop_assert_eq!((classes[node.class as usize], node.errors), (most, node.weight - most));
+        }
+    }
+
     #[test]
     fn a_tree_errs_no_more_on_what_it_learnt_than_the_majority(examples in examples()) {
         let mut counts = [0u64; 3];

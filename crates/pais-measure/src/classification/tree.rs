@@ -20,7 +20,7 @@ pub(super) struct Split {
 
 impl Split {
     /// The node of a code; `None` for one whose branch had no example.
-    fn branch(&self, code: u32) -> Option<u32> {
+    pub(super) fn branch(&self, code: u32) -> Option<u32> {
         let branch = self.test.branch(code, self.missing);
         let found = self
             .branches

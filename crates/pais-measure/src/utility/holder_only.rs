@@ -53,6 +53,13 @@ pub fn for_recipient(mut report: Value) -> Value {
     let of_subjects = report.get("subjects").is_some_and(|it| !it.is_null());
     let of_subjects = HOLDER_ONLY_OF_SUBJECTS.iter().filter(|_| of_subjects);
     remove(&mut report, HOLDER_ONLY.iter().chain(of_subjects));
+    // Of the figures of a sample, a recipient has the error of classifiers alone.
+    if report
+        .pointer("/utility/classification_error")
+        .is_none_or(Value::is_null)
+    {
+        remove(&mut report, &["/utility/sampled_rows"]);
+    }
     report
 }
 
@@ -114,6 +121,18 @@ mod tests {
         let utility = json!({"dr": 1.0, "items_by_column": {"x": {"kept": 3}}});
         let report = json!({"utility": utility, "acknowledged_unchanged": {"cost": "asked for"}});
         assert_eq!(for_package(report), json!({"utility": {"dr": 1.0}}));
+    }
+
+    #[test]
+    fn a_recipient_sees_the_size_of_a_sample_with_a_figure_of_it_alone() {
+        let report =
+            |figure: &str| json!({"utility": {"sampled_rows": 100_000, figure: {"ce": 0.2}}});
+        let shown = report("classification_error");
+        assert_eq!(for_recipient(shown.clone()), shown);
+        assert_eq!(for_recipient(report("query_error")), json!({"utility": {}}));
+        let null = json!({"utility": {"sampled_rows": 100_000, "classification_error": null}});
+        let expected = json!({"utility": {"classification_error": null}});
+        assert_eq!(for_recipient(null), expected);
     }
 
     #[test]

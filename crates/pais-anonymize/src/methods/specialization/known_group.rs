@@ -270,10 +270,10 @@ mod tests {
 
     #[test]
     fn a_step_that_takes_too_much_work_has_no_figure_and_no_later_one_has() {
-        let values = vec![vec![0, 1, 2], vec![0, 0, 1], vec![1, 0, 0]];
+        let values: [&[u32]; 3] = [&[0, 1, 2], &[0, 0, 1], &[1, 0, 0]];
         let classes = || KnownClasses {
             sizes: &[1, 2, 3],
-            values: values.iter().map(Vec::as_slice).collect(),
+            values: values.to_vec(),
             persons: None,
         };
         let with = |visits, cancellation: &Cancellation| KnownGroups {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_rows_that_persons_are_counted_by_are_work_and_none_is_read_where_all_is_known() {
-        let values = vec![vec![0, 1], vec![0, 1]];
+        let values: [&[u32]; 2] = [&[0, 1], &[0, 1]];
         let (first, second): (Vec<u32>, Vec<u32>) = ((0..1000).collect(), (1000..2000).collect());
         let of_row: Vec<u32> = (0..2000).map(|row| row / 2).collect();
         let found = |l, visits| {
@@ -308,7 +308,7 @@ mod tests {
             };
             let classes = KnownClasses {
                 sizes: &[500, 500],
-                values: values.iter().map(Vec::as_slice).collect(),
+                values: values.to_vec(),
                 persons: Some(persons),
             };
             (groups.find(classes), groups.visits)
