@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::events::Watching;
@@ -13,6 +13,7 @@ use crate::db::{RowScope, Store};
 use crate::engine::rendered_tables::Renderer;
 use crate::engine::table_work::TableSlots;
 use crate::executors::ExecutorSet;
+use crate::jobs::JobKey;
 use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
@@ -36,6 +37,8 @@ pub struct App {
     pub memory: MemoryBudget,
     /// Wakes the workers of this process when a job is created or cancelled.
     pub wake: Arc<Notify>,
+    /// The job whose attempt in this process has ended last.
+    pub attempts: watch::Sender<Option<JobKey>>,
     /// Cancelled when the service stops; ends streams.
     pub shutdown: CancellationToken,
     /// The disks.
@@ -62,17 +65,19 @@ impl App {
         storage: Arc<Storage>,
         shutdown: CancellationToken,
     ) -> Self {
+        let (attempts, ended) = watch::channel(None);
         Self {
             db,
             keys,
             limits,
             documents: LargeDocuments::new(memory.clone()),
             wake: Arc::new(Notify::new()),
+            attempts,
             shutdown,
             storage,
             executors: ExecutorSet::default(),
             tables: TableSlots::new(memory.clone()),
-            watching: Watching::new(limits.streams),
+            watching: Watching::new(limits.streams, ended),
             uploads: UploadSlots::new(
                 limits.concurrent_uploads,
                 limits.uploads_per_organization,

@@ -239,6 +239,7 @@ async fn serve(
     )
     .with_executors(executors.clone());
     let (wake, requests) = (service.wake.clone(), service.clone());
+    let attempts = service.attempts.clone();
     let state = AppState {
         app: service.into(),
         rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
@@ -269,6 +270,7 @@ async fn serve(
         memory,
         storage,
         executors,
+        attempts,
     };
     let pool = jobs::start(
         store.clone(),

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -28,10 +27,10 @@ use pais_anonymize::{Observer, Phase};
 use pais_core::definition::{JobDefinition, JobRelease, Sweep};
 use pais_core::warning::by_code;
 
-use super::WorkerPoolSettings;
 use super::heartbeats::Heartbeats;
 use super::progress::{Progress, StopReason};
 use super::slots::{WorkerSlot, WorkerSlots};
+use super::{JobKey, WorkerPoolSettings};
 use crate::engine::attempt::{self, PACKED, RunResults};
 use crate::engine::edition_attempt::{EditionInput, EditionJob};
 use crate::engine::locations::{self, NewReleaseFolder};
@@ -48,6 +47,7 @@ pub(super) struct Worker {
     pub(super) memory: MemoryBudget,
     pub(super) storage: Arc<Storage>,
     pub(super) executors: ExecutorSet,
+    pub(super) attempts: watch::Sender<Option<JobKey>>,
     pub(super) settings: WorkerPoolSettings,
     pub(super) slots: Arc<WorkerSlots>,
     pub(super) heartbeats: Heartbeats,
@@ -130,6 +130,10 @@ impl Worker {
         let mut memory = None;
         let outcome = self.run(&claim, &progress, &mut memory).await;
         let ended = self.end(&claim, outcome, &progress).await;
+        self.attempts.send_replace(Some(JobKey {
+            organization: claim.organization,
+            job: claim.job,
+        }));
         drop(memory);
         drop(lease);
         let seconds = started.elapsed().as_secs_f64();

@@ -18,7 +18,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -28,6 +28,7 @@ use crate::db::key_ring::KeyRing;
 use crate::db::quotas::Quotas;
 use crate::db::{Store, queue};
 use crate::executors::ExecutorSet;
+use crate::ids::{JobId, OrganizationId};
 use crate::memory::MemoryBudget;
 use crate::storage::Storage;
 
@@ -115,6 +116,17 @@ pub struct Resources {
     pub storage: Arc<Storage>,
     /// Who counts the rows of large tables.
     pub executors: ExecutorSet,
+    /// Is told the job of each attempt that has ended.
+    pub attempts: watch::Sender<Option<JobKey>>,
+}
+
+/// A job of an organization.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JobKey {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// The job.
+    pub job: JobId,
 }
 
 /// Starts the workers. When `shutdown` is cancelled, they claim no further jobs.
@@ -147,6 +159,7 @@ pub fn start(
             memory: resources.memory.clone(),
             storage: resources.storage.clone(),
             executors: resources.executors.clone(),
+            attempts: resources.attempts.clone(),
             settings,
             slots: slots.clone(),
             heartbeats: pool.heartbeats.clone(),

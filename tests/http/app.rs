@@ -216,6 +216,7 @@ pub(crate) fn start_workers(service: &App, settings: WorkerPoolSettings) -> Work
             memory: service.memory.clone(),
             storage: service.storage.clone(),
             executors: service.executors.clone(),
+            attempts: service.attempts.clone(),
         },
         settings,
         service.wake.clone(),

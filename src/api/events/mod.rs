@@ -16,7 +16,8 @@ use utoipa::ToSchema;
 use crate::db::jobs::JobProgress;
 use crate::db::jobs::{self, StoredJob};
 use crate::db::{StoreError, token_validity};
-use crate::ids::{JobId, OrganizationId, TokenId};
+use crate::ids::{JobId, TokenId};
+use crate::jobs::JobKey;
 
 use super::error::ApiError;
 use super::extract::{Path, Staff};
@@ -72,7 +73,7 @@ pub(super) async fn events(
     Ok(Sse::new(events).keep_alive(keep_alive))
 }
 
-/// Time between two queries of a job.
+/// Time between two queries of a job, which another process may run.
 const JOB_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Time between two queries of the editions of a publication.
@@ -94,26 +95,30 @@ struct SeenJob {
 #[derive(Clone, Debug)]
 pub(crate) struct Watching {
     streams: Streams,
-    jobs: Arc<SharedPolls<(OrganizationId, JobId), SeenJob>>,
+    jobs: Arc<SharedPolls<JobKey, SeenJob>>,
     editions: Arc<SharedPolls<editions::Watched, Vec<editions::SeenEdition>>>,
     /// Whether tokens are valid.
     tokens: Arc<SharedPolls<TokenId, ()>>,
 }
 
 impl Watching {
-    pub(crate) fn new(limits: StreamLimits) -> Self {
+    /// `attempts` says the job whose attempt in this process has ended last.
+    pub(crate) fn new(limits: StreamLimits, attempts: watch::Receiver<Option<JobKey>>) -> Self {
         Self {
             streams: Streams::new(limits),
-            jobs: SharedPolls::new(JOB_INTERVAL),
-            editions: SharedPolls::new(EDITIONS_INTERVAL),
-            tokens: SharedPolls::new(TOKEN_INTERVAL),
+            jobs: SharedPolls::new(JOB_INTERVAL, Some(attempts)),
+            editions: SharedPolls::new(EDITIONS_INTERVAL, None),
+            tokens: SharedPolls::new(TOKEN_INTERVAL, None),
         }
     }
 }
 
 /// A job of the caller's organization, as it is polled for all its watchers.
 async fn watched_job(app: &CallerApp, id: JobId) -> Result<watch::Receiver<SeenJob>, ApiError> {
-    let key = (app.caller.organization, id);
+    let key = JobKey {
+        organization: app.caller.organization,
+        job: id,
+    };
     if let Some(watched) = app.watching.jobs.join(key) {
         return Ok(watched);
     }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::future::pending;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,17 +29,23 @@ pub(super) enum Polled<V> {
 pub(super) struct SharedPolls<K, V> {
     polls: Mutex<HashMap<K, watch::Sender<V>>>,
     every: Duration,
+    /// The thing that has changed last.
+    changes: Option<watch::Receiver<Option<K>>>,
 }
 
 impl<K, V> SharedPolls<K, V>
 where
-    K: Copy + Debug + Eq + Hash + Send + 'static,
+    K: Copy + Debug + Eq + Hash + Send + Sync + 'static,
     V: PartialEq + Send + Sync + 'static,
 {
-    /// No polls. Things are queried once in `every`.
-    pub(super) fn new(every: Duration) -> Arc<Self> {
-        let polls = Mutex::default();
-        Arc::new(Self { polls, every })
+    /// No polls. Things are queried once in `every`, and at once those that `changes` says. It may miss some
+    /// of several that change at the same time.
+    pub(super) fn new(every: Duration, changes: Option<watch::Receiver<Option<K>>>) -> Arc<Self> {
+        Arc::new(Self {
+            polls: Mutex::default(),
+            every,
+            changes,
+        })
     }
 
     /// Watches a thing that others watch; `None` if nobody does.
@@ -75,8 +82,12 @@ where
     {
         let mut ticks = interval_at(Instant::now() + self.every, self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut changes = self.changes.clone();
         loop {
-            ticks.tick().await;
+            tokio::select! {
+                _ = ticks.tick() => {}
+                () = has_changed(&mut changes, key) => ticks.reset(),
+            }
             if self.is_unwatched(key) {
                 return;
             }
@@ -125,11 +136,26 @@ where
     }
 }
 
+/// Waits until `changes` says this thing; for ever without any.
+async fn has_changed<K: PartialEq>(changes: &mut Option<watch::Receiver<Option<K>>>, key: K) {
+    let key = Some(key);
+    while let Some(changes) = changes
+        && changes.changed().await.is_ok()
+    {
+        if *changes.borrow_and_update() == key {
+            return;
+        }
+    }
+    pending().await
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
+
+    use tokio::sync::watch;
 
     use super::{Polled, SharedPolls};
 
@@ -137,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn fifty_watchers_ask_as_often_as_one() {
-        let polls = SharedPolls::<u8, u32>::new(EVERY);
+        let polls = SharedPolls::<u8, u32>::new(EVERY, None);
         let asked = Arc::new(AtomicU32::new(0));
         let watch = || {
             let asked = asked.clone();
@@ -161,8 +187,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_has_changed_is_asked_for_at_once() {
+        let (sender, changes) = watch::channel(None);
+        let polls = SharedPolls::<u8, u32>::new(Duration::from_secs(3_600), Some(changes));
+        let mut watched = polls.watch(1, 0, || async { Ok(Polled::Last(1)) });
+        sender.send_replace(Some(2));
+        sender.send_replace(Some(1));
+        let seen = watched.wait_for(|value| *value == 1);
+        let seen = tokio::time::timeout(Duration::from_secs(60), seen).await;
+        assert!(seen.is_ok_and(|seen| seen.is_ok()));
+    }
+
+    #[tokio::test]
     async fn a_poll_ends_with_its_last_watcher() {
-        let polls = SharedPolls::<u8, u32>::new(EVERY);
+        let polls = SharedPolls::<u8, u32>::new(EVERY, None);
         drop(polls.watch(1, 0, || async { Ok(Polled::Now(1)) }));
         for _ in 0..100 {
             if polls.polls.lock().is_empty() {
