@@ -116,7 +116,7 @@ pub struct Resources {
     pub storage: Arc<Storage>,
     /// Who counts the rows of large tables.
     pub executors: ExecutorSet,
-    /// Is told the job of each attempt that has ended.
+    /// Receives the job of each attempt that ends.
     pub attempts: watch::Sender<Option<JobKey>>,
 }
 

@@ -1318,7 +1318,6 @@ impl SplitCounts {
 
     /// The counts of consecutive tasks as one.
     pub(super) fn concatenated(parts: &[Self], width: usize) -> Self {
-        let mut sensitive_counts = Vec::new();
         let starts: Vec<u32> = parts
             .iter()
             .scan(0, |start, part| {
@@ -1341,14 +1340,11 @@ impl SplitCounts {
             }
             all
         };
-        let (children, ()) = rayon::join(
+        let counts = parts.iter().map(|part| part.sensitive_counts.as_slice());
+        let counts: Vec<&[(u32, u32)]> = counts.collect();
+        let (children, sensitive_counts) = rayon::join(
             || (0..width).into_par_iter().map(shares_of).collect(),
-            || {
-                let counts = parts.iter().map(|part| part.sensitive_counts.len()).sum();
-                sensitive_counts.reserve_exact(counts);
-                let counts = parts.iter().flat_map(|part| &part.sensitive_counts);
-                sensitive_counts.extend(counts);
-            },
+            || counts.concat(),
         );
         Self {
             children,
