@@ -35,8 +35,11 @@ const POLL_PAUSE: Duration = Duration::from_millis(50);
 enum ProcessIdentity {
     /// There is no such process.
     Gone,
-    /// The id now belongs to another program, or to a process that has ended or is ending.
+    /// The id now belongs to another program, or to a process that has ended.
     Stale,
+    /// A process that is about to be one of the others: it has no command line for a moment after
+    /// it starts, and before it ends.
+    Unsettled,
     /// A server that pais started on this cluster.
     Ours,
     /// A server that someone else started on this cluster.
@@ -59,7 +62,7 @@ pub(super) async fn stop_leftover_server(layout: &Layout) -> Result<(), Postgres
     // signal still goes only to the process that was identified.
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok();
     let raw = pid.as_raw_nonzero().get();
-    match (identify(pid, &cluster), handle) {
+    match (settled_identity(pid, &cluster).await, handle) {
         (ProcessIdentity::Ours, Some(handle)) => {
             tracing::warn!(
                 pid = raw,
@@ -76,7 +79,7 @@ pub(super) async fn stop_leftover_server(layout: &Layout) -> Result<(), Postgres
         (ProcessIdentity::Gone, _) => wait_for_leftovers(&cluster).await,
         (ProcessIdentity::Foreign, _) => Err(PostgresError::ForeignServer { cluster, pid: raw }),
         // PostgreSQL checks the file itself and decides.
-        (ProcessIdentity::Hidden | ProcessIdentity::Ours, _) => Ok(()),
+        (ProcessIdentity::Hidden | ProcessIdentity::Unsettled | ProcessIdentity::Ours, _) => Ok(()),
     }
 }
 
@@ -90,6 +93,18 @@ fn read_pid(pid_file: &Path) -> Result<Option<Pid>, PostgresError> {
             .and_then(Pid::from_raw)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(PostgresError::io("read", pid_file)(error)),
+    }
+}
+
+/// Identifies a process, and waits while it is starting or ending.
+async fn settled_identity(pid: Pid, cluster: &Path) -> ProcessIdentity {
+    let begun = Instant::now();
+    loop {
+        let identity = identify(pid, cluster);
+        if identity != ProcessIdentity::Unsettled || begun.elapsed() >= IMMEDIATE_BUDGET {
+            return identity;
+        }
+        tokio::time::sleep(POLL_PAUSE).await;
     }
 }
 
@@ -114,11 +129,10 @@ fn identify(pid: Pid, cluster: &Path) -> ProcessIdentity {
     }
 }
 
-/// What a process in the cluster's directory is. One that is ending has no command line any more, a moment
-/// before it is a zombie.
+/// What a process in the cluster's directory is, by its command line.
 fn of_command_line(line: &[u8]) -> ProcessIdentity {
     if line.is_empty() {
-        ProcessIdentity::Stale
+        ProcessIdentity::Unsettled
     } else if line.split(|b| *b == 0).any(|word| word == MARK.as_bytes()) {
         ProcessIdentity::Ours
     } else {
@@ -236,10 +250,11 @@ mod tests {
         other.wait().unwrap();
     }
 
-    /// A server that was killed was taken for one of somebody else, and the start failed.
+    /// A server that was killed was taken for one of somebody else, and the start failed. Then a
+    /// server of somebody else that was just starting was taken for one that had ended.
     #[test]
-    fn a_process_that_is_ending_is_not_a_server_of_somebody_else() {
-        assert_eq!(of_command_line(b""), ProcessIdentity::Stale);
+    fn a_process_that_starts_or_ends_is_not_identified_yet() {
+        assert_eq!(of_command_line(b""), ProcessIdentity::Unsettled);
         assert_eq!(of_command_line(b"postgres\0"), ProcessIdentity::Foreign);
         let ours = format!("postgres\0-c\0{MARK}\0");
         assert_eq!(of_command_line(ours.as_bytes()), ProcessIdentity::Ours);
