@@ -112,16 +112,20 @@ impl Anonymize {
         let found = run.search(bar)?;
         let verified = run.verify(&found, None, bar)?;
         // The tables are written while they are measured.
-        let (report, written) = rayon::join(
+        let (report, (written, compared)) = rayon::join(
             || run.measure(&found, &verified, bar),
-            || out.write(verified.tables()),
+            || {
+                rayon::join(
+                    || out.write(verified.tables()),
+                    || comparison.map(|it| it.warning(&run, &found, bar)),
+                )
+            },
         );
         let release = verified.with_report(report?);
         written?;
+        let compared = compared.transpose()?.flatten();
         bar.progress(Phase::Writing, 0.0);
         self.write(&release, found.steps())?;
-        let compared = comparison.map(|it| it.warning(&run, &found, bar));
-        let compared = compared.transpose()?.flatten();
         bar.clear();
         let of_job = declared.into_iter().chain(run.warnings()).chain(compared);
         Summary::new(&release, of_job).write(Style::of_errors(self.json));

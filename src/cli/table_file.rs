@@ -305,7 +305,10 @@ impl TableFile {
         opened.map_err(|error| Failure::file(&self.path, error))
     }
 
-    fn decompressed(&self, file: impl Read + 'static) -> Result<Box<dyn Read>, Failure> {
+    fn decompressed(
+        &self,
+        file: impl Read + Send + 'static,
+    ) -> Result<Box<dyn Read + Send>, Failure> {
         Ok(match self.compression {
             FileCompression::None => Box::new(file),
             FileCompression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),

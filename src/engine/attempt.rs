@@ -138,16 +138,24 @@ impl PreparedAttempt {
             .release
             .as_ref()
             .is_some_and(JobRelease::is_wanted);
-        let release = is_wanted
-            .then(|| PackedRelease::new(&run, &found, None, csv_bytes, observer))
-            .transpose()?;
+        let (release, compared) = rayon::join(
+            || {
+                is_wanted
+                    .then(|| PackedRelease::new(&run, &found, None, csv_bytes, observer))
+                    .transpose()
+            },
+            || {
+                comparison
+                    .map(|it| it.warning(&run, &found, observer))
+                    .transpose()
+            },
+        );
+        let (release, compared) = (release?, compared?.flatten());
         let mut warnings = match &release {
             Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
         };
-        if let Some(comparison) = comparison {
-            warnings.extend(comparison.warning(&run, &found, observer)?);
-        }
+        warnings.extend(compared);
         drop(run);
         observer.progress(Phase::Writing, 0.0);
         if observer.must_stop() {

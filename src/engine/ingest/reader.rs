@@ -21,7 +21,7 @@ use super::spool_file::SpoolFile;
 pub(super) fn read(
     format: FileFormat,
     schema: &Schema,
-    source: impl Read,
+    source: impl Read + Send,
     spool: &Spool,
     limits: ReadLimits,
     repeats: Option<&mut IdentifierRepeats>,

@@ -213,7 +213,7 @@ const HEAD_BYTES: u64 = 1 << 20;
 /// # Errors
 /// As [`crate::read::csv::read_as`]. [`ReadErrorKind::Header`] for names that make no dataset.
 pub fn csv(
-    mut source: impl Read,
+    mut source: impl Read + Send,
     given: TextParameters,
     options: DraftOptions<'_>,
 ) -> Result<Draft, DraftFailure> {

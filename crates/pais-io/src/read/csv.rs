@@ -4,8 +4,12 @@
 //! line with a quoted empty cell is not blank. Line numbers in faults are physical: the line on which
 //! the record starts. The header is line 1.
 
+mod batch;
+
 use std::convert::Infallible;
-use std::io::Read;
+use std::io::{self, Read};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
 
 use pais_core::rejection::Fault;
 use pais_core::schema::Schema;
@@ -20,19 +24,24 @@ use crate::read::set_columns::SetColumns;
 use crate::read::text_format::{Delimiter, TextFormat};
 use crate::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 
+use batch::Batch;
+
+/// Batches that wait to be coded.
+const BATCHES_AHEAD: usize = 1;
+
 /// Reads a CSV file with a header row and passes its rows to `chunk`, in chunks of the stored
 /// columns. Returns the number of rows.
 ///
-/// One pass over the bytes. A cell costs one hash look-up, or two in a spelling that is not
-/// canonical; a distinct spelling of a chunk costs one check and one allocation. Memory is one
-/// chunk. The first [`pais_core::table::MAX_FAULTS`] faults are collected and all are counted before the
+/// One pass over the bytes: one thread divides them into cells, and this one codes the cells. A cell costs
+/// one hash look-up, or two in a spelling that is not canonical; a distinct spelling of a chunk costs one
+/// check and one allocation. Memory is one chunk, and four batches of at most 256 KiB or a record. The first [`pais_core::table::MAX_FAULTS`] faults are collected and all are counted before the
 /// file is refused; no chunk is passed on after the first fault.
 ///
 /// # Errors
 /// As [`ReadFailure`].
 pub fn read<E>(
     schema: &Schema,
-    source: impl Read,
+    source: impl Read + Send,
     limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
@@ -47,7 +56,7 @@ pub fn read<E>(
 /// As [`read`].
 pub fn read_as<E>(
     schema: &Schema,
-    source: impl Read,
+    source: impl Read + Send,
     format: TextFormat,
     limits: ReadLimits,
     repeats: Option<&mut IdentifierRepeats>,
@@ -55,39 +64,92 @@ pub fn read_as<E>(
 ) -> Result<u64, ReadFailure<E>> {
     let mut reader = records(source, format);
     let mut record = csv::ByteRecord::new();
-    if !next(&mut reader, &mut record)? {
+    if !next(&mut reader, &mut record).map_err(ReadFailure::source)? {
         return Err(unclosed(&reader).unwrap_or_else(header::empty).into());
     }
     let names: Vec<&[u8]> = cells_of(&reader, &record).collect();
     let targets = header::columns(schema, &names, Some(&format))?;
-    let width = targets.len();
     let mut builder = ChunkBuilder::new(schema, limits, chunk).written_as(format);
     builder.count_identifiers(repeats.map(|it| IdentifierCells::new(it, schema, &names)));
-    let mut sets = SetColumns::new(schema);
-    while next(&mut reader, &mut record)? {
-        if record.len() == width {
-            for (cell, target) in cells_of(&reader, &record).zip(&targets) {
-                match *target {
-                    Target::Cell(slot) => {
-                        builder.push_cell(slot, cell, || line(&reader, &record))?;
-                    }
-                    Target::Item(item) => sets.put(item, cell, limits.cell_bytes),
-                }
-            }
-            sets.end_row(&mut builder, || line(&reader, &record))?;
-            builder.end_row()?;
-        } else {
-            let detail = format!(
-                "the record has {} cells, but the header has {width}",
-                record.len()
-            );
-            builder.add_fault(Fault::record(line(&reader, &record), detail));
+    let mut rows = RowCoder {
+        targets: &targets,
+        sets: SetColumns::new(schema),
+        cell_bytes: limits.cell_bytes,
+        builder,
+    };
+    let (full, batches) = mpsc::sync_channel(BATCHES_AHEAD);
+    let (used, to_fill) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || divide(reader, &full, &to_fill));
+        // The sender of full batches ends with the file, or with its failure.
+        for batch in batches {
+            let batch = batch.map_err(ReadFailure::source)?;
+            rows.code(&batch)?;
+            // The other thread may have come to the end of the file.
+            let _ = used.send(batch);
+        }
+        let empty = "the file has a header and no rows; a submission needs at least one";
+        rows.builder.finish(empty)
+    })
+}
+
+/// Divides the rest of a file into batches, and fills those that come back again. Ends with the file, after
+/// a failure, or when nobody takes them any more.
+fn divide<R: Read>(
+    mut reader: csv::Reader<CountingReader<R>>,
+    full: &SyncSender<io::Result<Batch>>,
+    used: &Receiver<Batch>,
+) {
+    let mut record = csv::ByteRecord::new();
+    loop {
+        let mut batch = used.try_recv().unwrap_or_default();
+        let filled = batch.fill(&mut reader, &mut record);
+        let is_last = !matches!(filled, Ok(true));
+        let is_sent = match filled {
+            Ok(_) => full.send(Ok(batch)).is_ok(),
+            Err(error) => full.send(Err(error)).is_ok(),
+        };
+        if is_last || !is_sent {
+            return;
         }
     }
-    if let Some(error) = unclosed(&reader) {
-        return Err(error.into());
+}
+
+/// Codes the cells of records.
+struct RowCoder<'s, F> {
+    /// By cell of a record.
+    targets: &'s [Target],
+    sets: SetColumns<'s>,
+    cell_bytes: usize,
+    builder: ChunkBuilder<'s, F>,
+}
+
+impl<E, F: FnMut(Table) -> Result<(), E>> RowCoder<'_, F> {
+    fn code(&mut self, batch: &Batch) -> Result<(), ReadFailure<E>> {
+        let (targets, builder) = (self.targets, &mut self.builder);
+        for record in batch.records() {
+            if record.len() == targets.len() {
+                for (cell, target) in record.cells().zip(targets) {
+                    match *target {
+                        Target::Cell(slot) => {
+                            builder.push_cell(slot, cell, || record.line())?;
+                        }
+                        Target::Item(item) => self.sets.put(item, cell, self.cell_bytes),
+                    }
+                }
+                self.sets.end_row(builder, || record.line())?;
+                builder.end_row()?;
+            } else {
+                let detail = format!(
+                    "the record has {} cells, but the header has {}",
+                    record.len(),
+                    targets.len()
+                );
+                builder.add_fault(Fault::record(record.line(), detail));
+            }
+        }
+        Ok(())
     }
-    builder.finish("the file has a header and no rows; a submission needs at least one")
 }
 
 /// Reads a whole CSV file with a header row into one table.
@@ -114,7 +176,7 @@ pub fn read_as<E>(
 /// # Errors
 /// [`ReadError`] for a file that does not fit the schema; [`ReadErrorKind::Malformed`] where the
 /// source cannot be read to its end.
-pub fn read_table(schema: &Schema, source: impl Read) -> Result<Table, ReadError> {
+pub fn read_table(schema: &Schema, source: impl Read + Send) -> Result<Table, ReadError> {
     let mut rows = Assembler::default();
     let limits = ReadLimits::default();
     let pushed = read(schema, source, limits, |chunk| rows.push(chunk));
@@ -142,7 +204,7 @@ pub fn names(
 ) -> Result<Vec<String>, ReadFailure<Infallible>> {
     let mut reader = records(source, format);
     let mut record = csv::ByteRecord::new();
-    next(&mut reader, &mut record)?;
+    next(&mut reader, &mut record).map_err(ReadFailure::source)?;
     let name = |cell| String::from_utf8_lossy(cell).into_owned();
     Ok(cells_of(&reader, &record).map(name).collect())
 }
@@ -158,20 +220,20 @@ fn records<R: Read>(source: R, format: TextFormat) -> csv::Reader<CountingReader
 }
 
 /// Reads the next record that is not a blank line.
-fn next<E, R: Read>(
+fn next<R: Read>(
     reader: &mut csv::Reader<CountingReader<R>>,
     record: &mut csv::ByteRecord,
-) -> Result<bool, ReadFailure<E>> {
+) -> io::Result<bool> {
     loop {
         reader.get_mut().start_record();
         let is_record =
             reader
                 .read_byte_record(record)
                 .map_err(|error| match error.into_kind() {
-                    csv::ErrorKind::Io(error) => ReadFailure::source(error),
+                    csv::ErrorKind::Io(error) => error,
                     // The reader has no other error: byte records are not decoded, and `flexible` is
                     // set.
-                    kind => ReadFailure::Source(std::io::Error::other(format!("{kind:?}"))),
+                    kind => io::Error::other(format!("{kind:?}")),
                 })?;
         if !is_record || !is_blank(reader, record) {
             return Ok(is_record);
@@ -179,22 +241,21 @@ fn next<E, R: Read>(
     }
 }
 
-/// Cells without the CR of a CRLF, which the reader leaves at the end of the last cell.
+/// Cells without the CR of a CRLF.
 fn cells_of<'r, R: Read>(
     reader: &csv::Reader<CountingReader<R>>,
     record: &'r csv::ByteRecord,
 ) -> impl Iterator<Item = &'r [u8]> {
-    let last = record.len().saturating_sub(1);
+    let kept = record.as_slice().len() - usize::from(has_crlf(reader, record));
+    let starts_and_ends = (0..record.len()).map(|cell| record.range(cell).unwrap_or_default());
+    starts_and_ends.map(move |range| &record.as_slice()[range.start..range.end.min(kept)])
+}
+
+/// Whether a record ends in the CR of a CRLF, which the reader leaves at the end of the last cell.
+fn has_crlf<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> bool {
     // A CR that is part of a quoted cell is before the closing quote.
-    let has_crlf = record.get(last).is_some_and(|cell| cell.ends_with(b"\r"))
-        && reader.get_ref().before(line_end(reader), 1) == Some(b'\r');
-    record
-        .iter()
-        .enumerate()
-        .map(move |(index, cell)| match cell.strip_suffix(b"\r") {
-            Some(cell) if has_crlf && index == last => cell,
-            _ => cell,
-        })
+    record.as_slice().ends_with(b"\r")
+        && reader.get_ref().before(line_end(reader), 1) == Some(b'\r')
 }
 
 /// Whether a record is a blank line that ends in CRLF; the reader skips those that end in LF. The
@@ -220,12 +281,10 @@ fn is_terminated<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> bool {
     !at_end || counted.last == b'\n'
 }
 
-/// The physical line on which the last read record starts. The reader counts line feeds up to the
-/// record's end, so those inside the record and the one at its end are subtracted.
-fn line<R: Read>(reader: &csv::Reader<CountingReader<R>>, record: &csv::ByteRecord) -> u64 {
-    let terminated = u64::from(is_terminated(reader));
-    let inside = memchr::memchr_iter(b'\n', record.as_slice()).count() as u64;
-    reader.position().line() - inside - terminated
+/// The physical line on which the last read record ends. The reader counts line feeds up to the record's
+/// end, so the one there is subtracted.
+fn last_line<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> u64 {
+    reader.position().line() - u64::from(is_terminated(reader))
 }
 
 fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadError> {

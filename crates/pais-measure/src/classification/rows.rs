@@ -26,8 +26,8 @@ const REPEATS: u32 = 5;
 const REPEATS_OF_MANY: u32 = 3;
 const FEW_ROWS: u64 = 60_000;
 
-/// Most trees that are learnt at a time: for each division one on the release and one on raw rows.
-const MOST_TREES: u64 = 2 * REPEATS as u64;
+/// Most trees that are learnt at a time: for each division one on the release and two on raw rows.
+const MOST_TREES: u64 = 3 * REPEATS as u64;
 
 /// Number of divisions of this many released rows.
 pub(super) fn repeats(rows: u64) -> u32 {

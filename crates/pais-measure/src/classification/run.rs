@@ -1,5 +1,8 @@
 //! The errors of classifiers on a release and on its raw rows.
 
+use std::collections::BTreeMap;
+use std::iter::repeat;
+
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::schema::SchemaColumn;
 use pais_core::table::Column;
@@ -87,22 +90,28 @@ fn errors(
     let divisions: Vec<Division> = divisions
         .map(|repeat| Division::new(released, suppressed, repeat))
         .collect();
-    let error = |examples: &RowExamples, thirds: &Thirds| held_out_error(examples, thirds, stopped);
-    let of_division = |division: &Division| {
-        let (ce, raw) = rayon::join(
-            || error(of_release, &division.released),
-            || match of_raw {
-                Some((all, open)) => {
-                    let be = error(all, &division.all)?;
-                    Some(Some((be, error(open, &division.all)?)))
-                }
-                None => Some(None),
-            },
-        );
-        Some(DivisionErrors { ce: ce?, raw: raw? })
-    };
-    let found: Option<Vec<DivisionErrors>> = divisions.par_iter().map(of_division).collect();
-    ClassificationError::mean(&found?, &divisions.first()?.released)
+    // Those of all raw columns take longest, and come first: threads take one after the other, so that no
+    // thread is left with a long one at the end.
+    let mut trees: Vec<(&RowExamples, &Thirds)> = Vec::new();
+    if let Some((all, open)) = of_raw {
+        trees.extend(divisions.iter().map(|it| (all, &it.all)));
+        trees.extend(divisions.iter().map(|it| (open, &it.all)));
+    }
+    trees.extend(divisions.iter().map(|it| (of_release, &it.released)));
+    let trees = trees.into_iter().enumerate().par_bridge();
+    let errors = trees.map(|(at, (examples, thirds))| {
+        let error = held_out_error(examples, thirds, stopped)?;
+        Some((at, error))
+    });
+    let errors: BTreeMap<usize, f64> = errors.collect::<Option<_>>()?;
+    let errors: Vec<f64> = errors.into_values().collect();
+    let (raw, released) = errors.split_at(errors.len() - divisions.len());
+    let (be, ue) = raw.split_at(raw.len() / 2);
+    let raw = be.iter().copied().zip(ue.iter().copied());
+    let raw = raw.map(Some).chain(repeat(None));
+    let found = released.iter().zip(raw);
+    let found: Vec<_> = found.map(|(&ce, raw)| DivisionErrors { ce, raw }).collect();
+    ClassificationError::mean(&found, &divisions.first()?.released)
 }
 
 impl<'a> UsedColumn<'a> {
