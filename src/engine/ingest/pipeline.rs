@@ -107,8 +107,8 @@ pub(crate) async fn ingest(
     }
 }
 
-/// Reads the frames of a body on this thread, and seals its rows in chunks on another: each takes
-/// about half of the time of an upload that the database does not hold up.
+/// Reads the frames of a body on this thread, and seals its rows in chunks on another, which takes
+/// about half as long.
 fn read_and_seal(
     settings: &IngestSettings,
     schema: &Schema,

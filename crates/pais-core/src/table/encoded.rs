@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use rayon::prelude::*;
 
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::look_alike::visible_text;
@@ -178,7 +179,7 @@ impl EncodedTable {
     /// brought to canonical form first, with rounded numbers ([`Table::as_released`]).
     ///
     /// Reads the text of each distinct value once, and makes one pass over the codes of each
-    /// column.
+    /// column; quasi-identifiers side by side.
     pub fn new(schema: &Schema, table: Table) -> Self {
         let table = table.as_released(schema);
         let mut encoded = Self {
@@ -190,6 +191,7 @@ impl EncodedTable {
             subjects: None,
             untouched: Vec::new(),
         };
+        let mut quasi_identifiers = Vec::new();
         for (position, (spec, column)) in schema.stored().zip(table.columns).enumerate() {
             match spec.role {
                 ColumnRole::Identifier => {}
@@ -197,11 +199,7 @@ impl EncodedTable {
                 ColumnRole::QuasiIdentifier if spec.kind == ColumnKind::Set => {
                     encoded.sets.push(SetColumn::new(spec, position, column));
                 }
-                ColumnRole::QuasiIdentifier => {
-                    encoded
-                        .quasi_identifiers
-                        .push(quasi_identifier(spec, position, column));
-                }
+                ColumnRole::QuasiIdentifier => quasi_identifiers.push((spec, position, column)),
                 ColumnRole::Sensitive => {
                     encoded.sensitive.push(sensitive(spec, position, &column));
                     encoded.untouched.push((position, column));
@@ -213,6 +211,10 @@ impl EncodedTable {
                 ColumnRole::Insensitive => encoded.untouched.push((position, column)),
             }
         }
+        let quasi_identifiers = quasi_identifiers.into_par_iter();
+        encoded.quasi_identifiers = quasi_identifiers
+            .map(|(spec, position, column)| quasi_identifier(spec, position, column))
+            .collect();
         encoded
     }
 }

@@ -42,12 +42,13 @@ impl Refusal {
 }
 
 /// Bytes that a distinct spelling takes beside its text.
-const SPELLING_BYTES: usize = 32;
+const SPELLING_BYTES: usize = 56;
 
 /// Builds one column of a chunk from cells.
 ///
 /// Each cell is stored in canonical form. A spelling is made canonical and checked once per chunk;
-/// each further cell in it costs one or two hash look-ups.
+/// each further cell in it costs one or two hash look-ups. A short spelling is looked up as a number, which
+/// is in the table itself: of a column with many values, the text would be a cache miss or two away.
 pub(super) struct ColumnBuilder<'a> {
     spec: &'a SchemaColumn,
     /// How the text of the file is written; `None` for a file that is no text.
@@ -55,9 +56,11 @@ pub(super) struct ColumnBuilder<'a> {
     /// How numbers are written, where they have to be converted.
     numbers: Option<NumberText>,
     hasher: DefaultHashBuilder,
+    /// The codes of short spellings.
+    short: HashTable<(ShortSpelling, u32)>,
     /// The codes of canonical texts.
     table: HashTable<u32>,
-    /// The codes of other spellings of these texts.
+    /// The codes of other long spellings of these texts.
     aliases: HashTable<(Box<[u8]>, u32)>,
     column: Column,
 }
@@ -70,6 +73,7 @@ impl<'a> ColumnBuilder<'a> {
             format: None,
             numbers: None,
             hasher: DefaultHashBuilder::default(),
+            short: HashTable::new(),
             table: HashTable::new(),
             aliases: HashTable::new(),
             column: Column::default(),
@@ -97,21 +101,20 @@ impl<'a> ColumnBuilder<'a> {
     ///
     /// # Errors
     /// If the cell is not valid for the column.
+    #[inline]
     pub(super) fn push(&mut self, cell: &[u8]) -> Result<usize, Refusal> {
-        let hash = self.hasher.hash_one(cell);
-        let mut added = 0;
-        // A spelling that is converted can be the canonical text of another number.
-        let canonical = match self.numbers {
-            None => self.find(hash, cell),
-            Some(_) => None,
+        let known = match ShortSpelling::of(cell) {
+            Some(short) => {
+                let is_it = |(spelling, _): &(ShortSpelling, u32)| *spelling == short;
+                let hash = self.hasher.hash_one(short);
+                self.short.find(hash, is_it).map(|(_, code)| *code)
+            }
+            None => self.find_long(cell),
         };
-        let code = match canonical.or_else(|| self.find_alias(hash, cell)) {
-            Some(code) => code,
-            None => match self.add(hash, cell) {
-                Ok(code) => {
-                    added = cell.len() + SPELLING_BYTES;
-                    code
-                }
+        let (code, added) = match known {
+            Some(code) => (code, 0),
+            None => match self.add(cell) {
+                Ok(code) => (code, cell.len() + SPELLING_BYTES),
                 Err(refusal) => {
                     self.column.codes.push(NULL_CODE);
                     return Err(refusal);
@@ -122,11 +125,17 @@ impl<'a> ColumnBuilder<'a> {
         Ok(added)
     }
 
-    fn find_alias(&self, hash: u64, cell: &[u8]) -> Option<u32> {
-        let alias = self
-            .aliases
-            .find(hash, |(spelling, _)| **spelling == *cell)?;
-        Some(alias.1)
+    fn find_long(&self, cell: &[u8]) -> Option<u32> {
+        let hash = self.hasher.hash_one(cell);
+        // A spelling that is converted can be the canonical text of another number.
+        let canonical = match self.numbers {
+            None => self.find(hash, cell),
+            Some(_) => None,
+        };
+        canonical.or_else(|| {
+            let is_it = |(spelling, _): &(Box<[u8]>, u32)| **spelling == *cell;
+            self.aliases.find(hash, is_it).map(|(_, code)| *code)
+        })
     }
 
     fn find(&self, hash: u64, text: &[u8]) -> Option<u32> {
@@ -137,7 +146,7 @@ impl<'a> ColumnBuilder<'a> {
 
     /// Adds a new spelling, of a known or of a new value.
     #[cold]
-    fn add(&mut self, hash: u64, cell: &[u8]) -> Result<u32, Refusal> {
+    fn add(&mut self, cell: &[u8]) -> Result<u32, Refusal> {
         let plain = self.plain(check_text(cell)?)?;
         let text = self.spec.canonical(&plain);
         if let Err(mut fault) = self.spec.check(&text) {
@@ -147,18 +156,19 @@ impl<'a> ColumnBuilder<'a> {
             return Err(Refusal::Unfit(fault));
         }
         let is_canonical = self.numbers.is_none() && text.as_bytes() == cell;
-        let own_hash = if is_canonical {
-            hash
-        } else {
-            self.hasher.hash_one(text.as_bytes())
-        };
-        let code = match self.find(own_hash, text.as_bytes()) {
+        let hash = self.hasher.hash_one(text.as_bytes());
+        let code = match self.find(hash, text.as_bytes()) {
             Some(known) => known,
-            None => self.insert(own_hash, text.into()),
+            None => self.insert(hash, text.into()),
         };
-        if !is_canonical {
-            let hasher = &self.hasher;
+        let hasher = &self.hasher;
+        if let Some(short) = ShortSpelling::of(cell) {
+            let rehash = |(spelling, _): &(ShortSpelling, u32)| hasher.hash_one(spelling);
+            let hash = hasher.hash_one(short);
+            self.short.insert_unique(hash, (short, code), rehash);
+        } else if !is_canonical {
             let rehash = |(spelling, _): &(Box<[u8]>, u32)| hasher.hash_one(&**spelling);
+            let hash = hasher.hash_one(cell);
             self.aliases
                 .insert_unique(hash, (cell.into(), code), rehash);
         }
@@ -208,9 +218,35 @@ impl<'a> ColumnBuilder<'a> {
 
     /// Returns the column built so far and leaves the builder empty.
     pub(super) fn take(&mut self) -> Column {
+        self.short.clear();
         self.table.clear();
         self.aliases.clear();
         std::mem::take(&mut self.column)
+    }
+}
+
+/// A spelling of at most seven bytes, with its length in the last byte.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct ShortSpelling(u64);
+
+impl ShortSpelling {
+    /// `None` for a longer one.
+    #[inline]
+    fn of(cell: &[u8]) -> Option<Self> {
+        let length = cell.len();
+        // The first and the last bytes, which may be partly the same ones.
+        let text = match (cell.first_chunk::<4>(), cell.last_chunk::<4>()) {
+            (Some(first), Some(last)) if length < 8 => {
+                let last = u64::from(u32::from_le_bytes(*last));
+                u64::from(u32::from_le_bytes(*first)) | last << (8 * (length - 4))
+            }
+            (Some(_), Some(_)) => return None,
+            _ => {
+                let byte = |at: usize| cell.get(at).map_or(0, |byte| u64::from(*byte) << (8 * at));
+                byte(0) | byte(1) | byte(2)
+            }
+        };
+        Some(Self(text | (length as u64) << 56))
     }
 }
 
@@ -285,5 +321,26 @@ impl<'a> SetCell<'a> {
             return Err(refusal.fix("write the empty set as []"));
         }
         Ok(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::ShortSpelling;
+
+    proptest! {
+        #[test]
+        fn short_spellings_are_equal_where_their_texts_are(
+            one in prop::collection::vec(0..3u8, 0..10),
+            other in prop::collection::vec(0..3u8, 0..10),
+        ) {
+            let (short, other_short) = (ShortSpelling::of(&one), ShortSpelling::of(&other));
+            prop_assert_eq!(short.is_some(), one.len() <= 7);
+            if let (Some(short), Some(other_short)) = (short, other_short) {
+                prop_assert_eq!(short == other_short, one == other);
+            }
+        }
     }
 }
