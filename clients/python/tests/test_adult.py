@@ -154,6 +154,16 @@ def test_other_formats_contain_all_rows(
         assert len(holder.release_frame(job["release_id"], format="parquet")) == len(frame)
 
 
+def test_a_report_is_that_of_the_release_before_there_is_one(
+    holder: Client, job: dict[str, Any]
+) -> None:
+    before = len(list(holder.releases()))
+    assert holder.job_report(job["id"], step=0)["utility"]["groups"] == 1
+    report = holder.job_report(job["id"])
+    assert report["utility"]["groups"] == holder.report(job["release_id"])["utility"]["groups"]
+    assert len(list(holder.releases())) == before
+
+
 def test_an_earlier_step_can_be_released(holder: Client, job: dict[str, Any]) -> None:
     release = holder.create_release(job["id"], step=0, name="topmost")
     assert release["name"] == "topmost"

@@ -76,6 +76,35 @@ def test_the_service_makes_the_same_tree_of_a_file(connect: Callable[[str, str],
     assert [each["name"] for each in client.taxonomies()] == ["tree"]
 
 
+def test_a_hierarchy_is_seen_before_a_dataset_is_made(
+    connect: Callable[[str, str], Client],
+) -> None:
+    client = connect("clinic-of-previews", "holder")
+    zips: Column = {
+        "name": "zip",
+        "role": "quasi_identifier",
+        "taxonomy": hierarchies.prefix([3, 1]),
+    }
+    preview = client.preview_hierarchy(zips, ["12345", "12399", "20001"])
+    root = preview["root"]
+    assert root is not None
+    assert shown(root).count("123") == 3
+    assert (preview["unfit_total"], preview["unused_total"]) == (0, 0)
+
+    jobs: Column = {
+        "name": "job",
+        "role": "quasi_identifier",
+        "taxonomy": hierarchies.from_csv(JOBS),
+    }
+    preview = client.preview_hierarchy(jobs, {"Janitor": 7, "Pilot": 1})
+    assert [each["value"] for each in preview["unfit"]] == ["Pilot"]
+    assert preview["unused"] == ["Mover", "Lawyer"]
+
+    costs: Column = {"name": "cost", "role": "quasi_identifier", "kind": "numeric"}
+    assert client.preview_hierarchy(costs, ["1,5"])["unfit_total"] == 1
+    assert client.preview_hierarchy(costs, ["1,5"], decimal=",")["unfit_total"] == 0
+
+
 @pytest.mark.parametrize(
     ("made", "options"),
     [

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ._documents import JobDocument
+from ._documents import JobDocument, ReportDocument
 from ._frames import pandas_or_none
 from ._operations import Operation, Pages, delete, get, path, post, without_none
 from .types import (
@@ -18,6 +18,7 @@ from .types import (
     Privacy,
     Recoding,
     ReleaseLocation,
+    Report,
     Step,
     SuppressionFor,
     SweepItem,
@@ -140,6 +141,17 @@ def sweep(job_id: str) -> Operation[Any]:
     items = yield from Pages(at, None, lambda each: cast(SweepItem, each)).all()
     pandas = pandas_or_none()
     return items if pandas is None else pandas.DataFrame(items)
+
+
+def job_report(job_id: str, *, step: int | None = None, **combination: float | str) -> Operation[Report]:
+    """Returns the report that a release of a job would have, before anything is released.
+
+    The table after `step`, by default the last one, is verified and measured, which takes as long
+    as its release; nothing of it is stored. For a sweep, `l=`, `k=`, `c=`, `recoding=` and
+    `objective=` select the combination. Role: holder.
+    """
+    answer = yield get(path("jobs", job_id, "report"), step=step, **combination)
+    return cast(Report, ReportDocument(answer))
 
 
 def shown(answer: Mapping[str, Any]) -> Job:

@@ -80,6 +80,7 @@ class AsyncClient:
     taxonomies = async_lister(_taxonomies.taxonomies)
     taxonomy = async_method(_taxonomies.taxonomy)
     delete_taxonomy = async_method(_taxonomies.delete_taxonomy)
+    preview_hierarchy = async_method(_taxonomies.preview_hierarchy)
 
     create_dataset = async_method(_datasets.create)
     dataset = async_method(_datasets.dataset)
@@ -103,6 +104,7 @@ class AsyncClient:
     steps = async_method(_jobs.steps)
     iter_steps = async_lister(_jobs.iter_steps)
     sweep = async_method(_jobs.sweep)
+    job_report = async_method(_jobs.job_report)
 
     create_release = async_method(_releases.create_release)
     releases = async_lister(_releases.releases)

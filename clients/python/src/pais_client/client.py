@@ -87,6 +87,7 @@ class Client:
     taxonomies = lister(_taxonomies.taxonomies)
     taxonomy = method(_taxonomies.taxonomy)
     delete_taxonomy = method(_taxonomies.delete_taxonomy)
+    preview_hierarchy = method(_taxonomies.preview_hierarchy)
 
     create_dataset = method(_datasets.create)
     dataset = method(_datasets.dataset)
@@ -110,6 +111,7 @@ class Client:
     steps = method(_jobs.steps)
     iter_steps = lister(_jobs.iter_steps)
     sweep = method(_jobs.sweep)
+    job_report = method(_jobs.job_report)
 
     create_release = method(_releases.create_release)
     releases = lister(_releases.releases)

@@ -26,16 +26,14 @@ use crate::read::{IdentifierRepeats, ReadFailure, ReadLimits};
 
 use batch::Batch;
 
-/// Batches that wait to be coded.
-const BATCHES_AHEAD: usize = 1;
-
 /// Reads a CSV file with a header row and passes its rows to `chunk`, in chunks of the stored
 /// columns. Returns the number of rows.
 ///
-/// One pass over the bytes: one thread divides them into cells, and this one codes the cells. A cell costs
-/// one hash look-up, or two in a spelling that is not canonical; a distinct spelling of a chunk costs one
-/// check and one allocation. Memory is one chunk, and four batches of at most 256 KiB or a record. The first [`pais_core::table::MAX_FAULTS`] faults are collected and all are counted before the
-/// file is refused; no chunk is passed on after the first fault.
+/// One pass over the bytes: another thread divides them into cells, and this one codes the cells. A cell
+/// costs one hash look-up, or two in a long spelling that is not canonical; a distinct spelling of a chunk
+/// costs one check and one allocation. Memory is one chunk, and two batches of 256 KiB and a record each.
+/// The first [`pais_core::table::MAX_FAULTS`] faults are collected and all are counted before the file is
+/// refused; no chunk is passed on after the first fault.
 ///
 /// # Errors
 /// As [`ReadFailure`].
@@ -77,7 +75,8 @@ pub fn read_as<E>(
         cell_bytes: limits.cell_bytes,
         builder,
     };
-    let (full, batches) = mpsc::sync_channel(BATCHES_AHEAD);
+    // One batch is filled while the other is coded.
+    let (full, batches) = mpsc::sync_channel(0);
     let (used, to_fill) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(move || divide(reader, &full, &to_fill));

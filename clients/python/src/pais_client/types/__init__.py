@@ -73,6 +73,7 @@ from .taxonomies import (
     Calendar,
     GeneratedHierarchy,
     Hierarchy,
+    HierarchyPreview,
     Mask,
     Ordered,
     Prefix,
@@ -81,6 +82,7 @@ from .taxonomies import (
     Taxonomy,
     TaxonomyNode,
     TaxonomySummary,
+    UnfitValue,
 )
 from .words import (
     ApprovalStatus,
@@ -147,6 +149,7 @@ __all__ = [
     "GeneratedHierarchy",
     "Grant",
     "Hierarchy",
+    "HierarchyPreview",
     "Intervals",
     "Job",
     "JobDefinition",
@@ -198,6 +201,7 @@ __all__ = [
     "TextFormat",
     "Token",
     "Trigger",
+    "UnfitValue",
     "UtilityDefinition",
     "UtilityReport",
     "Verification",

@@ -34,6 +34,26 @@ class Taxonomy(TaxonomySummary):
     root: TaxonomyNode
 
 
+class UnfitValue(TypedDict):
+    """A value that a column does not take, and what is wrong with it."""
+
+    value: str
+    detail: str
+
+
+class _HierarchyPreview(TypedDict):
+    unfit: list[UnfitValue]
+    unfit_total: int
+    unused: list[str]
+    unused_total: int
+
+
+class HierarchyPreview(_HierarchyPreview, total=False):
+    """The tree of a column over some values; `unfit` and `unused` have the first 100 of each."""
+
+    root: TaxonomyNode | None
+
+
 class _Prefix(TypedDict):
     generate: Literal["prefix"]
 

@@ -7,7 +7,7 @@ use super::{CountingReader, has_crlf, last_line, next, unclosed};
 /// A batch ends when it has more bytes than this.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// A batch ends when it has more cells than this, of which each takes 8 bytes beside its text.
+/// A batch ends when it has more cells than this, of which each takes 4 bytes beside its text.
 const BATCH_CELLS: usize = 32 << 10;
 
 /// Records one after the other.
@@ -15,8 +15,8 @@ const BATCH_CELLS: usize = 32 << 10;
 pub(super) struct Batch {
     /// The text of the cells.
     text: Vec<u8>,
-    /// By cell, its end in `text`.
-    ends: Vec<usize>,
+    /// By cell, its end in `text`, which is shorter than 4 GiB: a record has a few MiB at most.
+    ends: Vec<u32>,
     records: Vec<RecordEnd>,
 }
 
@@ -30,8 +30,8 @@ struct RecordEnd {
 /// A record of a batch.
 pub(super) struct Record<'b> {
     text: &'b [u8],
-    start: usize,
-    ends: &'b [usize],
+    start: u32,
+    ends: &'b [u32],
     last_line: u64,
 }
 
@@ -56,7 +56,7 @@ impl Batch {
             self.text
                 .truncate(self.text.len() - usize::from(has_crlf(reader, record)));
             let ends = (0..record.len()).filter_map(|cell| record.range(cell));
-            let ends = ends.map(|range| (start + range.end).min(self.text.len()));
+            let ends = ends.map(|range| (start + range.end).min(self.text.len()) as u32);
             self.ends.extend(ends);
             self.records.push(RecordEnd {
                 cells: self.ends.len(),
@@ -103,7 +103,7 @@ impl<'b> Record<'b> {
     pub(super) fn cells(&self) -> impl Iterator<Item = &'b [u8]> {
         let mut start = self.start;
         self.ends.iter().map(move |&end| {
-            let cell = &self.text[start..end];
+            let cell = &self.text[start as usize..end as usize];
             start = end;
             cell
         })
@@ -112,7 +112,8 @@ impl<'b> Record<'b> {
     /// The physical line on which it starts.
     pub(super) fn line(&self) -> u64 {
         let end = self.ends.last().copied().unwrap_or(self.start);
-        let inside = memchr::memchr_iter(b'\n', &self.text[self.start..end]);
+        let text = &self.text[self.start as usize..end as usize];
+        let inside = memchr::memchr_iter(b'\n', text);
         self.last_line - inside.count() as u64
     }
 }
