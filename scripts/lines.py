@@ -217,7 +217,6 @@ def main():
     sources = {path: text for path, text in production.items() if text and "src" in path.relative_to(ROOT).parts}
     plain = {path: code(text) for path, text in sources.items()}
     found_circles = circles(imports(sources))
-    tuples = re.compile(r"\bfn\s+\w+[^{;]*?\(([^{;]*?)\)\s*(?:->|where|\{|;)", re.S)
 
     def tuple_parameters(text):
         count = 0
@@ -227,7 +226,7 @@ def main():
                 depth += {"(": 1, ")": -1}.get(text[position], 0)
                 position += 1
             parameters = text[found.end():position - 1]
-            count += len(re.findall(r"\w+\s*:\s*(?:&(?:'\w+ )?(?:mut )?)?(?:\[|Vec<|Option<|&\[)?\((?!\))", parameters))
+            count += len(re.findall(r"[\w)]\s*:\s*(?:&(?:'\w+ )?(?:mut )?)?(?:\[|Vec<|Option<|&\[)?\((?!\))", parameters))
         return count
 
     def total_of(pattern):

@@ -16,9 +16,10 @@ use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
 use crate::db::policies;
 use crate::db::submissions::{self, SubmissionsSize, Which};
+use crate::engine::load_rows::{self, KeyCheck};
+use crate::engine::locations;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::table_work::TableKind;
-use crate::engine::{load_rows, locations};
 use crate::executors;
 use crate::ids::JobId;
 use crate::problem::{Code, Problem};
@@ -294,18 +295,16 @@ async fn refuse_keys(
         return Ok(());
     }
     let bytes = hashes.saturating_add(CHUNK_BYTES).min(job_bytes);
+    let check = KeyCheck {
+        schema: schema.clone(),
+        rows: size.rows,
+        job,
+    };
     let organization = app.caller.organization;
     let guard = app.tables.begin(TableKind::Counted, organization, bytes);
     let guard = guard.await?;
-    let counted = load_rows::refuse_keys(
-        &app.db,
-        &app.keys,
-        dataset,
-        (which, size.rows),
-        (schema.clone(), job),
-        guard.share(),
-    );
-    Ok(counted.await?)
+    let (store, keys) = (&app.db, &app.keys);
+    Ok(load_rows::refuse_keys(store, keys, dataset, which, check, guard.share()).await?)
 }
 
 async fn insert_job(

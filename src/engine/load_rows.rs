@@ -64,8 +64,17 @@ pub(crate) async fn count_rows(
     }
 }
 
+/// What decides whether a column that a job releases unchanged is a key of its rows.
+pub(crate) struct KeyCheck {
+    /// Under the roles of the job.
+    pub(crate) schema: Schema,
+    pub(crate) job: Job,
+    /// Number of its rows.
+    pub(crate) rows: u64,
+}
+
 /// Counts the values of the rows of submissions of a dataset until no column that a job releases
-/// unchanged can be a key of them. `schema` is under the roles of the job.
+/// unchanged can be a key of them.
 ///
 /// # Errors
 /// `unchanged_key`; `cancelled`; `dataset_deleted` if rows were deleted meanwhile; when the database
@@ -74,12 +83,12 @@ pub(crate) async fn refuse_keys(
     store: &Store,
     keys: &KeyRing,
     dataset: &StoredDataset,
-    (which, rows): (Which<'_>, u64),
-    (schema, job): (Schema, Job),
+    which: Which<'_>,
+    check: KeyCheck,
     observer: Arc<dyn Observer>,
 ) -> Result<(), WorkError> {
     let count = move |mut chunks: Chunks| {
-        let mut counter = KeyCounter::new(&schema, &job, rows);
+        let mut counter = KeyCounter::new(&check.schema, &check.job, check.rows);
         while !counter.is_decided() {
             let Some(chunk) = chunks.next(&*observer)? else {
                 break;

@@ -22,7 +22,7 @@
 //! 32 MiB together. Bitmaps packed at one attribute of a qid are no larger than those above, and
 //! usually half as large.
 
-use super::bitmaps::{AttributeValue, BitmapSet, GroupBitmaps};
+use super::bitmaps::{AttributeValue, BitmapCounts, BitmapSet, GroupBitmaps, GroupMasks};
 use super::profiles::{Grid, ProfileGroup, Share, ValueCount};
 use super::qid_search::{FoundQids, GroupVisitor};
 use super::unfolding::Unfolding;
@@ -193,13 +193,9 @@ impl<'g> BitmapSearch<'g> {
                 let fewest = fewest(bitmaps, from, &level.counts, records);
                 visit(visitor, fewest, None);
                 if bound.may_matter_counted(visitor, fewest) {
-                    count_sensitive(
-                        visitor,
-                        group,
-                        (from, &level.counts),
-                        bound,
-                        &mut level.scratch,
-                    );
+                    let counts = &level.counts;
+                    let counted = BitmapCounts { from, counts };
+                    count_sensitive(visitor, group, counted, bound, &mut level.scratch);
                 }
             }
             2 => count_two(visitor, group, from, &mut level, bound),
@@ -231,8 +227,12 @@ impl<'g> BitmapSearch<'g> {
         let words = group.records.div_ceil(64) as usize;
         let attributes = group.bitmaps.attributes() - from;
         if words * 2 <= group.bitmaps.records.words() || varying.len() * 4 <= attributes * 3 {
-            let masks = (group.mask, bound.mask);
-            group.bitmaps.pack(masks, (from, counts), varying, packed);
+            let masks = GroupMasks {
+                records: group.mask,
+                sensitive: bound.mask,
+            };
+            let counted = BitmapCounts { from, counts };
+            group.bitmaps.pack(masks, counted, varying, packed);
             whole.take_all(packed);
             (group.bitmaps, group.mask) = (&*packed, &whole.records);
             (bound.bitmaps, bound.mask) = (&packed.sensitive, &whole.sensitive);
@@ -242,8 +242,9 @@ impl<'g> BitmapSearch<'g> {
             varying.extend(0..packed.attributes());
         }
         let bitmaps = group.bitmaps;
+        let counted = BitmapCounts { from, counts };
         for &attribute in &varying[..=varying.len() - need] {
-            for (value, records) in bitmaps.values(attribute, (from, counts), group.records) {
+            for (value, records) in bitmaps.values(attribute, counted, group.records) {
                 let (by_record, by_value) = (&mut part.records, &mut part.sensitive);
                 bitmaps.records.select(group.mask, &value, by_record);
                 bitmaps.sensitive.select(bound.mask, &value, by_value);
@@ -296,7 +297,11 @@ fn count_two<V: GroupVisitor>(
             let mut bound = bound.of_part(sensitive, records);
             if bound.may_matter_counted(visitor, fewest) {
                 let group = BitmapGroup { records, ..group };
-                count_sensitive(visitor, group, (next, below), bound, scratch);
+                let counted = BitmapCounts {
+                    from: next,
+                    counts: below,
+                };
+                count_sensitive(visitor, group, counted, bound, scratch);
             }
         };
         below_rest.clear();
@@ -328,19 +333,16 @@ fn count_two<V: GroupVisitor>(
     }
 }
 
-/// Counts the sensitive values of the parts that one more attribute from number `from` on splits
-/// a group into, for the parts that may be relevant for their confidence.
+/// Counts the sensitive values of the parts that one more of the counted attributes splits a group into, for the parts that may be relevant for their confidence.
 fn count_sensitive<V: GroupVisitor>(
     visitor: &mut V,
     group: BitmapGroup,
-    (from, counts): (usize, &[u32]),
+    counted: BitmapCounts<'_>,
     bound: ConfidenceBound,
     scratch: &mut Vec<u64>,
 ) {
-    for attribute in from..group.bitmaps.attributes() {
-        let values = group
-            .bitmaps
-            .values(attribute, (from, counts), group.records);
+    for attribute in counted.from..group.bitmaps.attributes() {
+        let values = group.bitmaps.values(attribute, counted, group.records);
         for (value, records) in values {
             if bound.may_matter(visitor, records) {
                 bound.bitmaps.select(bound.mask, &value, scratch);

@@ -42,6 +42,20 @@ pub(super) enum AttributeValue {
     WithoutBitmap(Range<usize>),
 }
 
+/// The counts of [`GroupBitmaps::count`], of the attributes from number `from` on.
+#[derive(Clone, Copy)]
+pub(super) struct BitmapCounts<'a> {
+    pub(super) from: usize,
+    pub(super) counts: &'a [u32],
+}
+
+/// The records of a group, and their sensitive values.
+#[derive(Clone, Copy)]
+pub(super) struct GroupMasks<'a> {
+    pub(super) records: &'a [u64],
+    pub(super) sensitive: &'a [u64],
+}
+
 impl GroupBitmaps {
     /// Number of attributes.
     pub(super) fn attributes(&self) -> usize {
@@ -63,17 +77,16 @@ impl GroupBitmaps {
         bits::count(mask, bits, counts);
     }
 
-    /// The values of an attribute that some of `records` records have, with their numbers. `counts`
-    /// are those of [`Self::count`] from number `from` on.
+    /// The values of an attribute that some of `records` records have, with their numbers.
     pub(super) fn values(
         &self,
         attribute: usize,
-        (from, counts): (usize, &[u32]),
+        counted: BitmapCounts<'_>,
         records: u32,
     ) -> impl Iterator<Item = (AttributeValue, u32)> {
         let bitmaps = self.of_attribute(attribute);
-        let first = self.first[from];
-        let counts = &counts[bitmaps.start - first..bitmaps.end - first];
+        let first = self.first[counted.from];
+        let counts = &counted.counts[bitmaps.start - first..bitmaps.end - first];
         let rest = records - counts.iter().sum::<u32>();
         let with_bitmap = bitmaps.clone().map(AttributeValue::Bitmap);
         let values = with_bitmap.zip(counts.iter().copied());
@@ -82,14 +95,15 @@ impl GroupBitmaps {
     }
 
     /// Sets `into` to the records in the masks only, with the attributes in which they differ:
-    /// `varying`. `counts` are those of [`Self::count`].
+    /// `varying`.
     pub(super) fn pack(
         &self,
-        (records, sensitive): (&[u64], &[u64]),
-        (from, counts): (usize, &[u32]),
+        masks: GroupMasks<'_>,
+        counted: BitmapCounts<'_>,
         varying: &[usize],
         into: &mut Self,
     ) {
+        let BitmapCounts { from, counts } = counted;
         let mut kept = Vec::with_capacity(counts.len());
         into.first.clear();
         for &attribute in varying {
@@ -98,8 +112,9 @@ impl GroupBitmaps {
             kept.extend(self.of_attribute(attribute).filter(is_used));
         }
         into.first.push(kept.len());
-        self.records.pack(records, &kept, &mut into.records);
-        self.sensitive.pack(sensitive, &kept, &mut into.sensitive);
+        self.records.pack(masks.records, &kept, &mut into.records);
+        self.sensitive
+            .pack(masks.sensitive, &kept, &mut into.sensitive);
     }
 }
 

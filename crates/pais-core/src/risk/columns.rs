@@ -23,11 +23,7 @@ pub(super) fn measure<'s>(
         if stop() {
             return None;
         }
-        let Coded {
-            spec,
-            column,
-            values,
-        } = coded;
+        let Coded { spec, values, .. } = coded;
         let (distinct, alone) = divided(values, persons);
         let rows_by_code = values.rows_by_code();
         let is_set = spec.kind == ColumnKind::Set;
@@ -41,7 +37,7 @@ pub(super) fn measure<'s>(
             separation: separation(&rows_by_code),
             unique_share: per_person.share(alone),
             unique_item_share: is_set.then(|| per_person.share(alone_by_item(coded, persons))),
-            top_k_max: tree.and_then(|tree| topmost::greatest_k(tree, (column, values), persons)),
+            top_k_max: tree.and_then(|tree| topmost::greatest_k(tree, coded, persons)),
             absent_leaves: match spec.role {
                 ColumnRole::Sensitive => absent_leaves(coded, &rows_by_code),
                 _ => None,

@@ -1,20 +1,24 @@
 //! What keeps a quasi-identifier at its topmost value.
 
 use crate::schema::SchemaColumn;
-use crate::table::{Column, Persons, RankedNumbers, ValueCodes};
+use crate::table::{Persons, RankedNumbers, ValueCodes};
 use crate::taxonomy::{NodeId, Tree};
 
+use super::Coded;
+
 /// The greatest *K* with which the topmost value of a column can be specialized while the other
-/// columns stay at theirs: the persons of the smallest child that has rows. A column whose intervals
+/// columns stay at theirs: the persons of the smallest child that has rows. `spec` is the declaration with
+/// the hierarchy that is made for a run. A column whose intervals
 /// are grown is split where this is greatest. `None` where there is nothing to specialize.
 pub(super) fn greatest_k(
     spec: &SchemaColumn,
-    (column, values): (&Column, &ValueCodes<'_>),
+    coded: &Coded<'_>,
     people: Persons<'_>,
 ) -> Option<u64> {
     if let Some(tree) = &spec.tree {
-        return of_children(spec, tree, (column, values), people);
+        return of_children(spec, tree, coded, people);
     }
+    let Coded { column, values, .. } = coded;
     let ranks = spec.has_grown_intervals();
     let ranks = ranks.then(|| RankedNumbers::of(spec, &column.dictionary));
     match ranks {
@@ -36,9 +40,10 @@ fn least(counts: Vec<u64>) -> Option<u64> {
 fn of_children(
     spec: &SchemaColumn,
     tree: &Tree,
-    (column, values): (&Column, &ValueCodes<'_>),
+    coded: &Coded<'_>,
     people: Persons<'_>,
 ) -> Option<u64> {
+    let Coded { column, values, .. } = coded;
     let root = tree.node(NodeId::ROOT);
     if root.children.is_empty() {
         return None;

@@ -90,16 +90,24 @@ const SCALES: [&[&[&str]]; 11] = [
     ],
 ];
 
+/// The kind and the role that are proposed for a column.
+#[derive(Clone, Copy)]
+pub(super) struct KindAndRole {
+    pub(super) kind: ColumnKind,
+    pub(super) role: ColumnRole,
+}
+
 /// Proposes the hierarchy of a column, and adds a reason. `is_whole` says whether all rows of the
 /// file were read: labels of later rows would not be in a list.
 pub(super) fn propose(
     column: &Observed,
     name: NameMeaning,
-    (kind, role): (ColumnKind, ColumnRole),
+    proposed: KindAndRole,
     range: Option<NumberRange>,
     is_whole: bool,
     reasons: &mut Vec<String>,
 ) -> Option<GeneratedHierarchy> {
+    let KindAndRole { kind, role } = proposed;
     let is_known = role == ColumnRole::QuasiIdentifier && column.rows > 0;
     let is_listed = matches!(role, ColumnRole::QuasiIdentifier | ColumnRole::Sensitive);
     let system = icd(column, name).filter(|_| is_listed);
@@ -247,7 +255,7 @@ fn lower_end(label: &str) -> Option<f64> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::propose;
+    use super::{KindAndRole, propose};
     use crate::draft::names::NameMeaning;
     use crate::draft::observed::Observed;
     use pais_core::definition::{ColumnKind, ColumnRole};
@@ -268,7 +276,8 @@ mod tests {
         let (column, name) = (observed(values), NameMeaning::of(name));
         let mut reasons = Vec::new();
         let range = column.numbers.range(0);
-        let found = propose(&column, name, (kind, role), range, true, &mut reasons);
+        let proposed = KindAndRole { kind, role };
+        let found = propose(&column, name, proposed, range, true, &mut reasons);
         assert_eq!(reasons.len(), usize::from(found.is_some()));
         serde_json::to_value(found).unwrap()
     }
@@ -355,10 +364,13 @@ mod tests {
     #[test]
     fn labels_are_not_listed_where_rows_were_not_read() {
         let column = observed(&["low", "medium", "high"]);
-        let kind = (ColumnKind::Categorical, KNOWN);
+        let proposed = KindAndRole {
+            kind: ColumnKind::Categorical,
+            role: KNOWN,
+        };
         let name = NameMeaning::of("level");
         assert_eq!(
-            propose(&column, name, kind, None, false, &mut Vec::new()),
+            propose(&column, name, proposed, None, false, &mut Vec::new()),
             None
         );
     }

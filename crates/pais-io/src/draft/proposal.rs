@@ -13,12 +13,13 @@ use serde_json::{Map, Value, json};
 
 use super::doubt::{Doubt, OpenQuestion};
 use super::families::{self, Family};
+use super::hierarchy::{self, KindAndRole};
 use super::kind::{self, FileHabits, ProposedKind};
 use super::names::NameMeaning;
 use super::observed::{FileColumn, Observed};
 use super::pairs::Pairs;
 use super::role::{self, OutcomeRank, RoleProposal, SubjectRank};
-use super::{hierarchy, rounding, safe_harbor};
+use super::{rounding, safe_harbor};
 
 /// What is known of a whole file.
 #[derive(Clone, Copy, Debug)]
@@ -349,12 +350,15 @@ impl Proposed {
             if let Some(words) = observed.missing.declared() {
                 fields.insert("missing".to_owned(), json!(words));
             }
-            let of_column = (kind.kind, role);
+            let proposed = KindAndRole {
+                kind: kind.kind,
+                role,
+            };
             let range = observed.numbers.range(file.habits.number_form);
             made = hierarchy::propose(
                 observed,
                 meaning,
-                of_column,
+                proposed,
                 range,
                 file.is_whole,
                 &mut reasons,
@@ -363,9 +367,9 @@ impl Proposed {
                 Some(made) => {
                     fields.insert("taxonomy".to_owned(), json!(made));
                 }
-                None => range_fields(observed, of_column, file, &mut fields, &mut reasons),
+                None => range_fields(observed, proposed, file, &mut fields, &mut reasons),
             }
-            round_field(observed, of_column, file, &mut fields, &mut reasons);
+            round_field(observed, proposed, file, &mut fields, &mut reasons);
         }
         if name.parse::<f64>().is_ok() {
             let reason = "its name is a number: check whether the file has a row with the names of the \
@@ -440,11 +444,12 @@ fn kind_fields(proposed: &ProposedKind, fields: &mut Map<String, Value>) {
 /// The outermost interval of a quasi-identifier of numbers.
 fn range_fields(
     observed: &Observed,
-    (kind, role): (ColumnKind, ColumnRole),
+    proposed: KindAndRole,
     file: FileFacts,
     fields: &mut Map<String, Value>,
     reasons: &mut Vec<String>,
 ) {
+    let KindAndRole { kind, role } = proposed;
     let is_known = role == ColumnRole::QuasiIdentifier && kind == ColumnKind::Numeric;
     let Some(range) = observed
         .numbers
@@ -469,11 +474,12 @@ fn range_fields(
 /// The rounding of a measure that is released.
 fn round_field(
     observed: &Observed,
-    (kind, role): (ColumnKind, ColumnRole),
+    proposed: KindAndRole,
     file: FileFacts,
     fields: &mut Map<String, Value>,
     reasons: &mut Vec<String>,
 ) {
+    let KindAndRole { kind, role } = proposed;
     let is_released = matches!(role, ColumnRole::Insensitive | ColumnRole::Sensitive);
     if kind != ColumnKind::Numeric || !is_released {
         return;

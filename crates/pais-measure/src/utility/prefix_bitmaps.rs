@@ -5,8 +5,17 @@
 //! whatever the number of codes. Thresholds with few rows between them share a bitmap, and the rows
 //! that it lacks are listed; thus a block of *n* rows has at most *n* / [`SPACING`] + 1 bitmaps.
 
+use super::query_table::CodeRange;
+
 /// Fewest rows between two bitmaps.
 const SPACING: u32 = 32;
+
+/// The numbers of two thresholds.
+#[derive(Clone, Copy)]
+pub(super) struct ThresholdRange {
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
 
 /// The codes at which the ranges of a column begin or end, in ascending order.
 pub(super) struct Thresholds {
@@ -17,7 +26,7 @@ pub(super) struct Thresholds {
 
 impl Thresholds {
     /// The thresholds of ranges, which include both ends. There must be fewer than 2^15 ranges.
-    pub(super) fn of(ranges: impl Iterator<Item = (u32, u32)>) -> Self {
+    pub(super) fn of(ranges: impl Iterator<Item = CodeRange>) -> Self {
         let mut codes: Vec<u32> = ranges.flat_map(|(lo, hi)| [lo, hi + 1]).collect();
         codes.sort_unstable();
         codes.dedup();
@@ -34,9 +43,12 @@ impl Thresholds {
     }
 
     /// The numbers of a range's thresholds.
-    pub(super) fn range(&self, (lo, hi): (u32, u32)) -> (usize, usize) {
+    pub(super) fn range(&self, (lo, hi): CodeRange) -> ThresholdRange {
         let number = |code: u32| self.codes.partition_point(|&it| it < code);
-        (number(lo), number(hi + 1))
+        ThresholdRange {
+            from: number(lo),
+            to: number(hi + 1),
+        }
     }
 
     /// The number of thresholds that are not above a code.
@@ -112,13 +124,14 @@ impl PrefixBitmaps {
     }
 
     /// The number of rows from one threshold to another.
-    pub(super) fn count(&self, (from, to): (usize, usize)) -> u32 {
-        self.below[to] - self.below[from]
+    pub(super) fn count(&self, range: ThresholdRange) -> u32 {
+        self.below[range.to] - self.below[range.from]
     }
 
     /// Writes the rows from one threshold to another.
     #[inline(always)]
-    pub(super) fn rows_between(&self, (from, to): (usize, usize), rows: &mut [u64]) {
+    pub(super) fn rows_between(&self, range: ThresholdRange, rows: &mut [u64]) {
+        let ThresholdRange { from, to } = range;
         let ((one, from_rows), (other, to_rows)) = (self.bitmap_of[from], self.bitmap_of[to]);
         let pairs = self.bitmap(one).iter().zip(self.bitmap(other));
         for (word, (one, other)) in rows.iter_mut().zip(pairs) {
@@ -211,9 +224,9 @@ mod tests {
                     let count: u32 = expected.iter().map(|word| word.count_ones()).sum();
                     prop_assert_eq!(bitmaps.count(range), count);
                     found.fill(!0);
-                    bitmaps.keep_below(range.1, &mut found, &mut buffer);
+                    bitmaps.keep_below(range.to, &mut found, &mut buffer);
                     prop_assert_eq!(&found, &bits(&|code| code <= hi));
-                    bitmaps.remove_below(range.0, &mut found, &mut buffer);
+                    bitmaps.remove_below(range.from, &mut found, &mut buffer);
                     prop_assert_eq!(&found, &expected);
                 }
             }

@@ -9,7 +9,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::prefix_bitmaps::Thresholds;
+use super::prefix_bitmaps::{ThresholdRange, Thresholds};
 
 use super::query_blocks::{BLOCK, BlockPart, GroupBlock, PartIndex, QueryThresholds};
 use super::query_table::{CodeRange, Query, QueryTable};
@@ -87,11 +87,11 @@ fn thresholds(table: &QueryTable, queries: &[Query]) -> QueryThresholds {
 }
 
 /// The column and the thresholds of a condition, and its codes.
-type NumberedCondition = (usize, (usize, usize), CodeRange);
+type NumberedCondition = (usize, ThresholdRange, CodeRange);
 
 /// A query whose conditions are thresholds.
 struct NumberedQuery {
-    sensitive: (usize, (usize, usize)),
+    sensitive: (usize, ThresholdRange),
     known: Vec<NumberedCondition>,
 }
 
@@ -238,8 +238,11 @@ fn answer_part(
     let both = known.iter().zip(&*sensitive).map(|(a, b)| a & b);
     answer.exact += ones(both);
     if !has_labels {
-        let segments = (part, index.segments.as_slice());
-        add_exact_groups(set.table, segments, [&*sensitive, &*known], answer);
+        let segmented = SegmentedPart {
+            part,
+            segment_of_row: &index.segments,
+        };
+        add_exact_groups(set.table, segmented, [&*sensitive, &*known], answer);
         return;
     }
     // A segment without a value from the first to the last of the sensitive condition does not count.
@@ -293,13 +296,20 @@ fn share_met((lo, hi): CodeRange, (first, last): CodeRange) -> f64 {
     f64::from(met) / f64::from(last - first + 1)
 }
 
+/// A part of a block whose rows are divided into segments.
+#[derive(Clone, Copy)]
+struct SegmentedPart<'a> {
+    part: &'a BlockPart,
+    segment_of_row: &'a [u32],
+}
+
 /// Calls `each` with the segments that have some of the rows `bits`, in ascending order.
 #[inline(always)]
-fn for_each_segment(
-    bits: &[u64],
-    (part, segment_of_row): (&BlockPart, &[u32]),
-    mut each: impl FnMut(usize),
-) {
+fn for_each_segment(bits: &[u64], segmented: SegmentedPart<'_>, mut each: impl FnMut(usize)) {
+    let SegmentedPart {
+        part,
+        segment_of_row,
+    } = segmented;
     let mut row = 0;
     while row < part.rows.len() {
         let left = bits[row / 64] >> (row % 64);
@@ -318,10 +328,11 @@ fn for_each_segment(
 #[inline(always)]
 fn add_exact_groups(
     table: &QueryTable,
-    (part, segment_of_row): (&BlockPart, &[u32]),
+    segmented: SegmentedPart<'_>,
     [sensitive, known]: [&[u64]; 2],
     answer: &mut PartialAnswer,
 ) {
+    let part = segmented.part;
     let last = part.segments.len() - 1;
     let is_begun = |segment: usize| part.begins_inside && segment == 0;
     let is_open = |segment: usize| part.ends_inside && segment == last;
@@ -343,7 +354,7 @@ fn add_exact_groups(
     if part.begins_inside {
         add(0);
     }
-    for_each_segment(known, (part, segment_of_row), |segment| {
+    for_each_segment(known, segmented, |segment| {
         if !is_begun(segment) && !is_open(segment) {
             add(segment);
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::prefix_bitmaps::{PrefixBitmaps, Thresholds};
+use super::prefix_bitmaps::{PrefixBitmaps, ThresholdRange, Thresholds};
 use super::query_table::{CodeRange, QueryTable};
 
 /// Fewest rows of a block, except for the last one. Estimates are added up by block.
@@ -133,12 +133,12 @@ impl RangeBitmaps {
     #[inline(always)]
     pub(super) fn keep_meeting(
         &self,
-        (from, to): (usize, usize),
+        range: ThresholdRange,
         segments: &mut [u64],
         buffer: &mut [u64],
     ) {
-        self.first.keep_below(to, segments, buffer);
-        self.last.remove_below(from, segments, buffer);
+        self.first.keep_below(range.to, segments, buffer);
+        self.last.remove_below(range.from, segments, buffer);
     }
 }
 
