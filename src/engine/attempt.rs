@@ -138,19 +138,17 @@ impl PreparedAttempt {
             .release
             .as_ref()
             .is_some_and(JobRelease::is_wanted);
-        let (release, compared) = rayon::join(
-            || {
-                is_wanted
-                    .then(|| PackedRelease::new(&run, &found, None, csv_bytes, observer))
-                    .transpose()
-            },
-            || {
-                comparison
-                    .map(|it| it.warning(&run, &found, observer))
-                    .transpose()
-            },
-        );
-        let (release, compared) = (release?, compared?.flatten());
+        // The release is packed on this thread, which has the trace of the job.
+        let mut compared = Ok(None);
+        let release = rayon::in_place_scope(|scope| {
+            if let Some(comparison) = comparison {
+                scope.spawn(|_| compared = comparison.warning(&run, &found, observer));
+            }
+            is_wanted
+                .then(|| PackedRelease::new(&run, &found, None, csv_bytes, observer))
+                .transpose()
+        });
+        let (release, compared) = (release?, compared?);
         let mut warnings = match &release {
             Some(release) => at_top(release.warnings()),
             None => run.warnings_after(&found),
