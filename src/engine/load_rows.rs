@@ -185,7 +185,7 @@ pub(crate) async fn holder(
 }
 
 fn assemble(mut chunks: Chunks, rows: u64, observer: &dyn Observer) -> Result<Table, WorkError> {
-    // Whoever loads rows has reserved the memory for them.
+    // The caller has reserved memory for this many rows.
     let mut table = Assembler::with_capacity(rows as usize);
     let mut read = 0u64;
     while let Some(chunk) = chunks.next(observer)? {

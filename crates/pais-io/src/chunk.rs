@@ -13,7 +13,6 @@ use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, DataType, Field};
 use hashbrown::{DefaultHashBuilder, HashTable};
 use pais_core::table::{Column, NULL_CODE, Table};
-use rayon::prelude::*;
 use thiserror::Error;
 
 /// Why bytes are not a valid chunk.
@@ -144,7 +143,7 @@ where
 
 /// Joins chunks, each with its own dictionaries, into one table.
 ///
-/// Hashes each distinct value once per chunk, and writes 4 bytes per cell; columns side by side.
+/// Hashes each distinct value once per chunk, and writes 4 bytes per cell.
 #[derive(Default)]
 pub struct Assembler {
     table: Table,
@@ -182,10 +181,38 @@ impl Assembler {
             return Err(ChunkError::Shape);
         }
         self.table.rows += chunk.rows;
-        let hasher = &self.hasher;
-        let columns = self.table.columns.par_iter_mut();
-        let columns = columns.zip(&mut self.known).zip(chunk.columns);
-        columns.for_each(|((whole, known), chunk)| append(whole, known, hasher, chunk));
+        for ((whole, known), chunk_column) in self
+            .table
+            .columns
+            .iter_mut()
+            .zip(&mut self.known)
+            .zip(chunk.columns)
+        {
+            let hasher = &self.hasher;
+            let mut codes = Vec::with_capacity(chunk_column.dictionary.len());
+            for text in chunk_column.dictionary {
+                let hash = hasher.hash_one(&*text);
+                let dictionary = &whole.dictionary;
+                let found = known.find(hash, |&code| dictionary[code as usize] == text);
+                codes.push(match found {
+                    Some(&code) => code,
+                    None => {
+                        let code = whole.dictionary.len() as u32;
+                        whole.dictionary.push(text);
+                        let dictionary = &whole.dictionary;
+                        known.insert_unique(hash, code, |&code| {
+                            hasher.hash_one(&*dictionary[code as usize])
+                        });
+                        code
+                    }
+                });
+            }
+            let translated = chunk_column.codes.iter().map(|&code| match code {
+                NULL_CODE => NULL_CODE,
+                code => codes[code as usize],
+            });
+            whole.codes.extend(translated);
+        }
         Ok(())
     }
 
@@ -193,38 +220,6 @@ impl Assembler {
     pub fn finish(self) -> Table {
         self.table
     }
-}
-
-/// Appends a column of a chunk to that of the whole table, whose codes are `known` by their texts.
-fn append(
-    whole: &mut Column,
-    known: &mut HashTable<u32>,
-    hasher: &DefaultHashBuilder,
-    chunk: Column,
-) {
-    let mut codes = Vec::with_capacity(chunk.dictionary.len());
-    for text in chunk.dictionary {
-        let hash = hasher.hash_one(&*text);
-        let dictionary = &whole.dictionary;
-        let found = known.find(hash, |&code| dictionary[code as usize] == text);
-        codes.push(match found {
-            Some(&code) => code,
-            None => {
-                let code = whole.dictionary.len() as u32;
-                whole.dictionary.push(text);
-                let dictionary = &whole.dictionary;
-                known.insert_unique(hash, code, |&code| {
-                    hasher.hash_one(&*dictionary[code as usize])
-                });
-                code
-            }
-        });
-    }
-    let translated = chunk.codes.iter().map(|&code| match code {
-        NULL_CODE => NULL_CODE,
-        code => codes[code as usize],
-    });
-    whole.codes.extend(translated);
 }
 
 #[cfg(test)]

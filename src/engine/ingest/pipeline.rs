@@ -107,8 +107,7 @@ pub(crate) async fn ingest(
     }
 }
 
-/// Reads the frames of a body on this thread, and seals its rows in chunks on another, which takes
-/// about half as long.
+/// Reads the frames of a body on this thread, and seals its rows in chunks on another.
 fn read_and_seal(
     settings: &IngestSettings,
     schema: &Schema,

@@ -103,12 +103,8 @@ fn divide<R: Read>(
     loop {
         let mut batch = used.try_recv().unwrap_or_default();
         let filled = batch.fill(&mut reader, &mut record);
-        let is_last = !matches!(filled, Ok(true));
-        let is_sent = match filled {
-            Ok(_) => full.send(Ok(batch)).is_ok(),
-            Err(error) => full.send(Err(error)).is_ok(),
-        };
-        if is_last || !is_sent {
+        let goes_on = matches!(filled, Ok(true));
+        if full.send(filled.map(|_| batch)).is_err() || !goes_on {
             return;
         }
     }
@@ -246,8 +242,8 @@ fn cells_of<'r, R: Read>(
     record: &'r csv::ByteRecord,
 ) -> impl Iterator<Item = &'r [u8]> {
     let kept = record.as_slice().len() - usize::from(has_crlf(reader, record));
-    let starts_and_ends = (0..record.len()).map(|cell| record.range(cell).unwrap_or_default());
-    starts_and_ends.map(move |range| &record.as_slice()[range.start..range.end.min(kept)])
+    let ranges = (0..record.len()).filter_map(|cell| record.range(cell));
+    ranges.map(move |range| &record.as_slice()[range.start..range.end.min(kept)])
 }
 
 /// Whether a record ends in the CR of a CRLF, which the reader leaves at the end of the last cell.
