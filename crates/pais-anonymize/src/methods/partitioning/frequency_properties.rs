@@ -23,19 +23,27 @@ fn meets_model(model: &Value, group: &[&str], table: &[&str]) -> bool {
         .filter(|value| !value.is_empty())
         .collect();
     let distinct: BTreeSet<&str> = known.iter().copied().collect();
-    let mut shares: Vec<f64> = distinct.iter().map(|value| share(&known, value)).collect();
-    shares.sort_by(|one, other| other.total_cmp(one));
+    let mut counts: Vec<usize> = distinct
+        .iter()
+        .map(|value| known.iter().filter(|it| it == value).count())
+        .collect();
+    counts.sort_unstable_by(|one, other| other.cmp(one));
     let number = |name: &str| model[name].as_f64().unwrap_or(f64::NAN);
     let l = number("l");
     match model["model"].as_str().unwrap() {
         "distinct_l_diversity" => distinct.len() as f64 >= l,
         "entropy_l_diversity" => {
-            let entropy: f64 = shares.iter().map(|share| -share * share.ln()).sum();
+            let shares = counts
+                .iter()
+                .map(|count| *count as f64 / known.len() as f64);
+            let entropy: f64 = shares.map(|share| -share * share.ln()).sum();
             !known.is_empty() && entropy >= l.ln() - 1e-6
         }
         "recursive_cl_diversity" => {
-            let tail: f64 = shares.iter().skip(l as usize - 1).sum();
-            !known.is_empty() && shares[0] < number("c") * tail + 1e-9
+            // In tenths and without rounding, as this bound is strict and tables reach it.
+            let tail: usize = counts.iter().skip(l as usize - 1).sum();
+            let tenths = (number("c") * 10.0).round() as usize;
+            !known.is_empty() && 10 * counts[0] < tenths * tail
         }
         _ => {
             let distance = |group: &[&str], table: &[&str]| {
@@ -129,6 +137,21 @@ fn check_one_column(
         );
     }
     Ok(())
+}
+
+#[test]
+fn a_table_at_the_strict_bound_of_recursive_diversity_is_refused() {
+    let privacy = json!({"model": "recursive_cl_diversity", "k": 2, "c": 1.7, "l": 3});
+    let rows_of = |(value, rows)| vec![(0, value); rows];
+    for output in ["anatomized", "generalized"] {
+        // 17 is not less than 1.7 times the 10 rows of the third value and the fourth, but than of 11.
+        for fourth in [4, 5] {
+            let rows = [(0, 17), (1, 12), (2, 6), (3, fourth)]
+                .map(rows_of)
+                .concat();
+            check_one_column(&rows, &privacy, output).unwrap();
+        }
+    }
 }
 
 proptest! {
