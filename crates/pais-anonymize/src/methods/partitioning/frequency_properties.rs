@@ -25,7 +25,7 @@ fn meets_model(model: &Value, group: &[&str], table: &[&str]) -> bool {
     let distinct: BTreeSet<&str> = known.iter().copied().collect();
     let mut counts: Vec<usize> = distinct
         .iter()
-        .map(|value| known.iter().filter(|it| it == value).count())
+        .map(|value| known.iter().filter(|it| **it == *value).count())
         .collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
     let number = |name: &str| model[name].as_f64().unwrap_or(f64::NAN);
