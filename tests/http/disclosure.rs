@@ -191,7 +191,7 @@ fn planted() -> Planted {
     }
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
-    Planted::new(PREFIX, texts, numbers)
+    Planted::new(texts, numbers)
 }
 
 async fn filled(hospital: &Hospital, table: &PlantedTable, name: &str) -> String {
@@ -317,7 +317,7 @@ async fn a_dump_of_the_database_discloses_no_raw_value() {
     let store = &hospital.app.state.unscoped().db;
     let places = [
         ("tables", planted.found_in_tables(store).await),
-        ("files", planted.found_in_files(store, true).await),
+        ("files", planted.found_in_files(store).await),
         ("spool", planted.found_below(hospital.app.spool.path())),
     ];
     for (place, found) in places {

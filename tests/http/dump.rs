@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use memchr::memmem;
+use aho_corasick::AhoCorasick;
 use pais::db::Store;
 use pais_io::chunk;
 use sqlx::AssertSqlSafe;
@@ -14,53 +14,55 @@ use pais_test_support::hex::hex;
 
 /// Values that were sent, to be searched for.
 pub(crate) struct Planted {
-    /// What every text begins with.
-    prefix: &'static str,
-    texts: BTreeSet<String>,
-    numbers: Vec<f64>,
+    values: Vec<String>,
+    /// The bytes of all values, in each of their spellings.
+    spellings: AhoCorasick,
+    /// The value of each spelling.
+    spelled: Vec<usize>,
 }
 
 impl Planted {
-    /// Texts with a common prefix, and numbers with a fraction.
+    /// Texts, and numbers with a fraction. They are searched for as text or as the bytes of a number, plain or
+    /// hexadecimal.
     pub(crate) fn new(
-        prefix: &'static str,
         texts: impl IntoIterator<Item = String>,
         numbers: impl IntoIterator<Item = f64>,
     ) -> Self {
-        let planted = Self {
-            prefix,
-            texts: texts.into_iter().collect(),
-            numbers: numbers.into_iter().collect(),
-        };
-        assert!(planted.texts.iter().all(|text| text.starts_with(prefix)));
-        planted
+        let texts = texts
+            .into_iter()
+            .map(|text| (vec![text.clone().into_bytes()], text));
+        let numbers = numbers.into_iter().map(|number| {
+            let text = number.to_string();
+            let (little, big) = (number.to_le_bytes(), number.to_be_bytes());
+            (
+                vec![text.clone().into_bytes(), little.into(), big.into()],
+                text,
+            )
+        });
+        let (mut values, mut spellings, mut spelled) = (Vec::new(), Vec::new(), Vec::new());
+        for (plain, value) in texts.chain(numbers) {
+            for bytes in plain {
+                let hex = hex(&bytes);
+                spellings.extend([hex.to_uppercase().into_bytes(), hex.into_bytes(), bytes]);
+            }
+            spelled.resize(spellings.len(), values.len());
+            values.push(value);
+        }
+        Self {
+            values,
+            spellings: AhoCorasick::new(spellings).unwrap(),
+            spelled,
+        }
     }
 
-    /// The values that are in some bytes: as text or as the bytes of a number, plain or
-    /// hexadecimal.
+    /// The values that are in some bytes.
     pub(crate) fn found_in(&self, bytes: &[u8]) -> BTreeSet<String> {
-        let contains = |needle: &[u8]| memmem::find(bytes, needle).is_some();
-        let is_found = |needle: &[u8]| {
-            let hex = hex(needle);
-            contains(needle) || contains(hex.as_bytes()) || contains(hex.to_uppercase().as_bytes())
-        };
-        let mut found = BTreeSet::new();
-        if is_found(self.prefix.as_bytes()) {
-            let texts = self.texts.iter().filter(|text| is_found(text.as_bytes()));
-            found.extend(texts.cloned());
-        }
-        for number in &self.numbers {
-            let text = number.to_string();
-            let spellings = [
-                text.as_bytes(),
-                &number.to_le_bytes(),
-                &number.to_be_bytes(),
-            ];
-            if spellings.into_iter().any(is_found) {
-                found.insert(text);
-            }
-        }
+        let found = self.spellings.find_overlapping_iter(bytes);
+        let found: BTreeSet<usize> = found.map(|it| self.spelled[it.pattern()]).collect();
         found
+            .into_iter()
+            .map(|at| self.values[at].clone())
+            .collect()
     }
 
     /// The values that are in the rows of any table, in the columns of released chunks, or in the
@@ -99,9 +101,9 @@ impl Planted {
         found
     }
 
-    /// The values that are in the files of a database and, if asked, in those that all databases of
-    /// the server share: write-ahead log, catalogs, server log.
-    pub(crate) async fn found_in_files(&self, store: &Store, shared: bool) -> BTreeSet<String> {
+    /// The values that are in the files of a database, and in those that all databases of the server
+    /// share: write-ahead log, catalogs, server log.
+    pub(crate) async fn found_in_files(&self, store: &Store) -> BTreeSet<String> {
         let oid: String = sqlx::query_scalar(
             "SELECT oid::text FROM pg_database WHERE datname = current_database()",
         )
@@ -116,11 +118,7 @@ impl Planted {
             let names: Vec<_> = inside.iter().filter_map(|name| name.to_str()).collect();
             let database = names.iter().position(|name| *name == "base");
             let of_database = database.and_then(|index| names.get(index + 1));
-            let is_searched = match of_database {
-                Some(name) => *name == oid,
-                None => shared,
-            };
-            if is_searched {
+            if of_database.is_none_or(|name| *name == oid) {
                 searched += 1;
                 found.extend(self.found_in(bytes));
             }

@@ -133,9 +133,9 @@ async fn a_session_that_the_database_ends_or_refuses_makes_the_service_unavailab
         "ALTER DATABASE {name} ALLOW_CONNECTIONS false;
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
     );
-    database::execute(&options, &refuse).await;
+    database::execute(&refuse).await;
     list().await.problem(503, "unavailable");
     let accept = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true");
-    database::execute(&options, &accept).await;
+    database::execute(&accept).await;
     list().await.json(200);
 }
