@@ -76,14 +76,17 @@ pub(super) struct Query {
 impl QueryTable {
     /// A release of groups of these sizes, each at least 1, with labels in all dimensions or in none.
     /// Without a sensitive column its queries count records by quasi-identifiers alone.
+    ///
+    /// # Panics
+    /// For an empty group, and for labels in some dimensions alone.
     pub(super) fn new(
         sizes: Vec<u32>,
         dimensions: Vec<(QueryDimension, u32)>,
         mut sensitive: Vec<QuerySensitive>,
     ) -> Self {
-        debug_assert!(sizes.iter().all(|&size| size > 0), "a group has rows");
+        assert!(sizes.iter().all(|&size| size > 0), "a group has rows");
         let labelled = dimensions.iter().filter(|(it, _)| it.labels.is_some());
-        debug_assert!(
+        assert!(
             [0, dimensions.len()].contains(&labelled.count()),
             "all or none"
         );
