@@ -25,8 +25,8 @@ struct Server {
 /// A statement, and who waits for its end.
 type Statement = (String, oneshot::Sender<()>);
 
-/// The password of the roles, and its verifier with one round of hashing in place of 4,096, which
-/// a test build needs longer for than for the rest of a connection.
+/// The password of the roles, and its verifier with one round of hashing in place of 4,096: a test build
+/// needs longer for these than for the rest of a connection.
 const PASSWORD: &str = "test";
 const VERIFIER: &str = "SCRAM-SHA-256$1:c2FsdCBvZiB0aGUgdGVzdA==$IVKe96NgK8FGdw0NjojrpmkLA11tIT7Lw5PZlAfGhow=:BWppTiELy2kWRfBzGCgsK1LumkwaFDCgplPNWrQYTiI=";
 
@@ -107,6 +107,7 @@ fn start() -> Server {
                 execute(format!("ALTER ROLE {role} SET synchronous_commit = off")).await;
                 execute(format!("ALTER ROLE {role} PASSWORD '{VERIFIER}'")).await;
             }
+            // This session began before.
             execute("SET wal_compression = off".to_owned()).await;
             execute("CREATE DATABASE migrated OWNER pais".to_owned()).await;
             let template = options.clone().database("migrated");
