@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 use crate::ids::{JobId, OrganizationId, PublicationId, ReleaseId, TokenId};
 use crate::problem::{Code, Problem, ProblemDocument};
 use crate::roles::Caller;
+use crate::telemetry::traces::TraceContext;
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::approvals::{self, Decision};
@@ -222,6 +223,8 @@ struct TakenSubmission {
     is_tried: bool,
     /// Rows that wait after the last published edition that has taken it; `None` if none has.
     held_back: Option<i64>,
+    /// The request that sent it.
+    trace: Option<TraceContext>,
 }
 
 /// Queues the next edition of a publication: of the rows that no published edition has.
@@ -269,11 +272,18 @@ pub(crate) async fn queue(
     .bind(id)
     .fetch_one(&mut *transaction)
     .await?;
-    let by = match cause {
-        Cause::Submission => publication.created_by,
-        Cause::Request(caller) => Some(caller.token),
+    let cause_of_job = match cause {
+        // A worker, or the request of another caller, may be the first to find the submission.
+        Cause::Submission => JobCause {
+            by: publication.created_by,
+            trace: taken.iter().rfind(|it| is_new(it)).and_then(|it| it.trace),
+        },
+        Cause::Request(caller) => JobCause {
+            by: Some(caller.token),
+            trace: TraceContext::current(),
+        },
     };
-    let job = insert_job(&mut transaction, with, id, &publication, by).await?;
+    let job = insert_job(&mut transaction, with, id, &publication, cause_of_job).await?;
     let Some(job) = job else {
         return Ok(Queueing::NoDataset);
     };
@@ -318,7 +328,7 @@ async fn taken_submissions(
     dataset: DatasetId,
 ) -> Result<Vec<TakenSubmission>, StoreError> {
     Ok(sqlx::query_as(
-        "SELECT s.id,
+        "SELECT s.id, s.trace_context AS trace,
                 EXISTS (SELECT 1 FROM edition_submissions t
                         WHERE t.publication_id = $1 AND t.submission_id = s.id) AS is_tried,
                 (SELECT t.held_back FROM edition_submissions t
@@ -333,6 +343,15 @@ async fn taken_submissions(
     .await?)
 }
 
+/// Why the job of an edition is made.
+#[derive(Clone, Copy)]
+struct JobCause {
+    /// The token for which it is made.
+    by: Option<TokenId>,
+    /// The request that it belongs to.
+    trace: Option<TraceContext>,
+}
+
 /// Queues the job of an edition; `None` where the dataset was deleted. Where persons can be in several
 /// submissions, or recipients have other releases of the dataset, it reads all rows: the decision of
 /// what releases say together needs them. The publication is locked.
@@ -344,7 +363,7 @@ async fn insert_job(
     with: EditionQueue<'_>,
     id: PublicationId,
     publication: &LockedPublication,
-    by: Option<TokenId>,
+    cause: JobCause,
 ) -> Result<Option<JobId>, StoreError> {
     let EditionQueue {
         store,
@@ -395,7 +414,8 @@ async fn insert_job(
         key: &key,
         definition: &definition,
         submissions: &submissions,
-        by,
+        by: cause.by,
+        trace: cause.trace,
         at: store.now(),
     };
     Ok(Some(jobs::insert(connection, &queued).await?.id()))
@@ -879,8 +899,12 @@ impl OpenEdition {
         mut transaction: Transaction<'static, Postgres>,
         publication: &LockedPublication,
     ) -> Result<bool, StoreError> {
-        let (id, by) = (self.publication_id, self.job_created_by);
-        let job = insert_job(&mut transaction, with, id, publication, by).await?;
+        let id = self.publication_id;
+        let cause = JobCause {
+            by: self.job_created_by,
+            trace: TraceContext::current(),
+        };
+        let job = insert_job(&mut transaction, with, id, publication, cause).await?;
         let Some(job) = job else {
             let problem = Problem::new(Code::DatasetDeleted, "the dataset was deleted");
             let status = EditionStatus::Failed;

@@ -248,6 +248,7 @@ pub async fn create(
         definition: job.definition,
         submissions: &chosen,
         by: Some(by.token),
+        trace: TraceContext::current(),
         at: now,
     };
     let row = insert(&mut transaction, &queued).await?;
@@ -281,6 +282,8 @@ pub(super) struct QueuedJob<'a> {
     pub(super) submissions: &'a [SubmissionId],
     /// The token for which it is made; `None` where the service makes it for nobody.
     pub(super) by: Option<TokenId>,
+    /// The request that the job belongs to.
+    pub(super) trace: Option<TraceContext>,
     pub(super) at: OffsetDateTime,
 }
 
@@ -308,7 +311,7 @@ pub(super) async fn insert(
     .bind(job.by)
     .bind(job.at)
     .bind(definition.sealed)
-    .bind(TraceContext::current())
+    .bind(job.trace)
     .fetch_one(connection)
     .await?)
 }

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use crate::problem::{Code, Problem};
 use crate::roles::Caller;
 use crate::storage::object_stores::LocatedObject;
+use crate::telemetry::traces::TraceContext;
 use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::warning::Warning;
 
@@ -238,13 +239,14 @@ impl SubmissionWriter {
             replaces: None,
         };
         sqlx::query(
-            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at)
-             VALUES ($1, $2, 0, 0, $3, $4)",
+            "INSERT INTO submissions (id, dataset_id, rows, bytes, media_type, created_at, trace_context)
+             VALUES ($1, $2, 0, 0, $3, $4, $5)",
         )
         .bind(id)
         .bind(dataset)
         .bind(media_type)
         .bind(submission.created_at)
+        .bind(TraceContext::current())
         .execute(&mut *transaction)
         .await?;
         let keys = store.data_keys();

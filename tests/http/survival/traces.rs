@@ -326,11 +326,21 @@ async fn an_edition_belongs_to_its_submission_and_a_later_release_is_linked_to_i
         "recipients": [{ "recipient": "bts", "purpose": "blood usage" }],
     });
     let publication = post("/v1/publications", &publication).await;
+    let publication = publication["id"].as_str().unwrap();
+    let publication = format!("{}/v1/publications/{publication}", service.base);
+    let pause = async |paused: bool| {
+        let change = client
+            .patch(&publication)
+            .json(&json!({ "paused": paused }));
+        call(change, &token).await
+    };
+    // Another request than that of the rows queues the edition.
+    pause(true).await;
     let path = format!("/v1/datasets/{}", made["id"].as_str().unwrap());
     let rows = client.post(format!("{}{path}/submissions", service.base));
     call(rows.header("content-type", "text/csv").body(TABLE), &token).await;
-    let publication = publication["id"].as_str().unwrap();
-    let editions = format!("{}/v1/publications/{publication}/editions", service.base);
+    pause(false).await;
+    let editions = format!("{publication}/editions");
     let published = poll_async(Duration::from_secs(60), async || {
         let found = call(client.get(&editions), &token).await;
         (found["items"][0]["status"] == "published").then_some(())
