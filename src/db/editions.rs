@@ -273,7 +273,7 @@ pub(crate) async fn queue(
     .fetch_one(&mut *transaction)
     .await?;
     let cause_of_job = match cause {
-        // A worker, or the request of another caller, may be the first to find the submission.
+        // The newest new submission's: a worker or another request may be the first to find it.
         Cause::Submission => JobCause {
             by: publication.created_by,
             trace: taken.iter().rfind(|it| is_new(it)).and_then(|it| it.trace),

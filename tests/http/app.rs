@@ -153,6 +153,7 @@ impl Builder {
 
     pub(crate) async fn start(self) -> TestApp {
         let clock = Arc::new(FixedClock::new(SystemClock.now()));
+        // Each connection is a process of the database.
         let store = Store::new(database::create().await, 3, clock.clone());
         instances::register(&store, Uuid::new_v4()).await.unwrap();
         let shutdown = CancellationToken::new();

@@ -25,8 +25,8 @@ struct Server {
 /// A statement, and who waits for its end.
 type Statement = (String, oneshot::Sender<()>);
 
-/// The password of the roles, and its verifier with one round of hashing in place of 4,096: a test build
-/// needs longer for these than for the rest of a connection.
+/// The password of the roles, and its verifier with one round of hashing in place of 4,096, which
+/// a test build computes without optimization for each connection.
 const PASSWORD: &str = "test";
 const VERIFIER: &str = "SCRAM-SHA-256$1:c2FsdCBvZiB0aGUgdGVzdA==$IVKe96NgK8FGdw0NjojrpmkLA11tIT7Lw5PZlAfGhow=:BWppTiELy2kWRfBzGCgsK1LumkwaFDCgplPNWrQYTiI=";
 
