@@ -49,29 +49,31 @@ pub(super) struct CodeCounts {
     ends: Vec<u32>,
     /// The classes that occur with a code and their weights, code after code.
     classes: Vec<(u32, u32)>,
-    /// Weights by code and class; 0 between uses.
+    /// Weights by attribute, code and class: those of narrow attributes at the places of [`NarrowCodes`]. 0
+    /// between uses.
     dense: Vec<u32>,
-    /// Where the weights of each narrow attribute of the node begin in `dense`; `None` for one that is
-    /// counted by itself.
+    /// Where the weights of each attribute of the node begin in `dense`; `None` for one that is counted by
+    /// itself.
     starts: Vec<Option<usize>>,
+    /// The narrow attributes of the node that are not counted by themselves.
+    counted: Vec<usize>,
     /// Code and class of each row in one number, which sorts faster than two, and weight.
     sorted: Vec<(u64, u32)>,
 }
 
-/// Bytes that a tree needs for this many rows of some attributes, beside its examples: the rows twice, their
+/// Bytes that a tree needs for this many rows, beside its examples: the rows twice, their
 /// branches and weights, a node for each, the totals of the parts of a node, and what [`NodeClasses`] and
 /// [`CodeCounts`] keep.
-pub(super) fn growth_bytes(rows: u64, attributes: u64) -> u64 {
+pub(super) fn growth_bytes(rows: u64) -> u64 {
     const NODE: u64 = 96;
     const ROW: u64 = 4 * 4 + 8 + (4 + 4 + 8) + 16 + NODE;
     const TOTALS: u64 = 8 * MOST_CLASSES as u64;
     const MOST_TOTALS: u64 = (MOST_VALUES as u64 + 2) * TOTALS;
-    const MOST_NARROW: u64 = 4 * NarrowCodes::MOST_CODES as u64 * MOST_CLASSES as u64;
+    const NARROW: u64 = 4 * NarrowCodes::MOST_PLACES as u64;
     let dense = rows.saturating_mul(4 * MOST_PLACES_A_ROW as u64);
-    let narrow = attributes.saturating_mul(dense.min(MOST_NARROW));
     rows.saturating_mul(ROW)
         .saturating_add(dense)
-        .saturating_add(narrow)
+        .saturating_add(NARROW)
         .saturating_add(rows.saturating_mul(TOTALS).min(MOST_TOTALS))
 }
 
@@ -90,33 +92,38 @@ impl CodeCounts {
     ) {
         let classes = of_node.totals.len();
         let narrow = &examples.narrow;
-        let mut counted: Vec<(usize, usize)> = Vec::with_capacity(attributes.len());
         self.starts.clear();
-        let mut end = 0;
+        self.counted.clear();
         for &position in attributes {
             let attribute = &examples.attributes[position];
             let places = attribute.domain.code_count() * classes;
             let is_dense = places <= rows.len().saturating_mul(MOST_PLACES_A_ROW);
             self.starts.push(match attribute.codes {
-                AttributeCodes::Narrow(place) if is_dense => {
-                    counted.push((place, end));
-                    end += places;
-                    Some(end - places)
+                AttributeCodes::Narrow(number) if is_dense => {
+                    let end = narrow.starts[number] + places;
+                    if self.dense.len() < end {
+                        self.dense.resize(end, 0);
+                    }
+                    self.counted.push(number);
+                    Some(narrow.starts[number])
                 }
                 _ => None,
             });
         }
-        if counted.is_empty() {
-            return;
-        }
-        if self.dense.len() < end {
-            self.dense.resize(end, 0);
-        }
-        let dense = &mut self.dense[..end];
-        for (&row, &(class, weight)) in rows.iter().zip(&of_node.of_row) {
-            let codes = narrow.of(row);
-            for &(place, start) in &counted {
-                dense[start + usize::from(codes[place]) * classes + class as usize] += weight;
+        let (dense, counted) = (&mut self.dense[..], &self.counted[..]);
+        let weighted = rows.iter().zip(&of_node.of_row);
+        if counted.len() == narrow.starts.len() {
+            for (&row, &(_, weight)) in weighted {
+                for &place in narrow.places(row) {
+                    dense[usize::from(place)] += weight;
+                }
+            }
+        } else if !counted.is_empty() {
+            for (&row, &(_, weight)) in weighted {
+                let places = narrow.places(row);
+                for &number in counted {
+                    dense[usize::from(places[number])] += weight;
+                }
             }
         }
     }
@@ -194,13 +201,21 @@ impl CodeCounts {
         let rows = rows.map(|(&row, &(class, weight))| {
             (u64::from(code(row)) << 32 | u64::from(class), weight)
         });
-        self.sorted.clear();
-        self.sorted.extend(rows);
-        if !is_ascending {
-            self.sorted.sort_unstable_by_key(|&(key, _)| key);
+        if is_ascending {
+            self.add_ascending(rows);
+        } else {
+            let mut sorted = std::mem::take(&mut self.sorted);
+            sorted.extend(rows);
+            sorted.sort_unstable_by_key(|&(key, _)| key);
+            self.add_ascending(sorted.drain(..));
+            self.sorted = sorted;
         }
+    }
+
+    /// Adds rows whose codes and classes ascend, in one number, with their weights.
+    fn add_ascending(&mut self, rows: impl Iterator<Item = (u64, u32)>) {
         let mut last_key = None;
-        for &(key, weight) in &self.sorted {
+        for (key, weight) in rows {
             let (code, class) = ((key >> 32) as u32, key as u32);
             match self.classes.last_mut() {
                 Some((_, sum)) if last_key == Some(key) => *sum += weight,
@@ -219,17 +234,21 @@ impl CodeCounts {
 
     /// The codes that occur, ascending, each with its classes and their weights.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[(u32, u32)])> {
-        let mut start = 0;
-        self.codes.iter().zip(&self.ends).map(move |(&code, &end)| {
-            let from = std::mem::replace(&mut start, end);
-            (code, &self.classes[from as usize..end as usize])
-        })
+        (0..self.len()).map(|place| self.at(place))
+    }
+
+    /// A code that occurs, by its number among these, with its classes and their weights.
+    #[inline]
+    pub(super) fn at(&self, place: usize) -> (u32, &[(u32, u32)]) {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let classes = &self.classes[start as usize..self.ends[place] as usize];
+        (self.codes[place], classes)
     }
 
     /// The classes of `code` and their weights, where it is the last code that occurs.
     pub(super) fn last(&self, code: u32) -> Option<&[(u32, u32)]> {
-        let start = self.ends.len().checked_sub(2).map_or(0, |at| self.ends[at]);
-        (self.codes.last() == Some(&code)).then(|| &self.classes[start as usize..])
+        let (last, classes) = self.at(self.len().checked_sub(1)?);
+        (last == code).then_some(classes)
     }
 
     /// Number of codes that occur.

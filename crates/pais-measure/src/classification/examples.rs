@@ -35,29 +35,43 @@ pub(super) struct Attribute {
 /// Where the code of each example is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AttributeCodes {
-    /// At most 256 codes: a place in the [`NarrowCodes`] of an example.
+    /// An attribute of the [`NarrowCodes`] of an example, by its number there.
     Narrow(usize),
     Wide(Vec<u32>),
 }
 
-/// The codes of the attributes with at most 256 of them, example beside example: a node counts all of them
-/// in one pass over its examples.
+/// The codes of attributes with few of them, example beside example: a node counts all of them in one pass
+/// over its examples, in one array of weights by attribute, code and class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NarrowCodes {
-    /// Number of codes of an example.
-    pub(super) width: usize,
-    pub(super) codes: Vec<u8>,
+    /// Where the weights of each attribute begin in the array.
+    pub(super) starts: Vec<usize>,
+    codes: Vec<u8>,
+    /// The place of each code in the array, with the class of its example.
+    places: Vec<u16>,
 }
 
 impl NarrowCodes {
     /// Most codes of an attribute.
     pub(super) const MOST_CODES: usize = 1 << u8::BITS;
 
+    /// Most places of the array. An attribute that would need more is wide.
+    pub(super) const MOST_PLACES: usize = 1 << u16::BITS;
+
     /// Those of an example.
     #[inline]
     pub(super) fn of(&self, example: u32) -> &[u8] {
-        let start = example as usize * self.width;
-        &self.codes[start..start + self.width]
+        let width = self.starts.len();
+        let start = example as usize * width;
+        &self.codes[start..start + width]
+    }
+
+    /// The places of those of an example.
+    #[inline]
+    pub(super) fn places(&self, example: u32) -> &[u16] {
+        let width = self.starts.len();
+        let start = example as usize * width;
+        &self.places[start..start + width]
     }
 }
 
@@ -81,27 +95,43 @@ impl Examples {
         class_count: u32,
     ) -> Self {
         let columns: Vec<(Domain, C)> = attributes.into_iter().collect();
-        let is_narrow = |domain: &Domain| domain.code_count() <= NarrowCodes::MOST_CODES;
-        let width = columns.iter().filter(|(it, _)| is_narrow(it)).count();
+        let mut starts = Vec::new();
+        let mut end = 0;
+        let numbers = columns.iter().map(|(domain, _)| {
+            let codes = domain.code_count();
+            let after = end + codes * class_count as usize;
+            let is_narrow =
+                codes <= NarrowCodes::MOST_CODES && after <= NarrowCodes::MOST_PLACES;
+            is_narrow.then(|| {
+                starts.push(std::mem::replace(&mut end, after));
+                starts.len() - 1
+            })
+        });
+        let numbers: Vec<Option<usize>> = numbers.collect();
+        let width = starts.len();
         let mut narrow = NarrowCodes {
-            width,
             codes: vec![0; width * classes.len()],
+            places: vec![0; width * classes.len()],
+            starts,
         };
-        let mut place = 0;
-        let attributes = columns.into_iter().map(|(domain, codes)| {
-            let codes = if is_narrow(&domain) {
-                let of_examples = narrow.codes.chunks_exact_mut(width);
-                let codes = of_examples.zip(codes);
-                codes.for_each(|(example, code)| example[place] = code as u8);
-                place += 1;
-                AttributeCodes::Narrow(place - 1)
-            } else {
-                AttributeCodes::Wide(codes.collect())
+        let attributes = columns.into_iter().zip(numbers).map(|((domain, codes), number)| {
+            let Some(number) = number else {
+                let codes = AttributeCodes::Wide(codes.collect());
+                return Attribute { domain, codes };
             };
+            let start = narrow.starts[number];
+            let all = narrow.codes.chunks_exact_mut(width);
+            let all = all.zip(narrow.places.chunks_exact_mut(width));
+            for ((code, class), (of_codes, of_places)) in codes.zip(&classes).zip(all) {
+                of_codes[number] = code as u8;
+                of_places[number] = (start + (code * class_count + class) as usize) as u16;
+            }
+            let codes = AttributeCodes::Narrow(number);
             Attribute { domain, codes }
         });
+        let attributes = attributes.collect();
         let mut examples = Self {
-            attributes: attributes.collect(),
+            attributes,
             narrow,
             classes,
             class_count,
@@ -129,7 +159,7 @@ impl Examples {
     #[inline]
     pub(super) fn code(&self, position: usize, example: u32) -> u32 {
         match &self.attributes[position].codes {
-            AttributeCodes::Narrow(place) => self.narrow.of(example)[*place].into(),
+            AttributeCodes::Narrow(number) => self.narrow.of(example)[*number].into(),
             AttributeCodes::Wide(codes) => codes[example as usize],
         }
     }

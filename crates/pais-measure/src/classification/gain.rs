@@ -11,6 +11,11 @@ pub(super) fn bits(parts: i64) -> f64 {
     parts as f64 / PARTS
 }
 
+/// Parts of a bit, from bits; rounded down.
+pub(super) fn parts(bits: f64) -> i64 {
+    (bits * PARTS).floor() as i64
+}
+
 /// *x · log2 x* in parts of a bit; at most 2⁶¹ for numbers below 2³².
 fn computed(count: u64) -> i64 {
     match count {

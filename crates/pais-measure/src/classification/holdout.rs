@@ -1,6 +1,7 @@
 //! The error of a tree on rows that it has not learnt from.
 
 use super::examples::RowExamples;
+use super::gain::Logs;
 use super::tree::Tree;
 
 /// Rows to learn from and rows to test on, by number, both ascending.
@@ -35,10 +36,11 @@ pub(super) fn two_thirds(count: u32, seed: u64) -> Thirds {
 pub(super) fn held_out_error(
     rows: &RowExamples,
     thirds: &Thirds,
+    logs: &Logs,
     stopped: &dyn Fn() -> bool,
 ) -> Option<f64> {
     let Thirds { learning, testing } = thirds;
-    let tree = Tree::learn(&rows.distinct, &rows.weights(learning), stopped)?;
+    let tree = Tree::learn(&rows.distinct, &rows.weights(learning), logs, stopped)?;
     let wrong = tree.wrong(&rows.distinct, &rows.weights(testing));
     (!testing.is_empty()).then(|| wrong as f64 / testing.len() as f64)
 }

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::error::{ClassificationError, DivisionErrors};
 use super::examples::{MOST_CLASSES, RowExamples};
 use super::features::{Feature, classes};
+use super::gain::Logs;
 use super::holdout::{Thirds, held_out_error};
 use super::rows::{ClassifiedRows, Division, RowKey, drawn, repeats};
 use crate::frequencies::CodeFrequencies;
@@ -98,9 +99,11 @@ fn errors(
         trees.extend(divisions.iter().map(|it| (open, &it.all)));
     }
     trees.extend(divisions.iter().map(|it| (of_release, &it.released)));
+    let most = trees.iter().map(|(_, it)| it.learning.len()).max();
+    let logs = Logs::new(most.unwrap_or(0) as u64);
     let trees = trees.into_iter().enumerate().par_bridge();
     let errors = trees.map(|(at, (examples, thirds))| {
-        let error = held_out_error(examples, thirds, stopped)?;
+        let error = held_out_error(examples, thirds, &logs, stopped)?;
         Some((at, error))
     });
     let errors: BTreeMap<usize, f64> = errors.collect::<Option<_>>()?;

@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::choice::LEAST;
 use super::examples::{Domain, Examples, RowExamples};
 use super::features::{Encoding, Feature};
+use super::gain::Logs;
 use super::holdout::{Thirds, held_out_error, two_thirds};
 use super::rows::ClassifiedRows;
 use super::tree::{self, Tree, pessimistic_errors};
@@ -73,12 +75,26 @@ fn ones(examples: &Examples) -> Vec<u32> {
     vec![1; examples.len()]
 }
 
-fn learn(examples: &Examples) -> Tree {
-    Tree::learn(examples, &ones(examples), &|| false).unwrap()
+/// The tree of examples that are not all of weight 0.
+fn learn_weighted(examples: &Examples, weights: &[u32]) -> Tree {
+    Tree::learn(examples, weights, &logs(weights), &|| false).unwrap()
 }
 
-fn grow(examples: &Examples) -> Tree {
-    tree::grow(examples, &ones(examples), &|| false).unwrap()
+fn learn(examples: &Examples) -> Tree {
+    learn_weighted(examples, &ones(examples))
+}
+
+fn grow_weighted(examples: &Examples, weights: &[u32]) -> Tree {
+    tree::grow(examples, weights, &logs(weights), &|| false).unwrap()
+}
+
+pub(crate) fn grow(examples: &Examples) -> Tree {
+    grow_weighted(examples, &ones(examples))
+}
+
+/// Those that a tree of examples with these weights needs.
+fn logs(weights: &[u32]) -> Logs {
+    Logs::new(weights.iter().copied().map(u64::from).sum())
 }
 
 fn wrong(tree: &Tree, examples: &Examples) -> u64 {
@@ -175,11 +191,22 @@ fn a_subtree_that_expects_more_errors_than_a_leaf_is_replaced() {
     let values = (0..16).map(|row| u32::from(row >= 6) + u32::from(row >= 15));
     let attribute = Attribute::nominal(3, values.collect());
     let classes = (0..16).map(|row| u32::from(row == 15)).collect();
+    // Each example twice, because a node with one error is not divided.
     let examples = of(vec![attribute], classes, 2);
-    let grown = grow(&examples);
+    let twice = [2; 16];
+    let grown = grow_weighted(&examples, &twice);
     assert_eq!((grown.node_count(), wrong(&grown, &examples)), (4, 0));
     let learnt = learn(&examples);
     assert_eq!((learnt.node_count(), wrong(&learnt, &examples)), (1, 1));
+}
+
+/// A subtree without the one error of a node has a leaf for it, beside two with the least examples.
+#[test]
+fn no_subtree_is_worth_one_error() {
+    let subtree = pessimistic_errors(0, 1) + 2.0 * pessimistic_errors(0, LEAST);
+    for cases in 1..1_000_000 {
+        assert!(pessimistic_errors(1, cases) < subtree, "{cases} cases");
+    }
 }
 
 #[test]
@@ -209,9 +236,10 @@ fn a_threshold_without_a_pattern_is_not_worth_its_name() {
 
 #[test]
 fn a_stopped_tree_is_none() {
-    assert_eq!(Tree::learn(&days(), &ones(&days()), &|| true), None);
+    let logs = Logs::new(14);
+    assert_eq!(Tree::learn(&days(), &ones(&days()), &logs, &|| true), None);
     let nothing = of(Vec::new(), vec![], 1);
-    assert_eq!(Tree::learn(&nothing, &[], &|| false), None);
+    assert_eq!(Tree::learn(&nothing, &[], &logs, &|| false), None);
 }
 
 /// Each threshold splits off the two least values: the worst shape that a tree can have.
@@ -278,7 +306,7 @@ proptest! {
         });
         let repeated = of(attributes.collect(), of_column(&examples.classes), examples.class_count);
         let distinct = &of_rows.distinct;
-        let one = Tree::learn(distinct, &weights, &|| false).unwrap();
+        let one = learn_weighted(distinct, &weights);
         let other = learn(&repeated);
         prop_assert_eq!(one.wrong(distinct, &weights), wrong(&other, &repeated));
         prop_assert_eq!(one, other);
@@ -303,7 +331,7 @@ proptest! {
         let one = grow(&all_used);
         for (unused, narrow) in [(234, 2), (235, 2), (236, 1), (300, 1)] {
             let examples = with_unused(unused);
-            prop_assert_eq!(examples.narrow.width, narrow, "{} unused", unused);
+            prop_assert_eq!(examples.narrow.starts.len(), narrow, "{} unused", unused);
             let other = grow(&examples);
             prop_assert_eq!(one.node_count(), other.node_count());
             // In the order of the ordered attribute, which is not sorted then.
@@ -311,12 +339,56 @@ proptest! {
             let all: Vec<u32> = (0..400).collect();
             prop_assert_eq!(rows_of_it.distinct.ascending, Some(0));
             let weights = rows_of_it.weights(&all);
-            let ascending = tree::grow(&rows_of_it.distinct, &weights, &|| false);
-            prop_assert_eq!(Some(&other), ascending.as_ref());
+            prop_assert_eq!(&other, &grow_weighted(&rows_of_it.distinct, &weights));
             for row in 0..400 {
                 prop_assert_eq!(class_of(&one, &all_used, row), class_of(&other, &examples, row));
             }
         }
+    }
+
+    /// Of two classes, thresholds that cannot be better are not looked at; with a third class that no example
+    /// has, all are.
+    #[test]
+    fn an_unused_class_does_not_change_the_root(
+        rows in proptest::collection::vec((0u32..500, 0u32..100, 0u32..4), 800..1200),
+        bounds in proptest::collection::vec(0u32..500, 1..4),
+        steps in 1u32..200,
+    ) {
+        let class = |&(code, _, noise): &(u32, u32, u32)| match noise {
+            0 => code % 2,
+            _ => bounds.iter().filter(|bound| code >= **bound).count() as u32 % 2,
+        };
+        let classes: Vec<u32> = rows.iter().map(class).collect();
+        let codes = rows.iter().map(|row| row.0 / steps * steps);
+        let noise = rows.iter().map(|row| row.1);
+        let attributes = [codes.collect::<Vec<u32>>(), noise.collect()].map(|codes| known(&codes));
+        let examples = |class_count| {
+            let attributes = attributes.iter().map(|it| (it.domain.clone(), it.codes.iter().copied()));
+            Examples::new(attributes, classes.clone(), class_count)
+        };
+        let (two, three) = (grow(&examples(2)), grow(&examples(3)));
+        prop_assert_eq!(
+            two.nodes[0].split.as_ref().map(|it| it.test),
+            three.nodes[0].split.as_ref().map(|it| it.test)
+        );
+    }
+
+    /// Attributes for which the array of weights has no place are counted by themselves.
+    #[test]
+    fn unused_classes_do_not_change_a_tree_of_values(
+        rows in proptest::collection::vec((0u32..9, 0u32..9, 0u32..9, 0u32..3), 300),
+    ) {
+        let column = |code: fn(&(u32, u32, u32, u32)) -> u32| {
+            Attribute::nominal(100, rows.iter().map(code).collect())
+        };
+        let of_classes = |class_count| {
+            let attributes = vec![column(|row| row.0), column(|row| row.1), column(|row| row.2)];
+            let class = |row: &(u32, u32, u32, u32)| if row.3 == 0 { row.0 % 3 } else { row.3 };
+            of(attributes, rows.iter().map(class).collect(), class_count)
+        };
+        let (few, many) = (of_classes(3), of_classes(256));
+        prop_assert_eq!((few.narrow.starts.len(), many.narrow.starts.len()), (3, 2));
+        prop_assert_eq!(grow(&few), grow(&many));
     }
 
     /// Codes far apart and many classes: the classes of a node are counted by the branches that occur.
@@ -363,14 +435,14 @@ proptest! {
     fn a_held_out_error_is_the_share_of_wrong_rows(examples in examples(), seed in any::<u64>()) {
         let thirds = two_thirds(examples.len() as u32, seed);
         let rows = rows_of(&examples);
-        let error = held_out_error(&rows, &thirds, &|| false);
+        let error = held_out_error(&rows, &thirds, &Logs::new(examples.len() as u64), &|| false);
         let weights = |rows: &[u32]| {
             let mut weights = vec![0; examples.len()];
             rows.iter().for_each(|&row| weights[row as usize] = 1);
             weights
         };
         let expected = (!thirds.learning.is_empty()).then(|| {
-            let tree = Tree::learn(&examples, &weights(&thirds.learning), &|| false).unwrap();
+            let tree = learn_weighted(&examples, &weights(&thirds.learning));
             tree.wrong(&examples, &weights(&thirds.testing)) as f64 / thirds.testing.len() as f64
         });
         prop_assert_eq!(error, expected);

@@ -1,8 +1,10 @@
 //! The best threshold of an ordered attribute at a node.
 
-use super::choice::{Candidate, LEAST, Test, TestedNode};
+use std::ops::Range;
+
+use super::choice::{Candidate, LEAST, LEAST_GAIN, Test, TestedNode};
 use super::counts::CodeCounts;
-use super::gain::{Logs, bits};
+use super::gain::{Logs, bits, parts};
 
 /// A part of a threshold has at most this many examples at least.
 const MOST_LEAST: f64 = 25.0;
@@ -45,6 +47,8 @@ pub(super) struct Sides {
     low: Side,
     high: Side,
     missing: Side,
+    /// Of two classes, the weights up to each code.
+    low_of_two: Vec<[u32; 2]>,
 }
 
 impl Sides {
@@ -65,8 +69,130 @@ impl Sides {
     }
 }
 
+/// The thresholds of an ordered attribute at a node: each is after a code of `places`, by its number among
+/// the codes that occur.
+struct Thresholds<'a> {
+    counts: &'a CodeCounts,
+    places: Range<usize>,
+    /// Information of the node less that of its examples without a value.
+    information: i64,
+    logs: &'a Logs,
+}
+
+/// A threshold and its gain, in parts of a bit.
+#[derive(Clone, Copy)]
+struct Best {
+    gain: i64,
+    /// The code that the threshold is after; `None` before there is one.
+    place: Option<usize>,
+    /// Weight of the examples below.
+    low: u64,
+}
+
+impl Thresholds<'_> {
+    /// The places between codes that have at least `least` examples on both sides.
+    fn places(counts: &CodeCounts, known: usize, least: f64) -> Range<usize> {
+        let (mut sum, mut first) = (0u64, 0);
+        while first < known && (sum as f64) < least {
+            sum += weight(counts.at(first).1);
+            first += 1;
+        }
+        let (mut sum, mut end) = (0u64, known);
+        while end > first && (sum as f64) < least {
+            end -= 1;
+            sum += weight(counts.at(end).1);
+        }
+        let start = first.saturating_sub(1);
+        if (sum as f64) < least { start..start } else { start..end }
+    }
+
+    /// The threshold of the greatest gain above `best`, the lowest one of equals.
+    fn best(&self, sides: &mut Sides, mut best: Best) -> Best {
+        let Sides { low, high, .. } = sides;
+        for place in 0..self.places.end {
+            let (_, classes) = self.counts.at(place);
+            low.change(classes, self.logs, |count, by| count + by);
+            high.change(classes, self.logs, |count, by| count - by);
+            if place >= self.places.start {
+                let parts = low.information(self.logs) + high.information(self.logs);
+                best.take(self.information - parts, place, low.total);
+            }
+        }
+        best
+    }
+
+    /// [`Self::best`] of two classes, without a look at thresholds that cannot be better.
+    fn best_of_two(&self, sides: &mut Sides, mut best: Best) -> Best {
+        let low = &mut sides.low_of_two;
+        low.clear();
+        let mut sum = [0; 2];
+        low.extend((0..self.places.end).map(|place| {
+            for &(class, weight) in self.counts.at(place).1 {
+                sum[class as usize] += weight;
+            }
+            sum
+        }));
+        let all = [sides.high.counts[0], sides.high.counts[1]];
+        self.best_between(low, all, self.places.clone(), &mut best);
+        best
+    }
+
+    /// Looks for a better threshold among some.
+    ///
+    /// The information of both sides is a concave function of the weights below: in the rectangle between
+    /// the first threshold and the last one it is least at a corner.
+    fn best_between(&self, low: &[[u32; 2]], all: [u64; 2], places: Range<usize>, best: &mut Best) {
+        /// Fewer thresholds are looked at one by one.
+        const FEW: usize = 8;
+        /// Rounding of one threshold and of one corner, six terms each by at most half a part.
+        const ROUNDING: i64 = 8;
+        let side = |[one, other]: [u64; 2]| {
+            let parts = self.logs.of(one) + self.logs.of(other);
+            (self.logs.of(one + other) - parts).max(0)
+        };
+        let gain = |one: u32, other: u32| {
+            let (one, other) = (u64::from(one), u64::from(other));
+            self.information - side([one, other]) - side([all[0] - one, all[1] - other])
+        };
+        if places.len() <= FEW {
+            for place in places {
+                let [one, other] = low[place];
+                best.take(gain(one, other), place, u64::from(one) + u64::from(other));
+            }
+            return;
+        }
+        let [first, last] = [low[places.start], low[places.end - 1]];
+        let corners = [first[0], last[0]].map(|one| {
+            let gains = [first[1], last[1]].map(|other| gain(one, other));
+            gains[0].max(gains[1])
+        });
+        if corners[0].max(corners[1]) + ROUNDING <= best.gain {
+            return;
+        }
+        let middle = places.start.midpoint(places.end);
+        self.best_between(low, all, places.start..middle, best);
+        self.best_between(low, all, middle..places.end, best);
+    }
+}
+
+impl Best {
+    fn take(&mut self, gain: i64, place: usize, low: u64) {
+        if gain > self.gain {
+            *self = Self {
+                gain,
+                place: Some(place),
+                low,
+            };
+        }
+    }
+}
+
+fn weight(classes: &[(u32, u32)]) -> u64 {
+    classes.iter().map(|(_, weight)| u64::from(*weight)).sum()
+}
+
 /// The threshold of the greatest gain, the lowest one of equals, with what is left of its gain
-/// after the cost of its name. `None` where there is none. `values` are those of the codes, and `counts`
+/// after the cost of its name. `None` where none has a gain. `values` are those of the codes, and `counts`
 /// the classes of the codes at the node.
 pub(super) fn best_threshold(
     position: usize,
@@ -82,42 +208,39 @@ pub(super) fn best_threshold(
     } = node;
     let missing_code = values.len() as u32;
     sides.start(counts, missing_code, classes, logs);
-    let Sides { low, high, missing } = sides;
-    let known_total = high.total;
-    let (of_known, of_missing) = (high.information(logs), missing.information(logs));
+    let (known_total, missing_total) = (sides.high.total, sides.missing.total);
+    let of_known = sides.high.information(logs);
+    let of_missing = sides.missing.information(logs);
     let share = 0.1 * known_total as f64 / classes.len() as f64;
     let least = share.clamp(LEAST as f64, MOST_LEAST);
-    let mut best: Option<(i64, u32, u32, i64)> = None;
-    let mut tried = 0u64;
-    let mut known = counts.iter().take_while(|(code, _)| *code < missing_code);
-    let mut current = known.next();
-    while let Some((code, of_code)) = current {
-        let next = known.next();
-        low.change(of_code, logs, |count, by| count + by);
-        high.change(of_code, logs, |count, by| count - by);
-        current = next;
-        let Some((above, _)) = next else { break };
-        if (low.total as f64) < least {
-            continue;
-        }
-        if (high.total as f64) < least {
-            break;
-        }
-        tried += 1;
-        let gain = information - low.information(logs) - high.information(logs) - of_missing;
-        if best.is_none_or(|(most, ..)| gain > most) {
-            let split = logs.information(&[low.total, high.total, missing.total]);
-            best = Some((gain, code, above, split));
-        }
-    }
-    let at_threshold = best.map(|(gain, below, above, split)| {
+    let known = counts.len() - usize::from(counts.last(missing_code).is_some());
+    let thresholds = Thresholds {
+        counts,
+        places: Thresholds::places(counts, known, least),
+        information: information - of_missing,
+        logs,
+    };
+    // To name the threshold takes log2(tried) bits (Release 8). What has not more gain than that, and the
+    // least, is never chosen.
+    let cost = (thresholds.places.len().max(1) as f64).log2();
+    let none = Best {
+        gain: parts(cost + LEAST_GAIN) - 1,
+        place: None,
+        low: 0,
+    };
+    let best = match classes.len() {
+        2 => thresholds.best_of_two(sides, none),
+        _ => thresholds.best(sides, none),
+    };
+    let at_threshold = best.place.map(|place| {
+        let (below, above) = (counts.at(place).0, counts.at(place + 1).0);
         let middle = f64::midpoint(values[below as usize], values[above as usize]);
         // The greatest value of the attribute that is not above the middle.
         let last_low = (values.partition_point(|&value| value <= middle) as u32).max(below + 1) - 1;
+        let split = [best.low, known_total - best.low, missing_total];
         Candidate {
-            // To name the threshold takes log2(tried) bits (Release 8).
-            gain: bits(gain) - (tried as f64).log2(),
-            split: bits(split),
+            gain: bits(best.gain) - cost,
+            split: bits(logs.information(&split)),
             test: Test {
                 position,
                 last_low: Some(last_low),
@@ -125,10 +248,10 @@ pub(super) fn best_threshold(
         }
     });
     // What is known beside what is missing needs no threshold.
-    let is_divided = known_total >= LEAST && missing.total >= LEAST;
+    let is_divided = known_total >= LEAST && missing_total >= LEAST;
     let beside_missing = is_divided.then(|| Candidate {
         gain: bits(information - of_known - of_missing),
-        split: bits(logs.information(&[known_total, missing.total])),
+        split: bits(logs.information(&[known_total, missing_total])),
         test: Test {
             position,
             last_low: Some(missing_code - 1),

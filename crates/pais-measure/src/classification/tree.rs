@@ -77,9 +77,10 @@ impl Tree {
     pub(super) fn learn(
         examples: &Examples,
         weights: &[u32],
+        logs: &Logs,
         stopped: &dyn Fn() -> bool,
     ) -> Option<Self> {
-        let mut tree = grow(examples, weights, stopped)?;
+        let mut tree = grow(examples, weights, logs, stopped)?;
         prune(&mut tree);
         Some(tree)
     }
@@ -134,6 +135,11 @@ impl Tree {
 /// the work on tables made for it.
 const MOST_DEPTH: usize = 128;
 
+/// A node with as many errors is a leaf of the pruned tree, whatever is below it. A subtree without the one
+/// error has a leaf of one example, beside two of at least [`LEAST`] each: together it expects 2.75 errors, and
+/// the node itself less than 2.63.
+const HOPELESS_ERRORS: u64 = 1;
+
 /// A node to be divided.
 struct OpenNode {
     node: usize,
@@ -149,9 +155,10 @@ struct OpenNode {
 pub(super) fn grow(
     examples: &Examples,
     weights: &[u32],
+    logs: &Logs,
     stopped: &dyn Fn() -> bool,
 ) -> Option<Tree> {
-    let mut growth = Growth::new(examples, weights);
+    let mut growth = Growth::new(examples, weights, logs);
     let weighted = growth.rows.len();
     if weighted == 0 {
         return None;
@@ -171,7 +178,7 @@ pub(super) fn grow(
             return None;
         }
         let node = &nodes[next.node];
-        if node.errors == 0 || node.weight < 2 * LEAST || next.depth >= MOST_DEPTH {
+        if node.errors <= HOPELESS_ERRORS || node.weight < 2 * LEAST || next.depth >= MOST_DEPTH {
             continue;
         }
         let Some((test, attributes)) = growth.test(&next) else {
@@ -214,7 +221,7 @@ struct Growth<'a> {
     weights: &'a [u32],
     /// Of all examples together.
     weight: u64,
-    logs: Logs,
+    logs: &'a Logs,
     /// The examples of node beside node, ascending in each: a node reads its columns in their order.
     rows: Vec<u32>,
     of_node: NodeClasses,
@@ -232,7 +239,7 @@ struct Growth<'a> {
 }
 
 impl<'a> Growth<'a> {
-    fn new(examples: &'a Examples, weights: &'a [u32]) -> Self {
+    fn new(examples: &'a Examples, weights: &'a [u32], logs: &'a Logs) -> Self {
         let weight = weights.iter().copied().map(u64::from).sum();
         let rows = (0u32..).zip(weights).filter(|(_, weight)| **weight > 0);
         let rows: Vec<u32> = rows.map(|(row, _)| row).collect();
@@ -240,7 +247,7 @@ impl<'a> Growth<'a> {
             examples,
             weights,
             weight,
-            logs: Logs::new(weight),
+            logs,
             of_node: NodeClasses::default(),
             counts: CodeCounts::default(),
             sides: Sides::default(),
@@ -276,7 +283,7 @@ impl<'a> Growth<'a> {
         let tested = TestedNode {
             classes,
             information: self.logs.information(classes),
-            logs: &self.logs,
+            logs: self.logs,
         };
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut varied: Vec<usize> = Vec::new();
