@@ -10,6 +10,7 @@ use std::sync::Arc;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
+use pais_core::parallel;
 use pais_core::reimport::read_back_error;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
@@ -20,7 +21,6 @@ use pais_verify::{
     Classes, CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive,
     SubjectGroups, TruthError, VerifyError, subject_groups,
 };
-use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::method::{Candidate, Claim};
@@ -390,8 +390,7 @@ fn check_cuts(
         };
         pais_verify::check_single_cut(released, &raw, rows).map_err(RunError::not_verified)
     };
-    let columns = input.table.quasi_identifiers.par_iter();
-    let checked: Vec<_> = columns.map(is_cut).collect();
+    let checked = parallel::map(&input.table.quasi_identifiers, is_cut);
     checked.into_iter().collect()
 }
 

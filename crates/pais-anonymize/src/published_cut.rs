@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use pais_core::parallel;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{ContinuedEnds, Domain, EncodedTable, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale};
-use rayon::prelude::*;
 
 /// The cuts that a release of `rows` publishes, and their labels by column.
 ///
@@ -33,7 +33,7 @@ pub(crate) fn publish(
         is_released
     });
     let stored: Vec<&SchemaColumn> = schema.stored().collect();
-    let columns = table.quasi_identifiers.par_iter().zip(cuts);
+    let columns = table.quasi_identifiers.iter().zip(cuts);
     let publish = |(column, cut): (&QuasiIdentifier, Cut)| {
         let occurs = occurring_codes(column, is_released.as_deref());
         let mut cut = with_released_labels(cut, &occurs);
@@ -71,7 +71,7 @@ pub(crate) fn publish(
         }
         cut
     };
-    let cuts: Vec<Cut> = columns.map(publish).collect();
+    let cuts: Vec<Cut> = parallel::map(columns, publish);
     let names = table.quasi_identifiers.iter();
     let names = names.map(|column| column.name.to_string());
     let published = names.zip(cuts.iter().map(|cut| cut.labels.clone()));

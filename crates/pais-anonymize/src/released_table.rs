@@ -1,13 +1,13 @@
 //! The released table: labels in place of codes.
 
 use pais_core::cancellation::Cancellation;
+use pais_core::parallel;
 use pais_core::schema::Schema;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{
     Column, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
 };
 use pais_core::with_codes;
-use rayon::prelude::*;
 
 use crate::published_cut::Cut;
 
@@ -28,7 +28,9 @@ pub(crate) fn assemble(
             .map(|label| label.as_str().into())
             .collect();
         let label = |&code: &u32| cut.label_of[code as usize];
-        let codes = Codes::collected(column.codes.par_iter().map(label), labels.len());
+        let codes = Codes::computed(column.codes.len(), labels.len(), &|rows, out| {
+            out.extend(column.codes[rows].iter().map(label));
+        });
         let released = ReleasedColumn {
             name: column.name.clone(),
             form: Form::Generalized,
@@ -37,9 +39,9 @@ pub(crate) fn assemble(
         };
         (column.position, released)
     };
-    let generalized = table.quasi_identifiers.par_iter().zip(cuts);
+    let generalized = table.quasi_identifiers.iter().zip(cuts);
     let mut columns = sets;
-    columns.par_extend(generalized.map(generalize));
+    columns.extend(parallel::map(generalized, generalize));
     columns.extend(untouched(schema, &table.untouched, rows, cancellation));
     finish("data", rows.len(), columns)
 }
@@ -63,7 +65,8 @@ pub(crate) fn untouched(
         };
         Some((*position, released))
     };
-    columns.par_iter().filter_map(untouched).collect()
+    let columns = parallel::map(columns, untouched);
+    columns.into_iter().flatten().collect()
 }
 
 /// The table of these columns, in the order of their positions.

@@ -15,6 +15,7 @@
 //! - [`rejection`]: why an input is refused, and where
 //! - [`warning`]: what a holder should know about an input that is not refused
 //! - [`cancellation`]: a request to stop, shared between threads
+//! - [`parallel`]: work shared among threads
 //!
 //! Nothing here knows HTTP, a database or an async runtime.
 
@@ -28,6 +29,7 @@ pub mod column_name;
 pub mod definition;
 pub mod look_alike;
 pub mod model;
+pub mod parallel;
 pub mod reimport;
 pub mod rejection;
 pub mod risk;

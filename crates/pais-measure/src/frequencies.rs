@@ -1,8 +1,8 @@
 //! How often each code occurs in the columns of a release and of its raw quasi-identifiers: counted once
 //! for NCP, distortion and classifiers.
 
+use pais_core::parallel;
 use pais_core::table::code_counts;
-use rayon::prelude::*;
 
 use crate::release::MeasuredRelease;
 
@@ -24,13 +24,12 @@ impl CodeFrequencies {
                 code_counts(codes, count)
             }
         };
-        let released = release.table.columns.par_iter().map(|it| &it.column);
-        let released = released.map(|it| counted(&it.codes, it.dictionary.len()));
-        let raw = release.quasi_identifiers.par_iter();
-        let raw = raw.map(|it| counted(&it.codes, it.domain.code_count()));
+        let released = release.table.columns.iter().map(|it| &it.column);
         Self {
-            released: released.collect(),
-            raw: raw.collect(),
+            released: parallel::map(released, |it| counted(&it.codes, it.dictionary.len())),
+            raw: parallel::map(release.quasi_identifiers, |it| {
+                counted(&it.codes, it.domain.code_count())
+            }),
         }
     }
 }

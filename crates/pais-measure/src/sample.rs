@@ -4,8 +4,8 @@
 //! rows one by one (classifiers, queries, distortion) read a sample, whose size does not grow with the
 //! table.
 
+use pais_core::parallel;
 use pais_core::schema::Schema;
-use rayon::prelude::*;
 
 use crate::release::MeasuredRelease;
 
@@ -25,11 +25,9 @@ impl RawSample {
     pub(crate) fn new(release: &MeasuredRelease) -> Self {
         let rows = first_rows(release.rows);
         let sampled = |codes: &[u32]| rows.iter().map(|&row| codes[row as usize]).collect();
-        let quasi_identifiers = release.quasi_identifiers.par_iter();
-        let untouched = release.raw.untouched.par_iter();
         Self {
-            quasi_identifiers: quasi_identifiers.map(|it| sampled(&it.codes)).collect(),
-            untouched: untouched.map(|(_, it)| sampled(&it.codes)).collect(),
+            quasi_identifiers: parallel::map(release.quasi_identifiers, |it| sampled(&it.codes)),
+            untouched: parallel::map(&release.raw.untouched, |(_, it)| sampled(&it.codes)),
         }
     }
 }

@@ -10,11 +10,11 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::look_alike::visible_text;
+use pais_core::parallel;
 use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable, code_counts};
 
 use super::lists::Lists;
@@ -123,8 +123,7 @@ impl<'a> Values<'a> {
         table: &'a ReleasedTable,
         names: &[impl AsRef<str> + Sync],
     ) -> Result<Vec<Self>, VerifyError> {
-        let columns = names.par_iter().map(|name| Self::new(table, name.as_ref()));
-        let columns: Vec<_> = columns.collect();
+        let columns = parallel::map(names, |name| Self::new(table, name.as_ref()));
         columns.into_iter().collect()
     }
 
@@ -136,9 +135,9 @@ impl<'a> Values<'a> {
         classes: &Classes,
     ) -> Result<Vec<Self>, VerifyError> {
         let rows = Some(&*classes.row);
-        let columns = names.par_iter();
-        let columns = columns.map(|name| Self::numbered(table, name.as_ref(), rows, key));
-        let columns: Vec<_> = columns.collect();
+        let columns = parallel::map(names, |name| {
+            Self::numbered(table, name.as_ref(), rows, key)
+        });
         columns.into_iter().collect()
     }
 
@@ -349,16 +348,17 @@ impl Packing {
         let number = |(part, ids): (usize, &mut [u32])| {
             self.number(ids, part * part_rows, columns, cancellation)
         };
-        let parts = ids.par_chunks_mut(part_rows).enumerate().map(number);
-        let parts: Vec<Numbering> = parts.collect::<Result<_, _>>()?;
+        let parts = parallel::map(ids.chunks_mut(part_rows).enumerate(), number);
+        let parts: Vec<Numbering> = parts.into_iter().collect::<Result<_, _>>()?;
         let mut parts = parts.into_iter();
         let Some(mut all) = parts.next() else {
             return Ok(0);
         };
         for (ids, part) in ids.chunks_mut(part_rows).skip(1).zip(parts) {
             let of_all: Vec<u32> = part.numbers.iter().map(|&number| all.id(number)).collect();
-            ids.par_chunks_mut(BLOCK)
-                .for_each(|ids| ids.iter_mut().for_each(|id| *id = of_all[*id as usize]));
+            parallel::map(ids.chunks_mut(BLOCK), |ids| {
+                ids.iter_mut().for_each(|id| *id = of_all[*id as usize]);
+            });
         }
         Ok(all.numbers.len())
     }

@@ -1,9 +1,9 @@
 //! The risk of single columns.
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::parallel;
 use crate::safe_harbor::SafeHarborAdvice;
 use crate::schema::SchemaColumn;
 use crate::table::{Classes, Divider, NULL_CODE, PersonSet, Persons, ValueCodes, items_of};
@@ -19,7 +19,7 @@ pub(super) fn measure<'s>(
     specialized: impl Fn(&str) -> Option<&'s SchemaColumn> + Sync,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Vec<ColumnRisk>> {
-    let measured = columns.par_iter().map(|coded| {
+    let measured = parallel::map(columns, |coded| {
         if stop() {
             return None;
         }
@@ -50,7 +50,7 @@ pub(super) fn measure<'s>(
                 .then(|| shares_by_rank(values, rows_by_code)),
         })
     });
-    measured.collect()
+    measured.into_iter().collect()
 }
 
 /// The values that rows have; of a set, its cells.

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rayon::prelude::*;
+use crate::parallel;
 
 /// One code per row.
 #[derive(Debug)]
@@ -80,19 +80,40 @@ macro_rules! with_codes {
     };
 }
 
+/// Appends the codes of a range of rows.
+type CodesOfRows<'f> = &'f (dyn Fn(Range<usize>, &mut Vec<u32>) + Sync);
+
 impl Codes<'static> {
-    /// Collects codes that are all below `count`, in as few bytes as `count` allows.
-    pub fn collected(codes: impl IndexedParallelIterator<Item = u32>, count: usize) -> Self {
-        // One code costs almost nothing, so a thread gets many of them at once.
-        let codes = codes.with_min_len(1 << 14);
+    /// The codes of `rows` rows, all below `count`, in as few bytes as that allows. Threads share the rows.
+    pub fn computed(rows: usize, count: usize, codes_of: CodesOfRows<'_>) -> Self {
         if count <= 1 << 8 {
-            Self::One(codes.map(|code| code as u8).collect())
+            Self::One(computed(rows, codes_of, |code| code as u8))
         } else if count <= 1 << 16 {
-            Self::Two(codes.map(|code| code as u16).collect())
+            Self::Two(computed(rows, codes_of, |code| code as u16))
         } else {
-            Self::Four(Cow::Owned(codes.collect()))
+            Self::Four(Cow::Owned(computed(rows, codes_of, |code| code)))
         }
     }
+}
+
+/// The codes of `rows` rows, each as `stored`.
+fn computed<C: Copy + Default + Send>(
+    rows: usize,
+    codes_of: CodesOfRows<'_>,
+    stored: impl Fn(u32) -> C + Sync,
+) -> Vec<C> {
+    /// One code costs almost nothing, so a thread gets many of them at once.
+    const BLOCK: usize = 1 << 14;
+    let mut all = vec![C::default(); rows];
+    parallel::map(all.chunks_mut(BLOCK).enumerate(), |(number, block)| {
+        let start = number * BLOCK;
+        let mut codes = Vec::with_capacity(block.len());
+        codes_of(start..start + block.len(), &mut codes);
+        for (place, code) in block.iter_mut().zip(codes) {
+            *place = stored(code);
+        }
+    });
+    all
 }
 
 impl<'a> Codes<'a> {
@@ -121,8 +142,6 @@ impl<'a> Codes<'a> {
 
 #[cfg(test)]
 mod tests {
-    use rayon::prelude::*;
-
     use super::{Codes, RowCodes};
 
     #[test]
@@ -130,8 +149,10 @@ mod tests {
         for (count, bytes) in [(1, 1), (256, 1), (257, 2), (65_536, 2), (65_537, 4)] {
             let codes: Vec<u32> = (0..count).rev().collect();
             let narrowed = Codes::new(&codes, count as usize);
-            let collected = Codes::collected(codes.par_iter().copied(), count as usize);
-            for found in [narrowed, collected] {
+            let computed = Codes::computed(codes.len(), count as usize, &|rows, out| {
+                out.extend_from_slice(&codes[rows]);
+            });
+            for found in [narrowed, computed] {
                 let width = match &found {
                     Codes::Zero => 0,
                     Codes::One(_) => 1,

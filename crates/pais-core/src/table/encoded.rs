@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use rayon::prelude::*;
 
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::look_alike::visible_text;
+use crate::parallel;
 use crate::taxonomy::{MISSING_LABEL, Multiples, Scale, Tree};
 
 use crate::schema::{Schema, SchemaColumn};
@@ -211,10 +211,9 @@ impl EncodedTable {
                 ColumnRole::Insensitive => encoded.untouched.push((position, column)),
             }
         }
-        let quasi_identifiers = quasi_identifiers.into_par_iter();
-        encoded.quasi_identifiers = quasi_identifiers
-            .map(|(spec, position, column)| quasi_identifier(spec, position, column))
-            .collect();
+        encoded.quasi_identifiers = parallel::map(quasi_identifiers, |(spec, position, column)| {
+            quasi_identifier(spec, position, column)
+        });
         encoded
     }
 }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes, code_counts};
+use crate::parallel;
 use crate::schema::{Schema, SchemaColumn};
 
 /// Number of columns that are most telling together.
@@ -103,7 +104,8 @@ impl UnchangedRisk {
             let stopped = stop();
             (!stopped).then(|| ValueCodes::new(spec, column))
         };
-        let coded: Vec<ValueCodes<'_>> = unchanged.par_iter().map(coded).collect::<Option<_>>()?;
+        let coded = parallel::map(&unchanged, coded).into_iter();
+        let coded: Vec<ValueCodes<'_>> = coded.collect::<Option<_>>()?;
         let pairs = unchanged.iter().zip(&coded);
         Self::of_codes(pairs.map(|((spec, _), codes)| (*spec, codes)), rows, stop)
     }
@@ -163,8 +165,7 @@ impl UnchangedRisk {
             let rows = values.rows_by_code().into_iter();
             rows.filter(|&rows| rows == 1).count() as u64
         };
-        let by_column = coded.par_iter().map(alone_by);
-        let by_column: Vec<u64> = by_column.collect();
+        let by_column: Vec<u64> = parallel::map(coded, alone_by);
         // Columns with many values divide most.
         let mut order: Vec<usize> = (0..coded.len()).collect();
         order.sort_by_key(|&index| Reverse(coded[index].count));

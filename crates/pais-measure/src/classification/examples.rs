@@ -100,8 +100,7 @@ impl Examples {
         let numbers = columns.iter().map(|(domain, _)| {
             let codes = domain.code_count();
             let after = end + codes * class_count as usize;
-            let is_narrow =
-                codes <= NarrowCodes::MOST_CODES && after <= NarrowCodes::MOST_PLACES;
+            let is_narrow = codes <= NarrowCodes::MOST_CODES && after <= NarrowCodes::MOST_PLACES;
             is_narrow.then(|| {
                 starts.push(std::mem::replace(&mut end, after));
                 starts.len() - 1
@@ -114,21 +113,24 @@ impl Examples {
             places: vec![0; width * classes.len()],
             starts,
         };
-        let attributes = columns.into_iter().zip(numbers).map(|((domain, codes), number)| {
-            let Some(number) = number else {
-                let codes = AttributeCodes::Wide(codes.collect());
-                return Attribute { domain, codes };
-            };
-            let start = narrow.starts[number];
-            let all = narrow.codes.chunks_exact_mut(width);
-            let all = all.zip(narrow.places.chunks_exact_mut(width));
-            for ((code, class), (of_codes, of_places)) in codes.zip(&classes).zip(all) {
-                of_codes[number] = code as u8;
-                of_places[number] = (start + (code * class_count + class) as usize) as u16;
-            }
-            let codes = AttributeCodes::Narrow(number);
-            Attribute { domain, codes }
-        });
+        let attributes = columns
+            .into_iter()
+            .zip(numbers)
+            .map(|((domain, codes), number)| {
+                let Some(number) = number else {
+                    let codes = AttributeCodes::Wide(codes.collect());
+                    return Attribute { domain, codes };
+                };
+                let start = narrow.starts[number];
+                let all = narrow.codes.chunks_exact_mut(width);
+                let all = all.zip(narrow.places.chunks_exact_mut(width));
+                for ((code, class), (of_codes, of_places)) in codes.zip(&classes).zip(all) {
+                    of_codes[number] = code as u8;
+                    of_places[number] = (start + (code * class_count + class) as usize) as u16;
+                }
+                let codes = AttributeCodes::Narrow(number);
+                Attribute { domain, codes }
+            });
         let attributes = attributes.collect();
         let mut examples = Self {
             attributes,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::iter::repeat;
 
 use pais_core::definition::{ColumnKind, ColumnRole};
+use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::Column;
 use rayon::prelude::*;
@@ -40,7 +41,7 @@ pub(crate) fn classification_error(
     let (class, used): (Vec<_>, Vec<_>) = used.into_iter().partition(is_class);
     let class = class.first()?;
     let released = ClassifiedRows {
-        features: used.par_iter().map(UsedColumn::as_released).collect(),
+        features: parallel::map(&used, UsedColumn::as_released),
         class_cells: &class.released.codes,
         classes: classes(class.released),
     };
@@ -194,7 +195,7 @@ fn raw_rows<'a>(
     let class_at = place_of(&release.raw.untouched, class)?;
     let class = &release.raw.untouched[class_at].1;
     let as_raw = |column: &UsedColumn<'a>| column.as_raw(release, frequencies, sample);
-    let features: Option<Vec<_>> = used.par_iter().map(as_raw).collect();
+    let features: Option<Vec<_>> = parallel::map(used, as_raw).into_iter().collect();
     let rows = ClassifiedRows {
         features: features?,
         class_cells: sample.map_or(&class.codes, |it| &it.untouched[class_at]),

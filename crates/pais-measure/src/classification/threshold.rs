@@ -103,7 +103,11 @@ impl Thresholds<'_> {
             sum += weight(counts.at(end).1);
         }
         let start = first.saturating_sub(1);
-        if (sum as f64) < least { start..start } else { start..end }
+        if (sum as f64) < least {
+            start..start
+        } else {
+            start..end
+        }
     }
 
     /// The threshold of the greatest gain above `best`, the lowest one of equals.

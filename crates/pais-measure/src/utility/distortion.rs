@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::PrivacyModel;
+use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Domain, QuasiIdentifier, ReleasedColumn, code_counts};
 use pais_core::taxonomy::Interval;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use pais_verify::VerifyError;
@@ -68,20 +68,17 @@ pub(crate) fn measured_distortion(
     if columns.is_empty() {
         return Ok(Distortion::default());
     }
-    let measured: Vec<_> = columns
-        .par_iter()
-        .map(|column| {
-            let figures = if release.cancellation.is_cancelled() {
-                (0.0, 0.0)
-            } else {
-                (
-                    column.entropy_loss(),
-                    column.frequency_survival(release.cancellation),
-                )
-            };
-            (column.spec.name().to_owned(), figures)
-        })
-        .collect();
+    let measured = parallel::map(&columns, |column| {
+        let figures = if release.cancellation.is_cancelled() {
+            (0.0, 0.0)
+        } else {
+            (
+                column.entropy_loss(),
+                column.frequency_survival(release.cancellation),
+            )
+        };
+        (column.spec.name().to_owned(), figures)
+    });
     release.stop_if_asked()?;
     let by_column = |figure: &dyn Fn((f64, f64)) -> f64| {
         let figures = measured.iter();
@@ -95,13 +92,12 @@ pub(crate) fn measured_distortion(
         PrivacyModel::KmAnonymity(model) => model.k,
         PrivacyModel::Groups(model) => model.k,
     };
-    let shown = columns.par_iter();
-    let shown = shown.map(|column| ColumnDistribution::new(column, k.get()));
+    let shown = parallel::map(&columns, |column| ColumnDistribution::new(column, k.get()));
     Ok(Distortion {
         entropy_loss_by_column: by_column(&|(entropy, _)| entropy),
         frequency_survival_by_column: by_column(&|(_, frequency)| frequency),
         association_survival: survival.map(rounded),
-        distributions: Some(shown.collect()),
+        distributions: Some(shown),
     })
 }
 
@@ -314,13 +310,13 @@ fn survival(
         let others = others.filter(|_| one.is_quasi_identifier);
         others.map(move |other| (one, other))
     });
-    let pairs: Vec<_> = pairs.take(PAIRS).collect();
-    let difference = |&(one, other): &(&PairedColumn, &PairedColumn)| {
+    let difference = |(one, other): (&PairedColumn, &PairedColumn)| {
         let raw = cramers_v(&one.raw, &other.raw);
         let of_pair = (raw - cramers_v(&one.released, &other.released)).abs();
         (!release.cancellation.is_cancelled()).then_some(of_pair)
     };
-    let differences: Vec<f64> = pairs.par_iter().map(difference).collect::<Option<_>>()?;
+    let differences = parallel::map(pairs.take(PAIRS), difference).into_iter();
+    let differences: Vec<f64> = differences.collect::<Option<_>>()?;
     let is_measured = !differences.is_empty() && rows > 0;
     is_measured.then(|| 1.0 - differences.iter().sum::<f64>() / differences.len() as f64)
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, PreGeneralization};
+use pais_core::parallel;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable, Subjects, Verdict};
 use pais_verify::{CountedTable, PrivacyFinding, SubjectGroups, VerifyError, group_sizes};
@@ -296,7 +296,7 @@ fn ncp_by_column(
     rows: u64,
     suppressed: u64,
 ) -> Result<BTreeMap<String, f64>, VerifyError> {
-    let mean = |spec: &&SchemaColumn| {
+    let mean = |spec: &SchemaColumn| {
         let mut columns = table.columns.iter().zip(frequencies);
         let found = columns.find(|(column, _)| *column.name == *spec.name());
         let (column, by_code) = found.ok_or_else(|| VerifyError::NoSuchColumn {
@@ -309,8 +309,7 @@ fn ncp_by_column(
         };
         Ok((spec.name().to_owned(), ncp::of_column(column, spec, cells)))
     };
-    let columns: Vec<_> = quasi_identifiers(schema).collect();
-    let means: Vec<_> = columns.par_iter().map(mean).collect();
+    let means = parallel::map(quasi_identifiers(schema), mean);
     means.into_iter().collect()
 }
 
@@ -343,8 +342,7 @@ pub fn group_figures(
             persons.into_iter().min().map_or(0, u64::from)
         }
     };
-    let columns = table.columns.par_iter();
-    let frequencies: Vec<_> = columns.map(|it| it.column.row_counts()).collect();
+    let frequencies = parallel::map(&table.columns, |it| it.column.row_counts());
     let rows = table.rows as u64;
     Ok(TableFigures {
         steps: None,

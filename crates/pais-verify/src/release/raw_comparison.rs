@@ -2,10 +2,9 @@
 
 use std::iter::repeat;
 
-use rayon::prelude::*;
-
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
+use pais_core::parallel;
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
@@ -273,8 +272,7 @@ impl RawComparison {
         if !self.is_image {
             return Ok(());
         }
-        let blocks = (0..rows.div_ceil(BLOCK)).into_par_iter();
-        let sums = blocks.map(|block| {
+        let sums = parallel::map(0..rows.div_ceil(BLOCK), |block| {
             let (mut sum, mut is_image) = (self.sum.empty(), !cancellation.is_cancelled());
             let of_block = block * BLOCK..rows.min((block + 1) * BLOCK);
             of_block.for_each(|row| {
@@ -287,7 +285,7 @@ impl RawComparison {
             });
             (sum, is_image)
         });
-        for (sum, is_image) in sums.collect::<Vec<_>>() {
+        for (sum, is_image) in sums {
             self.sum.merge(&sum);
             self.is_image &= is_image;
         }

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use rayon::prelude::*;
+use pais_core::parallel;
 
 use super::class::Anonymity;
 use super::class::EquivalenceClass;
@@ -140,7 +140,7 @@ impl KmSearch<'_> {
                 .collect();
             (disclosed, kept)
         };
-        let found: Vec<(Vec<u32>, Vec<f64>)> = classes.par_iter().map(disclose).collect();
+        let found: Vec<(Vec<u32>, Vec<f64>)> = parallel::map(&classes, disclose);
         if stop() {
             return Err(RunError::Cancelled);
         }

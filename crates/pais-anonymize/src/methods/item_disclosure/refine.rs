@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use rayon::prelude::*;
+use pais_core::parallel;
 use rustc_hash::FxHashMap;
 
 use crate::error::RunError;
@@ -108,7 +108,7 @@ pub(super) fn regroup(
         let classes = parts.into_iter().flatten().collect();
         return task.found(levels, classes);
     }
-    let improved = parts.into_par_iter().flat_map_iter(|classes| {
+    let improved = parallel::map(parts, |classes| {
         let rows: Vec<u32> = classes
             .iter()
             .flat_map(|class| class.rows.clone())
@@ -124,7 +124,7 @@ pub(super) fn regroup(
         }
         best.1
     });
-    let classes = improved.collect();
+    let classes = improved.into_iter().flatten().collect();
     task.found(levels, classes)
 }
 

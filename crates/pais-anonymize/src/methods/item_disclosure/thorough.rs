@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
+use pais_core::parallel;
 
 use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
@@ -152,7 +152,7 @@ fn refine_at_random(
         if stop() || parts.iter().all(|part| part.failures >= PATIENCE) {
             break;
         }
-        parts.par_iter_mut().enumerate().for_each(|(place, part)| {
+        parallel::map(parts.iter_mut().enumerate(), |(place, part)| {
             if part.failures < PATIENCE && !stop() {
                 let seed = mix(seed ^ mix(place as u64 ^ mix(restart)));
                 let spread = SPREADS[restart as usize % SPREADS.len()];

@@ -12,8 +12,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use pais_core::parallel;
 use pais_core::table::{Domain, QuasiIdentifier};
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::clusters::{Bucket, groups};
@@ -263,7 +263,7 @@ impl<'a> KdSplit<'a> {
             if rows.len() < PARALLEL_ROWS {
                 self.losses.iter().map(best).collect()
             } else {
-                self.losses.par_iter().map(best).collect()
+                parallel::map(&self.losses, best)
             }
         };
         let mut found = cuts(choice);

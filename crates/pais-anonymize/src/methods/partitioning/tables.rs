@@ -1,6 +1,7 @@
 //! Builds the released tables from groups: generalized or anatomized.
 
 use hashbrown::HashMap;
+use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{
     COUNT_COLUMN, Column, Domain, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier, ReleasedColumn,
@@ -8,7 +9,6 @@ use pais_core::table::{
 };
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 use pais_measure::ValueRanks;
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::split::GroupPartition;
@@ -172,12 +172,12 @@ pub(super) fn anatomized(
     );
     columns.push((usize::MAX, groups));
     let mut tables = vec![finish("qit", rows.len(), columns)];
-    let counts = table.untouched.par_iter().filter_map(|(position, column)| {
+    let counts = parallel::map(&table.untouched, |(position, column)| {
         let spec = schema.stored().nth(*position)?;
         let is_made = sensitive(*position) && !cancellation.is_cancelled();
         is_made.then(|| sensitive_table(spec, column, &group_of))
     });
-    tables.par_extend(counts);
+    tables.extend(counts.into_iter().flatten());
     tables
 }
 

@@ -1,8 +1,7 @@
 //! Frequency sets of a table that is not in memory: an engine counts its rows, and each answer is
 //! compared with what is known of the table.
 
-use rayon::prelude::*;
-
+use pais_core::parallel;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
@@ -96,8 +95,8 @@ impl CountedTable<'_> {
             });
             fits && left.iter().all(|rows| *rows == 0)
         };
-        let pairs = columns.par_iter().zip(&counts.parts);
-        let are_margins = pairs.map(is_margin).all(|fits| fits);
+        let pairs = columns.iter().zip(&counts.parts);
+        let are_margins = parallel::map(pairs, is_margin).into_iter().all(|fits| fits);
         (!are_margins).then_some("they contradict the histogram of a column")
     }
 
@@ -208,13 +207,19 @@ impl FrequencySets for CountedTable<'_> {
         let mut codes: Vec<Codes<'static>> = floors.iter().map(|_| Codes::Zero).collect();
         for (column, parts) in ranges.into_iter().zip(&mut parts) {
             let starts = &floors[column].0;
-            let first = parts.par_iter().map(|&part| starts[part as usize]);
+            let first = |&part: &u32| starts[part as usize];
             let count = self.values.quasi_identifiers[column].domain.code_count();
-            codes[column] = Codes::collected(first, count);
+            codes[column] = Codes::computed(parts.len(), count, &|rows, out| {
+                out.extend(parts[rows].iter().map(first));
+            });
         }
         let mut slots: Vec<Codes<'static>> = parts
             .zip(&self.sensitive.slots)
-            .map(|(parts, slots)| Codes::collected(parts.into_par_iter(), slots.count as usize))
+            .map(|(parts, slots)| {
+                Codes::computed(parts.len(), slots.count as usize, &|rows, out| {
+                    out.extend_from_slice(&parts[rows]);
+                })
+            })
             .collect();
         slots.resize_with(self.sensitive.slots.len(), || Codes::Zero);
         let rows = counts.rows.into_iter().map(u32::try_from);

@@ -8,8 +8,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
+use pais_core::parallel;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
@@ -208,8 +207,8 @@ impl FrequencySets for CollapsedTable<'_> {
         let codes = |codes| Codes::Four(Cow::Borrowed(codes));
         let class = self.table.class.as_ref().filter(|_| by_class);
         let class = class.map(|(count, class)| (*count, codes(class)));
-        let columns = self.table.quasi_identifiers.par_iter();
-        let histograms = columns.map(|column| {
+        let columns = &self.table.quasi_identifiers;
+        let histograms = parallel::map(columns, |column| {
             if observer.must_stop() {
                 return Err(CountError::Cancelled);
             }
@@ -220,7 +219,7 @@ impl FrequencySets for CollapsedTable<'_> {
             let codes = codes(&column.codes);
             Ok(Histogram::new(self.table.rows, &codes, count, class))
         });
-        histograms.collect()
+        histograms.into_iter().collect()
     }
 
     /// One pass over the rows, shared among the threads.
@@ -287,8 +286,8 @@ impl FrequencySets for CollapsedTable<'_> {
             counters
         };
         let zeros = || vec![0u32; cells as usize];
-        let tasks = (0..self.table.rows.div_ceil(task_rows)).into_par_iter();
-        let counters = tasks.fold(zeros, count_task).reduce(zeros, add_counters);
+        let tasks = self.table.rows.div_ceil(task_rows);
+        let counters = parallel::sum(tasks, &zeros, &count_task, &add_counters);
         if observer.must_stop() {
             return Err(CountError::Cancelled);
         }
@@ -300,11 +299,15 @@ impl FrequencySets for CollapsedTable<'_> {
         let codes = columns.iter().zip(floors).zip(&parts);
         let codes = codes.map(|((column, floor), digit)| {
             let first = |&key: &u32| floor.0[digit.of(key) as usize];
-            Codes::collected(keys.par_iter().map(first), column.domain.code_count())
+            Codes::computed(keys.len(), column.domain.code_count(), &|rows, out| {
+                out.extend(keys[rows].iter().map(first));
+            })
         });
         let slots = slots.iter().map(|digit| {
             let slot = |&key: &u32| digit.of(key);
-            Codes::collected(keys.par_iter().map(slot), digit.count as usize)
+            Codes::computed(keys.len(), digit.count as usize, &|rows, out| {
+                out.extend(keys[rows].iter().map(slot));
+            })
         });
         Ok(FrequencySet {
             floors: floors.to_vec(),

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rayon::prelude::*;
+use pais_core::parallel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::partitions::{PartitionId, PartitionShare};
@@ -90,7 +90,7 @@ impl<'a> IntervalSplits<'a> {
             self.sweep(&whole, &valid_points);
         } else {
             let begins = 0..=others.len() - depth;
-            begins.into_par_iter().for_each(|first| {
+            parallel::map(begins, |first| {
                 let groups = self.refined(&whole, others[first]);
                 let others = &others[first + 1..];
                 self.visit(&groups, others, depth - 1, &valid_points);

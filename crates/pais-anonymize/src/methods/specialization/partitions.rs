@@ -22,6 +22,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use pais_core::parallel;
 use pais_core::table::codes::RowCodes;
 use pais_core::table::{SubjectCounter, Subjects};
 use pais_core::with_codes;
@@ -569,10 +570,7 @@ impl TableOrder {
         };
         match rows.div_ceil(task_rows) {
             1 => count(zeros(), 0),
-            tasks => {
-                let tasks = (0..tasks).into_par_iter();
-                tasks.fold(zeros, count).reduce(zeros, add_counters)
-            }
+            tasks => parallel::sum(tasks, &zeros, &count, &add_counters),
         }
     }
 
@@ -608,8 +606,8 @@ impl TableOrder {
         if self.records() <= TASK_ROWS {
             move_task((0, &mut self.partition_of))
         } else {
-            let tasks = self.partition_of.par_chunks_mut(TASK_ROWS).enumerate();
-            tasks.for_each(move_task);
+            let tasks = self.partition_of.chunks_mut(TASK_ROWS).enumerate();
+            parallel::map(tasks, move_task);
         }
     }
 
@@ -728,7 +726,7 @@ impl PartitionOrder {
         match tasks.as_slice() {
             [only] => count(only),
             tasks => {
-                let parts: Vec<SplitCounts> = tasks.par_iter().map(count).collect();
+                let parts = parallel::map(tasks, count);
                 SplitCounts::concatenated(&parts, scan.width)
             }
         }
@@ -847,7 +845,7 @@ impl PartitionOrder {
             |(out, pieces): (&mut [u32], Vec<&[u32]>)| SortedPieces::sort(&pieces, out, &child);
         match tasks.len() {
             0 | 1 => tasks.into_iter().map(sort).collect(),
-            _ => tasks.into_par_iter().map(sort).collect(),
+            _ => parallel::map(tasks, sort),
         }
     }
 }
@@ -924,23 +922,23 @@ impl<'a> PartitionCounter<'a> {
         let is_dense = is_counted_densely(rows.len(), scan);
         // A piece has its own counters, so it has at least as many rows as counters.
         let least = if is_dense { scan.counters() } else { 0 };
-        let pieces = rows.par_chunks(TASK_ROWS.max(least));
+        let pieces: Vec<&[u32]> = rows.chunks(TASK_ROWS.max(least)).collect();
         if is_dense {
-            let count = |piece: &[u32]| {
+            let zeros = || vec![0; scan.counters()];
+            let count = |counters, piece: usize| {
                 let mut counter = Self::new(multiplicity);
-                counter.count_dense(piece, scan);
+                counter.counters = counters;
+                counter.count_dense(pieces[piece], scan);
                 counter.counters
             };
-            let zeros = || vec![0; scan.counters()];
-            self.counters = pieces.map(count).reduce(zeros, add_counters);
+            self.counters = parallel::sum(pieces.len(), &zeros, &count, &add_counters);
         } else {
             let list = |piece: &[u32]| {
                 let mut counter = Self::new(multiplicity);
                 counter.push_indexes(piece, scan);
                 counter
             };
-            let lists: Vec<Self> = pieces.map(list).collect();
-            for list in lists {
+            for list in parallel::map(pieces, list) {
                 self.indexes.extend(list.indexes);
                 self.weighted.extend(list.weighted);
             }
@@ -1342,10 +1340,8 @@ impl SplitCounts {
         };
         let counts = parts.iter().map(|part| part.sensitive_counts.as_slice());
         let counts: Vec<&[(u32, u32)]> = counts.collect();
-        let (children, sensitive_counts) = rayon::join(
-            || (0..width).into_par_iter().map(shares_of).collect(),
-            || counts.concat(),
-        );
+        let (children, sensitive_counts) =
+            rayon::join(|| parallel::map(0..width, shares_of), || counts.concat());
         Self {
             children,
             sensitive_counts,

@@ -19,11 +19,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use pais_core::definition::{Objective, SplitRule, SuppressionFor};
 use pais_core::model::Decimal;
+use pais_core::parallel;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
@@ -217,14 +217,10 @@ impl<'a> SearchState<'a> {
             .as_ref()
             .map(|&(classes, ref codes)| ClassCodes { classes, codes });
         let columns = &table.quasi_identifiers;
-        let attributes: Vec<_> = columns
-            .par_iter()
-            .zip(task.node_ncp)
-            .enumerate()
-            .map(|(position, (column, node_ncp))| {
-                Attribute::new(column, class, node_ncp).with_first_cut(task.first_cut(position))
-            })
-            .collect();
+        let columns = columns.iter().zip(task.node_ncp).enumerate();
+        let attributes = parallel::map(columns, |(position, (column, node_ncp))| {
+            Attribute::new(column, class, node_ncp).with_first_cut(task.first_cut(position))
+        });
         let mut rows_by_value = sensitive.rows_by_value.clone();
         for &row in suppressed {
             requirement.for_each_counted_value(row as usize, |value| rows_by_value[value] -= 1);

@@ -4,10 +4,9 @@
 //! Sensitive columns are combined as long as their values have few combinations. With more
 //! combinations a row has several codes, and is counted once for each.
 
-use std::ops::AddAssign;
+use std::ops::{AddAssign, Range};
 
-use rayon::prelude::*;
-
+use pais_core::parallel;
 use pais_core::table::NULL_CODE;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
@@ -207,10 +206,11 @@ impl CombinedColumns {
         let mut value_lists = ValueLists::default();
         value_lists.push([]);
         values.iter().for_each(|&value| value_lists.push([value]));
-        Self {
-            codes: Codes::collected(bound.codes.par_iter().map(code), value_lists.ends.len()),
-            value_lists,
-        }
+        let count = value_lists.ends.len();
+        let codes = Codes::computed(bound.codes.len(), count, &|rows, out| {
+            out.extend(bound.codes[rows].iter().map(code));
+        });
+        Self { codes, value_lists }
     }
 
     /// Combines two columns: one code for each pair of codes that some row has. `None` if there are
@@ -222,15 +222,12 @@ impl CombinedColumns {
         }
         with_codes!(&self.codes, one => with_codes!(&other.codes, other_one => {
             let pair = |row| one.at(row) as usize * others + other_one.at(row) as usize;
-            let mut occurs = row_ranges(rows)
-                .fold(
-                    || vec![false; ones * others],
-                    |mut occurs, rows| {
-                        rows.for_each(|row| occurs[pair(row)] = true);
-                        occurs
-                    },
-                )
-                .reduce(|| vec![false; ones * others], either);
+            let none = || vec![false; ones * others];
+            let add = |mut occurs: Vec<bool>, task| {
+                task_rows(task, rows).for_each(|row| occurs[pair(row)] = true);
+                occurs
+            };
+            let mut occurs = parallel::sum(rows.div_ceil(TASK_ROWS), &none, &add, &either);
             occurs[0] = true;
             let mut value_lists = ValueLists::default();
             let mut code_of = vec![0; occurs.len()];
@@ -244,16 +241,17 @@ impl CombinedColumns {
             if value_lists.ends.len() > MAX_COMBINED_CODES {
                 return None;
             }
-            let codes = (0..rows).into_par_iter().map(|row| code_of[pair(row)]);
-            Some(Self { codes: Codes::collected(codes, value_lists.ends.len()), value_lists })
+            let codes = Codes::computed(rows, value_lists.ends.len(), &|rows, out| {
+                out.extend(rows.map(|row| code_of[pair(row)]));
+            });
+            Some(Self { codes, value_lists })
         }))
     }
 }
 
-/// Ranges of rows, one per task.
-fn row_ranges(rows: usize) -> impl ParallelIterator<Item = std::ops::Range<usize>> {
-    let tasks = (0..rows.div_ceil(TASK_ROWS)).into_par_iter();
-    tasks.map(move |task| task * TASK_ROWS..rows.min((task + 1) * TASK_ROWS))
+/// The rows of a task.
+fn task_rows(task: usize, rows: usize) -> Range<usize> {
+    task * TASK_ROWS..rows.min((task + 1) * TASK_ROWS)
 }
 
 /// Counts the rows by code, of `count` codes.
@@ -264,15 +262,14 @@ fn count_by_code(codes: &Codes<'_>, count: usize, rows: usize) -> Vec<u64> {
         with_codes!(codes, codes => (0..rows).for_each(|row| counts[codes.at(row) as usize] += 1));
         return counts;
     }
-    with_codes!(codes, codes => row_ranges(rows)
-        .fold(
-            || vec![0; count],
-            |mut counts, rows| {
-                rows.for_each(|row| counts[codes.at(row) as usize] += 1);
-                counts
-            },
-        )
-        .reduce(|| vec![0; count], add_counters))
+    let zeros = || vec![0; count];
+    let add = |mut counts: Vec<u64>, task| {
+        with_codes!(codes, codes => {
+            task_rows(task, rows).for_each(|row| counts[codes.at(row) as usize] += 1);
+        });
+        counts
+    };
+    parallel::sum(rows.div_ceil(TASK_ROWS), &zeros, &add, &add_counters)
 }
 
 fn either(mut one: Vec<bool>, other: Vec<bool>) -> Vec<bool> {

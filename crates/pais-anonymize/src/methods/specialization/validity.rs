@@ -26,6 +26,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use multiversion::multiversion;
+use pais_core::parallel;
 use rayon::prelude::*;
 
 use super::partitions::{PartitionShare, Partitions, SplitCounts};
@@ -106,7 +107,10 @@ impl ValidityCheck<'_> {
             |&attribute: &usize| ValueColumn::from_shares(self.partitions, shares, attribute);
         let columns: Vec<ValueColumn> = match (known, shares.len()) {
             (0, _) | (_, 1) => Vec::new(),
-            _ if parallel => others.par_iter().filter_map(column).collect(),
+            _ if parallel => parallel::map(others, column)
+                .into_iter()
+                .flatten()
+                .collect(),
             _ => others.iter().filter_map(column).collect(),
         };
         let depth = columns.len().min(known);

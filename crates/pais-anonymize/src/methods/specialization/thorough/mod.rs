@@ -17,9 +17,8 @@
 
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use pais_core::definition::Objective;
+use pais_core::parallel;
 
 use super::attribute::Attribute;
 use super::search::SpecializationTask;
@@ -164,7 +163,7 @@ fn dimensions<'a>(
     starts: &[Start],
     removed: &[u32],
 ) -> Vec<Dimension<'a>> {
-    let columns = task.table.quasi_identifiers.par_iter();
+    let columns = task.table.quasi_identifiers.iter();
     let columns = columns.zip(task.node_ncp).enumerate();
     let dimension = |(at, (column, node_ncp)): (usize, (_, &'a Vec<f64>))| {
         let mut attribute = Attribute::new(column, None, node_ncp);
@@ -177,7 +176,7 @@ fn dimensions<'a>(
         points.dedup();
         Dimension::new(attribute, &points)
     };
-    columns.map(dimension).collect()
+    parallel::map(columns, dimension)
 }
 
 /// Runs the chains until none finds a better cut, or the effort ends. The best cut and its loss.
@@ -188,11 +187,11 @@ fn run_chains(
     effort: Effort,
     observer: &dyn Observer,
 ) -> Option<(path::Target, f64)> {
-    let mut states: Vec<_> = starts
-        .par_iter()
-        .filter_map(|start| path::state_at(space, &start.target, &mut Trial::default()))
-        .map(|state| (state.loss(space), state))
-        .collect();
+    let states = parallel::map(starts, |start| {
+        let state = path::state_at(space, &start.target, &mut Trial::default())?;
+        Some((state.loss(space), state))
+    });
+    let mut states: Vec<_> = states.into_iter().flatten().collect();
     states.sort_by(|one, other| one.0.total_cmp(&other.0));
     let chain = |number: u64| {
         let at = (number as usize).min(states.len().checked_sub(1)?);
@@ -201,17 +200,13 @@ fn run_chains(
     };
     let mut chains: Vec<Chain> = (0..CHAINS).filter_map(chain).collect();
     drop(states);
-    chains
-        .par_iter_mut()
-        .for_each(|chain| chain.finish_start(space));
+    parallel::map(&mut chains, |chain| chain.finish_start(space));
     let mut done = 0;
     let mut improved_at = 0;
     let mut least = f64::INFINITY;
     while done < effort.iterations && done - improved_at < PATIENCE && !space.observer.must_stop() {
         let round = ROUND.min(effort.iterations - done);
-        chains
-            .par_iter_mut()
-            .for_each(|chain| chain.run(space, round));
+        parallel::map(&mut chains, |chain| chain.run(space, round));
         done += round;
         let best = best_chain(&chains)?;
         let (state, loss) = (chains[best].best.clone(), chains[best].best_loss);
