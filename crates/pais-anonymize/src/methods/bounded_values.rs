@@ -48,6 +48,8 @@ pub(super) struct ExceedingShare {
     pub(super) column: Box<str>,
     /// Pointer to it in the job.
     pub(super) pointer: String,
+    /// Whether the job lists it, or bounds all values.
+    pub(super) is_listed: bool,
     /// Rows that have it.
     pub(super) holding: u64,
     /// Rows that its share is measured on.
@@ -109,9 +111,12 @@ pub(super) fn check_shares(
             detail += &format!(" and {} more columns", others.len() - MOST_NAMED);
         }
     }
-    detail += &format!(
-        "; set the bound to at least {greatest}, or take the value out of `sensitive_values`"
-    );
+    let other_values = if found.iter().all(|it| it.is_listed) {
+        "take the value out of `sensitive_values`"
+    } else {
+        "list the values to be bounded in `sensitive_values`, without this one"
+    };
+    detail += &format!("; set the bound to at least {greatest}, or {other_values}");
     let of_others = others.iter().map(|it| {
         let detail = format!(
             "a sensitive value of `{}` is in {:.2} % of the rows, more than the greatest confidence \

@@ -183,6 +183,12 @@ fn a_value_that_is_too_frequent_in_the_whole_table_is_named_by_its_column() {
     let fault = unmet(&error);
     assert_eq!(fault.pointer(), Some("/privacy/c"));
     assert!(fault.detail.contains("`illness`"));
+    // The job lists no values, so there is none to take out.
+    assert!(
+        fault
+            .detail
+            .ends_with("or list the values to be bounded in `sensitive_values`, without this one")
+    );
     let release = run(&rows, &json!({"privacy": lkc(1.0)})).unwrap();
     assert_eq!(release.rows, 4);
 }

@@ -59,6 +59,7 @@ pub(super) fn search_facts(task: &DisclosureTask, model: &Lkc) -> Result<Disclos
             exceeding.push(ExceedingShare {
                 column: column.name.clone(),
                 pointer: "/privacy/c".to_owned(),
+                is_listed: model.sensitive_values.is_some(),
                 holding,
                 of,
             });

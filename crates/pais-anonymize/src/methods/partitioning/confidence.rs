@@ -148,15 +148,17 @@ impl ConfidenceCheck {
             bound.is_exceeded_by(tally.holding(value).into(), known.into())
         });
         let shares = exceeding.map(|(column, value, index, known)| {
-            let pointer = match column.places.get(index as usize) {
-                Some(Some(place)) => {
+            let place = column.places.get(index as usize).copied().flatten();
+            let pointer = match place {
+                Some(place) => {
                     format!("/privacy/sensitive_values/{}/{place}", escape(&column.name))
                 }
-                _ => "/privacy".to_owned(),
+                None => "/privacy".to_owned(),
             };
             ExceedingShare {
                 column: column.name.clone(),
                 pointer,
+                is_listed: place.is_some(),
                 holding: tally.holding(value).into(),
                 of: known.into(),
             }

@@ -199,6 +199,7 @@ impl ExceedingValue {
         ExceedingShare {
             column: column.clone(),
             pointer,
+            is_listed: place.is_some(),
             holding: self.holding,
             of: self.of,
         }
