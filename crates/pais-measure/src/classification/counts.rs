@@ -61,12 +61,12 @@ pub(super) struct CodeCounts {
     sorted: Vec<(u64, u32)>,
 }
 
-/// Bytes that a tree needs for this many rows, beside its examples: the rows twice, their
-/// branches and weights, a node for each, the totals of the parts of a node, and what [`NodeClasses`] and
-/// [`CodeCounts`] keep.
+/// Bytes that a tree needs for this many rows, beside its examples: the rows twice, their branches and
+/// weights, a node for each, the totals of the parts of a node, the weights below each threshold, and what
+/// [`NodeClasses`] and [`CodeCounts`] keep.
 pub(super) fn growth_bytes(rows: u64) -> u64 {
     const NODE: u64 = 96;
-    const ROW: u64 = 4 * 4 + 8 + (4 + 4 + 8) + 16 + NODE;
+    const ROW: u64 = 4 * 4 + 8 + (4 + 4 + 8) + 16 + 8 + NODE;
     const TOTALS: u64 = 8 * MOST_CLASSES as u64;
     const MOST_TOTALS: u64 = (MOST_VALUES as u64 + 2) * TOTALS;
     const NARROW: u64 = 4 * NarrowCodes::MOST_PLACES as u64;

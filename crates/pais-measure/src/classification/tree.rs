@@ -135,10 +135,10 @@ impl Tree {
 /// the work on tables made for it.
 const MOST_DEPTH: usize = 128;
 
-/// A node with as many errors is a leaf of the pruned tree, whatever is below it. A subtree without the one
+/// A node with at most this many errors is a leaf of the pruned tree, whatever is below it. A subtree without the one
 /// error has a leaf of one example, beside two of at least [`LEAST`] each: together it expects 2.75 errors, and
 /// the node itself less than 2.63.
-const HOPELESS_ERRORS: u64 = 1;
+const LEAF_ERRORS: u64 = 1;
 
 /// A node to be divided.
 struct OpenNode {
@@ -178,7 +178,7 @@ pub(super) fn grow(
             return None;
         }
         let node = &nodes[next.node];
-        if node.errors <= HOPELESS_ERRORS || node.weight < 2 * LEAST || next.depth >= MOST_DEPTH {
+        if node.errors <= LEAF_ERRORS || node.weight < 2 * LEAST || next.depth >= MOST_DEPTH {
             continue;
         }
         let Some((test, attributes)) = growth.test(&next) else {
