@@ -114,7 +114,7 @@ pub(super) fn check_shares(
     let other_values = if found.iter().all(|it| it.is_listed) {
         "take the value out of `sensitive_values`"
     } else {
-        "list the values to be bounded in `sensitive_values`, without this one"
+        "list only the values to be bounded in `sensitive_values`"
     };
     detail += &format!("; set the bound to at least {greatest}, or {other_values}");
     let of_others = others.iter().map(|it| {

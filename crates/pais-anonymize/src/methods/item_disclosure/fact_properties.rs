@@ -187,7 +187,7 @@ fn a_value_that_is_too_frequent_in_the_whole_table_is_named_by_its_column() {
     assert!(
         fault
             .detail
-            .ends_with("or list the values to be bounded in `sensitive_values`, without this one")
+            .ends_with("or list only the values to be bounded in `sensitive_values`")
     );
     let release = run(&rows, &json!({"privacy": lkc(1.0)})).unwrap();
     assert_eq!(release.rows, 4);

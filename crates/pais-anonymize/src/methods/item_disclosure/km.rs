@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use pais_core::parallel;
+use rayon::prelude::*;
 
 use super::class::Anonymity;
 use super::class::EquivalenceClass;
@@ -140,7 +140,7 @@ impl KmSearch<'_> {
                 .collect();
             (disclosed, kept)
         };
-        let found: Vec<(Vec<u32>, Vec<f64>)> = parallel::map(&classes, disclose);
+        let found: Vec<(Vec<u32>, Vec<f64>)> = classes.par_iter().map(disclose).collect();
         if stop() {
             return Err(RunError::Cancelled);
         }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use pais_core::definition::ColumnKind;
 use pais_core::model::{Decimal, MinimumAnonymity};
-use pais_core::parallel;
 use pais_core::table::EncodedTable;
 use pais_core::taxonomy::MinimumLevels;
 use rayon::prelude::*;
@@ -192,14 +191,14 @@ impl<'a> DisclosureSearch<'a> {
         }
         hierarchy.descend();
         let classes = std::mem::take(&mut self.classes);
-        let divided = parallel::map(classes, |class| {
+        let divided = classes.into_par_iter().flat_map_iter(|class| {
             let parts = class_parts(&class, anonymity, value, values);
             if parts.sizes.len() == 1 {
                 return vec![class];
             }
             class.divide(parts.sizes.len(), |index| parts.part_of[index] as usize)
         });
-        self.classes = divided.into_iter().flatten().collect();
+        self.classes = divided.collect();
     }
 
     /// Runs a round of disclosure in a set-valued column.
@@ -245,7 +244,7 @@ pub(super) fn divide_classes(
             .all_have(anonymity.k)
             .then(|| class.divide(parts.sizes.len(), part_of))
     };
-    let divided: Option<Vec<_>> = parallel::map(classes, divide).into_iter().collect();
+    let divided: Option<Vec<Vec<EquivalenceClass>>> = classes.par_iter().map(divide).collect();
     divided.map(|parts| parts.into_iter().flatten().collect())
 }
 
