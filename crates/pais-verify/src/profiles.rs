@@ -241,16 +241,27 @@ impl Grid {
         }
     }
 
-    /// The classes in the order of their values, of as many attributes as fit 64 bits.
+    /// Some of the classes, without the first attribute.
+    pub(super) fn without_first(&self, classes: &[u32]) -> Self {
+        let values = classes.iter().flat_map(|&class| &self.values(class)[1..]);
+        Self {
+            cardinalities: self.cardinalities[1..].to_vec(),
+            values: values.copied().collect(),
+        }
+    }
+
+    /// The classes in the order of their values, those of the last attribute first, of as many attributes as fit 64
+    /// bits.
     pub(super) fn order(&self, classes: u32) -> Vec<u32> {
         let bits = |&count: &usize| usize::BITS - count.saturating_sub(1).leading_zeros();
-        let ends = self.cardinalities.iter().map(bits).scan(0, |end, bits| {
+        let bits = self.cardinalities.iter().rev().map(bits);
+        let ends = bits.scan(0, |end, bits| {
             *end += bits;
             (*end <= u64::BITS).then_some(bits)
         });
         let widths: Vec<u32> = ends.collect();
         let key = |class: u32| {
-            let values = widths.iter().zip(self.values(class));
+            let values = widths.iter().zip(self.values(class).iter().rev());
             let packed = values.fold(0u64, |key, (&bits, &value)| {
                 key.unbounded_shl(bits) | u64::from(value)
             });

@@ -1,5 +1,7 @@
 //! Sensitive columns, and how many records of each class have each of their values.
 
+use std::ops::Range;
+
 use pais_core::model::MissingSensitive;
 use pais_core::table::ReleasedTable;
 use pais_core::taxonomy::interval::number;
@@ -274,6 +276,27 @@ pub(super) struct ClassCounts {
     pub(super) records: Vec<u32>,
     /// By class, the values that some of its records have.
     pub(super) values: Lists<ValueCount>,
+}
+
+impl ClassCounts {
+    /// Those of classes that are some neighbours together.
+    pub(super) fn merged(&self, neighbours: impl Iterator<Item = Range<u32>> + Clone) -> Self {
+        let records = neighbours.clone().map(|merged| {
+            let records = &self.records[merged.start as usize..merged.end as usize];
+            records.iter().sum()
+        });
+        let mut index = vec![u32::MAX; self.value_count];
+        let mut values = Lists::default();
+        for merged in neighbours.clone() {
+            let counts = merged.flat_map(|class| self.values.of(class)).copied();
+            values.push_by(|into| add_up(counts, &mut index, into));
+        }
+        Self {
+            value_count: self.value_count,
+            records: records.collect(),
+            values,
+        }
+    }
 }
 
 /// Measures the confidences in the values of a sensitive column.

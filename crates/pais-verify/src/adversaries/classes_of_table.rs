@@ -1,6 +1,9 @@
 //! The equivalence classes of a table as the enumeration of qids needs them: their values, records,
 //! sensitive values and persons.
 
+use std::cmp::Reverse;
+use std::ops::Range;
+
 use crate::classes::{Classes, Values};
 use crate::lists::Lists;
 use crate::persons::{CountedTable, PersonCounter, Persons};
@@ -9,8 +12,8 @@ use crate::requirement::LkcRequirement;
 use crate::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
 use crate::verification::VerifyError;
 
-/// The classes of a table, mostly in the order of their values. Those of a group are then
-/// neighbours in memory, where the order of the rows is random.
+/// The classes of a table, mostly in the order of their values, those of the last attribute first: without the first
+/// attributes, equal ones are neighbours.
 pub(super) struct TableClasses {
     /// Number of records of each class.
     pub(super) sizes: Vec<u32>,
@@ -20,6 +23,13 @@ pub(super) struct TableClasses {
     pub(super) sensitive: Vec<ClassCounts>,
     /// The persons of the classes, where rows are not persons.
     pub(super) persons: Option<ClassPersons>,
+}
+
+/// Classes, each of one or some neighbours of other classes.
+pub(super) struct MergedClasses {
+    pub(super) classes: TableClasses,
+    /// The first other class of each, and the number of other classes.
+    pub(super) starts: Vec<u32>,
 }
 
 /// The distinct persons of each class.
@@ -39,7 +49,9 @@ impl TableClasses {
         requirement: &LkcRequirement,
     ) -> Result<Self, VerifyError> {
         let table = counted.table;
-        let varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
+        let mut varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
+        // Without the attributes of most values there are fewest classes.
+        varied.sort_by_key(|values| Reverse(values.count()));
         let grid = Grid::new(&varied, &classes.row);
         let order = grid.order(classes.sizes.len() as u32);
         let (classes, grid) = rayon::join(|| classes.in_order(&order), || grid.in_order(&order));
@@ -56,6 +68,32 @@ impl TableClasses {
             grid,
             sizes: classes.sizes,
         })
+    }
+
+    /// The classes without the first attribute. Neighbours that are equal then are one. Not of persons.
+    pub(super) fn without_first(&self) -> MergedClasses {
+        let rest = |class: u32| &self.grid.values(class)[1..];
+        let count = self.sizes.len() as u32;
+        let is_first = |&class: &u32| class == 0 || rest(class - 1) != rest(class);
+        let mut starts: Vec<u32> = (0..count).filter(is_first).collect();
+        let grid = self.grid.without_first(&starts);
+        starts.push(count);
+        let merged = || starts.windows(2).map(|ends| ends[0]..ends[1]);
+        let size = |merged: Range<u32>| {
+            let sizes = &self.sizes[merged.start as usize..merged.end as usize];
+            sizes.iter().sum()
+        };
+        let classes = Self {
+            sizes: merged().map(size).collect(),
+            grid,
+            sensitive: self
+                .sensitive
+                .iter()
+                .map(|it| it.merged(merged()))
+                .collect(),
+            persons: None,
+        };
+        MergedClasses { classes, starts }
     }
 
     /// Number of records of the smallest class.

@@ -1,5 +1,8 @@
 //! Enumerates all qids up to a length, by depth-first division of the classes.
 //!
+//! Qids are enumerated by their first attribute. To those classes are one that are equal on it and all later attributes;
+//! the attributes of most values come first, so that few classes are left after them.
+//!
 //! A group of one class is not divided further: longer qids with the same values match the same
 //! records, so that they are counted without being visited. Neither is a group whose qid lacks one value
 //! to the greatest length: its parts are counted ([`super::last_values`]).
@@ -94,12 +97,27 @@ impl FoundLengths {
         *count = count.saturating_add(qids);
     }
 
-    fn merge(&mut self, other: Self) {
-        for (one, other) in self.by_length.iter_mut().zip(other.by_length) {
-            *one = one.worst(other);
+    /// Adds what was found of other qids of the same classes.
+    fn merge(&mut self, other: &Self) {
+        self.merge_figures(other);
+        for (one, other) in self.below_from.iter_mut().zip(&other.below_from) {
+            *one = (*one).min(*other);
         }
-        for (one, other) in self.below_from.iter_mut().zip(other.below_from) {
-            *one = (*one).min(other);
+    }
+
+    /// Adds what was found of other qids of merged classes, of which these begin at `starts`.
+    fn merge_of_merged(&mut self, other: &Self, starts: &[u32]) {
+        self.merge_figures(other);
+        for (ends, other) in starts.windows(2).zip(&other.below_from) {
+            for below in &mut self.below_from[ends[0] as usize..ends[1] as usize] {
+                *below = (*below).min(*other);
+            }
+        }
+    }
+
+    fn merge_figures(&mut self, other: &Self) {
+        for (one, other) in self.by_length.iter_mut().zip(&other.by_length) {
+            *one = one.worst(*other);
         }
         let counts = self.sizes.iter_mut().zip(other.sizes);
         let confidences = self.confidences.iter_mut().zip(other.confidences);
@@ -165,8 +183,42 @@ pub(super) fn enumerate(
     enumerate_all(classes, longest, assumed, cancellation)
 }
 
+/// Enumerates the qids by their first attribute, with classes that are merged as far as they are equal on it and all
+/// later ones.
 fn enumerate_all(
     classes: &TableClasses,
+    longest: usize,
+    assumed: Assumed,
+    cancellation: &Cancellation,
+) -> Result<FoundLengths, VerifyError> {
+    let attributes = classes.grid.attributes();
+    // Single values need no merging, and persons of merged classes would have to be counted.
+    if longest < 2 || classes.persons.is_some() {
+        return enumerate_from(classes, 0..attributes, longest, assumed, cancellation);
+    }
+    let of_first =
+        |classes: &TableClasses| enumerate_from(classes, 0..1, longest, assumed, cancellation);
+    let mut found = of_first(classes)?;
+    // The first class of each merged one, and the number of classes.
+    let mut starts: Vec<u32> = (0..=classes.sizes.len() as u32).collect();
+    let mut last: Option<TableClasses> = None;
+    for _ in 1..attributes {
+        let merged = last.as_ref().unwrap_or(classes).without_first();
+        starts = merged
+            .starts
+            .iter()
+            .map(|&start| starts[start as usize])
+            .collect();
+        found.merge_of_merged(&of_first(&merged.classes)?, &starts);
+        last = Some(merged.classes);
+    }
+    Ok(found)
+}
+
+/// Enumerates the qids whose first attribute is one of `first`.
+fn enumerate_from(
+    classes: &TableClasses,
+    first: Range<usize>,
     longest: usize,
     assumed: Assumed,
     cancellation: &Cancellation,
@@ -175,8 +227,10 @@ fn enumerate_all(
     let total = Mutex::new(found());
     let start = || QidEnumeration {
         classes,
-        most_counted: assumed.length.min(longest.max(1)),
         assumed,
+        first: first.clone(),
+        longest,
+        most_counted: assumed.length.min(longest.max(1)),
         cancellation,
         total: &total,
         found: found(),
@@ -206,6 +260,10 @@ fn enumerate_all(
 struct QidEnumeration<'a> {
     classes: &'a TableClasses,
     assumed: Assumed,
+    /// The attributes that a qid begins with.
+    first: Range<usize>,
+    /// The greatest length.
+    longest: usize,
     /// The length up to which qids are counted by size and confidence.
     most_counted: usize,
     cancellation: &'a Cancellation,
@@ -244,7 +302,11 @@ impl Combinations for QidEnumeration<'_> {
     }
 
     fn elements(&self, group: &Group<DividedGroup>) -> Range<usize> {
-        group.from..self.classes.grid.attributes()
+        if group.need == self.longest {
+            self.first.clone()
+        } else {
+            group.from..self.classes.grid.attributes()
+        }
     }
 
     fn divide(
@@ -272,7 +334,7 @@ impl Combinations for QidEnumeration<'_> {
         let total = self.total.lock();
         total
             .unwrap_or_else(PoisonError::into_inner)
-            .merge(self.found);
+            .merge(&self.found);
     }
 }
 
