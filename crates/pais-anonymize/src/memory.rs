@@ -3,6 +3,7 @@
 use pais_core::schema::Schema;
 use pais_core::table::UnchangedRisk;
 use pais_measure::sample_bytes;
+use pais_verify::adversary_bytes;
 
 use crate::job_checks::is_set;
 
@@ -26,6 +27,10 @@ const SET_BYTES: u64 = 8 + 3 * 16 * 4;
 /// row of the class and its size.
 const CLASS_BYTES: u64 = 4 + 2 * 4;
 
+/// Bytes for each row of the classes by all columns: its class, its class in the part of one thread, and the
+/// numbers of the classes with their table.
+const UNIQUE_ROW_BYTES: u64 = 4 + 4 + 2 * 8 + 24;
+
 /// Bytes of the codes of one row.
 pub(crate) fn code_bytes(schema: &Schema) -> u64 {
     4 * schema.stored().count() as u64
@@ -44,11 +49,15 @@ pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
 
 /// Bytes that a release needs at most without the text and the classifiers: until it is made
 /// ([`table_codes`]), or while its risk is measured after that: the codes as read and released, the raw row
-/// of each row, the equivalence classes that the verifier has found, the sample, and what the measures work
-/// in. What they need for each distinct value is in the copy of the text that the verifier no longer has.
-pub(crate) fn release_codes(schema: &Schema, rows: u64) -> u64 {
+/// of each row, the equivalence classes that the verifier has found, at most `classes`, the sample, and what
+/// the measures work in. What they need for each distinct value is in the copy of the text that the verifier
+/// no longer has.
+pub(crate) fn release_codes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     let kept = rows.saturating_mul(2 * code_bytes(schema) + 8 + CLASS_BYTES);
-    let measured = kept.saturating_add(UnchangedRisk::bytes_needed(schema, rows));
+    // Adversaries are measured after the unchanged columns, beside the rows that are alone.
+    let adversaries = adversary_bytes(schema, rows, classes);
+    let adversaries = adversaries.saturating_add(rows.saturating_mul(UNIQUE_ROW_BYTES));
+    let measured = kept.saturating_add(UnchangedRisk::bytes_needed(schema, rows).max(adversaries));
     let measured = measured.saturating_add(sample_bytes(schema, rows));
     measured.max(table_codes(schema, rows))
 }

@@ -53,7 +53,7 @@ mod violations;
 mod tests;
 
 pub use adversaries::{
-    AdversaryFigures, AdversaryLengths, LengthFigures, QidConfidences, QidSizes,
+    AdversaryFigures, AdversaryLengths, LengthFigures, QidConfidences, QidSizes, adversary_bytes,
     measure_adversaries,
 };
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};

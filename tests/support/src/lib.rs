@@ -10,7 +10,6 @@ pub mod hex;
 pub mod hostile_parquet;
 pub mod key_file;
 pub mod median;
-#[cfg(feature = "service")]
 pub mod memory;
 pub mod mutations;
 pub mod poll;

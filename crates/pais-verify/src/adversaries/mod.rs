@@ -13,6 +13,8 @@ mod last_values;
 mod tests;
 
 use pais_core::cancellation::Cancellation;
+use pais_core::definition::ColumnRole;
+use pais_core::schema::Schema;
 
 use super::classes::{Classes, Values};
 use super::combinations::choose;
@@ -66,6 +68,31 @@ pub struct AdversaryLengths {
     pub assumed: u32,
     /// Most values to measure; more than there are quasi-identifiers means all of them.
     pub longest: u32,
+}
+
+/// Bytes that [`measure_adversaries`] needs at most, beside the table and its classes, for this many rows in
+/// at most this many classes.
+pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
+    /// The new class of a row, and its cell of a sensitive column on the way to that of the class.
+    const ROW_BYTES: u64 = 4 + 4;
+    /// The size and first row of a class, its records and where its sensitive values begin.
+    const CLASS_BYTES: u64 = 4 + 4 + 4 + 8;
+    /// A sensitive value of a class with its records, and room to grow.
+    const SENSITIVE_BYTES: u64 = 2 * 8;
+    /// A class in the whole and in a part, and where it is below *K*.
+    const THREAD_BYTES: u64 = 4 + 4 + 1;
+    let attributes = schema.stored_with(ColumnRole::QuasiIdentifier).len() as u64;
+    let sensitive = schema.stored_with(ColumnRole::Sensitive).len() as u64;
+    let class = CLASS_BYTES + 4 * attributes + SENSITIVE_BYTES * sensitive;
+    let pairs = attributes + choose(attributes as usize, 2);
+    // As they are found while they are ordered, and merged a second time.
+    let twice = classes.saturating_mul(2 * class);
+    let merged = classes.min(BUDGET / pairs.max(1)).saturating_mul(class);
+    let threads = rayon::current_num_threads() as u64 + 1;
+    rows.saturating_mul(ROW_BYTES * sensitive.max(1))
+        .saturating_add(twice)
+        .saturating_add(merged)
+        .saturating_add(classes.saturating_mul(threads * THREAD_BYTES))
 }
 
 /// Measures what adversaries find in a table whose quasi-identifiers have these classes; each value

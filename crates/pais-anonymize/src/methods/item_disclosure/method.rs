@@ -82,7 +82,7 @@ impl Method for ItemDisclosure {
     type Outcome = DisclosedTable;
 
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
-        let codes = memory::release_codes(schema, rows);
+        let codes = memory::release_codes(schema, rows, rows);
         Ok(match &self.model {
             PrivacyModel::Lkc(model) if model.l.is_some() => {
                 let columns = self.settings.weights.len() as u64;

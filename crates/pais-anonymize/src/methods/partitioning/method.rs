@@ -125,7 +125,11 @@ impl Method for Partitioning {
     /// see them, beside what every release needs.
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
         let divided = rows.saturating_mul(5 * memory::code_bytes(schema) + 64);
-        Ok(divided.max(memory::release_codes(schema, rows)))
+        let least = match &self.model {
+            PrivacyModel::Groups(model) => model.k.get(),
+            PrivacyModel::Lkc(_) | PrivacyModel::KmAnonymity(_) => 1,
+        };
+        Ok(divided.max(memory::release_codes(schema, rows, rows / least)))
     }
 
     fn search(

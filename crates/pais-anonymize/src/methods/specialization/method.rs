@@ -156,7 +156,7 @@ impl Method for Specialization {
         let search = search.saturating_add(self.index_bytes(rows));
         let searched = rows.saturating_mul(codes + 8);
         let searched = searched.saturating_add(search.saturating_mul(searches));
-        Ok(searched.max(memory::release_codes(schema, rows)))
+        Ok(searched.max(memory::release_codes(schema, rows, rows / least)))
     }
 
     fn search(
