@@ -14,7 +14,7 @@ use pais_io::read;
 use pais_measure::for_recipient;
 use pais_verify::{ReleaseTables, verify_release};
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng};
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 /// Tables, each with up to four others of an equal release, in each run; new ones each time, and as many
@@ -775,48 +775,67 @@ fn assert_labels_are_of_released_rows(
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: pairs(),
-        max_global_rejects: 100 * pairs(),
+#[test]
+fn equal_releases_have_equal_documents() {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    let cases = pairs().div_ceil(threads);
+    let config = ProptestConfig {
+        cases,
+        max_global_rejects: 100 * cases,
         max_shrink_iters: 0,
         failure_persistence: None,
         ..ProptestConfig::default()
-    })]
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                let mut runner = TestRunner::new(config.clone());
+                let found = runner.run(&any::<u64>(), releases_of_a_table);
+                found.unwrap_or_else(|error| panic!("{error}"));
+            });
+        }
+    });
+}
 
-    #[test]
-    fn equal_releases_have_equal_documents(seed in any::<u64>()) {
-        let seeds: Vec<u8> = seed.to_le_bytes().repeat(4);
-        let mut draws = Draws(TestRng::from_seed(RngAlgorithm::ChaCha, &seeds));
-        let (case, columns, rows) = case(&mut draws);
-        let release = case.release(&rows);
-        prop_assume!(release.is_some());
-        let release = release.unwrap();
-        assert_labels_are_of_released_rows(&case, &rows, &release);
-        // Who knows the raw rows alone may doubt a label that equals a value.
-        if !rows.iter().flatten().any(|cell| cell.contains(['*', '('])) {
-            case.verify(&rows, &release);
-        }
-        let is_released: BTreeMap<u32, ()> = release.source_rows().iter().map(|&row| (row, ())).collect();
-        let suppressed: Vec<usize> = (0..rows.len())
-            .filter(|&row| !is_released.contains_key(&(row as u32)))
-            .collect();
-        let mut found = false;
-        for _ in 0..4 {
-            let other_rows = changed(&mut draws, &columns, &rows, &suppressed);
-            let Some(other) = case.release(&other_rows) else { continue };
-            if other_rows == rows || tables(&other) != tables(&release) || other.suppressed_rows != release.suppressed_rows {
-                continue;
-            }
-            found = true;
-            prop_assert_eq!(
-                case.documents(&release),
-                case.documents(&other),
-                "{}\n{}",
-                case.shown(&rows),
-                case.shown(&other_rows)
-            );
-        }
-        prop_assume!(found);
+/// A random table with others of an equal release.
+fn releases_of_a_table(seed: u64) -> Result<(), TestCaseError> {
+    let seeds: Vec<u8> = seed.to_le_bytes().repeat(4);
+    let mut draws = Draws(TestRng::from_seed(RngAlgorithm::ChaCha, &seeds));
+    let (case, columns, rows) = case(&mut draws);
+    let release = case.release(&rows);
+    prop_assume!(release.is_some());
+    let release = release.unwrap();
+    assert_labels_are_of_released_rows(&case, &rows, &release);
+    // Who knows the raw rows alone may doubt a label that equals a value.
+    if !rows.iter().flatten().any(|cell| cell.contains(['*', '('])) {
+        case.verify(&rows, &release);
     }
+    let is_released: BTreeMap<u32, ()> =
+        release.source_rows().iter().map(|&row| (row, ())).collect();
+    let suppressed: Vec<usize> = (0..rows.len())
+        .filter(|&row| !is_released.contains_key(&(row as u32)))
+        .collect();
+    let mut found = false;
+    for _ in 0..4 {
+        let other_rows = changed(&mut draws, &columns, &rows, &suppressed);
+        let Some(other) = case.release(&other_rows) else {
+            continue;
+        };
+        if other_rows == rows
+            || tables(&other) != tables(&release)
+            || other.suppressed_rows != release.suppressed_rows
+        {
+            continue;
+        }
+        found = true;
+        prop_assert_eq!(
+            case.documents(&release),
+            case.documents(&other),
+            "{}\n{}",
+            case.shown(&rows),
+            case.shown(&other_rows)
+        );
+    }
+    prop_assume!(found);
+    Ok(())
 }

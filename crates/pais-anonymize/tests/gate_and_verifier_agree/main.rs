@@ -9,7 +9,9 @@ mod case;
 mod dice;
 mod files;
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pais_anonymize::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
 use pais_core::cancellation::Cancellation;
@@ -42,29 +44,46 @@ fn what_anonymize_releases_verify_accepts() {
         return;
     }
     let first = rand::rngs::SysRng.try_next_u64().unwrap() >> 16;
-    let mut counts = std::collections::HashMap::new();
-    let mut released = 0;
-    for case in first.. {
-        let outcome = std::panic::catch_unwind(|| run(case)).unwrap_or_else(|panic| {
-            eprintln!("run this case alone by PAIS_CASE={case}");
-            std::panic::resume_unwind(panic)
-        });
-        *counts.entry(outcome).or_insert(0u32) += 1;
-        released += usize::from(matches!(outcome, Outcome::Released { .. }));
-        if released == RELEASES {
-            break;
+    let next = AtomicU64::new(first);
+    let counts = Mutex::new(HashMap::new());
+    let search = || {
+        loop {
+            let case = next.fetch_add(1, Ordering::Relaxed);
+            let outcome = std::panic::catch_unwind(|| run(case)).unwrap_or_else(|panic| {
+                eprintln!("run this case alone by PAIS_CASE={case}");
+                std::panic::resume_unwind(panic)
+            });
+            let mut counts = counts.lock().unwrap();
+            *counts.entry(outcome).or_insert(0) += 1;
+            let released = releases(&counts);
+            if released >= RELEASES {
+                break;
+            }
+            assert!(
+                counts.values().sum::<usize>() < 200 + 20 * released,
+                "few cases end in a release: {counts:?}"
+            );
         }
-        let cases = case - first + 1;
-        assert!(
-            cases < 200 + 20 * released as u64,
-            "few cases end in a release: {counts:?}"
-        );
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(search);
+        }
+    });
+    let counts = counts.into_inner().unwrap();
     println!("cases from {first} on: {counts:?}");
     assert!(
         counts[&Outcome::Released { anatomized: true }] > 50,
         "{counts:?}"
     );
+}
+
+/// How many cases ended in a release.
+fn releases(counts: &HashMap<Outcome, usize>) -> usize {
+    let releases = counts
+        .iter()
+        .filter(|(outcome, _)| matches!(outcome, Outcome::Released { .. }));
+    releases.map(|(_, count)| count).sum()
 }
 
 fn run(number: u64) -> Outcome {
