@@ -380,7 +380,7 @@ impl Settings {
 pub struct LogSettings {
     /// Format of a line.
     pub format: LogFormat,
-    /// What is logged, in the syntax of `tracing_subscriber`'s `EnvFilter`.
+    /// What is logged, in the syntax of `tracing_subscriber`'s `Targets`.
     pub filter: String,
 }
 

@@ -7,7 +7,9 @@ use std::io::{IsTerminal, stderr};
 
 use anyhow::Context as _;
 use opentelemetry::Context;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{LogFormat, LogSettings};
 
@@ -18,17 +20,19 @@ use crate::config::{LogFormat, LogSettings};
 pub fn init(settings: &LogSettings) -> anyhow::Result<()> {
     let filter = filter(&settings.filter)?;
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(stderr)
         // A line that cannot be written, on a full disk or to a closed pipe, is lost. Reporting that on
         // standard error, too, would be a panic, which the hook below logs, and so the end of the process.
         .log_internal_errors(false)
         .with_ansi(stderr().is_terminal());
     let started = match settings.format {
-        LogFormat::Text => lines.try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Text => lines.finish().with(filter).try_init(),
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true);
+            lines.finish().with(filter).try_init()
+        }
     };
-    let started = started.map_err(anyhow::Error::from_boxed);
     started.context("the log of this process is already set up; set it up once, at the start")?;
     // A panic's message may quote a value, so only the location of the panic is logged.
     std::panic::set_hook(Box::new(|panic| {
@@ -47,8 +51,8 @@ pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-fn filter(text: &str) -> anyhow::Result<EnvFilter> {
-    EnvFilter::try_new(text).with_context(|| {
+fn filter(text: &str) -> anyhow::Result<Targets> {
+    text.parse::<Targets>().with_context(|| {
         format!(
             "log.filter {text:?} is not a log filter; expected a level such as info, or \
              info,pais::jobs=debug"
