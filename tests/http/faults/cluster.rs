@@ -23,7 +23,7 @@ use pais_test_support::poll::poll_async;
 const DISK_MIB: u64 = 4096;
 
 /// The time in which everything works again after a fault.
-const HEALED: Duration = Duration::from_secs(120);
+pub(super) const HEALED: Duration = Duration::from_secs(120);
 
 /// How long PostgreSQL may take to recover by itself before it is started again.
 const RECOVERED: Duration = Duration::from_secs(3);

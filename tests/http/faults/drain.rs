@@ -6,10 +6,11 @@ use futures_util::StreamExt;
 use reqwest::{Client, Method};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::check::check_database;
 use super::client::{Admission, Hospital};
-use super::cluster::Cluster;
+use super::cluster::{Cluster, HEALED};
 use super::fault::{any, kill, milliseconds, vanish};
 use super::{first_seed, seeded, variable};
 use crate::hospital::{TABLE, definition, job_on};
@@ -73,20 +74,35 @@ async fn send_all(sender: &Sender, jobs: u64, beside: impl Future<Output = ()>) 
 async fn kill_some(cluster: &mut Cluster, random: &mut SplitMix64, kills: u64) {
     for number in 1..=kills {
         pace(milliseconds(random, 100, 2500)).await;
-        let name = if number == 1 {
-            vanish(any(cluster, random)).await
-        } else if random.below(5) == 0 {
+        let before = instances(cluster).await;
+        let name = if number > 1 && random.below(5) == 0 {
             cluster.postgres.kill(Signal::KILL);
             cluster.postgres.start_again().await;
             "postgres".to_owned()
         } else {
             let member = any(cluster, random);
-            let name = kill(member, random).await;
-            member.ready().await;
+            let name = if number == 1 {
+                vanish(member).await
+            } else {
+                kill(member, random).await
+            };
+            // A process that loses its database while it starts ends with an error.
+            let registered = poll_async(HEALED, async || {
+                let mut now = instances(cluster).await.into_iter();
+                now.any(|id| !before.contains(&id)).then_some(())
+            });
+            registered.await.expect("a process does not start again");
             name
         };
         println!("    kill {number} of {kills}: {name}");
     }
+}
+
+/// The ids of the processes that have started.
+async fn instances(cluster: &Cluster) -> Vec<Uuid> {
+    let mut database = cluster.postgres.connect().await.unwrap();
+    let ids = sqlx::query_scalar("SELECT id FROM instances");
+    ids.fetch_all(&mut database).await.unwrap()
 }
 
 /// Counts of the jobs of an organization.
