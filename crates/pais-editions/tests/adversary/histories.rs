@@ -118,11 +118,18 @@ fn corrected(
 /// New base editions of all cases, by what an adversary knows of rows: which are of one person, or nothing.
 static NEW_BASES: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
 
+/// Threads that the 1,000 cases of a run are divided among.
+const THREADS: u32 = 2;
+
 /// For random arrivals, corrections and recipients: no recipient learns more than the model allows,
 /// each row is released, waits, or was replaced before, and the labels of all bases fit.
 #[test]
 fn no_recipient_learns_more_than_the_model_allows() {
-    histories();
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(histories);
+        }
+    });
     for bases in &NEW_BASES {
         let bases = bases.load(Ordering::Relaxed);
         println!("{bases} new base editions");
@@ -134,7 +141,7 @@ fn no_recipient_learns_more_than_the_model_allows() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 1_000 / THREADS, ..Default::default() })]
 
     fn histories(
         months in months(),
