@@ -1,8 +1,10 @@
 //! How often each code occurs in the columns of a release and of its raw quasi-identifiers: counted once
 //! for NCP, distortion and classifiers.
 
+use pais_core::definition::ColumnRole;
 use pais_core::parallel;
 use pais_core::table::code_counts;
+use pais_verify::EquivalenceClasses;
 
 use crate::release::MeasuredRelease;
 
@@ -15,8 +17,8 @@ pub(crate) struct CodeFrequencies {
 }
 
 impl CodeFrequencies {
-    /// Without meaning when stopped.
-    pub(crate) fn new(release: &MeasuredRelease) -> Self {
+    /// `classes` are those of the release. Without meaning when stopped.
+    pub(crate) fn new(release: &MeasuredRelease, classes: &EquivalenceClasses<'_>) -> Self {
         let counted = |codes: &[u32], count: usize| {
             if release.cancellation.is_cancelled() {
                 Vec::new()
@@ -24,9 +26,16 @@ impl CodeFrequencies {
                 code_counts(codes, count)
             }
         };
-        let released = release.table.columns.iter().map(|it| &it.column);
+        let known = release.schema.names(ColumnRole::QuasiIdentifier);
         Self {
-            released: parallel::map(released, |it| counted(&it.codes, it.dictionary.len())),
+            released: parallel::map(&release.table.columns, |it| {
+                let column = &it.column;
+                if known.contains(&it.name) {
+                    classes.code_counts(column)
+                } else {
+                    counted(&column.codes, column.dictionary.len())
+                }
+            }),
             raw: parallel::map(release.quasi_identifiers, |it| {
                 counted(&it.codes, it.domain.code_count())
             }),

@@ -1,7 +1,7 @@
 //! The report of a release: its measures, side by side.
 
 use pais_core::table::Verdict;
-use pais_verify::VerifyError;
+use pais_verify::{EquivalenceClasses, VerifyError};
 
 use crate::classification::classification_error;
 use crate::frequencies::CodeFrequencies;
@@ -23,13 +23,14 @@ pub fn measure(
     facts: Option<&MethodFacts>,
     progress: &dyn Fn(f64),
 ) -> Result<Report, VerifyError> {
-    let frequencies = CodeFrequencies::new(release);
+    let classes = release.classes()?;
+    let frequencies = CodeFrequencies::new(release, &classes);
     let sample = facts.map(|_| RawSample::new(release));
     let sample = sample.as_ref();
     release.stop_if_asked()?;
     progress(0.2);
     let (counted, (classification, (queries, distortion))) = rayon::join(
-        || counted(release, &frequencies.released),
+        || counted(release, &classes, &frequencies.released),
         || {
             rayon::join(
                 || classification_error(release, &frequencies, sample),
@@ -73,15 +74,18 @@ pub fn measure(
 }
 
 /// The parts of a report that count all rows of the release.
-fn counted(release: &MeasuredRelease, frequencies: &[Vec<u64>]) -> Result<Report, VerifyError> {
-    let classes = release.classes()?;
+fn counted(
+    release: &MeasuredRelease,
+    classes: &EquivalenceClasses<'_>,
+    frequencies: &[Vec<u64>],
+) -> Result<Report, VerifyError> {
     let mut report = Report::new(release, classes.sizes(), frequencies)?;
     let risk = &mut report.risk;
     let (unique, adversaries) = rayon::join(
-        || UniqueRows::new(release, &classes),
+        || UniqueRows::new(release, classes),
         || {
             risk.attribute = attribute_risk(release)?;
-            add_adversaries(risk, release, &classes)
+            add_adversaries(risk, release, classes)
         },
     );
     adversaries?;

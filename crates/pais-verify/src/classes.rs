@@ -88,7 +88,11 @@ impl<'a> Values<'a> {
         };
         let rows_by_code = code_counts(&codes, null);
         let others = codes.len() as u64 - rows_by_code.iter().sum::<u64>();
-        let nulls = codes.iter().filter(|code| **code == NULL_CODE).count() as u64;
+        let nulls = if others == 0 {
+            0
+        } else {
+            codes.iter().filter(|code| **code == NULL_CODE).count() as u64
+        };
         if others != nulls {
             return Err(VerifyError::UnknownCode {
                 column: name.into(),
@@ -212,17 +216,26 @@ impl<'m> Classes<'m> {
         Self::divided(vec![0; rows], rows.min(1), columns, cancellation)
     }
 
-    /// The classes of rows that are equal on these columns too, each row of multiplicity 1.
+    /// The number of rows that no other row equals, on these columns too. Each row has multiplicity 1.
     ///
     /// # Errors
     /// [`VerifyError::Stopped`].
-    pub(super) fn refined(
+    pub(super) fn alone_by(
         &self,
         columns: &[Values],
         cancellation: &Cancellation,
-    ) -> Result<Self, VerifyError> {
-        let of_row = self.of_row.clone();
-        Self::divided(of_row, self.sizes.len(), columns, cancellation)
+    ) -> Result<u64, VerifyError> {
+        /// Numbers for each row of which two bits each take less than ids and sizes of classes.
+        const MOST_NUMBERS: u64 = 32;
+        let order = packing_order(columns);
+        let mut packing = Packing::new(self.sizes.len());
+        let fits = order.iter().all(|values| packing.add(values.count()));
+        if !fits || packing.numbers > MOST_NUMBERS * self.of_row.len() as u64 {
+            let of_row = self.of_row.clone();
+            let refined = Self::divided(of_row, self.sizes.len(), columns, cancellation)?;
+            return Ok(refined.sizes.iter().filter(|&&size| size == 1).count() as u64);
+        }
+        packing.alone(&self.of_row, &order, cancellation)
     }
 
     /// Divides the classes of the rows, which are numbered below `classes`, by these columns.
@@ -232,9 +245,7 @@ impl<'m> Classes<'m> {
         columns: &[Values],
         cancellation: &Cancellation,
     ) -> Result<Self, VerifyError> {
-        // Columns with few values first, so that many of them are packed together.
-        let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
-        order.sort_by_key(|values| values.count());
+        let order = packing_order(columns);
         let mut left = order.as_slice();
         while !left.is_empty() {
             let mut packing = Packing::new(classes);
@@ -272,26 +283,17 @@ impl<'m> Classes<'m> {
         self
     }
 
-    /// The same classes, numbered in this order.
-    pub(super) fn in_order(&self, order: &[u32]) -> Self {
-        let mut number = vec![0; order.len()];
-        for (fresh, &class) in (0..).zip(order) {
-            number[class as usize] = fresh;
-        }
-        let numbers = self.of_row.iter().map(|&class| number[class as usize]);
-        let select = |of: &[u32]| order.iter().map(|&class| of[class as usize]).collect();
-        Self {
-            of_row: numbers.collect(),
-            sizes: select(&self.sizes),
-            row: select(&self.row),
-            multiplicities: self.multiplicities,
-        }
-    }
-
     /// The rows of each class.
     pub(super) fn rows(&self) -> Lists<u32> {
         Lists::of_positions(&self.of_row, self.sizes.len())
     }
+}
+
+/// The columns of several values, those of few first, so that many of them are packed together.
+fn packing_order<'v, 'a>(columns: &'v [Values<'a>]) -> Vec<&'v Values<'a>> {
+    let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
+    order.sort_by_key(|values| values.count());
+    order
 }
 
 /// The values of some columns, and a class id before them, as digits of one number.
@@ -379,20 +381,55 @@ impl Packing {
         for (block, ids) in ids.chunks_mut(BLOCK).enumerate() {
             stop_if_asked(cancellation)?;
             let numbers = &mut numbers[..ids.len()];
-            for (number, &id) in numbers.iter_mut().zip(&*ids) {
-                *number = u64::from(id);
-            }
-            for (values, factor) in columns.iter().zip(&self.factors) {
-                let codes = &values.column.column.codes[first + block * BLOCK..];
-                for (number, &code) in numbers.iter_mut().zip(codes) {
-                    *number += factor * u64::from(values.number(code));
-                }
-            }
+            self.pack(ids, first + block * BLOCK, columns, numbers);
             for (id, &number) in ids.iter_mut().zip(&*numbers) {
                 *id = numbering.id(number);
             }
         }
         Ok(numbering)
+    }
+
+    /// The numbers of as many rows as there are ids, from row `first` on.
+    fn pack(&self, ids: &[u32], first: usize, columns: &[&Values], numbers: &mut [u64]) {
+        for (number, &id) in numbers.iter_mut().zip(ids) {
+            *number = u64::from(id);
+        }
+        for (values, factor) in columns.iter().zip(&self.factors) {
+            let codes = &values.column.column.codes[first..];
+            for (number, &code) in numbers.iter_mut().zip(codes) {
+                *number += factor * u64::from(values.number(code));
+            }
+        }
+    }
+
+    /// How many numbers one row alone has, by two bits for each number.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    fn alone(
+        &self,
+        ids: &[u32],
+        columns: &[&Values],
+        cancellation: &Cancellation,
+    ) -> Result<u64, VerifyError> {
+        // Whether a row, and whether a second one, has each number.
+        let mut seen = vec![[0u64; 2]; self.numbers.div_ceil(64) as usize];
+        let mut numbers = [0u64; BLOCK];
+        for (block, ids) in ids.chunks(BLOCK).enumerate() {
+            stop_if_asked(cancellation)?;
+            let numbers = &mut numbers[..ids.len()];
+            self.pack(ids, block * BLOCK, columns, numbers);
+            for &number in &*numbers {
+                let [once, twice] = &mut seen[(number / 64) as usize];
+                let bit = 1 << (number % 64);
+                *twice |= *once & bit;
+                *once |= bit;
+            }
+        }
+        let alone = seen
+            .iter()
+            .map(|[once, twice]| (once & !twice).count_ones());
+        Ok(alone.map(u64::from).sum())
     }
 }
 

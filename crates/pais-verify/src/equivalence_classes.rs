@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::table::ReleasedTable;
+use pais_core::table::{Column, ReleasedTable};
 
 use crate::classes::{Classes, Values};
 use crate::verification::VerifyError;
@@ -45,17 +45,30 @@ impl<'t> EquivalenceClasses<'t> {
         &self.classes.sizes
     }
 
-    /// The sizes of the classes by the values of more columns too. Costs a few passes over the rows.
+    /// The number of rows that no other row equals, by the values of more columns too. Costs a pass over
+    /// the rows and one for each column.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn refined_sizes(
+    pub fn alone_by(
         &self,
         table: &ReleasedTable,
         names: &[impl AsRef<str> + Sync],
         cancellation: &Cancellation,
-    ) -> Result<Vec<u32>, VerifyError> {
+    ) -> Result<u64, VerifyError> {
         let columns = Values::new_all(table, names)?;
-        Ok(self.classes.refined(&columns, cancellation)?.sizes)
+        self.classes.alone_by(&columns, cancellation)
+    }
+
+    /// How many rows have each code of a column that the classes are of; null is none of them. A dictionary
+    /// must not have a text twice. Costs what the classes do, not the rows.
+    pub fn code_counts(&self, column: &Column) -> Vec<u64> {
+        let mut counts = vec![0; column.dictionary.len()];
+        for (&row, &size) in self.classes.row.iter().zip(&self.classes.sizes) {
+            if let Some(count) = counts.get_mut(column.codes[row as usize] as usize) {
+                *count += u64::from(size);
+            }
+        }
+        counts
     }
 }

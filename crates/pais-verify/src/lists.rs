@@ -65,6 +65,22 @@ impl<T> Lists<T> {
     }
 }
 
+impl<T: Copy> Lists<T> {
+    /// The lists of these numbers, in this order.
+    pub(super) fn in_order(&self, order: &[u32]) -> Self {
+        let mut starts = Vec::with_capacity(order.len() + 1);
+        starts.push(0);
+        let mut ordered = Self {
+            starts,
+            entries: Vec::with_capacity(self.entries.len()),
+        };
+        order
+            .iter()
+            .for_each(|&number| ordered.push(self.of(number).iter().copied()));
+        ordered
+    }
+}
+
 impl<T: Copy + Default> Lists<T> {
     /// The second entry of each pair, in the list of its first, which is below `count`.
     pub(super) fn new(pairs: impl Iterator<Item = (u32, T)> + Clone, count: usize) -> Self {

@@ -220,6 +220,14 @@ impl<'a> SensitiveIndex<'a> {
             }
             _ => classes.sizes.clone(),
         };
+        let value_count = self.count();
+        if let Some(values) = self.counted_in_place(classes) {
+            return Ok(ClassCounts {
+                value_count,
+                records,
+                values,
+            });
+        }
         // The classes and sensitive values of all cells with one, each with its row.
         let cells = self.columns.iter().flat_map(|(column, numbers)| {
             let rows = classes.of_row.iter().enumerate();
@@ -246,13 +254,54 @@ impl<'a> SensitiveIndex<'a> {
             })
         };
         Ok(ClassCounts {
-            value_count: self.count(),
+            value_count,
             records,
             values,
         })
     }
 
-    /// The cells of each class as counts, those of one value as one.
+    /// The values of each class in one pass over the rows of each column, with a counter for each value of
+    /// each class; `None` where there would be too many counters.
+    fn counted_in_place(&self, classes: &Classes) -> Option<Lists<ValueCount>> {
+        /// Counters for each row that take about as much as the cells by class.
+        const MOST_COUNTERS: usize = 2;
+        /// Always few enough. Lower in tests, so that small tables are counted in both ways.
+        const FEW_COUNTERS: usize = if cfg!(test) { 16 } else { 1 << 16 };
+        let (rows, count) = (classes.of_row.len(), self.count());
+        // The last counter of a class is for all other cells.
+        let width = count + 1;
+        let counters = classes.sizes.len().checked_mul(width)?;
+        if counters > rows.saturating_mul(MOST_COUNTERS).max(FEW_COUNTERS) {
+            return None;
+        }
+        let mut records = vec![0u32; counters];
+        for (SensitiveColumn { values, .. }, numbers) in &self.columns {
+            let column = &values.column.column;
+            let null = column.dictionary.len() as u32;
+            let place = |code: u32| {
+                let number = numbers.get(values.number(code) as usize);
+                number.map_or(count, |&number| (number as usize).min(count))
+            };
+            let places: Vec<usize> = (0..=null).map(place).collect();
+            let cells = column.codes.iter().zip(&classes.of_row);
+            for (row, (&code, &class)) in cells.enumerate() {
+                let place = places[code.min(null) as usize];
+                records[class as usize * width + place] += match classes.multiplicities {
+                    Some(rows) => rows[row],
+                    None => 1,
+                };
+            }
+        }
+        let mut values = Lists::default();
+        for records in records.chunks_exact(width) {
+            let counts = (0..).zip(&records[..count]);
+            let counts = counts.map(|(value, &records)| ValueCount { value, records });
+            values.push(counts.filter(|count| count.records > 0));
+        }
+        Some(values)
+    }
+
+    /// The cells of each class as counts, those of one value as one; values ascend.
     fn added_up<T: Copy>(
         &self,
         by_class: Lists<T>,
@@ -262,7 +311,11 @@ impl<'a> SensitiveIndex<'a> {
         let mut values = Lists::default();
         for cells in by_class.iter() {
             let cells = cells.iter().map(|&cell| count(cell));
-            values.push_by(|counts| add_up(cells, &mut index, counts));
+            values.push_by(|counts| {
+                let first = counts.len();
+                add_up(cells, &mut index, counts);
+                counts[first..].sort_unstable_by_key(|count| count.value);
+            });
         }
         values
     }
@@ -279,6 +332,16 @@ pub(super) struct ClassCounts {
 }
 
 impl ClassCounts {
+    /// Those of the same classes, numbered in this order.
+    pub(super) fn in_order(&self, order: &[u32]) -> Self {
+        let records = order.iter().map(|&class| self.records[class as usize]);
+        Self {
+            value_count: self.value_count,
+            records: records.collect(),
+            values: self.values.in_order(order),
+        }
+    }
+
     /// Those of classes that are some neighbours together.
     pub(super) fn merged(&self, neighbours: impl Iterator<Item = Range<u32>> + Clone) -> Self {
         let records = neighbours.clone().map(|merged| {

@@ -103,28 +103,28 @@ impl<'a> UniqueRows<'a> {
     ) -> Result<Self, VerifyError> {
         let table = release.table;
         let known = release.schema.names(ColumnRole::QuasiIdentifier);
-        let names = table.columns.iter().map(|column| column.name.clone());
-        let added = names.filter(|name| **name != *GROUP_COLUMN && !known.contains(name));
-        let all: Vec<Box<str>> = added.collect();
+        let names = table.columns.iter().map(|column| &*column.name);
+        let added =
+            names.filter(|name| *name != GROUP_COLUMN && !known.iter().any(|it| **it == **name));
+        let all: Vec<&str> = added.collect();
         let sensitive = release.schema.names(ColumnRole::Sensitive);
-        let others = all.iter().filter(|name| !sensitive.contains(name));
-        let others: Vec<&Box<str>> = others.collect();
+        let others = all.iter().copied();
+        let others = others.filter(|name| !sensitive.iter().any(|it| **it == **name));
+        let others: Vec<&str> = others.collect();
         let groups = classes.sizes();
+        let alone_by = |names: &[&str]| {
+            let alone = classes.alone_by(table, names, release.cancellation)?;
+            Ok(alone as f64 / table.rows.max(1) as f64)
+        };
         let unique_share = if others.is_empty() {
             share_below(groups, 2)
         } else {
-            share_below(
-                &classes.refined_sizes(table, &others, release.cancellation)?,
-                2,
-            )
+            alone_by(&others)?
         };
         let unique_by_all_columns = if all.len() == others.len() {
             unique_share
         } else {
-            share_below(
-                &classes.refined_sizes(table, &all, release.cancellation)?,
-                2,
-            )
+            alone_by(&all)?
         };
         Ok(Self {
             groups,

@@ -448,8 +448,8 @@ mod tests {
             persons,
             cancellation: &Cancellation::new(),
         };
-        let frequencies = CodeFrequencies::new(&release).released;
         let classes = release.classes().unwrap();
+        let frequencies = CodeFrequencies::new(&release, &classes).released;
         Report::new(&release, classes.sizes(), &frequencies).unwrap()
     }
 

@@ -54,19 +54,20 @@ impl TableClasses {
         varied.sort_by_key(|values| Reverse(values.count()));
         let grid = Grid::new(&varied, &classes.row);
         let order = grid.order(classes.sizes.len() as u32);
-        let (classes, grid) = rayon::join(|| classes.in_order(&order), || grid.in_order(&order));
+        let grid = grid.in_order(&order);
         let named = SensitiveColumn::named(table, requirement)?;
         let sensitive = SensitiveIndex::by_denominator(named, requirement.missing_sensitive);
         let sensitive = sensitive.iter().filter(|index| index.count() > 0);
-        let sensitive = sensitive.map(|index| index.class_counts(&classes));
+        let sensitive = sensitive.map(|index| Ok(index.class_counts(classes)?.in_order(&order)));
+        let sizes = order.iter().map(|&class| classes.sizes[class as usize]);
         Ok(Self {
-            sensitive: sensitive.collect::<Result<_, _>>()?,
+            sensitive: sensitive.collect::<Result<_, VerifyError>>()?,
             persons: Persons::new(counted)?.map(|persons| ClassPersons {
                 count: persons.count(),
-                by_class: persons.by_class(&classes),
+                by_class: persons.by_class(classes).in_order(&order),
             }),
             grid,
-            sizes: classes.sizes,
+            sizes: sizes.collect(),
         })
     }
 

@@ -73,8 +73,8 @@ pub struct AdversaryLengths {
 /// Bytes that [`measure_adversaries`] needs at most, beside the table and its classes, for this many rows in
 /// at most this many classes.
 pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
-    /// The new class of a row, and its cell of a sensitive column on the way to that of the class.
-    const ROW_BYTES: u64 = 4 + 4;
+    /// Two counters of sensitive values, or the cell of a sensitive column on the way to that of the class.
+    const ROW_BYTES: u64 = 2 * 4;
     /// The size and first row of a class, its records and where its sensitive values begin.
     const CLASS_BYTES: u64 = 4 + 4 + 4 + 8;
     /// A sensitive value of a class with its records, and room to grow.
