@@ -37,8 +37,7 @@ demo: setup ## Run the service on public data: upload, anonymize, grant, downloa
 run: setup ## Run the service with its data in ./data
 	@scripts/run.sh
 
-# The Rust tests build the program. A build of the program alone selects other features of its
-# dependencies, and compiles these again.
+# The Rust tests build the program.
 test: test-rust ## Run all tests
 	@PAIS_BIN="$${CARGO_TARGET_DIR:-target}/debug/pais" scripts/test-python.sh
 
