@@ -15,7 +15,7 @@ build_pais() {
         *) PAIS=$(target_dir)/$profile/pais ;;
     esac
     say "Building pais ($profile)"
-    [[ -e $PAIS ]] || echo "The first build compiles 381 crates: 6 to 8 minutes on two cores, longer for a release build."
+    [[ -e $PAIS ]] || echo "The first build compiles some 380 crates: 5 to 8 minutes on two cores, longer for a release build."
     cargo build --locked --profile "$profile" --bin pais
 }
 

@@ -271,7 +271,8 @@ impl<'a> SensitiveIndex<'a> {
         // The last counter of a class is for all other cells.
         let width = count + 1;
         let counters = classes.sizes.len().checked_mul(width)?;
-        if counters > rows.saturating_mul(MOST_COUNTERS).max(FEW_COUNTERS) {
+        let most = rows.saturating_mul(MOST_COUNTERS).max(FEW_COUNTERS);
+        if counters > most.min(u32::MAX as usize) {
             return None;
         }
         let mut records = vec![0u32; counters];
@@ -286,10 +287,10 @@ impl<'a> SensitiveIndex<'a> {
             let cells = column.codes.iter().zip(&classes.of_row);
             for (row, (&code, &class)) in cells.enumerate() {
                 let place = places[code.min(null) as usize];
-                records[class as usize * width + place] += match classes.multiplicities {
-                    Some(rows) => rows[row],
-                    None => 1,
-                };
+                let records = &mut records[class as usize * width + place];
+                let multiplicity = classes.multiplicities.map_or(1, |rows| rows[row]);
+                // That of all other cells counts each column, and is not read.
+                *records = records.wrapping_add(multiplicity);
             }
         }
         let mut values = Lists::default();

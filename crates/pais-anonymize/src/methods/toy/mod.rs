@@ -45,7 +45,7 @@ impl Method for Topmost {
     type Outcome = ();
 
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
-        Ok(memory::release_codes(schema, rows, rows))
+        Ok(memory::release_codes(schema, rows, 1))
     }
 
     /// A search asks `observer` again and again whether to stop, and returns
