@@ -52,10 +52,15 @@ pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 }
 
 fn filter(text: &str) -> anyhow::Result<Targets> {
-    text.parse::<Targets>().with_context(|| {
+    // An empty directive would be the level of errors, and replace the one before.
+    let directives = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    let directives: Vec<&str> = directives.collect();
+    let levels = directives.join(",").parse::<Targets>().ok();
+    // A span would be taken for a part of a module's name.
+    levels.filter(|_| !text.contains('[')).with_context(|| {
         format!(
             "log.filter {text:?} is not a log filter; expected a level such as info, or \
-             info,pais::jobs=debug"
+                 info,pais::jobs=debug"
         )
     })
 }
@@ -65,9 +70,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn spaces_and_a_last_comma_change_nothing() {
+        let plain = filter("info,pais::jobs=debug").unwrap();
+        assert_eq!(filter(" info, pais::jobs=debug,").unwrap(), plain);
+    }
+
+    #[test]
     fn an_invalid_filter_is_named_in_the_error() {
         assert!(filter("info,pais::jobs=debug").is_ok());
-        let text = filter("pais=loud").unwrap_err().to_string();
-        assert!(text.contains("log.filter \"pais=loud\""), "{text}");
+        for wrong in ["pais=loud", "pais[request]=debug", "pais[{job}]=debug"] {
+            let text = filter(wrong).unwrap_err().to_string();
+            assert!(text.contains(&format!("log.filter {wrong:?}")), "{text}");
+        }
     }
 }

@@ -86,6 +86,7 @@ async fn kill_some(cluster: &mut Cluster, random: &mut SplitMix64, kills: u64) {
             } else {
                 kill(member, random).await
             };
+            member.ready().await;
             // A process that loses its database while it starts ends with an error.
             let registered = poll_async(HEALED, async || {
                 let mut now = instances(cluster).await.into_iter();

@@ -103,14 +103,14 @@ impl<'a> UniqueRows<'a> {
     ) -> Result<Self, VerifyError> {
         let table = release.table;
         let known = release.schema.names(ColumnRole::QuasiIdentifier);
-        let names = table.columns.iter().map(|column| &*column.name);
-        let added =
-            names.filter(|name| *name != GROUP_COLUMN && !known.iter().any(|it| **it == **name));
-        let all: Vec<&str> = added.collect();
         let sensitive = release.schema.names(ColumnRole::Sensitive);
+        let is_in = |names: &[Box<str>], name: &str| names.iter().any(|it| **it == *name);
+        let names = table.columns.iter().map(|column| &*column.name);
+        let all: Vec<&str> = names
+            .filter(|name| *name != GROUP_COLUMN && !is_in(&known, name))
+            .collect();
         let others = all.iter().copied();
-        let others = others.filter(|name| !sensitive.iter().any(|it| **it == **name));
-        let others: Vec<&str> = others.collect();
+        let others: Vec<&str> = others.filter(|name| !is_in(&sensitive, name)).collect();
         let groups = classes.sizes();
         let alone_by = |names: &[&str]| {
             let alone = classes.alone_by(table, names, release.cancellation)?;

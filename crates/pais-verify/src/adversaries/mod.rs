@@ -79,6 +79,9 @@ pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     const CLASS_BYTES: u64 = 4 + 4 + 4 + 8;
     /// A sensitive value of a class with its records, and room to grow.
     const SENSITIVE_BYTES: u64 = 2 * 8;
+    /// The person of a row, the row by its class, and its person in that class, as found with room to grow
+    /// and in order.
+    const PERSON_BYTES: u64 = 4 + 4 + 2 * 4 + 4;
     /// A class in the whole and in a part, and where it is below *K*.
     const THREAD_BYTES: u64 = 4 + 4 + 1;
     let attributes = schema.stored_with(ColumnRole::QuasiIdentifier).len() as u64;
@@ -89,7 +92,12 @@ pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     let twice = classes.saturating_mul(2 * class);
     let merged = classes.min(BUDGET / pairs.max(1)).saturating_mul(class);
     let threads = rayon::current_num_threads() as u64 + 1;
-    rows.saturating_mul(ROW_BYTES * sensitive.max(1))
+    // Each thread counts the persons of a group.
+    let persons = match schema.subject() {
+        Some(_) => PERSON_BYTES + 4 * threads,
+        None => 0,
+    };
+    rows.saturating_mul(ROW_BYTES * sensitive.max(1) + persons)
         .saturating_add(twice)
         .saturating_add(merged)
         .saturating_add(classes.saturating_mul(threads * THREAD_BYTES))
