@@ -161,11 +161,6 @@ impl Meet {
         &self.codes
     }
 
-    /// The number of different codes.
-    pub(super) fn count(&self) -> usize {
-        self.count
-    }
-
     /// The meet as a column of labels, which are numbers.
     pub(super) fn into_column(self, name: &str) -> ReleasedColumn {
         ReleasedColumn {

@@ -1,8 +1,9 @@
 //! Releases that say nothing beyond another one.
 
 use pais_core::cancellation::Cancellation;
+use pais_core::table::ReleasedColumn;
 
-use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
+use super::composed_release::{PlacedRelease, Published, Recoded};
 use crate::verification::VerifyError;
 
 /// A code that no code of another release implies yet.
@@ -17,8 +18,6 @@ pub(super) fn without_dominated<'a>(
     placed: Vec<PlacedRelease<'a>>,
     cancellation: &Cancellation,
 ) -> Result<Vec<PlacedRelease<'a>>, VerifyError> {
-    let groups = placed.iter().map(raw_row_groups);
-    let groups: Vec<Meet> = groups.collect::<Result<_, _>>()?;
     let mut is_dropped = vec![false; placed.len()];
     for (number, release) in placed.iter().enumerate() {
         for (other_number, other) in placed.iter().enumerate() {
@@ -28,10 +27,9 @@ pub(super) fn without_dominated<'a>(
             if number == other_number || is_dropped[other_number] || is_dropped[number] {
                 continue;
             }
-            let known = (&groups[number], &groups[other_number]);
             is_dropped[number] = has_same_rows(release, other)
                 && columns_follow(release, other)
-                && follows(known.0, known.1, release);
+                && labels_follow(release, other)?;
         }
     }
     // A release is dropped only for one that is kept: what follows from it follows from that.
@@ -39,15 +37,6 @@ pub(super) fn without_dominated<'a>(
     Ok(placed
         .filter_map(|(release, is_dropped)| (!is_dropped).then_some(release))
         .collect())
-}
-
-/// By which labels a release has each raw row.
-fn raw_row_groups(placed: &PlacedRelease) -> Result<Meet, VerifyError> {
-    let mut groups = Meet::unknown(placed.row_of.len());
-    for column in placed.labelled()? {
-        groups.and(column, placed.row_of.iter().copied());
-    }
-    Ok(groups)
 }
 
 fn has_same_rows(one: &PlacedRelease, other: &PlacedRelease) -> bool {
@@ -72,14 +61,59 @@ fn columns_follow(release: &PlacedRelease, other: &PlacedRelease) -> bool {
         })
 }
 
-/// Whether rows that are equal by `finer` are equal by `coarser`.
-fn follows(coarser: &Meet, finer: &Meet, release: &PlacedRelease) -> bool {
-    let mut implied = vec![OPEN; finer.count()];
-    let codes = coarser.codes().iter().zip(finer.codes());
-    codes.enumerate().all(|(raw, (&coarse, &fine))| {
-        let known = &mut implied[fine as usize];
-        let agrees = *known == OPEN || *known == coarse || !release.has(raw);
-        *known = coarse;
-        agrees
+/// Whether the labels of `other` say what those of `release` do, for every number of known values.
+///
+/// Column by column: labels of all columns together may tell rows apart that an adversary who knows one
+/// value cannot. Where labels overlap, a label that follows from another one may still exclude values that
+/// the other covers, so only equal ones say nothing.
+///
+/// # Errors
+/// [`VerifyError::NoSuchColumn`] if a table lacks one.
+fn labels_follow(release: &PlacedRelease, other: &PlacedRelease) -> Result<bool, VerifyError> {
+    let labelled = release.labelled()?;
+    let is_by_cut = match (release.release.recoded, other.release.recoded) {
+        (Recoded::OneCut, Recoded::OneCut) | (Recoded::Anatomized, Recoded::Anatomized) => true,
+        (Recoded::OneCut | Recoded::Overlapping | Recoded::Anatomized, _) => false,
+    };
+    Ok(labelled.into_iter().all(|coarser| {
+        let finer = other.column(&coarser.name);
+        finer.is_some_and(|finer| {
+            let mut rows = (0..release.row_of.len()).filter(|&raw| release.has(raw));
+            let at = |raw: usize| (release.row_of[raw] as usize, other.row_of[raw] as usize);
+            if is_by_cut {
+                follows(coarser, finer, rows.map(at))
+            } else {
+                rows.all(|raw| {
+                    let (row, other_row) = at(raw);
+                    label(coarser, row) == label(finer, other_row)
+                })
+            }
+        })
+    }))
+}
+
+/// The text of a cell; `None` for null.
+fn label(column: &ReleasedColumn, row: usize) -> Option<&str> {
+    let code = column.column.codes[row] as usize;
+    column.column.dictionary.get(code).map(AsRef::as_ref)
+}
+
+/// Whether cells that are equal in `finer` are equal in `coarser`; `rows` are their rows in both.
+fn follows(
+    coarser: &ReleasedColumn,
+    finer: &ReleasedColumn,
+    mut rows: impl Iterator<Item = (usize, usize)>,
+) -> bool {
+    let code = |column: &ReleasedColumn, row: usize| {
+        column.column.codes[row].min(column.column.dictionary.len() as u32)
+    };
+    let mut implied = vec![OPEN; finer.column.dictionary.len() + 1];
+    rows.all(|(row, other_row)| {
+        let coarse = code(coarser, row);
+        let known = &mut implied[code(finer, other_row) as usize];
+        if *known == OPEN {
+            *known = coarse;
+        }
+        *known == coarse
     })
 }

@@ -9,8 +9,9 @@
 //! values and their numbers allow, and so finds no fewer rows.
 //!
 //! A release that says nothing beyond another one is left out first: one with the same rows, each
-//! label of which follows from the labels of the other, such as an earlier step of the same run. If
-//! a single release is left, what it was verified for holds.
+//! label of which follows from the label of the other in the same column, such as an earlier step of the
+//! same run; where labels overlap, one with the same labels. If a single release is left, what it was
+//! verified for holds.
 //!
 //! What is decided: every model that one of the releases was made under, but those that another of
 //! them implies, on the meet. Where all labels of each column are one cut, LKC-privacy is decided

@@ -313,6 +313,60 @@ fn released(raw: &Raw, recipe: &Recipe) -> Labels {
     }
 }
 
+/// The labels of both columns tell all rows of `other` apart, so that the labels of `release` follow from
+/// them; but who knows one value alone finds a single row.
+fn assert_one_value_singles_out(raw: &Raw, release: &Labels, other: &Labels) {
+    let parameters = lkc(Some(1), 2, 1.0);
+    for alone in [release, other] {
+        assert!(brute_force(raw, &[alone], &parameters));
+    }
+    assert!(!brute_force(raw, &[release, other], &parameters));
+    let model = PrivacyModel::Lkc(parameters);
+    for releases in [[release, other], [other, release]] {
+        assert!(!decide(raw, &releases.map(|labels| (labels, &model))).holds);
+    }
+}
+
+fn raw_values(values: &[[u8; 2]]) -> Raw {
+    Raw {
+        values: values.to_vec(),
+        sensitive: vec![0; values.len()],
+        subjects: None,
+    }
+}
+
+/// Who knows 1 finds the row of 1 alone: one cut has it with 0, the other with 2 and 3.
+#[test]
+fn cuts_that_cross_are_joined_though_rows_differ_in_another_column() {
+    let raw = raw_values(&[[0, 0], [0, 1], [1, 0], [2, 1], [3, 1]]);
+    let labels = |of: fn([u8; 2]) -> [Label; 2]| Labels {
+        rows: raw.values.iter().map(|&row| Some(of(row))).collect(),
+        recoded: Recoded::OneCut,
+    };
+    let halves = labels(|[first, _]| [if first < 2 { (0, 1) } else { (2, 3) }, (0, 3)]);
+    let rest = labels(|[first, second]| {
+        let first = if first < 1 { (0, 0) } else { (1, 3) };
+        [first, (second, second)]
+    });
+    assert_one_value_singles_out(&raw, &halves, &rest);
+}
+
+/// Who knows 0 excludes the last row by its overlapping label, which begins at 1.
+#[test]
+fn overlapping_labels_that_follow_from_rows_may_exclude_values() {
+    let raw = raw_values(&[[2, 0], [2, 2], [0, 2], [1, 0]]);
+    let by_cut = Recipe {
+        cuts: [1, 1],
+        groups: None,
+        left_out: None,
+    };
+    let local = Recipe {
+        groups: Some(vec![0, 1, 0, 1]),
+        ..by_cut.clone()
+    };
+    assert_one_value_singles_out(&raw, &released(&raw, &local), &released(&raw, &by_cut));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, max_global_rejects: 200_000, ..Default::default() })]
 
