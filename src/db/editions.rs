@@ -629,6 +629,13 @@ impl Settled {
 pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError> {
     let store = with.store;
     let mut settled = Settled::default();
+    // The queries below take longer to plan than most requests take, on each new connection again.
+    let has_publications: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM publications)")
+        .fetch_one(&mut *store.connection().await?)
+        .await?;
+    if !has_publications {
+        return Ok(settled);
+    }
     let open: Vec<(PublicationId, i32)> = sqlx::query_as(
         "SELECT e.publication_id, e.number
          FROM editions e JOIN jobs j ON j.id = e.job_id

@@ -25,6 +25,15 @@ impl SmallDisk {
         self.0.path()
     }
 
+    /// Takes all but this much of what is free, for good.
+    pub(crate) fn leave(&self, mebibytes: u64) {
+        let now = rustix::fs::statvfs(self.path()).unwrap();
+        let taken = now.f_bfree * now.f_frsize - (mebibytes << 20);
+        let file = std::fs::File::create(self.path().join("ballast")).unwrap();
+        let whole = rustix::fs::FallocateFlags::empty();
+        rustix::fs::fallocate(file, whole, 0, taken).unwrap();
+    }
+
     /// Writes a file until the disk is full.
     pub(crate) fn fill(&self) {
         let mut file = std::fs::File::create(self.path().join("filler")).unwrap();

@@ -134,6 +134,7 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     assert!(data.join("reserve").exists());
 
     // Filled by uploads: refused early, while a tenth of the disk is still free.
+    disk.leave(DISK_MIB / 5);
     let large = client.dataset(&service, "large").await;
     let refused = loop {
         let (status, code) = client.upload(&service, &large).await;
