@@ -142,6 +142,12 @@ impl DividedGroup {
         let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
         Some((key, start..self.ends[number]))
     }
+
+    /// The members of each part.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[u32]> {
+        let parts = (0..).map_while(|number| self.part(number));
+        parts.map(|(_, range)| self.members(&range))
+    }
 }
 
 /// The order of the parts of a divided group.

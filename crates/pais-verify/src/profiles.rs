@@ -229,24 +229,15 @@ impl Grid {
         }
     }
 
-    /// The same classes, numbered in this order.
-    pub(super) fn in_order(&self, order: &[u32]) -> Self {
-        let mut values = Vec::with_capacity(self.values.len());
-        for &class in order {
-            values.extend_from_slice(self.values(class));
+    /// Some of the classes, numbered in this order, by the attributes from number `from` on.
+    pub(super) fn of_classes(&self, classes: &[u32], from: usize) -> Self {
+        let mut values = Vec::with_capacity(classes.len() * (self.attributes() - from));
+        for &class in classes {
+            values.extend_from_slice(&self.values(class)[from..]);
         }
         Self {
-            cardinalities: self.cardinalities.clone(),
+            cardinalities: self.cardinalities[from..].to_vec(),
             values,
-        }
-    }
-
-    /// Some of the classes, without the first attribute.
-    pub(super) fn without_first(&self, classes: &[u32]) -> Self {
-        let values = classes.iter().flat_map(|&class| &self.values(class)[1..]);
-        Self {
-            cardinalities: self.cardinalities[1..].to_vec(),
-            values: values.copied().collect(),
         }
     }
 

@@ -1,7 +1,5 @@
 //! Sensitive columns, and how many records of each class have each of their values.
 
-use std::ops::Range;
-
 use pais_core::model::MissingSensitive;
 use pais_core::table::ReleasedTable;
 use pais_core::taxonomy::interval::number;
@@ -343,23 +341,32 @@ impl ClassCounts {
         }
     }
 
-    /// Those of classes that are some neighbours together.
-    pub(super) fn merged(&self, neighbours: impl Iterator<Item = Range<u32>> + Clone) -> Self {
-        let records = neighbours.clone().map(|merged| {
-            let records = &self.records[merged.start as usize..merged.end as usize];
-            records.iter().sum()
-        });
-        let mut index = vec![u32::MAX; self.value_count];
+    /// Those of classes that are some of these together; `None` where that has more than half of their entries.
+    /// `index` is that of [`add_up`].
+    pub(super) fn merged<'m>(
+        &self,
+        merged: impl Iterator<Item = &'m [u32]> + Clone,
+        index: &mut [u32],
+    ) -> Option<Self> {
+        let members = merged.clone().flatten();
+        let entries: usize = members.map(|&class| self.values.of(class).len()).sum();
         let mut values = Lists::default();
-        for merged in neighbours.clone() {
-            let counts = merged.flat_map(|class| self.values.of(class)).copied();
-            values.push_by(|into| add_up(counts, &mut index, into));
+        for members in merged.clone() {
+            let counts = members.iter().flat_map(|&class| self.values.of(class));
+            values.push_by(|into| add_up(counts.copied(), index, into));
+            if 2 * values.entries() > entries {
+                return None;
+            }
         }
-        Self {
+        let records = merged.map(|members| {
+            let records = members.iter().map(|&class| self.records[class as usize]);
+            records.sum()
+        });
+        Some(Self {
             value_count: self.value_count,
             records: records.collect(),
             values,
-        }
+        })
     }
 }
 

@@ -2,7 +2,6 @@
 //! sensitive values and persons.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use crate::classes::{Classes, Values};
 use crate::lists::Lists;
@@ -12,8 +11,8 @@ use crate::requirement::LkcRequirement;
 use crate::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
 use crate::verification::VerifyError;
 
-/// The classes of a table, mostly in the order of their values, those of the last attribute first: without the first
-/// attributes, equal ones are neighbours.
+/// The classes of a table, mostly in the order of their values, those of the last attribute first: on the last
+/// attributes alone, equal ones are neighbours.
 pub(super) struct TableClasses {
     /// Number of records of each class.
     pub(super) sizes: Vec<u32>,
@@ -25,10 +24,10 @@ pub(super) struct TableClasses {
     pub(super) persons: Option<ClassPersons>,
 }
 
-/// Classes, each of one or some neighbours of other classes.
+/// Classes, each of one or some neighbours among the members of a group of classes.
 pub(super) struct MergedClasses {
     pub(super) classes: TableClasses,
-    /// The first other class of each, and the number of other classes.
+    /// Where the members of each begin, and the number of members.
     pub(super) starts: Vec<u32>,
 }
 
@@ -54,7 +53,7 @@ impl TableClasses {
         varied.sort_by_key(|values| Reverse(values.count()));
         let grid = Grid::new(&varied, &classes.row);
         let order = grid.order(classes.sizes.len() as u32);
-        let grid = grid.in_order(&order);
+        let grid = grid.of_classes(&order, 0);
         let named = SensitiveColumn::named(table, requirement)?;
         let sensitive = SensitiveIndex::by_denominator(named, requirement.missing_sensitive);
         let sensitive = sensitive.iter().filter(|index| index.count() > 0);
@@ -71,30 +70,51 @@ impl TableClasses {
         })
     }
 
-    /// The classes without the first attribute. Neighbours that are equal then are one. Not of persons.
-    pub(super) fn without_first(&self) -> MergedClasses {
-        let rest = |class: u32| &self.grid.values(class)[1..];
-        let count = self.sizes.len() as u32;
-        let is_first = |&class: &u32| class == 0 || rest(class - 1) != rest(class);
-        let mut starts: Vec<u32> = (0..count).filter(is_first).collect();
-        let grid = self.grid.without_first(&starts);
-        starts.push(count);
-        let merged = || starts.windows(2).map(|ends| ends[0]..ends[1]);
-        let size = |merged: Range<u32>| {
-            let sizes = &self.sizes[merged.start as usize..merged.end as usize];
-            sizes.iter().sum()
+    /// The members of a group without the attributes before number `from`, equal ones as one. `None` where they
+    /// are more than half as many then, or have more than half as many sensitive values, so that merged classes of
+    /// merged classes together are fewer than the first ones; and where there are few or rows are not persons.
+    /// `index` is that of [`ClassCounts::merged`].
+    pub(super) fn merged(
+        &self,
+        members: &[u32],
+        from: usize,
+        index: &mut [u32],
+    ) -> Option<MergedClasses> {
+        /// Fewer are read as they are. Lower in tests, which have small tables.
+        const FEW: usize = if cfg!(test) { 2 } else { 32 };
+        if self.persons.is_some() || members.len() < FEW {
+            return None;
+        }
+        let values = |place: usize| &self.grid.values(members[place])[from..];
+        let most = members.len() / 2;
+        let mut starts: Vec<u32> = Vec::new();
+        for place in 0..members.len() {
+            if place == 0 || values(place - 1) != values(place) {
+                if starts.len() == most {
+                    return None;
+                }
+                starts.push(place as u32);
+            }
+        }
+        let first: Vec<u32> = starts.iter().map(|&at| members[at as usize]).collect();
+        starts.push(members.len() as u32);
+        let ends = starts.windows(2);
+        let merged = ends.map(|ends| &members[ends[0] as usize..ends[1] as usize]);
+        let sensitive = self.sensitive.iter();
+        let sensitive = sensitive.map(|counts| counts.merged(merged.clone(), index));
+        let size = |members: &[u32]| {
+            members
+                .iter()
+                .map(|&class| self.sizes[class as usize])
+                .sum()
         };
         let classes = Self {
-            sizes: merged().map(size).collect(),
-            grid,
-            sensitive: self
-                .sensitive
-                .iter()
-                .map(|it| it.merged(merged()))
-                .collect(),
+            sensitive: sensitive.collect::<Option<_>>()?,
+            sizes: merged.map(size).collect(),
+            grid: self.grid.of_classes(&first, from),
             persons: None,
         };
-        MergedClasses { classes, starts }
+        Some(MergedClasses { classes, starts })
     }
 
     /// Number of records of the smallest class.

@@ -1,25 +1,25 @@
 //! Enumerates all qids up to a length, by depth-first division of the classes.
 //!
-//! Qids are enumerated by their first attribute. To those classes are one that are equal on it and all later attributes;
-//! the attributes of most values come first, so that few classes are left after them.
+//! Before the qids of a group are enumerated that lack its next attribute, those of its classes that are equal on
+//! all later ones are merged, where that leaves at most half of them; the attributes of most values come first, so
+//! that few classes are left after them.
 //!
 //! A group of one class is not divided further: longer qids with the same values match the same
 //! records, so that they are counted without being visited. Neither is a group whose qid lacks one value
 //! to the greatest length: its parts are counted ([`super::last_values`]).
 
 use std::iter::once;
-use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use pais_core::cancellation::Cancellation;
+use rayon::prelude::*;
 
 use super::buckets::{Buckets, CONFIDENCE_BUCKETS, SIZE_BUCKETS, confidence_bucket, size_bucket};
-use super::classes_of_table::TableClasses;
+use super::classes_of_table::{MergedClasses, TableClasses};
 use super::last_values::LastValues;
-use crate::combinations::{Combinations, Group, Part, choose, search_in_parallel};
+use crate::combinations::choose;
 use crate::lists::{DividedGroup, Divider, PartOrder};
 use crate::persons::PersonCounter;
-use crate::profiles::{KnownValue, Share};
+use crate::profiles::Share;
 use crate::verification::VerifyError;
 
 /// What the privacy model assumes.
@@ -80,15 +80,6 @@ impl FoundLengths {
         self.by_length[length - 1] = self.by_length[length - 1].worst(figures);
     }
 
-    /// Notes classes that have a qid of this length below *K*.
-    fn note_below(&mut self, length: usize, classes: impl Iterator<Item = u32>) {
-        let length = u8::try_from(length).unwrap_or(u8::MAX - 1);
-        for class in classes {
-            let below = &mut self.below_from[class as usize];
-            *below = (*below).min(length);
-        }
-    }
-
     /// Counts qids with the same figures.
     fn count(&mut self, QidFigures { size, greatest }: QidFigures, qids: u64) {
         let count = &mut self.sizes[size_bucket(size)];
@@ -98,21 +89,12 @@ impl FoundLengths {
     }
 
     /// Adds what was found of other qids of the same classes.
-    fn merge(&mut self, other: &Self) {
+    fn merge(mut self, other: &Self) -> Self {
         self.merge_figures(other);
         for (one, other) in self.below_from.iter_mut().zip(&other.below_from) {
             *one = (*one).min(*other);
         }
-    }
-
-    /// Adds what was found of other qids of merged classes, of which these begin at `starts`.
-    fn merge_of_merged(&mut self, other: &Self, starts: &[u32]) {
-        self.merge_figures(other);
-        for (ends, other) in starts.windows(2).zip(&other.below_from) {
-            for below in &mut self.below_from[ends[0] as usize..ends[1] as usize] {
-                *below = (*below).min(*other);
-            }
-        }
+        self
     }
 
     fn merge_figures(&mut self, other: &Self) {
@@ -183,168 +165,204 @@ pub(super) fn enumerate(
     enumerate_all(classes, longest, assumed, cancellation)
 }
 
-/// Enumerates the qids by their first attribute, with classes that are merged as far as they are equal on it and all
-/// later ones.
 fn enumerate_all(
     classes: &TableClasses,
     longest: usize,
     assumed: Assumed,
     cancellation: &Cancellation,
 ) -> Result<FoundLengths, VerifyError> {
-    let attributes = classes.grid.attributes();
-    // Single values need no merging, and persons of merged classes would have to be counted.
-    if longest < 2 || classes.persons.is_some() {
-        return enumerate_from(classes, 0..attributes, longest, assumed, cancellation);
+    let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
+    let limits = Limits {
+        longest,
+        assumed,
+        cancellation,
+    };
+    let mut whole = QidEnumeration::new(classes, limits);
+    let mut below = vec![u8::MAX; all.len()];
+    if longest == 0 {
+        // No column varies: every qid matches all records.
+        whole.note(classes, &all, 1, 0, &mut below);
+    } else if longest > 1 || !whole.count_last(classes, &all, 0, 1, &mut below) {
+        return enumerate_in_parallel(classes, 0, limits);
     }
-    let of_first =
-        |classes: &TableClasses| enumerate_from(classes, 0..1, longest, assumed, cancellation);
-    let mut found = of_first(classes)?;
-    // The first class of each merged one, and the number of classes.
-    let mut starts: Vec<u32> = (0..=classes.sizes.len() as u32).collect();
-    let mut last: Option<TableClasses> = None;
-    for _ in 1..attributes {
-        let merged = last.as_ref().unwrap_or(classes).without_first();
-        starts = merged
-            .starts
-            .iter()
-            .map(|&start| starts[start as usize])
-            .collect();
-        found.merge_of_merged(&of_first(&merged.classes)?, &starts);
-        last = Some(merged.classes);
+    whole.found.below_from = below;
+    Ok(whole.found)
+}
+
+/// Enumerates the qids with attributes from number `from` on; the groups of the values of the first attribute are
+/// shared among threads.
+fn enumerate_in_parallel(
+    classes: &TableClasses,
+    from: usize,
+    limits: Limits,
+) -> Result<FoundLengths, VerifyError> {
+    let start = || QidEnumeration::new(classes, limits);
+    let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
+    let mut first = start();
+    let mut parts = DividedGroup::default();
+    first.divide(classes, &all, from, &mut parts);
+    let parts: Vec<&[u32]> = parts.parts().collect();
+    let found = parts.into_par_iter().try_fold(
+        || (start(), vec![u8::MAX; all.len()]),
+        |(mut enumeration, mut below), part| {
+            enumeration.group(classes, part, from + 1, 1, &mut below)?;
+            Ok((enumeration, below))
+        },
+    );
+    let found = found.map(|enumeration| {
+        let (QidEnumeration { mut found, .. }, below) = enumeration?;
+        found.below_from = below;
+        Ok(found)
+    });
+    let mut found = found
+        .try_reduce_with(|one, other| Ok(one.merge(&other)))
+        .unwrap_or_else(|| Ok(first.found))?;
+    if from + 1 < classes.grid.attributes() {
+        let merged = classes.merged(&all, from + 1, &mut first.index);
+        let Some(MergedClasses { classes, starts }) = merged else {
+            return Ok(found.merge(&enumerate_in_parallel(classes, from + 1, limits)?));
+        };
+        let later = enumerate_in_parallel(&classes, 0, limits)?;
+        found.merge_figures(&later);
+        lower_members(&mut found.below_from, &all, &starts, &later.below_from);
     }
     Ok(found)
 }
 
-/// Enumerates the qids whose first attribute is one of `first`.
-fn enumerate_from(
-    classes: &TableClasses,
-    first: Range<usize>,
-    longest: usize,
-    assumed: Assumed,
-    cancellation: &Cancellation,
-) -> Result<FoundLengths, VerifyError> {
-    let found = || FoundLengths::new(longest.max(1), classes.sizes.len());
-    let total = Mutex::new(found());
-    let start = || QidEnumeration {
-        classes,
-        assumed,
-        first: first.clone(),
-        longest,
-        most_counted: assumed.length.min(longest.max(1)),
-        cancellation,
-        total: &total,
-        found: found(),
-        last_values: LastValues::new(classes),
-        divider: Divider::new(classes.grid.most_values(), PartOrder::OfMembers),
-        value_records: classes
-            .sensitive
-            .iter()
-            .map(|counts| vec![0; counts.value_count])
-            .collect(),
-        touched: Vec::new(),
-        persons: PersonCounter::new(classes.persons.as_ref().map_or(0, |it| it.count)),
-    };
-    let all = DividedGroup::whole(0..classes.sizes.len() as u32);
-    if longest == 0 {
-        // No column varies: every qid matches all records.
-        let mut enumeration = start();
-        enumeration.note(1, all.members(&all.group(0).range), 0);
-        enumeration.finish();
-    } else {
-        search_in_parallel(start, &all.group(longest))?;
-    }
-    Ok(total.into_inner().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// The combinations of attributes of all sizes, over groups of classes; one for each thread.
-struct QidEnumeration<'a> {
-    classes: &'a TableClasses,
-    assumed: Assumed,
-    /// The attributes that a qid begins with.
-    first: Range<usize>,
+/// What is enumerated.
+#[derive(Clone, Copy)]
+struct Limits<'a> {
     /// The greatest length.
     longest: usize,
+    assumed: Assumed,
+    cancellation: &'a Cancellation,
+}
+
+/// The enumeration of one thread.
+///
+/// `below` is, by class, the least length at which it is below *K*.
+struct QidEnumeration<'a> {
+    limits: Limits<'a>,
     /// The length up to which qids are counted by size and confidence.
     most_counted: usize,
-    cancellation: &'a Cancellation,
-    /// What all threads that have finished found.
-    total: &'a Mutex<FoundLengths>,
     found: FoundLengths,
     /// `None` where groups are divided by their last value too.
     last_values: Option<LastValues>,
     divider: Divider,
+    /// Divided groups that are not in use, for their memory.
+    spare: Vec<DividedGroup>,
     /// By denominator and sensitive value, number of records; 0 between calls.
     value_records: Vec<Vec<u32>>,
     touched: Vec<u32>,
+    /// That of [`TableClasses::merged`].
+    index: Vec<u32>,
     persons: PersonCounter,
 }
 
-impl Combinations for QidEnumeration<'_> {
-    type Known = KnownValue;
-    type Parts = DividedGroup;
-
-    fn visit(
-        &mut self,
-        known: &[KnownValue],
-        group: &Group<DividedGroup>,
-    ) -> Result<bool, VerifyError> {
-        if self.cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
-        let members = group.parts.members(&group.range);
-        let is_alone = members.len() == 1;
-        let further = self.elements(group).len();
-        self.note(known.len(), members, if is_alone { further } else { 0 });
-        if is_alone || group.need == 0 {
-            return Ok(false);
-        }
-        Ok(group.need > 1 || !self.count_last(known.len() + 1, members, group.from))
-    }
-
-    fn elements(&self, group: &Group<DividedGroup>) -> Range<usize> {
-        if group.need == self.longest {
-            self.first.clone()
-        } else {
-            group.from..self.classes.grid.attributes()
+impl<'a> QidEnumeration<'a> {
+    fn new(classes: &TableClasses, limits: Limits<'a>) -> Self {
+        let value_counts = classes.sensitive.iter().map(|counts| counts.value_count);
+        let most_values = value_counts.clone().max().unwrap_or(0);
+        let longest = limits.longest.max(1);
+        Self {
+            limits,
+            most_counted: limits.assumed.length.min(longest),
+            found: FoundLengths::new(longest, 0),
+            last_values: LastValues::new(classes),
+            divider: Divider::new(classes.grid.most_values(), PartOrder::OfMembers),
+            spare: Vec::new(),
+            value_records: value_counts.map(|count| vec![0; count]).collect(),
+            touched: Vec::new(),
+            index: vec![u32::MAX; most_values],
+            persons: PersonCounter::new(classes.persons.as_ref().map_or(0, |it| it.count)),
         }
     }
 
+    /// Divides a group by the values of an attribute.
     fn divide(
         &mut self,
-        group: &Group<DividedGroup>,
+        classes: &TableClasses,
+        group: &[u32],
         attribute: usize,
         into: &mut DividedGroup,
+    ) {
+        let value = |class: u32| once(classes.grid.values(class)[attribute]);
+        self.divider.divide(group, value, into);
+    }
+
+    /// Notes the qid of a group, which has `length` values, and enumerates those that extend it by attributes
+    /// from number `from` on.
+    fn group(
+        &mut self,
+        classes: &TableClasses,
+        group: &[u32],
+        from: usize,
+        length: usize,
+        below: &mut [u8],
     ) -> Result<(), VerifyError> {
-        let value = |class: u32| once(self.classes.grid.values(class)[attribute]);
-        self.divider
-            .divide(group.parts.members(&group.range), value, into);
+        if self.limits.cancellation.is_cancelled() {
+            return Err(VerifyError::Stopped);
+        }
+        let is_alone = group.len() == 1;
+        let further = if is_alone {
+            classes.grid.attributes() - from
+        } else {
+            0
+        };
+        self.note(classes, group, length, further, below);
+        if is_alone
+            || length == self.limits.longest
+            || length + 1 == self.limits.longest
+                && self.count_last(classes, group, from, length + 1, below)
+        {
+            return Ok(());
+        }
+        self.extend(classes, group, from, length, below)
+    }
+
+    /// Enumerates the qids that extend that of a group, which has `length` values, by attributes from number
+    /// `from` on.
+    fn extend(
+        &mut self,
+        classes: &TableClasses,
+        group: &[u32],
+        from: usize,
+        length: usize,
+        below: &mut [u8],
+    ) -> Result<(), VerifyError> {
+        if from == classes.grid.attributes() {
+            return Ok(());
+        }
+        let mut parts = self.spare.pop().unwrap_or_default();
+        self.divide(classes, group, from, &mut parts);
+        for part in parts.parts() {
+            self.group(classes, part, from + 1, length + 1, below)?;
+        }
+        self.spare.push(parts);
+        let merged = classes.merged(group, from + 1, &mut self.index);
+        let Some(MergedClasses { classes, starts }) = merged else {
+            return self.extend(classes, group, from + 1, length, below);
+        };
+        let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
+        let mut of_merged = vec![u8::MAX; all.len()];
+        self.extend(&classes, &all, 0, length, &mut of_merged)?;
+        lower_members(below, group, &starts, &of_merged);
         Ok(())
     }
 
-    fn part(
-        &self,
-        parts: &DividedGroup,
-        attribute: usize,
-        number: usize,
-    ) -> Option<Part<KnownValue>> {
-        Part::of_attribute(parts, attribute, number)
-    }
-
-    fn finish(self) {
-        let total = self.total.lock();
-        total
-            .unwrap_or_else(PoisonError::into_inner)
-            .merge(&self.found);
-    }
-}
-
-impl QidEnumeration<'_> {
     /// Notes the group of a qid. A group of one class is that of every longer qid with some of the
     /// `further` attributes too.
-    fn note(&mut self, length: usize, group: &[u32], further: usize) {
-        let figures = self.measure(group, length);
-        if u64::from(figures.size) < self.assumed.k {
-            self.found.note_below(length, group.iter().copied());
+    fn note(
+        &mut self,
+        classes: &TableClasses,
+        group: &[u32],
+        length: usize,
+        further: usize,
+        below: &mut [u8],
+    ) {
+        let figures = self.measure(classes, group, length);
+        if u64::from(figures.size) < self.limits.assumed.k {
+            lower(below, length, group.iter().copied());
         }
         self.found.note(length, figures);
         for more in 0..=further {
@@ -357,17 +375,22 @@ impl QidEnumeration<'_> {
 
     /// Notes the qids of this length, the greatest one, that extend the qid of a group by one attribute
     /// from number `from` on. Returns whether they could be counted.
-    fn count_last(&mut self, length: usize, group: &[u32], from: usize) -> bool {
+    fn count_last(
+        &mut self,
+        classes: &TableClasses,
+        group: &[u32],
+        from: usize,
+        length: usize,
+        below: &mut [u8],
+    ) -> bool {
         let with_confidence = self.confidence_matters(length);
         let Some(last_values) = &mut self.last_values else {
             return false;
         };
-        let (classes, found) = (self.classes, &mut self.found);
         last_values.count(classes, group, from, with_confidence);
-        found.note_below(
-            length,
-            last_values.below(classes, group, from, self.assumed.k),
-        );
+        let classes_below = last_values.below(classes, group, from, self.limits.assumed.k);
+        lower(below, length, classes_below);
+        let found = &mut self.found;
         last_values.drain(|figures| {
             found.note(length, figures);
             if length <= self.most_counted {
@@ -381,12 +404,11 @@ impl QidEnumeration<'_> {
     /// qids are counted by their confidence, it is not once a qid of at most this length has 100 %.
     fn confidence_matters(&self, length: usize) -> bool {
         let Share { most, of } = self.found.up_to(length).greatest;
-        length <= self.assumed.length || most < of
+        length <= self.limits.assumed.length || most < of
     }
 
     /// Measures the group of a qid of this length. A confidence that is of no interest is given as 0.
-    fn measure(&mut self, group: &[u32], length: usize) -> QidFigures {
-        let classes = self.classes;
+    fn measure(&mut self, classes: &TableClasses, group: &[u32], length: usize) -> QidFigures {
         let mut greatest = Share::NONE;
         let sensitive = if self.confidence_matters(length) {
             classes.sensitive.as_slice()
@@ -425,5 +447,23 @@ impl QidEnumeration<'_> {
             }
         };
         QidFigures { size, greatest }
+    }
+}
+
+/// Notes classes that have a qid of this length below *K*.
+fn lower(below: &mut [u8], length: usize, classes: impl Iterator<Item = u32>) {
+    let length = u8::try_from(length).unwrap_or(u8::MAX - 1);
+    for class in classes {
+        let below = &mut below[class as usize];
+        *below = (*below).min(length);
+    }
+}
+
+/// Notes what was found of merged classes for their members, which begin at `starts` in a group.
+fn lower_members(below: &mut [u8], group: &[u32], starts: &[u32], of_merged: &[u8]) {
+    let is_below = |from: &u8| *from < u8::MAX;
+    for (ends, &from) in starts.windows(2).zip(of_merged).filter(|it| is_below(it.1)) {
+        let members = &group[ends[0] as usize..ends[1] as usize];
+        lower(below, from.into(), members.iter().copied());
     }
 }

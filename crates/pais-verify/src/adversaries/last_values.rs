@@ -145,7 +145,7 @@ impl LastValues {
     }
 }
 
-/// The cells of a class, of the attributes from number `from` on.
+/// The cells of a class, of the attributes from number `from` on. Merged classes lack the first attributes.
 #[inline]
 fn cells<'a>(
     offsets: &'a [usize],
@@ -154,6 +154,6 @@ fn cells<'a>(
     from: usize,
 ) -> impl Iterator<Item = usize> + 'a {
     let values = &classes.grid.values(class)[from..];
-    let cells = offsets[from..].iter().zip(values);
+    let cells = offsets[offsets.len() - values.len()..].iter().zip(values);
     cells.map(|(offset, &value)| offset + value as usize)
 }
