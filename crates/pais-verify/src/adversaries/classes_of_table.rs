@@ -117,6 +117,11 @@ impl TableClasses {
         Some(MergedClasses { classes, starts })
     }
 
+    /// All classes.
+    pub(super) fn members(&self) -> Vec<u32> {
+        (0..self.sizes.len() as u32).collect()
+    }
+
     /// Number of records of the smallest class.
     pub(super) fn smallest(&self) -> u32 {
         self.sizes.iter().copied().min().unwrap_or(0)

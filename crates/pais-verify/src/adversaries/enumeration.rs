@@ -57,19 +57,24 @@ impl QidFigures {
 
 /// What was found of all qids up to each length.
 pub(super) struct FoundLengths {
+    qids: FoundQids,
+    /// By class, the least length at which it is below *K*.
+    below_from: Vec<u8>,
+}
+
+/// The figures of some qids.
+struct FoundQids {
     /// By length minus 1.
     by_length: Vec<QidFigures>,
-    /// The least length at which each class is below *K*.
-    below_from: Vec<u8>,
     sizes: [u64; SIZE_BUCKETS],
     confidences: [u64; CONFIDENCE_BUCKETS],
 }
 
-impl FoundLengths {
-    fn new(lengths: usize, classes: usize) -> Self {
+impl FoundQids {
+    /// None yet.
+    fn new(lengths: usize) -> Self {
         Self {
             by_length: vec![QidFigures::NONE; lengths],
-            below_from: vec![u8::MAX; classes],
             sizes: [0; SIZE_BUCKETS],
             confidences: [0; CONFIDENCE_BUCKETS],
         }
@@ -88,16 +93,8 @@ impl FoundLengths {
         *count = count.saturating_add(qids);
     }
 
-    /// Adds what was found of other qids of the same classes.
-    fn merge(mut self, other: &Self) -> Self {
-        self.merge_figures(other);
-        for (one, other) in self.below_from.iter_mut().zip(&other.below_from) {
-            *one = (*one).min(*other);
-        }
-        self
-    }
-
-    fn merge_figures(&mut self, other: &Self) {
+    /// Adds other qids.
+    fn merge(&mut self, other: &Self) {
         for (one, other) in self.by_length.iter_mut().zip(&other.by_length) {
             *one = one.worst(*other);
         }
@@ -108,11 +105,28 @@ impl FoundLengths {
         }
     }
 
+    /// The worst figures of the qids of at most this length.
+    fn up_to(&self, length: usize) -> QidFigures {
+        let figures = self.by_length.iter().take(length.max(1)).copied();
+        figures.fold(QidFigures::NONE, QidFigures::worst)
+    }
+}
+
+impl FoundLengths {
+    /// Adds what was found of other qids of the same classes.
+    fn merge(mut self, other: &Self) -> Self {
+        self.qids.merge(&other.qids);
+        for (one, other) in self.below_from.iter_mut().zip(&other.below_from) {
+            *one = (*one).min(*other);
+        }
+        self
+    }
+
     /// Whether qids of any greater length add nothing to what was found: there is a class, the
     /// group of the longest qids, with the least size and one with the greatest confidence, and none
     /// below *K*.
     fn is_final(&self, classes: &TableClasses, k: u64) -> bool {
-        let found = self.up_to(self.by_length.len());
+        let found = self.up_to(self.qids.by_length.len());
         let smallest = classes.smallest();
         // Persons of a class are no more than its records, and are not looked up here.
         classes.persons.is_none()
@@ -123,8 +137,7 @@ impl FoundLengths {
 
     /// The worst figures of the qids of at most this length.
     pub(super) fn up_to(&self, length: usize) -> QidFigures {
-        let figures = self.by_length.iter().take(length.max(1)).copied();
-        figures.fold(QidFigures::NONE, QidFigures::worst)
+        self.qids.up_to(length)
     }
 
     /// The classes that have a qid of at most this length below *K*.
@@ -136,7 +149,7 @@ impl FoundLengths {
 
     /// The distributions over the qids that were counted.
     pub(super) fn buckets(&self) -> Buckets {
-        Buckets::new(&self.sizes, &self.confidences)
+        Buckets::new(&self.qids.sizes, &self.qids.confidences)
     }
 }
 
@@ -158,7 +171,7 @@ pub(super) fn enumerate(
     if may_end_early && (1..longest).contains(&assumed.length) {
         let mut found = enumerate_all(classes, assumed.length, assumed, cancellation)?;
         if found.is_final(classes, assumed.k) {
-            found.by_length.resize(longest, QidFigures::NONE);
+            found.qids.by_length.resize(longest, QidFigures::NONE);
             return Ok(found);
         }
     }
@@ -171,61 +184,71 @@ fn enumerate_all(
     assumed: Assumed,
     cancellation: &Cancellation,
 ) -> Result<FoundLengths, VerifyError> {
-    let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
     let limits = Limits {
         longest,
         assumed,
         cancellation,
     };
     let mut whole = QidEnumeration::new(classes, limits);
-    let mut below = vec![u8::MAX; all.len()];
+    let members = classes.members();
+    let all = QidGroup::all(classes, &members, 0);
+    let mut below_from = vec![u8::MAX; members.len()];
     if longest == 0 {
         // No column varies: every qid matches all records.
-        whole.note(classes, &all, 1, 0, &mut below);
-    } else if longest > 1 || !whole.count_last(classes, &all, 0, 1, &mut below) {
-        return enumerate_in_parallel(classes, 0, limits);
+        whole.note(QidGroup { length: 1, ..all }, &mut below_from);
+    } else if longest > 1 || !whole.count_last(all, &mut below_from) {
+        return enumerate_in_parallel(all, limits);
     }
-    whole.found.below_from = below;
-    Ok(whole.found)
+    Ok(FoundLengths {
+        qids: whole.found,
+        below_from,
+    })
 }
 
-/// Enumerates the qids with attributes from number `from` on; the groups of the values of the first attribute are
-/// shared among threads.
-fn enumerate_in_parallel(
-    classes: &TableClasses,
-    from: usize,
-    limits: Limits,
-) -> Result<FoundLengths, VerifyError> {
+/// Enumerates the qids of a group of all classes; those that begin with the first attribute are shared among
+/// threads.
+fn enumerate_in_parallel(all: QidGroup, limits: Limits) -> Result<FoundLengths, VerifyError> {
+    let QidGroup {
+        classes, members, ..
+    } = all;
     let start = || QidEnumeration::new(classes, limits);
-    let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
+    let below = || vec![u8::MAX; members.len()];
     let mut first = start();
     let mut parts = DividedGroup::default();
-    first.divide(classes, &all, from, &mut parts);
+    first.divide(all, &mut parts);
     let parts: Vec<&[u32]> = parts.parts().collect();
     let found = parts.into_par_iter().try_fold(
-        || (start(), vec![u8::MAX; all.len()]),
+        || (start(), below()),
         |(mut enumeration, mut below), part| {
-            enumeration.group(classes, part, from + 1, 1, &mut below)?;
+            enumeration.visit(all.part(part), &mut below)?;
             Ok((enumeration, below))
         },
     );
-    let found = found.map(|enumeration| {
-        let (QidEnumeration { mut found, .. }, below) = enumeration?;
-        found.below_from = below;
-        Ok(found)
+    let found = found.map(|found| {
+        let (QidEnumeration { found: qids, .. }, below_from) = found?;
+        Ok(FoundLengths { qids, below_from })
     });
-    let mut found = found
-        .try_reduce_with(|one, other| Ok(one.merge(&other)))
-        .unwrap_or_else(|| Ok(first.found))?;
-    if from + 1 < classes.grid.attributes() {
-        let merged = classes.merged(&all, from + 1, &mut first.index);
-        let Some(MergedClasses { classes, starts }) = merged else {
-            return Ok(found.merge(&enumerate_in_parallel(classes, from + 1, limits)?));
-        };
-        let later = enumerate_in_parallel(&classes, 0, limits)?;
-        found.merge_figures(&later);
-        lower_members(&mut found.below_from, &all, &starts, &later.below_from);
-    }
+    let found = found.try_reduce_with(|one, other| Ok(one.merge(&other)));
+    let mut found = found.unwrap_or_else(|| {
+        Ok(FoundLengths {
+            qids: FoundQids::new(limits.longest),
+            below_from: below(),
+        })
+    })?;
+    let Some(later) = all.without_first() else {
+        return Ok(found);
+    };
+    let Some(MergedClasses { classes, starts }) = later.merged(&mut first.index) else {
+        return Ok(found.merge(&enumerate_in_parallel(later, limits)?));
+    };
+    let of_merged = enumerate_in_parallel(QidGroup::all(&classes, &classes.members(), 0), limits)?;
+    found.qids.merge(&of_merged.qids);
+    lower_members(
+        &mut found.below_from,
+        members,
+        &starts,
+        &of_merged.below_from,
+    );
     Ok(found)
 }
 
@@ -238,6 +261,51 @@ struct Limits<'a> {
     cancellation: &'a Cancellation,
 }
 
+/// The group of a qid, whose longer qids are enumerated.
+#[derive(Clone, Copy)]
+struct QidGroup<'a> {
+    classes: &'a TableClasses,
+    /// The classes of the group.
+    members: &'a [u32],
+    /// The number of values of the qid.
+    length: usize,
+    /// The first attribute that may extend it.
+    from: usize,
+}
+
+impl<'a> QidGroup<'a> {
+    /// The group of all of some classes.
+    fn all(classes: &'a TableClasses, members: &'a [u32], length: usize) -> Self {
+        Self {
+            classes,
+            members,
+            length,
+            from: 0,
+        }
+    }
+
+    /// Those of the members that have a value of the first attribute.
+    fn part(self, members: &'a [u32]) -> Self {
+        Self {
+            members,
+            length: self.length + 1,
+            from: self.from + 1,
+            ..self
+        }
+    }
+
+    /// The same group, whose qid is not extended by the first attribute; `None` where there is no other.
+    fn without_first(self) -> Option<Self> {
+        let from = self.from + 1;
+        (from < self.classes.grid.attributes()).then_some(Self { from, ..self })
+    }
+
+    /// See [`TableClasses::merged`].
+    fn merged(self, index: &mut [u32]) -> Option<MergedClasses> {
+        self.classes.merged(self.members, self.from, index)
+    }
+}
+
 /// The enumeration of one thread.
 ///
 /// `below` is, by class, the least length at which it is below *K*.
@@ -245,7 +313,7 @@ struct QidEnumeration<'a> {
     limits: Limits<'a>,
     /// The length up to which qids are counted by size and confidence.
     most_counted: usize,
-    found: FoundLengths,
+    found: FoundQids,
     /// `None` where groups are divided by their last value too.
     last_values: Option<LastValues>,
     divider: Divider,
@@ -267,7 +335,7 @@ impl<'a> QidEnumeration<'a> {
         Self {
             limits,
             most_counted: limits.assumed.length.min(longest),
-            found: FoundLengths::new(longest, 0),
+            found: FoundQids::new(longest),
             last_values: LastValues::new(classes),
             divider: Divider::new(classes.grid.most_values(), PartOrder::OfMembers),
             spare: Vec::new(),
@@ -278,117 +346,89 @@ impl<'a> QidEnumeration<'a> {
         }
     }
 
-    /// Divides a group by the values of an attribute.
-    fn divide(
-        &mut self,
-        classes: &TableClasses,
-        group: &[u32],
-        attribute: usize,
-        into: &mut DividedGroup,
-    ) {
-        let value = |class: u32| once(classes.grid.values(class)[attribute]);
-        self.divider.divide(group, value, into);
+    /// Divides a group by the values of its first attribute.
+    fn divide(&mut self, group: QidGroup, into: &mut DividedGroup) {
+        let value = |class: u32| once(group.classes.grid.values(class)[group.from]);
+        self.divider.divide(group.members, value, into);
     }
 
-    /// Notes the qid of a group, which has `length` values, and enumerates those that extend it by attributes
-    /// from number `from` on.
-    fn group(
-        &mut self,
-        classes: &TableClasses,
-        group: &[u32],
-        from: usize,
-        length: usize,
-        below: &mut [u8],
-    ) -> Result<(), VerifyError> {
-        if self.limits.cancellation.is_cancelled() {
+    /// Notes the qid of a group, and enumerates those that extend it.
+    fn visit(&mut self, group: QidGroup, below: &mut [u8]) -> Result<(), VerifyError> {
+        let Limits {
+            longest,
+            cancellation,
+            ..
+        } = self.limits;
+        if cancellation.is_cancelled() {
             return Err(VerifyError::Stopped);
         }
-        let is_alone = group.len() == 1;
-        let further = if is_alone {
-            classes.grid.attributes() - from
-        } else {
-            0
-        };
-        self.note(classes, group, length, further, below);
-        if is_alone
-            || length == self.limits.longest
-            || length + 1 == self.limits.longest
-                && self.count_last(classes, group, from, length + 1, below)
-        {
+        self.note(group, below);
+        let is_last = group.members.len() == 1 || group.length == longest;
+        if is_last || group.length + 1 == longest && self.count_last(group, below) {
             return Ok(());
         }
-        self.extend(classes, group, from, length, below)
+        self.extend(group, below)
     }
 
-    /// Enumerates the qids that extend that of a group, which has `length` values, by attributes from number
-    /// `from` on.
-    fn extend(
-        &mut self,
-        classes: &TableClasses,
-        group: &[u32],
-        from: usize,
-        length: usize,
-        below: &mut [u8],
-    ) -> Result<(), VerifyError> {
-        if from == classes.grid.attributes() {
+    /// Enumerates the qids that extend that of a group.
+    fn extend(&mut self, group: QidGroup, below: &mut [u8]) -> Result<(), VerifyError> {
+        if group.from < group.classes.grid.attributes() {
+            let mut parts = self.spare.pop().unwrap_or_default();
+            self.divide(group, &mut parts);
+            for part in parts.parts() {
+                self.visit(group.part(part), below)?;
+            }
+            self.spare.push(parts);
+        }
+        let Some(later) = group.without_first() else {
             return Ok(());
-        }
-        let mut parts = self.spare.pop().unwrap_or_default();
-        self.divide(classes, group, from, &mut parts);
-        for part in parts.parts() {
-            self.group(classes, part, from + 1, length + 1, below)?;
-        }
-        self.spare.push(parts);
-        let merged = classes.merged(group, from + 1, &mut self.index);
-        let Some(MergedClasses { classes, starts }) = merged else {
-            return self.extend(classes, group, from + 1, length, below);
         };
-        let all: Vec<u32> = (0..classes.sizes.len() as u32).collect();
-        let mut of_merged = vec![u8::MAX; all.len()];
-        self.extend(&classes, &all, 0, length, &mut of_merged)?;
-        lower_members(below, group, &starts, &of_merged);
+        let Some(MergedClasses { classes, starts }) = later.merged(&mut self.index) else {
+            return self.extend(later, below);
+        };
+        let members = classes.members();
+        let mut of_merged = vec![u8::MAX; members.len()];
+        let merged = QidGroup::all(&classes, &members, group.length);
+        self.extend(merged, &mut of_merged)?;
+        lower_members(below, group.members, &starts, &of_merged);
         Ok(())
     }
 
-    /// Notes the group of a qid. A group of one class is that of every longer qid with some of the
-    /// `further` attributes too.
-    fn note(
-        &mut self,
-        classes: &TableClasses,
-        group: &[u32],
-        length: usize,
-        further: usize,
-        below: &mut [u8],
-    ) {
-        let figures = self.measure(classes, group, length);
+    /// Notes the group of a qid. A group of one class is that of every longer qid too.
+    fn note(&mut self, group: QidGroup, below: &mut [u8]) {
+        let figures = self.measure(group);
         if u64::from(figures.size) < self.limits.assumed.k {
-            lower(below, length, group.iter().copied());
+            lower(below, group.length, group.members.iter().copied());
         }
-        self.found.note(length, figures);
+        self.found.note(group.length, figures);
+        let further = match group.members.len() {
+            1 => group.classes.grid.attributes() - group.from,
+            _ => 0,
+        };
         for more in 0..=further {
-            if length + more > self.most_counted {
+            if group.length + more > self.most_counted {
                 break;
             }
             self.found.count(figures, choose(further, more));
         }
     }
 
-    /// Notes the qids of this length, the greatest one, that extend the qid of a group by one attribute
-    /// from number `from` on. Returns whether they could be counted.
-    fn count_last(
-        &mut self,
-        classes: &TableClasses,
-        group: &[u32],
-        from: usize,
-        length: usize,
-        below: &mut [u8],
-    ) -> bool {
+    /// Notes the qids of the greatest length that extend the qid of a group by one value. Returns whether they
+    /// could be counted.
+    fn count_last(&mut self, group: QidGroup, below: &mut [u8]) -> bool {
+        let length = group.length + 1;
         let with_confidence = self.confidence_matters(length);
         let Some(last_values) = &mut self.last_values else {
             return false;
         };
-        last_values.count(classes, group, from, with_confidence);
-        let classes_below = last_values.below(classes, group, from, self.limits.assumed.k);
+        let QidGroup {
+            classes,
+            members,
+            from,
+            ..
+        } = group;
+        last_values.count(classes, members, from, with_confidence);
+        let classes_below = last_values.below(classes, members, from, self.limits.assumed.k);
         lower(below, length, classes_below);
         let found = &mut self.found;
         last_values.drain(|figures| {
@@ -407,17 +447,20 @@ impl<'a> QidEnumeration<'a> {
         length <= self.limits.assumed.length || most < of
     }
 
-    /// Measures the group of a qid of this length. A confidence that is of no interest is given as 0.
-    fn measure(&mut self, classes: &TableClasses, group: &[u32], length: usize) -> QidFigures {
+    /// Measures a group. A confidence that is of no interest is given as 0.
+    fn measure(&mut self, group: QidGroup) -> QidFigures {
+        let QidGroup {
+            classes, members, ..
+        } = group;
         let mut greatest = Share::NONE;
-        let sensitive = if self.confidence_matters(length) {
+        let sensitive = if self.confidence_matters(group.length) {
             classes.sensitive.as_slice()
         } else {
             &[]
         };
         for (counts, records) in sensitive.iter().zip(&mut self.value_records) {
             let mut of = 0;
-            for &class in group {
+            for &class in members {
                 of += counts.records[class as usize];
                 for count in counts.values.of(class) {
                     let record = &mut records[count.value as usize];
@@ -437,11 +480,11 @@ impl<'a> QidEnumeration<'a> {
         }
         let size = match &classes.persons {
             None => {
-                let sizes = group.iter().map(|&class| classes.sizes[class as usize]);
+                let sizes = members.iter().map(|&class| classes.sizes[class as usize]);
                 sizes.sum()
             }
             Some(persons) => {
-                let lists = group.iter().map(|&class| persons.by_class.of(class));
+                let lists = members.iter().map(|&class| persons.by_class.of(class));
                 // A table has fewer persons than rows, and fewer than 2³² rows.
                 self.persons.count_lists(u64::MAX, lists) as u32
             }

@@ -87,10 +87,9 @@ pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     let attributes = schema.stored_with(ColumnRole::QuasiIdentifier).len() as u64;
     let sensitive = schema.stored_with(ColumnRole::Sensitive).len() as u64;
     let class = CLASS_BYTES + 4 * attributes + SENSITIVE_BYTES * sensitive;
-    let pairs = attributes + choose(attributes as usize, 2);
-    // As they are found while they are ordered, and merged a second time.
+    // As they are found while they are ordered; later those that are merged from them, and merged again: each time at
+    // most half of what they come from.
     let twice = classes.saturating_mul(2 * class);
-    let merged = classes.min(BUDGET / pairs.max(1)).saturating_mul(class);
     let threads = rayon::current_num_threads() as u64 + 1;
     // Each thread counts the persons of a group.
     let persons = match schema.subject() {
@@ -99,7 +98,6 @@ pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     };
     rows.saturating_mul(ROW_BYTES * sensitive.max(1) + persons)
         .saturating_add(twice)
-        .saturating_add(merged)
         .saturating_add(classes.saturating_mul(threads * THREAD_BYTES))
 }
 
