@@ -117,6 +117,12 @@ impl TableClasses {
         Some(MergedClasses { classes, starts })
     }
 
+    /// An index for [`Self::merged`].
+    pub(super) fn value_index(&self) -> Vec<u32> {
+        let value_counts = self.sensitive.iter().map(|counts| counts.value_count);
+        vec![u32::MAX; value_counts.max().unwrap_or(0)]
+    }
+
     /// All classes.
     pub(super) fn members(&self) -> Vec<u32> {
         (0..self.sizes.len() as u32).collect()

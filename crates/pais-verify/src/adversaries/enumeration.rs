@@ -205,17 +205,30 @@ fn enumerate_all(
     })
 }
 
-/// Enumerates the qids of a group of all classes; those that begin with the first attribute are shared among
-/// threads.
+/// Enumerates the qids of a group of all classes.
 fn enumerate_in_parallel(all: QidGroup, limits: Limits) -> Result<FoundLengths, VerifyError> {
-    let QidGroup {
-        classes, members, ..
-    } = all;
-    let start = || QidEnumeration::new(classes, limits);
-    let below = || vec![u8::MAX; members.len()];
-    let mut first = start();
+    let mut found = enumerate_first(all, limits)?;
+    let Some(later) = all.without_first() else {
+        return Ok(found);
+    };
+    let merged = later.merged(&mut all.classes.value_index());
+    let Some(MergedClasses { classes, starts }) = merged else {
+        return Ok(found.merge(&enumerate_in_parallel(later, limits)?));
+    };
+    let of_merged = enumerate_in_parallel(QidGroup::all(&classes, &classes.members(), 0), limits)?;
+    found.qids.merge(&of_merged.qids);
+    let below = &mut found.below_from;
+    lower_members(below, all.members, &starts, &of_merged.below_from);
+    Ok(found)
+}
+
+/// Enumerates the qids of a group of all classes that begin with its first attribute; its values are shared among
+/// threads.
+fn enumerate_first(all: QidGroup, limits: Limits) -> Result<FoundLengths, VerifyError> {
+    let start = || QidEnumeration::new(all.classes, limits);
+    let below = || vec![u8::MAX; all.members.len()];
     let mut parts = DividedGroup::default();
-    first.divide(all, &mut parts);
+    start().divide(all, &mut parts);
     let parts: Vec<&[u32]> = parts.parts().collect();
     let found = parts.into_par_iter().try_fold(
         || (start(), below()),
@@ -229,27 +242,12 @@ fn enumerate_in_parallel(all: QidGroup, limits: Limits) -> Result<FoundLengths, 
         Ok(FoundLengths { qids, below_from })
     });
     let found = found.try_reduce_with(|one, other| Ok(one.merge(&other)));
-    let mut found = found.unwrap_or_else(|| {
+    found.unwrap_or_else(|| {
         Ok(FoundLengths {
             qids: FoundQids::new(limits.longest),
             below_from: below(),
         })
-    })?;
-    let Some(later) = all.without_first() else {
-        return Ok(found);
-    };
-    let Some(MergedClasses { classes, starts }) = later.merged(&mut first.index) else {
-        return Ok(found.merge(&enumerate_in_parallel(later, limits)?));
-    };
-    let of_merged = enumerate_in_parallel(QidGroup::all(&classes, &classes.members(), 0), limits)?;
-    found.qids.merge(&of_merged.qids);
-    lower_members(
-        &mut found.below_from,
-        members,
-        &starts,
-        &of_merged.below_from,
-    );
-    Ok(found)
+    })
 }
 
 /// What is enumerated.
@@ -330,7 +328,6 @@ struct QidEnumeration<'a> {
 impl<'a> QidEnumeration<'a> {
     fn new(classes: &TableClasses, limits: Limits<'a>) -> Self {
         let value_counts = classes.sensitive.iter().map(|counts| counts.value_count);
-        let most_values = value_counts.clone().max().unwrap_or(0);
         let longest = limits.longest.max(1);
         Self {
             limits,
@@ -341,7 +338,7 @@ impl<'a> QidEnumeration<'a> {
             spare: Vec::new(),
             value_records: value_counts.map(|count| vec![0; count]).collect(),
             touched: Vec::new(),
-            index: vec![u32::MAX; most_values],
+            index: classes.value_index(),
             persons: PersonCounter::new(classes.persons.as_ref().map_or(0, |it| it.count)),
         }
     }
