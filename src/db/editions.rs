@@ -630,8 +630,9 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError
     let store = with.store;
     let mut settled = Settled::default();
     // The queries below take longer to plan than most requests take, on each new connection again.
+    let mut connection = store.connection().await?;
     let has_publications: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM publications)")
-        .fetch_one(&mut *store.connection().await?)
+        .fetch_one(&mut *connection)
         .await?;
     if !has_publications {
         return Ok(settled);
@@ -653,8 +654,9 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError
                                WHERE c.organization_id = e.organization_id AND c.require_approval))
          ORDER BY e.created_at",
     )
-    .fetch_all(&mut *store.connection().await?)
+    .fetch_all(&mut *connection)
     .await?;
+    drop(connection);
     for (publication, number) in open {
         let queued = settle_edition(with, publication, number).await;
         settled.count(publication, queued)?;

@@ -60,7 +60,7 @@ fn filter(text: &str) -> anyhow::Result<Targets> {
     levels.filter(|_| !text.contains('[')).with_context(|| {
         format!(
             "log.filter {text:?} is not a log filter; expected a level such as info, or \
-                 info,pais::jobs=debug"
+             info,pais::jobs=debug"
         )
     })
 }

@@ -189,16 +189,15 @@ fn enumerate_all(
         assumed,
         cancellation,
     };
-    let mut whole = QidEnumeration::new(classes, limits);
     let members = classes.members();
     let all = QidGroup::all(classes, &members, 0);
-    let mut below_from = vec![u8::MAX; members.len()];
-    if longest == 0 {
-        // No column varies: every qid matches all records.
-        whole.note(QidGroup { length: 1, ..all }, &mut below_from);
-    } else if longest > 1 || !whole.count_last(all, &mut below_from) {
+    if longest > 0 {
         return enumerate_in_parallel(all, limits);
     }
+    // No column varies: every qid matches all records.
+    let mut whole = QidEnumeration::new(classes, limits);
+    let mut below_from = vec![u8::MAX; members.len()];
+    whole.note(QidGroup { length: 1, ..all }, &mut below_from);
     Ok(FoundLengths {
         qids: whole.found,
         below_from,
