@@ -2,17 +2,16 @@
 //!
 //! A block is indexed once for all queries ([`super::prefix_bitmaps`]) while it is in the
 //! processor's caches. A query then combines a few bitmaps of rows for its exact count, and a few of groups
-//! for those whose labels meet its conditions; only these are estimated one by one. The order of all
+//! for those whose labels meet its conditions; only these are estimated one by one. Where labels are cuts, at
+//! most two of them meet a condition in part, and rows with the same shares are estimated together. The order of all
 //! additions is fixed, so the same groups always have the same errors.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use super::prefix_bitmaps::{ThresholdRange, Thresholds};
-
 use super::query_blocks::{BLOCK, BlockPart, GroupBlock, PartIndex, QueryThresholds};
-use super::query_table::{CodeRange, Query, QueryTable};
+use super::query_table::{CodeRange, GroupLabels, Query, QueryTable};
 
 /// Most rows of a part of a block, which is indexed at a time.
 const PART: usize = 2 * BLOCK;
@@ -36,18 +35,17 @@ pub(super) fn answers_in_parts(
     most_rows: usize,
     stopped: &(dyn Fn() -> bool + Sync),
 ) -> Option<Vec<(u64, f64)>> {
-    let thresholds = thresholds(table, queries);
-    let queries: Vec<NumberedQuery> = queries
-        .iter()
-        .map(|query| NumberedQuery::new(query, &thresholds))
-        .collect();
-    let labels = table.dimensions.iter();
-    let labels =
-        labels.filter_map(|(dimension, _)| Some(LabelNumbers::new(dimension.labels.as_ref()?)));
+    let labels = table.labels();
+    let cuts = labels.as_deref();
+    let cuts = cuts.filter(|labels| labels.iter().all(|it| it.are_disjoint()));
+    let thresholds = thresholds(table, cuts, queries);
+    let queries = queries.iter();
+    let queries = queries.map(|query| NumberedQuery::new(query, cuts, &thresholds));
     let query_set = QuerySet {
         table,
-        labels: labels.collect(),
-        queries,
+        queries: queries.collect(),
+        has_cuts: cuts.is_some(),
+        labels,
         thresholds,
         most_rows,
     };
@@ -69,38 +67,83 @@ pub(super) fn answers_in_parts(
     Some(totals)
 }
 
-fn thresholds(table: &QueryTable, queries: &[Query]) -> QueryThresholds {
-    let known = |column: usize| {
+fn thresholds(
+    table: &QueryTable,
+    cuts: Option<&[&GroupLabels]>,
+    queries: &[Query],
+) -> QueryThresholds {
+    let conditions = |column: usize| {
         let conditions = queries.iter().flat_map(|query| &query.known);
         let of_column = conditions.filter(move |(dimension, _)| *dimension == column);
-        Thresholds::of(of_column.map(|(_, range)| *range))
+        of_column.map(|(_, range)| *range)
     };
     let sensitive = |column: usize| {
         let conditions = queries.iter().map(|query| query.sensitive);
         let of_column = conditions.filter(move |(sensitive, _)| *sensitive == column);
         Thresholds::of(of_column.map(|(_, range)| range))
     };
+    let cut = |(column, labels): (usize, &&GroupLabels)| {
+        let met = conditions(column).flat_map(|range| met_labels(labels, range));
+        Thresholds::of(met.map(|(numbers, _)| numbers))
+    };
+    let dimensions = (0..table.dimensions.len()).map(|column| Thresholds::of(conditions(column)));
     QueryThresholds {
-        dimensions: (0..table.dimensions.len()).map(known).collect(),
+        dimensions: dimensions.collect(),
         sensitive: (0..table.sensitive.len()).map(sensitive).collect(),
+        cuts: cuts
+            .iter()
+            .flat_map(|cuts| cuts.iter().enumerate().map(cut))
+            .collect(),
     }
 }
 
-/// The column and the thresholds of a condition, and its codes.
-type NumberedCondition = (usize, ThresholdRange, CodeRange);
+/// The labels of a cut that have codes of a condition, by their numbers, with the share of the codes of each that meet
+/// it: three ranges at most, since all but the first and the last label are met as a whole.
+fn met_labels(cut: &GroupLabels, codes: CodeRange) -> Vec<(CodeRange, f64)> {
+    let (lo, hi) = codes;
+    let first = cut.ranges.partition_point(|label| label.1 < lo);
+    let end = cut.ranges.partition_point(|label| label.0 <= hi);
+    let mut met: Vec<(CodeRange, f64)> = Vec::new();
+    for (number, label) in (0u32..).zip(&cut.ranges).take(end).skip(first) {
+        let share = share_met(codes, *label);
+        match met.last_mut() {
+            Some((numbers, same)) if *same == share => numbers.1 = number,
+            _ => met.push(((number, number), share)),
+        }
+    }
+    met
+}
+
+/// A condition on a quasi-identifier.
+struct KnownCondition {
+    column: usize,
+    codes: CodeRange,
+    /// Those of `codes`.
+    thresholds: ThresholdRange,
+    /// In a cut, the labels that it meets and the share of their codes.
+    labels: Vec<(ThresholdRange, f64)>,
+}
 
 /// A query whose conditions are thresholds.
 struct NumberedQuery {
     sensitive: (usize, ThresholdRange),
-    known: Vec<NumberedCondition>,
+    known: Vec<KnownCondition>,
 }
 
 impl NumberedQuery {
-    fn new(query: &Query, thresholds: &QueryThresholds) -> Self {
+    fn new(query: &Query, cuts: Option<&[&GroupLabels]>, thresholds: &QueryThresholds) -> Self {
         let (column, range) = query.sensitive;
-        let known = query.known.iter().map(|&(column, range)| {
-            let numbers = thresholds.dimensions[column].range(range);
-            (column, numbers, range)
+        let known = query.known.iter().map(|&(column, codes)| {
+            let cut = cuts.iter().map(|cuts| cuts[column]);
+            let met = cut.flat_map(|cut| met_labels(cut, codes));
+            let labels =
+                met.map(|(numbers, share)| (thresholds.cuts[column].range(numbers), share));
+            KnownCondition {
+                column,
+                codes,
+                thresholds: thresholds.dimensions[column].range(codes),
+                labels: labels.collect(),
+            }
         });
         Self {
             sensitive: (column, thresholds.sensitive[column].range(range)),
@@ -120,6 +163,45 @@ struct QueryBuffers {
     buffer: Vec<u64>,
     /// For each condition of a query on a quasi-identifier, the share of each label that meets it.
     shares: Vec<Vec<f64>>,
+    met_rows: MetRows,
+    met_before: MetRows,
+}
+
+/// Rows by the share of the codes of their labels that meets some conditions.
+#[derive(Default)]
+struct MetRows {
+    /// Products of the shares of conditions.
+    shares: Vec<f64>,
+    /// The rows of each, in bitmaps of the same length.
+    rows: Vec<u64>,
+}
+
+impl MetRows {
+    fn clear(&mut self) {
+        self.shares.clear();
+        self.rows.clear();
+    }
+
+    /// Adds rows with this share, if there are any.
+    #[inline(always)]
+    fn push(&mut self, share: f64, rows: impl Iterator<Item = u64>) {
+        let start = self.rows.len();
+        self.rows.extend(rows);
+        if self.rows[start..].iter().any(|&word| word != 0) {
+            self.shares.push(share);
+        } else {
+            self.rows.truncate(start);
+        }
+    }
+
+    /// Shares with their rows, in bitmaps of so many words.
+    #[inline(always)]
+    fn iter(&self, words: usize) -> impl Iterator<Item = (f64, &[u64])> {
+        self.shares
+            .iter()
+            .copied()
+            .zip(self.rows.chunks_exact(words))
+    }
 }
 
 /// The rows of a group that meet the sensitive condition, and those that meet the others, in the
@@ -135,37 +217,14 @@ struct PartialAnswer {
     open: GroupCounts,
 }
 
-/// The different labels of a quasi-identifier.
-struct LabelNumbers {
-    /// The first and the last code that each covers.
-    ranges: Vec<CodeRange>,
-    /// The number of the label of each group.
-    of_group: Vec<u32>,
-}
-
-impl LabelNumbers {
-    fn new(labels: &[CodeRange]) -> Self {
-        let mut ranges = Vec::new();
-        let mut numbers: FxHashMap<CodeRange, u32> = FxHashMap::default();
-        let of_group = labels.iter().map(|&range| {
-            *numbers.entry(range).or_insert_with(|| {
-                ranges.push(range);
-                ranges.len() as u32 - 1
-            })
-        });
-        Self {
-            of_group: of_group.collect(),
-            ranges,
-        }
-    }
-}
-
 /// Queries on a table.
 struct QuerySet<'a> {
     table: &'a QueryTable,
-    /// For each quasi-identifier; empty where the release has exact codes.
-    labels: Vec<LabelNumbers>,
     queries: Vec<NumberedQuery>,
+    /// For each quasi-identifier; `None` where the release has exact codes.
+    labels: Option<Vec<&'a GroupLabels>>,
+    /// Whether the labels of each quasi-identifier are a cut.
+    has_cuts: bool,
     thresholds: QueryThresholds,
     most_rows: usize,
 }
@@ -178,7 +237,7 @@ impl QuerySet<'_> {
             buffers.index.build(self.table, &part, &self.thresholds);
             for (query, answer) in self.queries.iter().zip(&mut answers) {
                 let mut known = query.known.iter();
-                if !known.any(|(column, _, range)| block.excludes(*column, *range)) {
+                if !known.any(|it| block.excludes(it.column, it.codes)) {
                     answer_part(self, query, &part, buffers, answer);
                 }
             }
@@ -205,6 +264,8 @@ fn answer_part(
         met,
         buffer,
         shares,
+        met_rows,
+        met_before,
     } = buffers;
     let (column, thresholds) = query.sensitive;
     let ranks = &index.ranks[column];
@@ -215,9 +276,8 @@ fn answer_part(
         answer.estimate += holding as f64;
         return;
     }
-    let has_labels = !set.labels.is_empty();
     // Shares of exact codes are of all rows of a group, also of those in other parts.
-    let is_by_itself = has_labels || (!part.begins_inside && !part.ends_inside);
+    let is_by_itself = set.labels.is_some() || (!part.begins_inside && !part.ends_inside);
     if holding == 0 && is_by_itself {
         return;
     }
@@ -227,9 +287,9 @@ fn answer_part(
     }
     ranks.rows_between(thresholds, sensitive);
     let mut is_first = true;
-    for &(column, thresholds, _) in &query.known {
+    for condition in &query.known {
         let into = if is_first { &mut *known } else { &mut *buffer };
-        index.codes[column].rows_between(thresholds, into);
+        index.codes[condition.column].rows_between(condition.thresholds, into);
         if !is_first {
             known.iter_mut().zip(&*buffer).for_each(|(a, b)| *a &= b);
         }
@@ -237,12 +297,31 @@ fn answer_part(
     }
     let both = known.iter().zip(&*sensitive).map(|(a, b)| a & b);
     answer.exact += ones(both);
-    if !has_labels {
+    let Some(labels) = &set.labels else {
         let segmented = SegmentedPart {
             part,
             segment_of_row: &index.segments,
         };
         add_exact_groups(set.table, segmented, [&*sensitive, &*known], answer);
+        return;
+    };
+    if set.has_cuts {
+        met_rows.clear();
+        met_rows.push(1.0, sensitive.iter().copied());
+        for condition in &query.known {
+            std::mem::swap(met_rows, met_before);
+            met_rows.clear();
+            for &(labels, met) in &condition.labels {
+                index.cuts[condition.column].rows_between(labels, buffer);
+                for (share, rows) in met_before.iter(words) {
+                    let both = rows.iter().zip(&*buffer).map(|(a, b)| a & b);
+                    met_rows.push(share * met, both);
+                }
+            }
+        }
+        for (share, rows) in met_rows.iter(words) {
+            answer.estimate += share * ones(rows.iter().copied()) as f64;
+        }
         return;
     }
     // A segment without a value from the first to the last of the sensitive condition does not count.
@@ -251,17 +330,20 @@ fn answer_part(
     met.resize(segments.div_ceil(64), !0);
     let buffer = &mut buffer[..segments.div_ceil(64)];
     index.rank_ranges[column].keep_meeting(thresholds, met, buffer);
-    for &(column, thresholds, _) in &query.known {
-        index.labels[column].keep_meeting(thresholds, met, buffer);
+    for condition in &query.known {
+        index.labels[condition.column].keep_meeting(condition.thresholds, met, buffer);
     }
     let met_segments = ones(met.iter().copied()) as usize;
     shares.resize_with(query.known.len().max(shares.len()), Vec::new);
-    for (shares, &(column, _, range)) in shares.iter_mut().zip(&query.known) {
+    for (shares, condition) in shares.iter_mut().zip(&query.known) {
         shares.clear();
         // Otherwise it costs less to divide for each segment.
-        let ranges = &set.labels[column].ranges;
+        let ranges = &labels[condition.column].ranges;
         if ranges.len() <= met_segments {
-            shares.extend(ranges.iter().map(|&label| share_met(range, label)));
+            let of_labels = ranges
+                .iter()
+                .map(|&label| share_met(condition.codes, label));
+            shares.extend(of_labels);
         }
     }
     for (place, &word) in met.iter().enumerate() {
@@ -276,12 +358,12 @@ fn answer_part(
             }
             // All values that a label covers are equally likely.
             let mut share = 1.0;
-            for (shares, &(column, _, range)) in shares.iter().zip(&query.known) {
-                let labels = &set.labels[column];
+            for (shares, condition) in shares.iter().zip(&query.known) {
+                let labels = labels[condition.column];
                 let label = labels.of_group[*group] as usize;
                 share *= match shares.get(label) {
                     Some(share) => *share,
-                    None => share_met(range, labels.ranges[label]),
+                    None => share_met(condition.codes, labels.ranges[label]),
                 };
             }
             answer.estimate += share * holding as f64;

@@ -30,7 +30,7 @@ impl GroupBlock {
             let bounds = table.dimensions.iter().map(|(dimension, _)| {
                 let bounds = codes_range(&dimension.codes[start..row]);
                 match &dimension.labels {
-                    Some(labels) => labels[first..group].iter().copied().fold(bounds, widen),
+                    Some(labels) => (first..group).map(|it| labels.of(it)).fold(bounds, widen),
                     None => bounds,
                 }
             });
@@ -94,6 +94,8 @@ pub(super) struct BlockPart {
 pub(super) struct QueryThresholds {
     pub(super) dimensions: Vec<Thresholds>,
     pub(super) sensitive: Vec<Thresholds>,
+    /// Of the labels of cuts, by number; empty where there are none.
+    pub(super) cuts: Vec<Thresholds>,
 }
 
 /// The bitmaps of a part of a block.
@@ -103,8 +105,10 @@ pub(super) struct PartIndex {
     pub(super) codes: Vec<PrefixBitmaps>,
     /// The rows by the rank of each sensitive column.
     pub(super) ranks: Vec<PrefixBitmaps>,
-    /// The segments by the codes that their labels cover, for each quasi-identifier; empty where the release
-    /// has exact codes.
+    /// The rows by the number of their label of each quasi-identifier; empty where there are no cuts.
+    pub(super) cuts: Vec<PrefixBitmaps>,
+    /// The segments by the codes that their labels cover, for each quasi-identifier; empty where labels do not
+    /// overlap.
     pub(super) labels: Vec<RangeBitmaps>,
     /// The segments by the ranks of their rows, for each sensitive column; empty as `labels`.
     pub(super) rank_ranges: Vec<RangeBitmaps>,
@@ -112,6 +116,8 @@ pub(super) struct PartIndex {
     pub(super) segments: Vec<u32>,
     /// A range for each segment.
     ranges: Vec<CodeRange>,
+    /// The number of the label of each row.
+    numbers: Vec<u32>,
 }
 
 /// Segments by a range of codes each.
@@ -169,6 +175,21 @@ impl PartIndex {
             }
             return;
         }
+        self.cuts
+            .resize_with(thresholds.cuts.len(), PrefixBitmaps::default);
+        let dimensions = table.dimensions.iter().zip(&thresholds.cuts);
+        for (bitmaps, ((dimension, _), thresholds)) in self.cuts.iter_mut().zip(dimensions) {
+            self.numbers.clear();
+            if let Some(labels) = &dimension.labels {
+                for (group, rows) in &part.segments {
+                    self.numbers.resize(rows.end, labels.of_group[*group]);
+                }
+            }
+            bitmaps.build(self.numbers.iter().copied(), thresholds);
+        }
+        if !self.cuts.is_empty() {
+            return;
+        }
         self.labels
             .resize_with(table.dimensions.len(), RangeBitmaps::default);
         self.rank_ranges
@@ -176,7 +197,7 @@ impl PartIndex {
         for (column, (dimension, _)) in table.dimensions.iter().enumerate() {
             self.ranges.clear();
             if let Some(labels) = &dimension.labels {
-                let of_segments = part.segments.iter().map(|(group, _)| labels[*group]);
+                let of_segments = part.segments.iter().map(|(group, _)| labels.of(*group));
                 self.ranges.extend(of_segments);
             }
             self.labels[column].build(&self.ranges, &thresholds.dimensions[column]);

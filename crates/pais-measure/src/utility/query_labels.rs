@@ -1,7 +1,5 @@
 //! A release with labels as random counting queries need it, whatever method made it.
 
-use std::collections::hash_map::Entry;
-
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::table::{Form, NULL_CODE};
@@ -12,13 +10,10 @@ use rustc_hash::FxHashMap;
 
 use super::QueryError;
 use super::label_cover::covered;
-use super::query_table::{QueryDimension, QuerySensitive, QueryTable};
+use super::query_table::{CodeRange, GroupLabels, QueryDimension, QuerySensitive, QueryTable};
 use super::value_ranks::ValueRanks;
 use crate::release::{MeasuredRelease, MethodGroups};
 use crate::sample::{RawSample, SAMPLED_ROWS, first_rows};
-
-/// Number of rows between two checks whether to stop.
-const STRIDE: usize = 1 << 16;
 
 /// The error of counting queries, rounded. Groups are those of the method, or the rows with equal
 /// labels. Queries are about raw values, also where pre-generalization replaces them. `None` when
@@ -48,46 +43,52 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
     let drawn = if is_sample {
         drawn_groups(groups.sizes)
     } else {
-        (0..groups.sizes.len()).collect()
+        (0..groups.sizes.len() as u32).collect()
     };
     let ends = groups.sizes.iter().scan(0, |end, &size| {
         *end += size as usize;
         Some(*end)
     });
     let ends: Vec<usize> = ends.collect();
-    let of_group = |&group: &usize| {
-        let end = ends[group];
-        &groups.rows[end - groups.sizes[group] as usize..end]
+    let of_group = |&group: &u32| {
+        let end = ends[group as usize];
+        &groups.rows[end - groups.sizes[group as usize] as usize..end]
     };
     let rows: Vec<u32> = drawn.iter().flat_map(of_group).copied().collect();
     let columns = release.quasi_identifiers.iter().enumerate();
     let dimensions = columns.map(|(index, column)| {
         let code = |&row: &u32| column.codes[row as usize];
-        let labels = groups.labels.as_ref().map(|labels| &labels[index]);
+        let labels = groups.labels.as_ref().and_then(|labels| {
+            let labels: Vec<_> = labels[index].iter().copied().map(Some).collect();
+            GroupLabels::new(&labels, &drawn)
+        });
         let dimension = QueryDimension {
             codes: rows.iter().map(code).collect(),
-            labels: labels.map(|labels| drawn.iter().map(|&group| labels[group]).collect()),
+            labels,
         };
         (dimension, column.domain.code_count() as u32)
     });
     let codes = |untouched: usize| release.raw.untouched[untouched].1.codes.as_slice();
     let sensitive = sensitive_of_rows(release, codes, &rows);
-    let sizes = drawn.iter().map(|&group| groups.sizes[group]).collect();
+    let sizes = drawn
+        .iter()
+        .map(|&group| groups.sizes[group as usize])
+        .collect();
     let table = QueryTable::new(sizes, dimensions.collect(), sensitive);
     if is_sample { table.sampled() } else { table }
 }
 
 /// Random groups with [`SAMPLED_ROWS`] rows or, by the last one drawn, more; in ascending order.
-fn drawn_groups(sizes: &[u32]) -> Vec<usize> {
-    let mut groups: Vec<usize> = (0..sizes.len()).collect();
+fn drawn_groups(sizes: &[u32]) -> Vec<u32> {
+    let mut groups: Vec<u32> = (0..sizes.len() as u32).collect();
     groups.shuffle(&mut StdRng::seed_from_u64(SEED));
     let mut rows = 0;
-    let is_wanted = |group: &usize| {
+    let is_wanted = |group: &u32| {
         let is_wanted = rows < SAMPLED_ROWS;
-        rows += sizes[*group] as usize;
+        rows += sizes[*group as usize] as usize;
         is_wanted
     };
-    let mut drawn: Vec<usize> = groups.into_iter().take_while(is_wanted).collect();
+    let mut drawn: Vec<u32> = groups.into_iter().take_while(is_wanted).collect();
     drawn.sort_unstable();
     drawn
 }
@@ -112,13 +113,7 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
     if released.is_empty() {
         return None;
     }
-    let codes = released.iter();
-    let codes = codes.map(|(_, _, labels)| &labels.codes[..rows.len()]);
-    let groups = LabelGroups::new(rows.len(), codes, release.cancellation)?;
-    let dimensions = released.iter().map(|(raw, sampled, labels)| {
-        if release.cancellation.is_cancelled() {
-            return None;
-        }
+    let of_rows = released.iter().map(|(raw, _, labels)| {
         let domain = &raw.domain;
         let ends = |text: &str| {
             let (first, end, covers_missing) = covered(domain, text)?;
@@ -129,22 +124,25 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
             };
             (first < end).then(|| (first as u32, end as u32 - 1))
         };
-        let ends: Vec<Option<(u32, u32)>> = labels.dictionary.iter().map(|it| ends(it)).collect();
-        let of_group = groups.first_rows.iter().map(|&row| {
-            let label = labels.codes[row as usize];
-            ends.get(label as usize).copied().flatten()
-        });
-        let dimension = QueryDimension {
-            codes: groups
-                .order
-                .iter()
-                .map(|&place| sampled[place as usize])
-                .collect(),
-            labels: Some(of_group.collect::<Option<_>>()?),
-        };
-        Some((dimension, domain.code_count() as u32))
+        let ends: Vec<Option<CodeRange>> = labels.dictionary.iter().map(|it| ends(it)).collect();
+        GroupLabels::new(&ends, &labels.codes[..rows.len()])
     });
-    let dimensions = dimensions.collect::<Option<_>>()?;
+    let of_rows: Vec<GroupLabels> = of_rows.collect::<Option<_>>()?;
+    let groups = LabelGroups::new(rows.len(), &of_rows, release.cancellation)?;
+    let dimensions = released.iter().zip(of_rows);
+    let dimensions = dimensions.map(|((raw, sampled, _), labels)| {
+        let codes = groups.order.iter();
+        let of_group = groups.first_rows.iter();
+        let dimension = QueryDimension {
+            codes: codes.map(|&place| sampled[place as usize]).collect(),
+            labels: Some(GroupLabels {
+                of_group: of_group.map(|&row| labels.of_group[row as usize]).collect(),
+                ranges: labels.ranges,
+            }),
+        };
+        (dimension, raw.domain.code_count() as u32)
+    });
+    let dimensions = dimensions.collect();
     let codes = |untouched: usize| sample.untouched[untouched].as_slice();
     let sensitive = sensitive_of_rows(release, codes, &groups.order);
     let table = QueryTable::new(groups.sizes, dimensions, sensitive);
@@ -179,6 +177,16 @@ fn sensitive_of_rows<'a>(
     sensitive.collect()
 }
 
+/// Replaces keys by the numbers of different ones, in their order, and returns how many there are.
+fn number(keys: &mut [u64]) -> u64 {
+    let mut numbers: FxHashMap<u64, u64> = FxHashMap::default();
+    for key in keys {
+        let fresh = numbers.len() as u64;
+        *key = *numbers.entry(*key).or_insert(fresh);
+    }
+    numbers.len() as u64
+}
+
 /// Rows with equal labels.
 struct LabelGroups {
     /// Rows of each group.
@@ -190,30 +198,27 @@ struct LabelGroups {
 }
 
 impl LabelGroups {
-    /// `None` when stopped.
-    fn new<'a>(
-        rows: usize,
-        columns: impl Iterator<Item = &'a [u32]>,
-        cancellation: &Cancellation,
-    ) -> Option<Self> {
-        let mut group_of = vec![0u32; rows];
-        let mut count = 1;
-        for codes in columns {
-            let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-            for (row, (group, &code)) in group_of.iter_mut().zip(codes).enumerate() {
-                if row % STRIDE == 0 && cancellation.is_cancelled() {
-                    return None;
-                }
-                let fresh = numbers.len() as u32;
-                *group = match numbers.entry((*group, code)) {
-                    Entry::Occupied(known) => *known.get(),
-                    Entry::Vacant(new) => *new.insert(fresh),
-                };
+    /// Groups are in the order of their first rows. `None` when stopped.
+    fn new(rows: usize, columns: &[GroupLabels], cancellation: &Cancellation) -> Option<Self> {
+        let mut keys = vec![0u64; rows];
+        let mut count = 1u64;
+        for labels in columns {
+            if cancellation.is_cancelled() {
+                return None;
             }
-            count = numbers.len();
+            let ranges = labels.ranges.len() as u64;
+            // Numbers of groups fit: there are no more than rows, and labels are no more than cells.
+            let counted = count.checked_mul(ranges).unwrap_or_else(|| {
+                count = number(&mut keys);
+                count * ranges
+            });
+            let cells = keys.iter_mut().zip(&labels.of_group);
+            cells.for_each(|(key, &label)| *key = *key * ranges + u64::from(label));
+            count = counted;
         }
-        let mut sizes = vec![0u32; if rows == 0 { 0 } else { count }];
-        for &group in &group_of {
+        let count = number(&mut keys);
+        let mut sizes = vec![0u32; count as usize];
+        for &group in &keys {
             sizes[group as usize] += 1;
         }
         let mut next = 0;
@@ -227,7 +232,7 @@ impl LabelGroups {
             .collect();
         let mut order = vec![NULL_CODE; rows];
         let starts = places.clone();
-        for (row, &group) in (0u32..).zip(&group_of) {
+        for (row, &group) in (0u32..).zip(&keys) {
             let place = &mut places[group as usize];
             order[*place as usize] = row;
             *place += 1;
@@ -238,5 +243,42 @@ impl LabelGroups {
             sizes,
             order,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use pais_core::cancellation::Cancellation;
+    use proptest::prelude::*;
+
+    use super::LabelGroups;
+    use crate::utility::query_table::GroupLabels;
+
+    proptest! {
+        /// Also where the numbers of labels of all columns multiply to more than a key holds.
+        #[test]
+        fn groups_are_the_rows_with_equal_labels_in_the_order_of_their_first_rows(
+            rows in prop::collection::vec(prop::collection::vec(0u32..3, 6), 1..60),
+            labels in prop_oneof![Just(3u32), Just(5_000)],
+        ) {
+            let columns = (0..6).map(|column| GroupLabels {
+                ranges: (0..labels).map(|code| (code, code)).collect(),
+                of_group: rows.iter().map(|row| labels - 1 - row[column]).collect(),
+            });
+            let columns: Vec<GroupLabels> = columns.collect();
+            let found = LabelGroups::new(rows.len(), &columns, &Cancellation::default()).unwrap();
+            let mut expected: BTreeMap<&Vec<u32>, Vec<u32>> = BTreeMap::new();
+            for (number, row) in (0..).zip(&rows) {
+                expected.entry(row).or_default().push(number);
+            }
+            let mut expected: Vec<Vec<u32>> = expected.into_values().collect();
+            expected.sort();
+            let sizes: Vec<u32> = expected.iter().map(|group| group.len() as u32).collect();
+            let first_rows: Vec<u32> = expected.iter().map(|group| group[0]).collect();
+            prop_assert_eq!((found.sizes, found.first_rows), (sizes, first_rows));
+            prop_assert_eq!(found.order, expected.concat());
+        }
     }
 }

@@ -22,9 +22,51 @@ const SEED: u64 = 2008;
 pub(super) struct QueryDimension {
     /// The raw code of each row.
     pub(super) codes: Vec<u32>,
-    /// For each group, the first and the last code that its label covers; `None` if the release
-    /// has the exact codes.
-    pub(super) labels: Option<Vec<(u32, u32)>>,
+    /// `None` if the release has the exact codes.
+    pub(super) labels: Option<GroupLabels>,
+}
+
+/// The labels of groups in a column.
+#[derive(Clone, Debug)]
+pub(super) struct GroupLabels {
+    /// The first and the last code that each covers, ascending.
+    pub(super) ranges: Vec<CodeRange>,
+    /// The number of the label of each group.
+    pub(super) of_group: Vec<u32>,
+}
+
+impl GroupLabels {
+    /// The groups have some of these `labels`, by number: the first and the last code that each covers. `None` where a
+    /// group has one that covers nothing.
+    pub(super) fn new(labels: &[Option<CodeRange>], of_group: &[u32]) -> Option<Self> {
+        let mut is_used = vec![false; labels.len()];
+        for &label in of_group {
+            *is_used.get_mut(label as usize)? = true;
+        }
+        let used = labels.iter().zip(is_used).filter(|(_, is_used)| *is_used);
+        let mut ranges: Vec<CodeRange> = used.map(|(label, _)| *label).collect::<Option<_>>()?;
+        ranges.sort_unstable();
+        ranges.dedup();
+        let number = |label: CodeRange| ranges.partition_point(|it| *it < label) as u32;
+        let numbers: Vec<u32> = labels.iter().map(|label| label.map_or(0, number)).collect();
+        Some(Self {
+            of_group: of_group
+                .iter()
+                .map(|&label| numbers[label as usize])
+                .collect(),
+            ranges,
+        })
+    }
+
+    /// What the label of a group covers.
+    pub(super) fn of(&self, group: usize) -> CodeRange {
+        self.ranges[self.of_group[group] as usize]
+    }
+
+    /// Whether no code has two labels, as in a cut.
+    pub(super) fn are_disjoint(&self) -> bool {
+        self.ranges.is_sorted_by(|one, other| one.1 < other.0)
+    }
 }
 
 /// A sensitive column for queries, with rows in the order of groups.
@@ -120,6 +162,13 @@ impl QueryTable {
     pub(super) fn has_exact_codes(&self) -> bool {
         let mut dimensions = self.dimensions.iter();
         dimensions.all(|(dimension, _)| dimension.labels.is_none())
+    }
+
+    /// The labels of each quasi-identifier; `None` if the release has the exact codes.
+    pub(super) fn labels(&self) -> Option<Vec<&GroupLabels>> {
+        let labels = self.dimensions.iter().map(|(it, _)| it.labels.as_ref());
+        let labels: Vec<&GroupLabels> = labels.collect::<Option<_>>()?;
+        (!labels.is_empty()).then_some(labels)
     }
 
     /// Draws queries around random records that have a sensitive value, or around any records where

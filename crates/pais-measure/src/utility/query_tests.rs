@@ -4,14 +4,23 @@ use proptest::prelude::*;
 
 use super::query_answers::{answers, answers_in_parts};
 use super::query_blocks::GroupBlock;
-use super::query_table::{QUERIES, Query, QueryDimension, QuerySensitive, QueryTable};
+use super::query_table::{
+    CodeRange, GroupLabels, QUERIES, Query, QueryDimension, QuerySensitive, QueryTable,
+};
+
+/// Labels of a group each.
+fn labels(of_groups: &[CodeRange]) -> GroupLabels {
+    let labels: Vec<Option<CodeRange>> = of_groups.iter().copied().map(Some).collect();
+    let groups: Vec<u32> = (0..labels.len() as u32).collect();
+    GroupLabels::new(&labels, &groups).unwrap()
+}
 
 /// Figure 3's group: ages 41, 42, 43, 49 as codes 0 to 3 in the order of Figure 1; of the
 /// treatments in sorted order IV is 0, medicine 1, surgery 2.
-fn figure_3(labels: Option<Vec<(u32, u32)>>) -> QueryTable {
+fn figure_3(label: Option<CodeRange>) -> QueryTable {
     let ages = QueryDimension {
         codes: vec![1, 0, 3, 2],
-        labels,
+        labels: label.map(|label| labels(&[label])),
     };
     let treatments = QuerySensitive {
         ranks: vec![1, 2, 0, 0],
@@ -33,7 +42,7 @@ fn answer(table: &QueryTable, age: (u32, u32)) -> (u64, f64) {
 fn the_worked_query_is_estimated_at_one_and_a_half() {
     assert_eq!(answer(&figure_3(None), (0, 2)), (1, 1.5));
     // Generalized to [41,49]: three of its four ages.
-    assert_eq!(answer(&figure_3(Some(vec![(0, 3)])), (0, 2)), (1, 1.5));
+    assert_eq!(answer(&figure_3(Some((0, 3))), (0, 2)), (1, 1.5));
     assert_eq!(answer(&figure_3(None), (3, 3)), (1, 0.5));
 }
 
@@ -47,7 +56,7 @@ fn without_a_sensitive_column_records_are_counted_by_quasi_identifiers() {
     };
     let table = |sizes, labels| QueryTable::new(sizes, vec![(ages(labels), 4)], Vec::new());
     assert_eq!(table(vec![1; 4], None).error(&|| false).unwrap().all, 0.0);
-    let generalized = table(vec![4], Some(vec![(0, 3)]));
+    let generalized = table(vec![4], Some(labels(&[(0, 3)])));
     let youngest = Query {
         sensitive: (0, (0, 0)),
         known: vec![(0, (0, 0))],
@@ -113,7 +122,7 @@ fn plain_answer(table: &QueryTable, query: &Query) -> (u64, f64) {
             } else {
                 let shares = query.known.iter().map(|&(column, range)| {
                     labels(column).map_or(1.0, |labels| {
-                        let (first, last) = labels[group];
+                        let (first, last) = labels.of(group);
                         let met = (first..=last).filter(|&code| meets(code, range)).count();
                         met as f64 / f64::from(last - first + 1)
                     })
@@ -127,6 +136,14 @@ fn plain_answer(table: &QueryTable, query: &Query) -> (u64, f64) {
     (exact.count() as u64, estimate)
 }
 
+/// What the labels of [`tables`] are; those of `Cut` have this many codes each.
+#[derive(Clone, Copy, Debug)]
+enum Labels {
+    Exact,
+    Overlapping,
+    Cut(u32),
+}
+
 /// Groups of random sizes, some with more rows than a part of a block, with codes that are near
 /// each other in a group, so that some groups and blocks cannot meet a query.
 fn tables() -> impl Strategy<Value = QueryTable> {
@@ -136,11 +153,15 @@ fn tables() -> impl Strategy<Value = QueryTable> {
         sizes,
         1..4usize,
         1..3usize,
-        any::<bool>(),
+        prop_oneof![
+            Just(Labels::Exact),
+            Just(Labels::Overlapping),
+            (1..40u32).prop_map(Labels::Cut),
+        ],
         1..50u32,
         any::<u64>(),
     )
-        .prop_map(|(groups, known, sensitive, has_labels, count, seed)| {
+        .prop_map(|(groups, known, sensitive, kind, count, seed)| {
             let mut state = seed | 1;
             let mut random = |below: u32| {
                 state ^= state << 13;
@@ -149,16 +170,23 @@ fn tables() -> impl Strategy<Value = QueryTable> {
                 (state >> 33) as u32 % below
             };
             let mut dimension = |column: usize| {
-                let (mut codes, mut labels) = (Vec::new(), Vec::new());
+                let (mut codes, mut of_groups) = (Vec::new(), Vec::new());
                 for &(size, base) in &groups {
                     let base = base * 10 / (column as u32 + 1);
                     let of_group: Vec<u32> = (0..size).map(|_| base + random(12)).collect();
                     let least = of_group.iter().min().copied().unwrap_or(0);
                     let most = of_group.iter().max().copied().unwrap_or(0);
-                    labels.push((least.saturating_sub(random(3)), (most + random(3)).min(101)));
+                    let around = (least.saturating_sub(random(3)), (most + random(3)).min(101));
+                    of_groups.push(match kind {
+                        Labels::Cut(width) => {
+                            let first = least / width * width;
+                            (first, first + width - 1)
+                        }
+                        Labels::Exact | Labels::Overlapping => around,
+                    });
                     codes.extend(of_group);
                 }
-                let labels = has_labels.then_some(labels);
+                let labels = (!matches!(kind, Labels::Exact)).then(|| labels(&of_groups));
                 (QueryDimension { codes, labels }, 102)
             };
             let dimensions: Vec<_> = (0..known).map(&mut dimension).collect();
@@ -196,7 +224,7 @@ proptest! {
             for ((all, _), (one, _)) in table.dimensions.iter_mut().zip(&once.dimensions) {
                 all.codes.extend(&one.codes);
                 if let (Some(all), Some(one)) = (&mut all.labels, &one.labels) {
-                    all.extend(one);
+                    all.of_group.extend(&one.of_group);
                 }
             }
             for (all, one) in table.sensitive.iter_mut().zip(&once.sensitive) {
