@@ -1,44 +1,16 @@
-//! The examples of a node, and how its classes are distributed over the codes of an attribute.
+//! How the classes of a node are distributed over the codes of an attribute.
 
-use super::examples::{AttributeCodes, Examples, MOST_CLASSES, NarrowCodes};
+use super::examples::{AttributeCodes, Examples, MOST_CLASSES, MOST_PLACES};
 use super::features::MOST_VALUES;
+use super::learnt::{LearntExample, NodeExamples};
 
-/// Class and weight of each example of a node, in the order of its rows.
-#[derive(Default)]
-pub(super) struct NodeClasses {
-    of_row: Vec<(u32, u32)>,
-    /// Weight of each class.
-    totals: Vec<u64>,
-}
+/// Greatest size of the array of all codes and classes of a wide attribute, in places for each example of the node.
+/// Where it would be larger, the examples are sorted instead, so that a node of few examples does not read all codes
+/// of a column with many.
+const MOST_PLACES_AN_EXAMPLE: usize = 4;
 
-impl NodeClasses {
-    /// Reads the examples of these rows, with the weights of all examples.
-    pub(super) fn read(&mut self, examples: &Examples, weights: &[u32], rows: &[u32]) {
-        self.of_row.clear();
-        self.totals.clear();
-        self.totals.resize(examples.class_count as usize, 0);
-        for &row in rows {
-            let (class, weight) = (examples.classes[row as usize], weights[row as usize]);
-            self.of_row.push((class, weight));
-            self.totals[class as usize] += u64::from(weight);
-        }
-    }
-
-    /// Class and weight of each row, in the order of the rows.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.of_row.iter().copied()
-    }
-
-    /// Weight of each class.
-    pub(super) fn totals(&self) -> &[u64] {
-        &self.totals
-    }
-}
-
-/// Greatest size of the array of all codes and classes, in places for each row of the node. Where it
-/// would be larger, the rows are sorted instead, so that a node of few rows does not read all codes of a
-/// column with many.
-const MOST_PLACES_A_ROW: usize = 4;
+/// Nodes of at most this many examples note the places that they weigh; others look at all places.
+const FEW_EXAMPLES: usize = 256;
 
 /// Class counts of the codes of an attribute at a node; kept between nodes for its memory.
 #[derive(Default)]
@@ -49,132 +21,160 @@ pub(super) struct CodeCounts {
     ends: Vec<u32>,
     /// The classes that occur with a code and their weights, code after code.
     classes: Vec<(u32, u32)>,
-    /// Weights by attribute, code and class: those of narrow attributes at the places of [`NarrowCodes`]. 0
-    /// between uses.
-    dense: Vec<u32>,
-    /// Where the weights of each attribute of the node begin in `dense`; `None` for one that is counted by
-    /// itself.
-    starts: Vec<Option<usize>>,
-    /// The narrow attributes of the node that are not counted by themselves.
+    /// Weights by place of [`Examples::places`]. 0 between uses.
+    narrow: Vec<u32>,
+    /// One bit for each place that may have weight, in nodes of few examples. 0 between uses.
+    weighed: Vec<u64>,
+    /// Whether the node has few examples.
+    is_small: bool,
+    /// The narrow attributes of the node.
     counted: Vec<usize>,
-    /// Code and class of each row in one number, which sorts faster than two, and weight.
+    /// Weights by code and class of a wide attribute. 0 between uses.
+    wide: Vec<u32>,
+    /// Code and class of each example in one number, which sorts faster than two, and weight.
     sorted: Vec<(u64, u32)>,
 }
 
-/// Bytes that a tree needs for this many rows, beside its examples: the rows twice, their branches and
-/// weights, a node for each, the totals of the parts of a node, the weights below each threshold, and what
-/// [`NodeClasses`] and [`CodeCounts`] keep.
-pub(super) fn growth_bytes(rows: u64) -> u64 {
+/// Bytes that a tree of this many examples with this many attributes needs beside them: twice what moves between
+/// nodes, branches, a node for each, the totals of a node, the weights below each threshold, and what [`CodeCounts`]
+/// keeps.
+pub(super) fn growth_bytes(examples: u64, attributes: u64) -> u64 {
     const NODE: u64 = 96;
-    const ROW: u64 = 4 * 4 + 8 + (4 + 4 + 8) + 16 + 8 + NODE;
+    const MOVED: u64 = size_of::<LearntExample>() as u64;
+    const EXAMPLE: u64 = 2 * MOVED + 4 + 8 + (4 + 4 + 8) + 16 + NODE;
     const TOTALS: u64 = 8 * MOST_CLASSES as u64;
     const MOST_TOTALS: u64 = (MOST_VALUES as u64 + 2) * TOTALS;
-    const NARROW: u64 = 4 * NarrowCodes::MOST_PLACES as u64;
-    let dense = rows.saturating_mul(4 * MOST_PLACES_A_ROW as u64);
-    rows.saturating_mul(ROW)
-        .saturating_add(dense)
+    const NARROW: u64 = MOST_PLACES as u64 * 4 + MOST_PLACES as u64 / 8;
+    let places = attributes.saturating_mul(2 * size_of::<u16>() as u64);
+    let wide = 4 * MOST_PLACES_AN_EXAMPLE as u64;
+    examples
+        .saturating_mul(EXAMPLE + places + wide)
         .saturating_add(NARROW)
-        .saturating_add(rows.saturating_mul(TOTALS).min(MOST_TOTALS))
+        .saturating_add(examples.saturating_mul(TOTALS).min(MOST_TOTALS))
 }
 
 impl CodeCounts {
-    /// Counts the narrow ones of some attributes over the rows of a node, which `of_node` has read, in one
-    /// pass. [`Self::count`] has the counts of each.
+    /// Counts the narrow ones of some attributes over the examples of a node, in one pass. [`Self::count`] has the
+    /// counts of each.
     ///
-    /// A row adds to as many places as there are attributes: an addition that waits for the one before it
-    /// at the same place, as with attributes of which most rows have one code, does not hold up the others.
+    /// An example adds to as many places as there are attributes: an addition that waits for the one before it
+    /// at the same place, as with attributes of which most examples have one code, does not hold up the others.
     pub(super) fn count_narrow(
         &mut self,
         examples: &Examples,
         attributes: &[usize],
-        rows: &[u32],
-        of_node: &NodeClasses,
+        node: NodeExamples<'_>,
     ) {
-        let classes = of_node.totals.len();
-        let narrow = &examples.narrow;
-        self.starts.clear();
+        self.narrow.resize(MOST_PLACES, 0);
+        self.weighed.resize(MOST_PLACES / 64, 0);
         self.counted.clear();
-        for &position in attributes {
-            let attribute = &examples.attributes[position];
-            let places = attribute.domain.code_count() * classes;
-            let is_dense = places <= rows.len().saturating_mul(MOST_PLACES_A_ROW);
-            self.starts.push(match attribute.codes {
-                AttributeCodes::Narrow(number) if is_dense => {
-                    let end = narrow.starts[number] + places;
-                    if self.dense.len() < end {
-                        self.dense.resize(end, 0);
-                    }
-                    self.counted.push(number);
-                    Some(narrow.starts[number])
-                }
-                _ => None,
-            });
-        }
-        let (dense, counted) = (&mut self.dense[..], &self.counted[..]);
-        let weighted = rows.iter().zip(&of_node.of_row);
-        if counted.len() == narrow.starts.len() {
-            for (&row, &(_, weight)) in weighted {
-                for &place in narrow.places(row) {
-                    dense[usize::from(place)] += weight;
+        let narrow =
+            attributes
+                .iter()
+                .filter_map(|&position| match examples.attributes[position].codes {
+                    AttributeCodes::Narrow(number) => Some(number),
+                    AttributeCodes::Wide(_) => None,
+                });
+        self.counted.extend(narrow);
+        self.is_small = node.learnt.len() <= FEW_EXAMPLES;
+        let width = examples.starts.len();
+        let weights = &mut self.narrow[..];
+        if self.is_small {
+            for (weight, places) in node.weighted_places() {
+                for &number in &self.counted {
+                    let place = usize::from(places[number]);
+                    weights[place] += weight;
+                    self.weighed[place / 64] |= 1 << (place % 64);
                 }
             }
-        } else if !counted.is_empty() {
-            for (&row, &(_, weight)) in weighted {
-                let places = narrow.places(row);
-                for &number in counted {
-                    dense[usize::from(places[number])] += weight;
+        } else if self.counted.len() == width {
+            for (weight, places) in node.weighted_places() {
+                for &place in &places[..width] {
+                    weights[usize::from(place)] += weight;
+                }
+            }
+        } else {
+            for (weight, places) in node.weighted_places() {
+                for &number in &self.counted {
+                    weights[usize::from(places[number])] += weight;
                 }
             }
         }
     }
 
-    /// The counts of the attribute with this number among those that [`Self::count_narrow`] was given.
-    /// Costs at most [`MOST_PLACES_A_ROW`] places a row; or, for one that is not counted yet, a look at
-    /// each row in their order, or sorts the rows.
-    pub(super) fn count(
-        &mut self,
-        number: usize,
-        examples: &Examples,
-        position: usize,
-        rows: &[u32],
-        of_node: &NodeClasses,
-    ) {
+    /// The counts of an attribute, which [`Self::count_narrow`] was given. Costs a look at its places, or, for one that
+    /// is not narrow, a look at each example in their order, or sorts them.
+    pub(super) fn count(&mut self, examples: &Examples, position: usize, node: NodeExamples<'_>) {
         let attribute = &examples.attributes[position];
         self.codes.clear();
         self.ends.clear();
         self.classes.clear();
-        let classes = of_node.totals.len();
+        let classes = examples.class_count as usize;
         let places = attribute.domain.code_count() * classes;
-        let is_ascending = examples.ascending == Some(position);
-        let is_dense = places <= rows.len().saturating_mul(MOST_PLACES_A_ROW);
-        match (&attribute.codes, self.starts[number]) {
-            (_, Some(start)) => self.read_dense(start, places, classes),
-            (AttributeCodes::Wide(codes), None) if is_dense && !is_ascending => {
-                self.count_dense(codes, places, rows, of_node);
+        match &attribute.codes {
+            AttributeCodes::Narrow(number) => {
+                self.read_narrow(examples.starts[*number], places, classes);
             }
-            _ => {
-                let code = |row| examples.code(position, row);
-                self.count_sorted(code, is_ascending, rows, of_node);
+            AttributeCodes::Wide(codes) => {
+                let is_ascending = examples.ascending == Some(position);
+                let most = node.learnt.len().saturating_mul(MOST_PLACES_AN_EXAMPLE);
+                if places <= most && !is_ascending {
+                    self.count_wide(codes, places, classes, node.learnt);
+                } else {
+                    self.count_sorted(codes, is_ascending, node.learnt);
+                }
             }
         }
     }
 
-    /// Counts an attribute with many codes behind the narrow ones.
-    fn count_dense(&mut self, codes: &[u32], places: usize, rows: &[u32], of_node: &NodeClasses) {
-        let classes = of_node.totals.len();
-        let start = self.dense.len();
-        self.dense.resize(start + places, 0);
-        let dense = &mut self.dense[start..];
-        for (&row, &(class, weight)) in rows.iter().zip(&of_node.of_row) {
-            dense[codes[row as usize] as usize * classes + class as usize] += weight;
+    /// Moves the weights of a narrow attribute out of their array.
+    fn read_narrow(&mut self, start: usize, places: usize, classes: usize) {
+        let words = start / 64..(start + places).div_ceil(64);
+        let weights = self.narrow[words.start * 64..words.end * 64].chunks_exact_mut(64);
+        for ((weighed, weights), from) in self.weighed[words]
+            .iter_mut()
+            .zip(weights)
+            .zip((0..).step_by(64))
+        {
+            let mut left = if self.is_small {
+                std::mem::take(weighed)
+            } else {
+                let bits = weights.iter().zip(0..);
+                bits.fold(0, |bits, (&weight, place)| {
+                    bits | u64::from(weight > 0) << place
+                })
+            };
+            while left != 0 {
+                let bit = left.trailing_zeros();
+                left &= left - 1;
+                let place = from + bit;
+                let (code, class) = (place / classes as u32, place % classes as u32);
+                let weight = std::mem::take(&mut weights[bit as usize]);
+                self.classes.push((class, weight));
+                if self.codes.last() != Some(&code) {
+                    self.codes.push(code);
+                    self.ends.push(0);
+                }
+                if let Some(end) = self.ends.last_mut() {
+                    *end = self.classes.len() as u32;
+                }
+            }
         }
-        self.read_dense(start, places, classes);
-        self.dense.truncate(start);
     }
 
-    /// Moves the weights of an attribute out of `dense`.
-    fn read_dense(&mut self, start: usize, places: usize, classes: usize) {
-        let codes = self.dense[start..start + places].chunks_exact_mut(classes);
+    fn count_wide(
+        &mut self,
+        codes: &[u32],
+        places: usize,
+        classes: usize,
+        learnt: &[LearntExample],
+    ) {
+        self.wide.resize(places.max(self.wide.len()), 0);
+        for example in learnt {
+            let code = codes[example.number as usize];
+            self.wide[code as usize * classes + example.class as usize] += example.weight;
+        }
+        let codes = self.wide[..places].chunks_exact_mut(classes);
         for (code, weights) in (0..).zip(codes) {
             let before = self.classes.len();
             for (class, weight) in (0..).zip(weights) {
@@ -190,32 +190,29 @@ impl CodeCounts {
         }
     }
 
-    fn count_sorted(
-        &mut self,
-        code: impl Fn(u32) -> u32,
-        is_ascending: bool,
-        rows: &[u32],
-        of_node: &NodeClasses,
-    ) {
-        let rows = rows.iter().zip(&of_node.of_row);
-        let rows = rows.map(|(&row, &(class, weight))| {
-            (u64::from(code(row)) << 32 | u64::from(class), weight)
+    fn count_sorted(&mut self, codes: &[u32], is_ascending: bool, learnt: &[LearntExample]) {
+        let keyed = learnt.iter().map(|example| {
+            let code = codes[example.number as usize];
+            (
+                u64::from(code) << 32 | u64::from(example.class),
+                example.weight,
+            )
         });
         if is_ascending {
-            self.add_ascending(rows);
+            self.add_ascending(keyed);
         } else {
             let mut sorted = std::mem::take(&mut self.sorted);
-            sorted.extend(rows);
+            sorted.extend(keyed);
             sorted.sort_unstable_by_key(|&(key, _)| key);
             self.add_ascending(sorted.drain(..));
             self.sorted = sorted;
         }
     }
 
-    /// Adds rows whose codes and classes ascend, in one number, with their weights.
-    fn add_ascending(&mut self, rows: impl Iterator<Item = (u64, u32)>) {
+    /// Adds examples whose codes and classes ascend, in one number, with their weights.
+    fn add_ascending(&mut self, examples: impl Iterator<Item = (u64, u32)>) {
         let mut last_key = None;
-        for (key, weight) in rows {
+        for (key, weight) in examples {
             let (code, class) = ((key >> 32) as u32, key as u32);
             match self.classes.last_mut() {
                 Some((_, sum)) if last_key == Some(key) => *sum += weight,

@@ -35,51 +35,30 @@ pub(super) struct Attribute {
 /// Where the code of each example is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AttributeCodes {
-    /// An attribute of the [`NarrowCodes`] of an example, by its number there.
+    /// An attribute with few codes: its number among those of [`Examples::places`].
     Narrow(usize),
     Wide(Vec<u32>),
 }
 
-/// The codes of attributes with few of them, example beside example: a node counts all of them in one pass
-/// over its examples, in one array of weights by attribute, code and class.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct NarrowCodes {
-    /// Where the weights of each attribute begin in the array.
-    pub(super) starts: Vec<usize>,
-    codes: Vec<u8>,
-    /// The place of each code in the array, with the class of its example.
-    places: Vec<u16>,
-}
+/// Most codes of a narrow attribute.
+const MOST_CODES: usize = 1 << u8::BITS;
 
-impl NarrowCodes {
-    /// Most codes of an attribute.
-    pub(super) const MOST_CODES: usize = 1 << u8::BITS;
+/// Most places of the array of weights of narrow attributes. An attribute that would need more is wide.
+pub(super) const MOST_PLACES: usize = 1 << u16::BITS;
 
-    /// Most places of the array. An attribute that would need more is wide.
-    pub(super) const MOST_PLACES: usize = 1 << u16::BITS;
-
-    /// Those of an example.
-    #[inline]
-    pub(super) fn of(&self, example: u32) -> &[u8] {
-        let width = self.starts.len();
-        let start = example as usize * width;
-        &self.codes[start..start + width]
-    }
-
-    /// The places of those of an example.
-    #[inline]
-    pub(super) fn places(&self, example: u32) -> &[u16] {
-        let width = self.starts.len();
-        let start = example as usize * width;
-        &self.places[start..start + width]
-    }
-}
+/// Places of some narrow codes of an example, and 0 behind the last one. Whole blocks are moved faster than as many
+/// places as there are.
+pub(super) type PlaceBlock = [u16; 8];
 
 /// Examples with a class each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Examples {
     pub(super) attributes: Vec<Attribute>,
-    pub(super) narrow: NarrowCodes,
+    /// Of each narrow attribute, where its weights begin in an array of weights by attribute, code and class: a node
+    /// counts all narrow ones in one pass over its examples. They begin at multiples of 64.
+    pub(super) starts: Vec<usize>,
+    /// The places of the narrow codes in that array, example beside example.
+    places: Vec<PlaceBlock>,
     pub(super) classes: Vec<u32>,
     pub(super) class_count: u32,
     /// An attribute by whose codes, and then by whose classes, the examples ascend: they need not be
@@ -95,46 +74,42 @@ impl Examples {
         class_count: u32,
     ) -> Self {
         let columns: Vec<(Domain, C)> = attributes.into_iter().collect();
-        let mut starts = Vec::new();
-        let mut end = 0;
+        let mut starts: Vec<usize> = Vec::new();
+        let mut end = 0usize;
         let numbers = columns.iter().map(|(domain, _)| {
             let codes = domain.code_count();
-            let after = end + codes * class_count as usize;
-            let is_narrow = codes <= NarrowCodes::MOST_CODES && after <= NarrowCodes::MOST_PLACES;
+            let start = end.next_multiple_of(u64::BITS as usize);
+            let after = start + codes * class_count as usize;
+            let is_narrow = codes <= MOST_CODES && after <= MOST_PLACES;
             is_narrow.then(|| {
-                starts.push(std::mem::replace(&mut end, after));
+                starts.push(start);
+                end = after;
                 starts.len() - 1
             })
         });
         let numbers: Vec<Option<usize>> = numbers.collect();
-        let width = starts.len();
-        let mut narrow = NarrowCodes {
-            codes: vec![0; width * classes.len()],
-            places: vec![0; width * classes.len()],
-            starts,
-        };
-        let attributes = columns
-            .into_iter()
-            .zip(numbers)
-            .map(|((domain, codes), number)| {
-                let Some(number) = number else {
-                    let codes = AttributeCodes::Wide(codes.collect());
-                    return Attribute { domain, codes };
-                };
-                let start = narrow.starts[number];
-                let all = narrow.codes.chunks_exact_mut(width);
-                let all = all.zip(narrow.places.chunks_exact_mut(width));
-                for ((code, class), (of_codes, of_places)) in codes.zip(&classes).zip(all) {
-                    of_codes[number] = code as u8;
-                    of_places[number] = (start + (code * class_count + class) as usize) as u16;
+        let blocks = starts.len().div_ceil(PlaceBlock::default().len());
+        let mut places = vec![PlaceBlock::default(); blocks * classes.len()];
+        let attributes = columns.into_iter().zip(numbers);
+        let attributes = attributes.map(|((domain, codes), number)| {
+            let codes = match number {
+                Some(number) => {
+                    let start = starts[number];
+                    let all = places.chunks_exact_mut(blocks);
+                    for ((code, class), of_example) in codes.zip(&classes).zip(all) {
+                        of_example.as_flattened_mut()[number] =
+                            (start + (code * class_count + class) as usize) as u16;
+                    }
+                    AttributeCodes::Narrow(number)
                 }
-                let codes = AttributeCodes::Narrow(number);
-                Attribute { domain, codes }
-            });
-        let attributes = attributes.collect();
+                None => AttributeCodes::Wide(codes.collect()),
+            };
+            Attribute { domain, codes }
+        });
         let mut examples = Self {
-            attributes,
-            narrow,
+            attributes: attributes.collect(),
+            starts,
+            places,
             classes,
             class_count,
             ascending: None,
@@ -161,9 +136,30 @@ impl Examples {
     #[inline]
     pub(super) fn code(&self, position: usize, example: u32) -> u32 {
         match &self.attributes[position].codes {
-            AttributeCodes::Narrow(number) => self.narrow.of(example)[*number].into(),
+            AttributeCodes::Narrow(number) => {
+                let places = self.places(example).as_flattened();
+                self.code_at(*number, places[*number])
+            }
             AttributeCodes::Wide(codes) => codes[example as usize],
         }
+    }
+
+    /// The places of the narrow codes of an example.
+    #[inline]
+    pub(super) fn places(&self, example: u32) -> &[PlaceBlock] {
+        let blocks = self.blocks();
+        &self.places[example as usize * blocks..][..blocks]
+    }
+
+    /// Blocks of an example.
+    pub(super) fn blocks(&self) -> usize {
+        self.starts.len().div_ceil(PlaceBlock::default().len())
+    }
+
+    /// The code of a narrow attribute, by its number, at a place.
+    #[inline]
+    pub(super) fn code_at(&self, number: usize, place: u16) -> u32 {
+        (u32::from(place) - self.starts[number] as u32) / self.class_count
     }
 }
 

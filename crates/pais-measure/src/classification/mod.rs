@@ -24,6 +24,7 @@ mod examples;
 mod features;
 mod gain;
 mod holdout;
+mod learnt;
 mod rows;
 mod run;
 mod threshold;

@@ -66,7 +66,7 @@ pub fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
     let trees = MOST_TREES.min(rayon::current_num_threads() as u64);
     rows.saturating_mul(CLASSIFIED_ROW_BYTES)
         .saturating_add(examples.saturating_mul(EXAMPLE_COPIES))
-        .saturating_add(trees.saturating_mul(growth_bytes(learnt)))
+        .saturating_add(trees.saturating_mul(growth_bytes(learnt, attributes)))
 }
 
 /// Rows as examples: attributes and classes by code.

@@ -331,7 +331,7 @@ proptest! {
         let one = grow(&all_used);
         for (unused, narrow) in [(234, 2), (235, 2), (236, 1), (300, 1)] {
             let examples = with_unused(unused);
-            prop_assert_eq!(examples.narrow.starts.len(), narrow, "{} unused", unused);
+            prop_assert_eq!(examples.starts.len(), narrow, "{} unused", unused);
             let other = grow(&examples);
             prop_assert_eq!(one.node_count(), other.node_count());
             // In the order of the ordered attribute, which is not sorted then.
@@ -387,7 +387,7 @@ proptest! {
             of(attributes, rows.iter().map(class).collect(), class_count)
         };
         let (few, many) = (of_classes(3), of_classes(256));
-        prop_assert_eq!((few.narrow.starts.len(), many.narrow.starts.len()), (3, 2));
+        prop_assert_eq!((few.starts.len(), many.starts.len()), (3, 2));
         prop_assert_eq!(grow(&few), grow(&many));
     }
 

@@ -1,11 +1,13 @@
 //! A tree, and what it says of examples.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::choice::{Candidate, LEAST, Test, TestedNode, choose, value_test};
-use super::counts::{CodeCounts, NodeClasses};
-use super::examples::{Attribute, Domain, Examples};
+use super::counts::CodeCounts;
+use super::examples::{Domain, Examples};
 use super::gain::Logs;
+use super::learnt::{LearntExamples, NodeExamples};
 use super::threshold::{Sides, best_threshold};
 
 /// What a node asks, and the nodes of the answers.
@@ -143,9 +145,7 @@ const LEAF_ERRORS: u64 = 1;
 /// A node to be divided.
 struct OpenNode {
     node: usize,
-    /// Its examples in the list.
-    from: usize,
-    to: usize,
+    examples: Range<usize>,
     depth: usize,
     /// The attributes that have several values in the parent.
     attributes: Rc<[usize]>,
@@ -158,20 +158,25 @@ pub(super) fn grow(
     logs: &Logs,
     stopped: &dyn Fn() -> bool,
 ) -> Option<Tree> {
-    let mut growth = Growth::new(examples, weights, logs);
-    let weighted = growth.rows.len();
-    if weighted == 0 {
+    let mut learnt = LearntExamples::new(examples, weights);
+    if learnt.len() == 0 {
         return None;
     }
-    let all = (0..examples.attributes.len()).collect();
-    growth.read(0, weighted);
-    let mut nodes = vec![Node::leaf(growth.of_node.totals())];
+    let mut choice = TestChoice {
+        examples,
+        weight: weights.iter().copied().map(u64::from).sum(),
+        logs,
+        counts: CodeCounts::default(),
+        sides: Sides::default(),
+    };
+    let mut totals = vec![0; examples.class_count as usize];
+    learnt.of(0..learnt.len()).weigh(&mut totals);
+    let mut nodes = vec![Node::leaf(&totals)];
     let mut open = vec![OpenNode {
         node: 0,
-        from: 0,
-        to: weighted,
+        examples: 0..learnt.len(),
         depth: 0,
-        attributes: all,
+        attributes: (0..examples.attributes.len()).collect(),
     }];
     while let Some(next) = open.pop() {
         if stopped() {
@@ -181,105 +186,53 @@ pub(super) fn grow(
         if node.errors <= LEAF_ERRORS || node.weight < 2 * LEAST || next.depth >= MOST_DEPTH {
             continue;
         }
-        let Some((test, attributes)) = growth.test(&next) else {
+        let of_node = learnt.of(next.examples.clone());
+        of_node.weigh(&mut totals);
+        let Some((test, varied)) = choice.best(of_node, &totals, &next.attributes) else {
             continue;
         };
-        let parts = growth.divide(test, next.from, next.to);
-        let first = nodes.len() as u32;
         let mut branches = Vec::new();
-        for ((number, (branch, from, to)), part) in (first..).zip(parts).zip(0..) {
-            nodes.push(Node::leaf(growth.totals_of(part)));
-            branches.push((branch, number));
+        for part in learnt.divide(next.examples, test) {
+            let node = nodes.len();
+            learnt.of(part.examples.clone()).weigh(&mut totals);
+            nodes.push(Node::leaf(&totals));
+            branches.push((part.branch, node as u32));
             open.push(OpenNode {
-                node: number as usize,
-                from,
-                to,
+                node,
+                examples: part.examples,
                 depth: next.depth + 1,
-                attributes: Rc::clone(&attributes),
+                attributes: Rc::clone(&varied),
             });
         }
         nodes[next.node].split = Some(Split {
             test,
-            missing: missing_code(&examples.attributes[test.position]),
+            missing: examples.attributes[test.position].domain.missing_code(),
             branches,
         });
     }
     Some(Tree { nodes })
 }
 
-/// The code that means missing; none of a nominal attribute.
-fn missing_code(attribute: &Attribute) -> u32 {
-    match &attribute.domain {
-        Domain::Ordered(values) => values.len() as u32,
-        Domain::Nominal(_) => u32::MAX,
-    }
-}
-
-/// The list of examples, and working space.
-struct Growth<'a> {
+/// What the test of a node is chosen with.
+struct TestChoice<'a> {
     examples: &'a Examples,
-    weights: &'a [u32],
-    /// Of all examples together.
+    /// Of all examples of the tree together.
     weight: u64,
     logs: &'a Logs,
-    /// The examples of node beside node, ascending in each: a node reads its columns in their order.
-    rows: Vec<u32>,
-    of_node: NodeClasses,
     counts: CodeCounts,
     sides: Sides,
-    /// The branch of each example of the node that is divided.
-    branch_of: Vec<u32>,
-    buffer: Vec<u32>,
-    /// For each branch, where its next example goes.
-    ends: Vec<usize>,
-    /// The number of each branch among those that have examples.
-    part_of: Vec<usize>,
-    /// Weight of each class, by part.
-    part_totals: Vec<u64>,
 }
 
-impl<'a> Growth<'a> {
-    fn new(examples: &'a Examples, weights: &'a [u32], logs: &'a Logs) -> Self {
-        let weight = weights.iter().copied().map(u64::from).sum();
-        let rows = (0u32..).zip(weights).filter(|(_, weight)| **weight > 0);
-        let rows: Vec<u32> = rows.map(|(row, _)| row).collect();
-        Self {
-            examples,
-            weights,
-            weight,
-            logs,
-            of_node: NodeClasses::default(),
-            counts: CodeCounts::default(),
-            sides: Sides::default(),
-            branch_of: Vec::new(),
-            buffer: vec![0; rows.len()],
-            rows,
-            ends: Vec::new(),
-            part_of: Vec::new(),
-            part_totals: Vec::new(),
-        }
-    }
-
-    /// Reads the classes of the examples from `from` to `to`.
-    fn read(&mut self, from: usize, to: usize) {
-        let rows = &self.rows[from..to];
-        self.of_node.read(self.examples, self.weights, rows);
-    }
-
-    /// Weight of each class of a part of the node that was divided last.
-    fn totals_of(&self, part: usize) -> &[u64] {
-        let classes = self.examples.class_count as usize;
-        &self.part_totals[part * classes..][..classes]
-    }
-
-    /// The best test of a node, and the attributes that have several values in it.
-    fn test(&mut self, node: &OpenNode) -> Option<(Test, Rc<[usize]>)> {
-        self.read(node.from, node.to);
-        let rows = &self.rows[node.from..node.to];
-        let attributes = &node.attributes;
-        self.counts
-            .count_narrow(self.examples, attributes, rows, &self.of_node);
-        let classes = self.of_node.totals();
+impl TestChoice<'_> {
+    /// The best test of a node whose classes have these weights, and those of some attributes that have several values
+    /// in it.
+    fn best(
+        &mut self,
+        node: NodeExamples<'_>,
+        classes: &[u64],
+        attributes: &[usize],
+    ) -> Option<(Test, Rc<[usize]>)> {
+        self.counts.count_narrow(self.examples, attributes, node);
         let tested = TestedNode {
             classes,
             information: self.logs.information(classes),
@@ -287,16 +240,14 @@ impl<'a> Growth<'a> {
         };
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut varied: Vec<usize> = Vec::new();
-        for (number, &position) in attributes.iter().enumerate() {
-            let attribute = &self.examples.attributes[position];
-            self.counts
-                .count(number, self.examples, position, rows, &self.of_node);
+        for &position in attributes {
+            self.counts.count(self.examples, position, node);
             if self.counts.len() < 2 {
                 continue;
             }
             varied.push(position);
             let counts = &self.counts;
-            candidates.extend(match &attribute.domain {
+            candidates.extend(match &self.examples.attributes[position].domain {
                 Domain::Nominal(_) => value_test(position, counts, tested),
                 Domain::Ordered(values) => {
                     best_threshold(position, values, counts, tested, &mut self.sides)
@@ -305,50 +256,6 @@ impl<'a> Growth<'a> {
         }
         let chosen = choose(self.examples, &candidates, self.weight)?;
         Some((chosen.test, varied.into()))
-    }
-
-    /// Divides the examples that were read last by a test: the branches that have examples, ascending,
-    /// with where they are.
-    fn divide(&mut self, test: Test, from: usize, to: usize) -> Vec<(u32, usize, usize)> {
-        let examples = self.examples;
-        let missing = missing_code(&examples.attributes[test.position]);
-        let rows = &mut self.rows[from..to];
-        self.branch_of.clear();
-        let branches = rows
-            .iter()
-            .map(|&row| test.branch(examples.code(test.position, row), missing));
-        self.branch_of.extend(branches);
-        let most = self.branch_of.iter().max().map_or(0, |&last| last as usize);
-        self.ends.clear();
-        self.ends.resize(most + 1, 0);
-        for &branch in &self.branch_of {
-            self.ends[branch as usize] += 1;
-        }
-        self.part_of.clear();
-        let mut parts = Vec::new();
-        let mut start = from;
-        for (branch, end) in (0..).zip(&mut self.ends) {
-            let count = std::mem::replace(end, start - from);
-            self.part_of.push(parts.len());
-            if count > 0 {
-                parts.push((branch, start, start + count));
-                start += count;
-            }
-        }
-        let buffer = &mut self.buffer[..rows.len()];
-        let classes = examples.class_count as usize;
-        self.part_totals.clear();
-        self.part_totals.resize(parts.len() * classes, 0);
-        let branches = self.branch_of.iter().zip(self.of_node.rows());
-        for (&row, (&branch, (class, weight))) in rows.iter().zip(branches) {
-            let end = &mut self.ends[branch as usize];
-            buffer[*end] = row;
-            *end += 1;
-            let part = self.part_of[branch as usize];
-            self.part_totals[part * classes + class as usize] += u64::from(weight);
-        }
-        rows.copy_from_slice(buffer);
-        parts
     }
 }
 
