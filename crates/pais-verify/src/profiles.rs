@@ -241,28 +241,48 @@ impl Grid {
         }
     }
 
-    /// The classes in the order of their values, those of the last attribute first, of as many attributes as fit 64
-    /// bits.
-    pub(super) fn order(&self, classes: u32) -> Vec<u32> {
+    /// As [`Self::new`], with the classes numbered in the order of their values, those of the last attribute first, of as
+    /// many attributes as fit 64 bits; and the number that each had.
+    pub(super) fn ordered(attributes: &[&Values], rows: &[u32]) -> (Self, Vec<u32>) {
         /// Lower in tests, so that the values of small tables do not fit either.
         const KEY_BITS: u32 = if cfg!(test) { 4 } else { u64::BITS };
-        let bits = |&count: &usize| usize::BITS - count.saturating_sub(1).leading_zeros();
-        let bits = self.cardinalities.iter().rev().map(bits);
-        let ends = bits.scan(0, |end, bits| {
+        let bits =
+            |values: &&Values| usize::BITS - values.count().saturating_sub(1).leading_zeros();
+        let widths = attributes.iter().rev().map(bits).scan(0, |end, bits| {
             *end += bits;
             (*end <= KEY_BITS).then_some(bits)
         });
-        let widths: Vec<u32> = ends.collect();
-        let key = |class: u32| {
-            let values = widths.iter().zip(self.values(class).iter().rev());
-            let packed = values.fold(0u64, |key, (&bits, &value)| {
-                key.unbounded_shl(bits) | u64::from(value)
+        let widths: Vec<u32> = widths.collect();
+        let (unpacked, packed) = attributes.split_at(attributes.len() - widths.len());
+        let key = |(class, &row): (usize, &u32)| {
+            let values = widths.iter().zip(packed.iter().rev());
+            let key = values.fold(0u64, |key, (&bits, values)| {
+                key.unbounded_shl(bits) | u64::from(values.at(row as usize))
             });
-            (packed, class)
+            (key, class as u32)
         };
-        let mut keys: Vec<(u64, u32)> = (0..classes).into_par_iter().map(key).collect();
+        let keys = rows.par_iter().enumerate().with_min_len(1 << 12).map(key);
+        let mut keys: Vec<(u64, u32)> = keys.collect();
         keys.par_sort_unstable();
-        keys.into_iter().map(|(_, class)| class).collect()
+        let mut values = vec![0; rows.len() * attributes.len()];
+        let of_classes = values.par_chunks_exact_mut(attributes.len().max(1));
+        let of_classes = of_classes.zip(&keys).with_min_len(1 << 12);
+        of_classes.for_each(|(of_class, &(mut key, class))| {
+            let (of_unpacked, of_packed) = of_class.split_at_mut(unpacked.len());
+            for (value, &bits) in of_packed.iter_mut().zip(widths.iter().rev()) {
+                *value = (key & !u64::MAX.unbounded_shl(bits)) as u32;
+                key = key.unbounded_shr(bits);
+            }
+            for (value, values) in of_unpacked.iter_mut().zip(unpacked) {
+                *value = values.at(rows[class as usize] as usize);
+            }
+        });
+        let cardinalities = attributes.iter().map(|values| values.count());
+        let grid = Self {
+            cardinalities: cardinalities.collect(),
+            values,
+        };
+        (grid, keys.into_iter().map(|(_, class)| class).collect())
     }
 
     /// Number of attributes.

@@ -51,9 +51,7 @@ impl TableClasses {
         let mut varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
         // Without the attributes of most values there are fewest classes.
         varied.sort_by_key(|values| Reverse(values.count()));
-        let grid = Grid::new(&varied, &classes.row);
-        let order = grid.order(classes.sizes.len() as u32);
-        let grid = grid.of_classes(&order, 0);
+        let (grid, order) = Grid::ordered(&varied, &classes.row);
         let named = SensitiveColumn::named(table, requirement)?;
         let sensitive = SensitiveIndex::by_denominator(named, requirement.missing_sensitive);
         let sensitive = sensitive.iter().filter(|index| index.count() > 0);
