@@ -1,6 +1,8 @@
 //! How the classes of a node are distributed over the codes of an attribute.
 
-use super::examples::{AttributeCodes, Examples, MOST_CLASSES, MOST_PLACES};
+use std::ops::Range;
+
+use super::examples::{AttributeCodes, Examples, MOST_CLASSES, MOST_PLACES, PlaceBlock};
 use super::features::MOST_VALUES;
 use super::learnt::{LearntExample, NodeExamples};
 
@@ -12,6 +14,20 @@ const MOST_PLACES_AN_EXAMPLE: usize = 4;
 /// Nodes of at most this many examples note the places that they weigh; others look at all places.
 const FEW_EXAMPLES: usize = 256;
 
+/// What the array of weights of narrow attributes has.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum NarrowState {
+    /// Zeros.
+    #[default]
+    Empty,
+    /// The weights of a node of few examples, which are taken out as they are read.
+    Few,
+    /// The weights of a node.
+    Whole,
+    /// The weights of the node that is counted next.
+    Next,
+}
+
 /// Class counts of the codes of an attribute at a node; kept between nodes for its memory.
 #[derive(Default)]
 pub(super) struct CodeCounts {
@@ -21,12 +37,11 @@ pub(super) struct CodeCounts {
     ends: Vec<u32>,
     /// The classes that occur with a code and their weights, code after code.
     classes: Vec<(u32, u32)>,
-    /// Weights by place of [`Examples::places`]. 0 between uses.
+    /// Weights by place of [`Examples::places`].
     narrow: Vec<u32>,
-    /// One bit for each place that may have weight, in nodes of few examples. 0 between uses.
+    state: NarrowState,
+    /// One bit for each place that has weight, in nodes of few examples. 0 between uses.
     weighed: Vec<u64>,
-    /// Whether the node has few examples.
-    is_small: bool,
     /// The narrow attributes of the node.
     counted: Vec<usize>,
     /// Weights by code and class of a wide attribute. 0 between uses.
@@ -45,7 +60,8 @@ pub(super) fn growth_bytes(examples: u64, attributes: u64) -> u64 {
     const TOTALS: u64 = 8 * MOST_CLASSES as u64;
     const MOST_TOTALS: u64 = (MOST_VALUES as u64 + 2) * TOTALS;
     const NARROW: u64 = MOST_PLACES as u64 * 4 + MOST_PLACES as u64 / 8;
-    let places = attributes.saturating_mul(2 * size_of::<u16>() as u64);
+    const BLOCK: u64 = size_of::<PlaceBlock>() as u64;
+    let places = 2 * attributes.saturating_mul(2).next_multiple_of(BLOCK);
     let wide = 4 * MOST_PLACES_AN_EXAMPLE as u64;
     examples
         .saturating_mul(EXAMPLE + places + wide)
@@ -65,8 +81,9 @@ impl CodeCounts {
         attributes: &[usize],
         node: NodeExamples<'_>,
     ) {
-        self.narrow.resize(MOST_PLACES, 0);
-        self.weighed.resize(MOST_PLACES / 64, 0);
+        let places = examples.place_count().next_multiple_of(64);
+        self.narrow.resize(places, 0);
+        self.weighed.resize(places / 64, 0);
         self.counted.clear();
         let narrow =
             attributes
@@ -76,10 +93,11 @@ impl CodeCounts {
                     AttributeCodes::Wide(_) => None,
                 });
         self.counted.extend(narrow);
-        self.is_small = node.learnt.len() <= FEW_EXAMPLES;
-        let width = examples.starts.len();
-        let weights = &mut self.narrow[..];
-        if self.is_small {
+        if self.state == NarrowState::Next {
+            self.state = NarrowState::Whole;
+        } else if node.learnt.len() <= FEW_EXAMPLES {
+            self.state = NarrowState::Few;
+            let weights = &mut self.narrow[..];
             for (weight, places) in node.weighted_places() {
                 for &number in &self.counted {
                     let place = usize::from(places[number]);
@@ -87,19 +105,63 @@ impl CodeCounts {
                     self.weighed[place / 64] |= 1 << (place % 64);
                 }
             }
-        } else if self.counted.len() == width {
+        } else {
+            self.state = NarrowState::Whole;
+            self.change_narrow(examples, node, |sum, weight| sum + weight);
+        }
+    }
+
+    /// Changes the weights of the places of a node.
+    fn change_narrow(
+        &mut self,
+        examples: &Examples,
+        node: NodeExamples<'_>,
+        change: impl Fn(u32, u32) -> u32,
+    ) {
+        let weights = &mut self.narrow[..];
+        let width = examples.starts.len();
+        if self.counted.len() == width {
             for (weight, places) in node.weighted_places() {
                 for &place in &places[..width] {
-                    weights[usize::from(place)] += weight;
+                    let sum = &mut weights[usize::from(place)];
+                    *sum = change(*sum, weight);
                 }
             }
         } else {
             for (weight, places) in node.weighted_places() {
                 for &number in &self.counted {
-                    weights[usize::from(places[number])] += weight;
+                    let sum = &mut weights[usize::from(places[number])];
+                    *sum = change(*sum, weight);
                 }
             }
         }
+    }
+
+    /// Ends the node that was counted: `others` are all of its examples but those of the node that is counted next.
+    /// Where they are fewer, they are taken from what is counted, and the next one need not be.
+    pub(super) fn keep<'a>(
+        &mut self,
+        examples: &Examples,
+        next: usize,
+        others: impl Iterator<Item = NodeExamples<'a>> + Clone,
+    ) {
+        let count: usize = others.clone().map(|it| it.learnt.len()).sum();
+        if self.state != NarrowState::Whole || next <= FEW_EXAMPLES || count >= next {
+            self.clear();
+            return;
+        }
+        for other in others {
+            self.change_narrow(examples, other, |sum, weight| sum - weight);
+        }
+        self.state = NarrowState::Next;
+    }
+
+    /// Ends a node, after which another one is counted from the start.
+    pub(super) fn clear(&mut self) {
+        if matches!(self.state, NarrowState::Whole | NarrowState::Next) {
+            self.narrow.fill(0);
+        }
+        self.state = NarrowState::Empty;
     }
 
     /// The counts of an attribute, which [`Self::count_narrow`] was given. Costs a look at its places, or, for one that
@@ -113,7 +175,8 @@ impl CodeCounts {
         let places = attribute.domain.code_count() * classes;
         match &attribute.codes {
             AttributeCodes::Narrow(number) => {
-                self.read_narrow(examples.starts[*number], places, classes);
+                let start = examples.starts[*number];
+                self.read_narrow(examples, start..start + places);
             }
             AttributeCodes::Wide(codes) => {
                 let is_ascending = examples.ascending == Some(position);
@@ -127,16 +190,15 @@ impl CodeCounts {
         }
     }
 
-    /// Moves the weights of a narrow attribute out of their array.
-    fn read_narrow(&mut self, start: usize, places: usize, classes: usize) {
-        let words = start / 64..(start + places).div_ceil(64);
+    /// Reads the weights of a narrow attribute, which are at some places.
+    fn read_narrow(&mut self, examples: &Examples, places: Range<usize>) {
+        let classes = examples.class_count;
+        let is_noted = self.state == NarrowState::Few;
+        let words = places.start / 64..places.end.div_ceil(64);
         let weights = self.narrow[words.start * 64..words.end * 64].chunks_exact_mut(64);
-        for ((weighed, weights), from) in self.weighed[words]
-            .iter_mut()
-            .zip(weights)
-            .zip((0..).step_by(64))
-        {
-            let mut left = if self.is_small {
+        let words = self.weighed[words].iter_mut().zip(weights);
+        for ((weighed, weights), from) in words.zip((places.start..).step_by(64)) {
+            let mut left = if is_noted {
                 std::mem::take(weighed)
             } else {
                 let bits = weights.iter().zip(0..);
@@ -145,12 +207,14 @@ impl CodeCounts {
                 })
             };
             while left != 0 {
-                let bit = left.trailing_zeros();
+                let bit = left.trailing_zeros() as usize;
                 left &= left - 1;
-                let place = from + bit;
-                let (code, class) = (place / classes as u32, place % classes as u32);
-                let weight = std::mem::take(&mut weights[bit as usize]);
-                self.classes.push((class, weight));
+                let code = examples.code_at((from + bit) as u16);
+                let class = (from + bit - places.start) as u32 - code * classes;
+                self.classes.push((class, weights[bit]));
+                if is_noted {
+                    weights[bit] = 0;
+                }
                 if self.codes.last() != Some(&code) {
                     self.codes.push(code);
                     self.ends.push(0);

@@ -1,5 +1,6 @@
 //! Examples: codes of attributes and a class each, column by column.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 /// Most classes. A column with more is not one that rows are classified by.
@@ -50,6 +51,11 @@ pub(super) const MOST_PLACES: usize = 1 << u16::BITS;
 /// places as there are.
 pub(super) type PlaceBlock = [u16; 8];
 
+/// Blocks of an example with this many narrow attributes; at least one.
+fn blocks(narrow: usize) -> usize {
+    narrow.div_ceil(PlaceBlock::default().len()).max(1)
+}
+
 /// Examples with a class each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Examples {
@@ -59,6 +65,8 @@ pub(super) struct Examples {
     pub(super) starts: Vec<usize>,
     /// The places of the narrow codes in that array, example beside example.
     places: Vec<PlaceBlock>,
+    /// The code of each place.
+    code_of_place: Vec<u8>,
     pub(super) classes: Vec<u32>,
     pub(super) class_count: u32,
     /// An attribute by whose codes, and then by whose classes, the examples ascend: they need not be
@@ -88,13 +96,18 @@ impl Examples {
             })
         });
         let numbers: Vec<Option<usize>> = numbers.collect();
-        let blocks = starts.len().div_ceil(PlaceBlock::default().len());
+        let blocks = blocks(starts.len());
         let mut places = vec![PlaceBlock::default(); blocks * classes.len()];
+        let mut code_of_place = Vec::new();
         let attributes = columns.into_iter().zip(numbers);
         let attributes = attributes.map(|((domain, codes), number)| {
             let codes = match number {
                 Some(number) => {
                     let start = starts[number];
+                    let codes_of_places = (0..domain.code_count())
+                        .flat_map(|code| repeat_n(code as u8, class_count as usize));
+                    code_of_place.resize(start, 0);
+                    code_of_place.extend(codes_of_places);
                     let all = places.chunks_exact_mut(blocks);
                     for ((code, class), of_example) in codes.zip(&classes).zip(all) {
                         of_example.as_flattened_mut()[number] =
@@ -110,6 +123,7 @@ impl Examples {
             attributes: attributes.collect(),
             starts,
             places,
+            code_of_place,
             classes,
             class_count,
             ascending: None,
@@ -137,8 +151,7 @@ impl Examples {
     pub(super) fn code(&self, position: usize, example: u32) -> u32 {
         match &self.attributes[position].codes {
             AttributeCodes::Narrow(number) => {
-                let places = self.places(example).as_flattened();
-                self.code_at(*number, places[*number])
+                self.code_at(self.places(example).as_flattened()[*number])
             }
             AttributeCodes::Wide(codes) => codes[example as usize],
         }
@@ -153,20 +166,25 @@ impl Examples {
 
     /// Blocks of an example.
     pub(super) fn blocks(&self) -> usize {
-        self.starts.len().div_ceil(PlaceBlock::default().len())
+        blocks(self.starts.len())
     }
 
-    /// The code of a narrow attribute, by its number, at a place.
+    /// The code of a narrow attribute at a place.
     #[inline]
-    pub(super) fn code_at(&self, number: usize, place: u16) -> u32 {
-        (u32::from(place) - self.starts[number] as u32) / self.class_count
+    pub(super) fn code_at(&self, place: u16) -> u32 {
+        self.code_of_place[usize::from(place)].into()
+    }
+
+    /// Number of places of all narrow attributes.
+    pub(super) fn place_count(&self) -> usize {
+        self.code_of_place.len()
     }
 }
 
 /// Rows as distinct examples, so that many rows of few records are few examples.
 #[derive(Clone, Debug)]
 pub(super) struct RowExamples {
-    /// Different ones, but for those whose hashes are equal by chance.
+    /// Different ones, but for those whose hashes are alike by chance.
     pub(super) distinct: Examples,
     /// The example of each row.
     pub(super) of_row: Vec<u32>,

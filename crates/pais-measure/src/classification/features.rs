@@ -21,11 +21,18 @@ const FLAT_ROOT: &str = "*";
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Encoding {
     pub(super) domain: AttributeDomain,
+    /// The last one is that of null.
     code_of: Vec<u32>,
-    null: u32,
 }
 
 impl Encoding {
+    fn new(domain: AttributeDomain, codes: impl Iterator<Item = u32>, null: u32) -> Self {
+        Self {
+            domain,
+            code_of: codes.chain([null]).collect(),
+        }
+    }
+
     /// Number of codes, without that of missing numbers.
     pub(super) fn value_count(&self) -> u32 {
         match &self.domain {
@@ -37,20 +44,14 @@ impl Encoding {
     /// Cells that are the codes of an attribute.
     #[cfg(test)]
     pub(super) fn identity(domain: AttributeDomain) -> Self {
-        Self {
-            code_of: (0..domain.code_count() as u32).collect(),
-            null: u32::MAX,
-            domain,
-        }
+        let codes = 0..domain.code_count() as u32;
+        Self::new(domain, codes, u32::MAX)
     }
 
     /// The attribute's code of a cell.
     #[inline]
     pub(super) fn code(&self, cell: u32) -> u32 {
-        match cell {
-            NULL_CODE => self.null,
-            cell => self.code_of[cell as usize],
-        }
+        self.code_of[(cell as usize).min(self.code_of.len() - 1)]
     }
 }
 
@@ -94,11 +95,11 @@ impl<'a> Feature<'a> {
         match &column.domain {
             Domain::Numeric { values, .. } => Self {
                 cells: &column.codes,
-                encodings: vec![Encoding {
-                    domain: AttributeDomain::Ordered(values.as_slice().into()),
-                    code_of: (0..=values.len() as u32).collect(),
-                    null: values.len() as u32,
-                }],
+                encodings: vec![Encoding::new(
+                    AttributeDomain::Ordered(values.as_slice().into()),
+                    0..=values.len() as u32,
+                    values.len() as u32,
+                )],
             },
             Domain::Taxonomy(tree) => {
                 Self::new(spec, &leaf_labels(tree), &column.codes, frequencies)
@@ -137,13 +138,11 @@ pub(super) fn classes(column: &Column) -> Encoding {
     let texts: Vec<&str> = column.dictionary.iter().map(AsRef::as_ref).collect();
     let all: Vec<usize> = (0..texts.len()).collect();
     let by_text = by_text(&texts, all);
-    let named = by_text.code_of.iter().max().map_or(0, |last| last + 1);
+    let codes = &by_text.code_of[..texts.len()];
+    let named = codes.iter().max().map_or(0, |last| last + 1);
     let null = u32::from(column.codes.contains(&NULL_CODE));
-    Encoding {
-        domain: AttributeDomain::Nominal(named + null),
-        null: named,
-        ..by_text
-    }
+    let domain = AttributeDomain::Nominal(named + null);
+    Encoding::new(domain, codes.iter().copied(), named)
 }
 
 fn leaf_labels(tree: &Tree) -> Vec<&str> {
@@ -183,11 +182,9 @@ fn ordered(intervals: &[Option<(f64, f64)>]) -> Vec<Encoding> {
             Some(ends) => values.partition_point(|&value| value < number(*ends)) as u32,
             None => missing,
         };
-        Encoding {
-            code_of: intervals.iter().map(rank).collect(),
-            null: missing,
-            domain: AttributeDomain::Ordered(values.into()),
-        }
+        let codes: Vec<u32> = intervals.iter().map(rank).collect();
+        let domain = AttributeDomain::Ordered(values.into());
+        Encoding::new(domain, codes.into_iter(), missing)
     };
     if sorted.windows(2).all(|pair| pair[0].1 <= pair[1].0) {
         vec![ranked(&|(lo, hi)| f64::midpoint(lo, hi))]
@@ -223,11 +220,8 @@ fn by_text(texts: &[&str], mut named: Vec<usize>) -> Encoding {
     for code in code_of.iter_mut().filter(|code| **code == u32::MAX) {
         *code = codes;
     }
-    Encoding {
-        domain: AttributeDomain::Nominal(codes + 2),
-        code_of,
-        null: codes + 1,
-    }
+    let domain = AttributeDomain::Nominal(codes + 2);
+    Encoding::new(domain, code_of.into_iter(), codes + 1)
 }
 
 #[cfg(test)]

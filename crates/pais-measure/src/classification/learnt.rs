@@ -48,6 +48,15 @@ impl NodeExamples<'_> {
     /// Writes the weight of each class.
     pub(super) fn weigh(self, totals: &mut [u64]) {
         totals.fill(0);
+        if let [first, second] = totals {
+            // Sums that do not wait for each other in memory.
+            for example in self.learnt {
+                *first += u64::from(example.weight);
+                *second += u64::from(example.weight * example.class);
+            }
+            *first -= *second;
+            return;
+        }
         for example in self.learnt {
             totals[example.class as usize] += u64::from(example.weight);
         }
@@ -55,7 +64,7 @@ impl NodeExamples<'_> {
 
     /// Weight and places of each example.
     pub(super) fn weighted_places(&self) -> impl Iterator<Item = (u32, &[u16])> {
-        let places = self.places.chunks_exact(self.blocks.max(1));
+        let places = self.places.chunks_exact(self.blocks);
         let places = places.map(|blocks| blocks.as_flattened());
         self.learnt.iter().map(|it| it.weight).zip(places)
     }
@@ -71,8 +80,10 @@ impl<'a> LearntExamples<'a> {
             weight,
         });
         let learnt: Vec<LearntExample> = learnt.collect();
-        let places = learnt.iter().flat_map(|it| examples.places(it.number));
-        let places: Vec<PlaceBlock> = places.copied().collect();
+        let mut places = Vec::with_capacity(learnt.len() * examples.blocks());
+        for example in &learnt {
+            places.extend_from_slice(examples.places(example.number));
+        }
         Self {
             examples,
             branch_of: Vec::new(),
@@ -110,10 +121,8 @@ impl<'a> LearntExamples<'a> {
         self.branch_of.clear();
         match &attribute.codes {
             AttributeCodes::Narrow(number) => {
-                let codes = places.chunks_exact(blocks).map(|places| {
-                    let place = places.as_flattened()[*number];
-                    examples.code_at(*number, place)
-                });
+                let places = places.chunks_exact(blocks);
+                let codes = places.map(|it| examples.code_at(it.as_flattened()[*number]));
                 self.branch_of
                     .extend(codes.map(|code| test.branch(code, missing)));
             }
@@ -123,33 +132,38 @@ impl<'a> LearntExamples<'a> {
                     .extend(codes.map(|code| test.branch(code, missing)));
             }
         }
-        let most = self.branch_of.iter().max().map_or(0, |&last| last as usize);
         self.ends.clear();
-        self.ends.resize(most + 1, 0);
         for &branch in &self.branch_of {
-            self.ends[branch as usize] += 1;
+            let branch = branch as usize;
+            if branch >= self.ends.len() {
+                self.ends.resize(branch + 1, 0);
+            }
+            self.ends[branch] += 1;
         }
         let mut parts = Vec::new();
         let mut start = 0;
-        for (branch, end) in (0..).zip(&mut self.ends) {
-            let count = std::mem::replace(end, start);
-            if count > 0 {
-                let examples = node.start + start..node.start + start + count;
+        for (branch, next) in (0..).zip(&mut self.ends) {
+            let size = std::mem::replace(next, start);
+            if size > 0 {
+                let examples = node.start + start..node.start + start + size;
                 parts.push(Part { branch, examples });
-                start += count;
+                start += size;
             }
         }
-        let moved = self.branch_of.iter().zip(&*learnt).zip(0..);
-        for ((&branch, example), from) in moved {
-            let to = &mut self.ends[branch as usize];
-            self.divided[*to] = *example;
-            for block in 0..blocks {
-                self.divided_places[*to * blocks + block] = places[from * blocks + block];
+        let moved = self.branch_of.iter().zip(&*learnt);
+        for ((&branch, &example), of_example) in moved.zip(places.chunks_exact(blocks)) {
+            let next = &mut self.ends[branch as usize];
+            let to = std::mem::replace(next, *next + 1);
+            self.divided[to] = example;
+            for (to, block) in self.divided_places[to * blocks..]
+                .iter_mut()
+                .zip(of_example)
+            {
+                *to = *block;
             }
-            *to += 1;
         }
         learnt.copy_from_slice(&self.divided[..node.len()]);
-        places.copy_from_slice(&self.divided_places[..node.len() * blocks]);
+        places.copy_from_slice(&self.divided_places[..places.len()]);
         parts
     }
 }

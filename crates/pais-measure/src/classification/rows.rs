@@ -9,7 +9,7 @@ use pais_core::schema::{Schema, SchemaColumn};
 use rayon::prelude::*;
 
 use super::counts::growth_bytes;
-use super::examples::{Examples, RowExamples};
+use super::examples::{Examples, MOST_CLASSES, RowExamples};
 use super::features::{Encoding, Feature, RowAttribute};
 use super::holdout::{Thirds, two_thirds};
 use crate::sample::SAMPLED_ROWS;
@@ -43,7 +43,7 @@ pub(super) fn repeats(rows: u64) -> u32 {
 const EXAMPLE_COPIES: u64 = 3;
 
 /// Bytes of an example beside its codes: its hash and key, its class, its row twice.
-const EXAMPLE_BYTES: u64 = 8 + 24 + 4 + 2 * 4;
+const EXAMPLE_BYTES: u64 = 8 + 16 + 4 + 2 * 4;
 
 /// Most bytes of a code, by rows and by examples.
 const CODE_BYTES: u64 = 2 * 4;
@@ -132,11 +132,9 @@ impl ClassifiedRows<'_> {
         let widest =
             (0..attributes.len()).max_by_key(|&at| attributes[at].encoding.domain.code_count());
         let places = hashes.iter().zip(rows).zip(0u32..);
-        let keys = places.map(|((&hash, &row), place)| ExampleKey {
-            widest: widest.map_or(0, |at| columns[at][place as usize]),
-            class: classes.code(row),
-            hash,
-            place,
+        let keys = places.map(|((&hash, &row), place)| {
+            let widest = widest.map_or(0, |at| columns[at][place as usize]);
+            ExampleKey::new(widest, classes.code(row), hash, place)
         });
         let mut keys: Vec<ExampleKey> = keys.collect();
         keys.par_sort_unstable();
@@ -149,14 +147,13 @@ impl ClassifiedRows<'_> {
         let mut of_row = vec![0; rows.len()];
         let mut last = None;
         for key in keys {
-            let of_example = (key.class, key.hash);
-            let is_equal = last == Some(of_example)
+            let is_equal = last == Some(key.packed)
                 && kept.last().is_some_and(|&kept| are_equal(kept, key.place));
             if !is_equal {
                 kept.push(key.place);
-                of_classes.push(key.class);
+                of_classes.push(key.class());
             }
-            last = Some(of_example);
+            last = Some(key.packed);
             of_row[key.place as usize] = kept.len() as u32 - 1;
         }
         let columns = attributes.iter().zip(&columns).map(|(attribute, codes)| {
@@ -171,13 +168,23 @@ impl ClassifiedRows<'_> {
 /// The place of a row in the order of examples.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct ExampleKey {
-    /// The code of the attribute with most codes.
-    widest: u32,
-    class: u32,
-    /// What equal codes have in common.
-    hash: u64,
+    /// The code of the attribute with most codes, the class, which has eight bits, and a part of what equal codes have
+    /// in common.
+    packed: u64,
     /// The place of the row.
     place: u32,
+}
+
+impl ExampleKey {
+    fn new(widest: u32, class: u32, hash: u64, place: u32) -> Self {
+        const { assert!(MOST_CLASSES <= 1 << u8::BITS, "a class has eight bits") };
+        let packed = u64::from(widest) << 32 | u64::from(class) << 24 | hash >> 40;
+        Self { packed, place }
+    }
+
+    fn class(self) -> u32 {
+        (self.packed >> 24) as u32 % (1 << u8::BITS)
+    }
 }
 
 /// The place of a row in the order in which rows are divided.

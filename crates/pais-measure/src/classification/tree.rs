@@ -184,11 +184,13 @@ pub(super) fn grow(
         }
         let node = &nodes[next.node];
         if node.errors <= LEAF_ERRORS || node.weight < 2 * LEAST || next.depth >= MOST_DEPTH {
+            choice.counts.clear();
             continue;
         }
         let of_node = learnt.of(next.examples.clone());
         of_node.weigh(&mut totals);
         let Some((test, varied)) = choice.best(of_node, &totals, &next.attributes) else {
+            choice.counts.clear();
             continue;
         };
         let mut branches = Vec::new();
@@ -203,6 +205,13 @@ pub(super) fn grow(
                 depth: next.depth + 1,
                 attributes: Rc::clone(&varied),
             });
+        }
+        // The largest branch is the next node.
+        let first = open.len() - branches.len();
+        open[first..].sort_by_key(|it| nodes[it.node].weight);
+        if let Some((largest, others)) = open[first..].split_last() {
+            let others = others.iter().map(|it| learnt.of(it.examples.clone()));
+            choice.counts.keep(examples, largest.examples.len(), others);
         }
         nodes[next.node].split = Some(Split {
             test,
