@@ -89,7 +89,7 @@ fn counted(
         },
     );
     adversaries?;
-    report.guidelines = Some(guidelines(release, &report.risk, &unique?)?);
+    report.guidelines = Some(guidelines(release, &report.risk, &unique?, frequencies)?);
     report.verdict = Verdict::of(release.finding.holds(), &report.risk.unchanged);
     Ok(report)
 }

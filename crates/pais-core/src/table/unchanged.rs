@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes, code_counts};
+use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes};
 use crate::parallel;
 use crate::schema::{Schema, SchemaColumn};
 
@@ -193,6 +193,9 @@ impl UnchangedRisk {
 /// Most combinations of values that are counted by a place for each.
 const FEW_COMBINATIONS: usize = 1 << 16;
 
+/// Rows whose combinations are counted at a time.
+const PART: usize = 1 << 14;
+
 /// Number of rows with values of the chosen columns together that no other row has.
 fn singled_out(
     columns: &[&ValueCodes<'_>],
@@ -206,17 +209,27 @@ fn singled_out(
     let counts = chosen.iter().map(|&index| columns[index].count);
     let combinations = counts.fold(1usize, usize::saturating_mul);
     if combinations <= FEW_COMBINATIONS {
-        let mut combined = vec![0u32; rows];
-        for &index in chosen {
+        // Rows of each combination, up to two, in parts that stay in the processor's caches.
+        let mut counts = vec![0u8; combinations];
+        let mut combined = vec![0u32; PART.min(rows)];
+        for start in (0..rows).step_by(PART) {
             if stop() {
                 return None;
             }
-            let column = columns[index];
-            let codes = combined.iter_mut().zip(&*column.codes);
-            codes.for_each(|(combined, code)| *combined = *combined * column.count as u32 + code);
+            let end = rows.min(start + PART);
+            let combined = &mut combined[..end - start];
+            combined.fill(0);
+            for &index in chosen {
+                let column = columns[index];
+                let codes = combined.iter_mut().zip(&column.codes[start..end]);
+                codes.for_each(|(sum, code)| *sum = *sum * column.count as u32 + code);
+            }
+            for &mut combination in combined {
+                let count = &mut counts[combination as usize];
+                *count = (*count + 1).min(2);
+            }
         }
-        let counts = code_counts(&combined, combinations).into_iter();
-        return Some(counts.filter(|&rows| rows == 1).count() as u64);
+        return Some(counts.iter().filter(|&&rows| rows == 1).count() as u64);
     }
     let mut alone = PersonSet::new(rows);
     let mut classes = Classes::of(0..rows as u32);

@@ -41,7 +41,8 @@ pub struct Guidelines {
     pub safe_harbor: SafeHarbor,
 }
 
-/// The answers for a release whose risk was measured, and whose rows are unique as `rows` says.
+/// The answers for a release whose risk was measured, and whose rows are unique as `rows` says. `frequencies` are
+/// those of the codes of its columns.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
@@ -49,6 +50,7 @@ pub(crate) fn guidelines(
     release: &MeasuredRelease,
     risk: &Risk,
     rows: &UniqueRows<'_>,
+    frequencies: &[Vec<u64>],
 ) -> Result<Guidelines, VerifyError> {
     release.stop_if_asked()?;
     Ok(Guidelines {
@@ -56,6 +58,6 @@ pub(crate) fn guidelines(
         opinion_05_2014: Opinion::new(release, risk, rows),
         risk_threshold: RiskThreshold::new(risk, release.persons),
         small_cells: SmallCells::new(release, risk, rows),
-        safe_harbor: SafeHarbor::new(release)?,
+        safe_harbor: SafeHarbor::new(release, frequencies)?,
     })
 }

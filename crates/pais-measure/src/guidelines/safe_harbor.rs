@@ -90,13 +90,16 @@ pub enum ColumnOutcome {
 impl SafeHarbor {
     /// # Errors
     /// [`VerifyError::Stopped`].
-    pub(super) fn new(release: &MeasuredRelease) -> Result<Self, VerifyError> {
+    pub(super) fn new(
+        release: &MeasuredRelease,
+        frequencies: &[Vec<u64>],
+    ) -> Result<Self, VerifyError> {
         let mut of: Vec<Vec<SafeHarborColumn>> = vec![Vec::new(); SafeHarborCategory::ALL.len()];
         let mut unrecognized = Vec::new();
         for spec in &release.schema.columns {
             release.stop_if_asked()?;
-            let mut columns = release.table.columns.iter();
-            let released = columns.find(|column| *column.name == *spec.name());
+            let mut columns = release.table.columns.iter().zip(frequencies);
+            let released = columns.find(|(column, _)| *column.name == *spec.name());
             let column = Column {
                 spec,
                 released,
@@ -127,8 +130,8 @@ impl SafeHarbor {
 #[derive(Clone, Copy)]
 struct Column<'a> {
     spec: &'a SchemaColumn,
-    /// `None` where the main table does not have it.
-    released: Option<&'a ReleasedColumn>,
+    /// With the rows of each code; `None` where the main table does not have it.
+    released: Option<(&'a ReleasedColumn, &'a Vec<u64>)>,
     /// Whether it is released as it is.
     is_exact: bool,
 }
@@ -137,8 +140,9 @@ impl<'a> Column<'a> {
     /// The category that its declaration says. An unchanged column that is a key of the rows is a code of
     /// its own.
     fn category(self) -> Option<SafeHarborCategory> {
-        let is_key =
-            |released: &ReleasedColumn| ValueCounts::of(self.spec, &released.column).is_key();
+        let is_key = |(released, rows): (&ReleasedColumn, &Vec<u64>)| {
+            ValueCounts::of_counted(self.spec, &released.column, rows.clone()).is_key()
+        };
         let is_code = || self.is_exact && self.released.is_some_and(is_key);
         let declared = self.spec.safe_harbor();
         declared.or_else(|| is_code().then_some(SafeHarborCategory::OtherIdentifiers))
@@ -191,7 +195,7 @@ impl<'a> Column<'a> {
         };
         let labels = self
             .released
-            .map(ReleasedColumn::shown_labels)
+            .map(|(released, rows)| released.labels_with_rows(rows))
             .unwrap_or_default();
         labels
             .into_iter()
