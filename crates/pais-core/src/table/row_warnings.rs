@@ -174,11 +174,11 @@ pub struct ValueCounts {
 impl ValueCounts {
     /// Of the values of a column, in memory as a whole; missing cells are none of them.
     pub fn of(spec: &SchemaColumn, column: &Column) -> Self {
-        Self::of_counted(spec, column, column.row_counts())
+        Self::of_counted(spec, column, &column.row_counts())
     }
 
     /// As [`Self::of`], given the number of rows of each text of the dictionary.
-    pub fn of_counted(spec: &SchemaColumn, column: &Column, rows: Vec<u64>) -> Self {
+    pub fn of_counted(spec: &SchemaColumn, column: &Column, rows: &[u64]) -> Self {
         let rows = present_rows(spec, column, rows);
         let present = rows.iter().filter(|&&rows| rows > 0);
         Self {
@@ -247,18 +247,15 @@ impl From<ValueCounts> for KeyCounts {
 }
 
 /// Rows by code, missing values counted as in no row.
-fn present_rows(spec: &SchemaColumn, column: &Column, mut rows: Vec<u64>) -> Vec<u64> {
-    for (rows, text) in rows.iter_mut().zip(&column.dictionary) {
-        if spec.is_missing(text) {
-            *rows = 0;
-        }
-    }
-    rows
+fn present_rows(spec: &SchemaColumn, column: &Column, rows: &[u64]) -> Vec<u64> {
+    let rows = rows.iter().zip(&column.dictionary);
+    let present = rows.map(|(&rows, text)| if spec.is_missing(text) { 0 } else { rows });
+    present.collect()
 }
 
 fn absent_values(model: &Lkc, spec: &SchemaColumn, column: &Column) -> Option<Warning> {
     let listed = model.sensitive_values.as_ref()?.get(&*spec.name)?;
-    let rows = present_rows(spec, column, column.row_counts());
+    let rows = present_rows(spec, column, &column.row_counts());
     let values = column.dictionary.iter().zip(rows);
     let present: HashSet<Cow<'_, str>> = values
         .filter(|(_, rows)| *rows > 0)

@@ -11,8 +11,9 @@ use super::learnt::{LearntExample, NodeExamples};
 /// of a column with many.
 const MOST_PLACES_AN_EXAMPLE: usize = 4;
 
-/// Nodes of at most this many examples note the places that they weigh; others look at all places.
-const FEW_EXAMPLES: usize = 256;
+/// Nodes of at most this many examples note the places that they weigh; others look at all places. Lower in tests,
+/// which have small tables.
+const FEW_EXAMPLES: usize = if cfg!(test) { 8 } else { 256 };
 
 /// What the array of weights of narrow attributes has.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -391,6 +391,28 @@ proptest! {
         prop_assert_eq!(grow(&few), grow(&many));
     }
 
+    /// Also where it is counted as what others leave of its parent.
+    #[test]
+    fn a_node_is_divided_as_its_examples_are_by_themselves(examples in examples()) {
+        let tree = grow(&examples);
+        let mut reached = vec![vec![0; examples.len()]; tree.nodes.len()];
+        for row in 0..examples.len() as u32 {
+            let mut at = Some(0);
+            while let Some(node) = at {
+                reached[node as usize][row as usize] = 1;
+                let split = tree.nodes[node as usize].split.as_ref();
+                at = split.and_then(|it| it.branch(examples.code(it.test.position, row)));
+            }
+        }
+        // Of fewer examples, the four values of an attribute are many.
+        let nodes = tree.nodes.iter().zip(&reached).filter(|(node, _)| node.weight >= 14);
+        for (node, weights) in nodes {
+            let alone = grow_weighted(&examples, weights);
+            let test = |node: &tree::Node| node.split.as_ref().map(|it| it.test);
+            prop_assert_eq!(test(node), test(&alone.nodes[0]));
+        }
+    }
+
     /// Codes far apart and many classes: the classes of a node are counted by the branches that occur.
     #[test]
     fn a_node_has_the_classes_of_the_examples_that_reach_it(

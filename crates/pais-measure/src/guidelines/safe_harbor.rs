@@ -98,8 +98,9 @@ impl SafeHarbor {
         let mut unrecognized = Vec::new();
         for spec in &release.schema.columns {
             release.stop_if_asked()?;
-            let mut columns = release.table.columns.iter().zip(frequencies);
-            let released = columns.find(|(column, _)| *column.name == *spec.name());
+            let columns = release.table.columns.iter().zip(frequencies);
+            let mut columns = columns.map(|(column, rows)| CountedColumn { column, rows });
+            let released = columns.find(|it| *it.column.name == *spec.name());
             let column = Column {
                 spec,
                 released,
@@ -126,12 +127,19 @@ impl SafeHarbor {
     }
 }
 
+/// A released column with the number of rows of each code.
+#[derive(Clone, Copy)]
+struct CountedColumn<'a> {
+    column: &'a ReleasedColumn,
+    rows: &'a [u64],
+}
+
 /// A declared column, and as it is released.
 #[derive(Clone, Copy)]
 struct Column<'a> {
     spec: &'a SchemaColumn,
-    /// With the rows of each code; `None` where the main table does not have it.
-    released: Option<(&'a ReleasedColumn, &'a Vec<u64>)>,
+    /// `None` where the main table does not have it.
+    released: Option<CountedColumn<'a>>,
     /// Whether it is released as it is.
     is_exact: bool,
 }
@@ -140,8 +148,8 @@ impl<'a> Column<'a> {
     /// The category that its declaration says. An unchanged column that is a key of the rows is a code of
     /// its own.
     fn category(self) -> Option<SafeHarborCategory> {
-        let is_key = |(released, rows): (&ReleasedColumn, &Vec<u64>)| {
-            ValueCounts::of_counted(self.spec, &released.column, rows.clone()).is_key()
+        let is_key = |CountedColumn { column, rows }: CountedColumn<'_>| {
+            ValueCounts::of_counted(self.spec, &column.column, rows).is_key()
         };
         let is_code = || self.is_exact && self.released.is_some_and(is_key);
         let declared = self.spec.safe_harbor();
@@ -195,7 +203,7 @@ impl<'a> Column<'a> {
         };
         let labels = self
             .released
-            .map(|(released, rows)| released.labels_with_rows(rows))
+            .map(|it| it.column.labels_with_rows(it.rows))
             .unwrap_or_default();
         labels
             .into_iter()
@@ -252,7 +260,10 @@ mod tests {
         let spec = &schema.columns[0];
         let column = Column {
             spec,
-            released: Some(&released),
+            released: Some(CountedColumn {
+                column: &released,
+                rows: &released.column.row_counts(),
+            }),
             is_exact: spec.role() != ColumnRole::QuasiIdentifier,
         };
         let found = column.found(category);
