@@ -42,8 +42,9 @@ pub(super) fn repeats(rows: u64) -> u32 {
 /// quasi-identifiers.
 const EXAMPLE_COPIES: u64 = 3;
 
-/// Bytes of an example beside its codes: its hash and key, its class, its row twice.
-const EXAMPLE_BYTES: u64 = 8 + 16 + 4 + 2 * 4;
+/// Bytes of an example beside its codes: its hash and key, its class, its row twice, and what is left of the last block
+/// of its places.
+const EXAMPLE_BYTES: u64 = 8 + 16 + 4 + 2 * 4 + 16;
 
 /// Most bytes of a code, by rows and by examples.
 const CODE_BYTES: u64 = 2 * 4;

@@ -99,16 +99,24 @@ fn thresholds(
 
 /// The labels of a cut that have codes of a condition, by their numbers, with the share of the codes of each that meet
 /// it: three ranges at most, since all but the first and the last label are met as a whole.
-fn met_labels(cut: &GroupLabels, codes: CodeRange) -> Vec<(CodeRange, f64)> {
+pub(super) fn met_labels(cut: &GroupLabels, codes: CodeRange) -> Vec<(CodeRange, f64)> {
     let (lo, hi) = codes;
     let first = cut.ranges.partition_point(|label| label.1 < lo);
     let end = cut.ranges.partition_point(|label| label.0 <= hi);
+    let (second, last) = (first + 1, end.saturating_sub(1));
     let mut met: Vec<(CodeRange, f64)> = Vec::new();
-    for (number, label) in (0u32..).zip(&cut.ranges).take(end).skip(first) {
-        let share = share_met(codes, *label);
+    for (from, to) in [
+        (first, end.min(second)),
+        (second, last),
+        (second.max(last), end),
+    ] {
+        if from >= to {
+            continue;
+        }
+        let share = share_met(codes, cut.ranges[from]);
         match met.last_mut() {
-            Some((numbers, same)) if *same == share => numbers.1 = number,
-            _ => met.push(((number, number), share)),
+            Some((numbers, same)) if *same == share => numbers.1 = to as u32 - 1,
+            _ => met.push(((from as u32, to as u32 - 1), share)),
         }
     }
     met
@@ -373,7 +381,7 @@ fn answer_part(
 
 /// The share of the codes of a label that meet a condition.
 #[inline(always)]
-fn share_met((lo, hi): CodeRange, (first, last): CodeRange) -> f64 {
+pub(super) fn share_met((lo, hi): CodeRange, (first, last): CodeRange) -> f64 {
     let met = (hi.min(last) + 1).saturating_sub(lo.max(first));
     f64::from(met) / f64::from(last - first + 1)
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::query_answers::{answers, answers_in_parts};
+use super::query_answers::{answers, answers_in_parts, met_labels, share_met};
 use super::query_blocks::GroupBlock;
 use super::query_table::{
     CodeRange, GroupLabels, QUERIES, Query, QueryDimension, QuerySensitive, QueryTable,
@@ -241,6 +241,33 @@ proptest! {
             // Both add up the groups, in another order.
             prop_assert!((found.1 - expected.1).abs() <= 1e-9 * expected.1.max(1.0));
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn labels_of_a_cut_are_met_in_three_ranges_at_most(
+        labels in prop::collection::vec((0..3u32, 1..5u32), 1..12),
+        lo in 0..40u32,
+        more in 0..30u32,
+    ) {
+        // Codes between two labels are in none, as those that no row has.
+        let ranges = labels.iter().scan(0, |end, (gap, codes)| {
+            let first = *end + gap;
+            *end = first + codes;
+            Some((first, *end - 1))
+        });
+        let ranges: Vec<CodeRange> = ranges.collect();
+        let cut = GroupLabels { ranges: ranges.clone(), of_group: Vec::new() };
+        let codes = (lo, lo + more);
+        let found = met_labels(&cut, codes);
+        prop_assert!(found.len() <= 3);
+        let found = found.into_iter().flat_map(|((from, to), share)| {
+            (from..=to).map(move |number| (number, share))
+        });
+        let expected = (0..).zip(ranges).map(|(number, label)| (number, share_met(codes, label)));
+        let expected = expected.filter(|(_, share)| *share > 0.0);
+        prop_assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
     }
 }
 
