@@ -117,6 +117,9 @@ mod tests {
         let document: Document = parse(br#"{"small": 5.0, "list": [1, -2.0, 3e2]}"#).unwrap();
         assert_eq!(document.small, Some(5));
         assert_eq!(document.list, Some(vec![1, -2, 300]));
+        // Sixteen digits, of which a reader that rounds twice makes a number with a half.
+        let document: Document = parse(br#"{"list": [4387393955628666.0]}"#).unwrap();
+        assert_eq!(document.list, Some(vec![4_387_393_955_628_666]));
         let document: Document = parse(br#"{"small": null}"#).unwrap();
         assert_eq!((document.small, document.list), (None, None));
     }
