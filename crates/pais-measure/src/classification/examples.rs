@@ -23,6 +23,14 @@ impl Domain {
             Self::Ordered(values) => values.len() + 1,
         }
     }
+
+    /// The code that means missing; none of a nominal attribute.
+    pub(super) fn missing_code(&self) -> u32 {
+        match self {
+            Self::Nominal(_) => u32::MAX,
+            Self::Ordered(values) => values.len() as u32,
+        }
+    }
 }
 
 /// An attribute of all examples.

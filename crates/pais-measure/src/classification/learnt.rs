@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::choice::Test;
-use super::examples::{AttributeCodes, Domain, Examples, PlaceBlock};
+use super::examples::{AttributeCodes, Examples, PlaceBlock};
 
 /// An example that a tree learns from.
 #[derive(Clone, Copy, Default)]
@@ -165,15 +165,5 @@ impl<'a> LearntExamples<'a> {
         learnt.copy_from_slice(&self.divided[..node.len()]);
         places.copy_from_slice(&self.divided_places[..places.len()]);
         parts
-    }
-}
-
-impl Domain {
-    /// The code that means missing; none of a nominal attribute.
-    pub(super) fn missing_code(&self) -> u32 {
-        match self {
-            Self::Ordered(values) => values.len() as u32,
-            Self::Nominal(_) => u32::MAX,
-        }
     }
 }

@@ -44,7 +44,6 @@ pub(super) fn answers_in_parts(
     let query_set = QuerySet {
         table,
         queries: queries.collect(),
-        has_cuts: cuts.is_some(),
         labels,
         thresholds,
         most_rows,
@@ -202,7 +201,7 @@ impl MetRows {
         }
     }
 
-    /// Shares with their rows, in bitmaps of so many words.
+    /// Shares with their rows; `words` is the length of a bitmap.
     #[inline(always)]
     fn iter(&self, words: usize) -> impl Iterator<Item = (f64, &[u64])> {
         self.shares
@@ -231,8 +230,6 @@ struct QuerySet<'a> {
     queries: Vec<NumberedQuery>,
     /// For each quasi-identifier; `None` where the release has exact codes.
     labels: Option<Vec<&'a GroupLabels>>,
-    /// Whether the labels of each quasi-identifier are a cut.
-    has_cuts: bool,
     thresholds: QueryThresholds,
     most_rows: usize,
 }
@@ -313,7 +310,7 @@ fn answer_part(
         add_exact_groups(set.table, segmented, [&*sensitive, &*known], answer);
         return;
     };
-    if set.has_cuts {
+    if !index.cuts.is_empty() {
         met_rows.clear();
         met_rows.push(1.0, sensitive.iter().copied());
         for condition in &query.known {

@@ -160,8 +160,7 @@ impl QueryTable {
 
     /// Whether the release has the exact codes of all quasi-identifiers.
     pub(super) fn has_exact_codes(&self) -> bool {
-        let mut dimensions = self.dimensions.iter();
-        dimensions.all(|(dimension, _)| dimension.labels.is_none())
+        self.labels().is_none()
     }
 
     /// The labels of each quasi-identifier; `None` if the release has the exact codes.
