@@ -17,6 +17,7 @@
 //! The candidates are tried in descending order of a bound of their gain per suppressed row, until
 //! no remaining one can be the best. Each trial is given up once its rows are too many for that.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
@@ -515,10 +516,7 @@ impl<'a> SearchState<'a> {
         performed: Option<PerformedSpecialization>,
         suppressed: Vec<u32>,
     ) -> StepRecord {
-        let width = self.attributes.len() as f64;
-        let cells = (width * self.rows as f64).max(1.0);
         let left = (self.rows as f64 - self.suppressed as f64).max(1.0);
-        let ncp_total = self.ncp_sums.iter().sum::<f64>() + width * self.suppressed as f64;
         let suppressed_so_far = self.suppressed as f64;
         let rows = (self.rows as f64).max(1.0);
         let columns = self.attributes.iter().zip(&self.ncp_sums);
@@ -526,6 +524,9 @@ impl<'a> SearchState<'a> {
             let name = attribute.column.name.to_string();
             (name, (ncp_sum + suppressed_so_far) / rows)
         });
+        let ncp_by_column: BTreeMap<String, f64> = ncp_by_column.collect();
+        // Added up in the order of the report: another order is rounded differently.
+        let ncp = ncp_by_column.values().sum::<f64>() / ncp_by_column.len().max(1) as f64;
         let (smallest_group, greatest) = self.partitions.extremes();
         let smallest_known_group = self.partitions.smallest_known(&mut self.known_groups);
         let column = performed
@@ -544,8 +545,8 @@ impl<'a> SearchState<'a> {
             smallest_known_group,
             greatest_confidence: (self.requirement.counted_values > 0).then(|| greatest.as_f64()),
             dr: self.partitions.squares() as f64 / (left * left),
-            ncp: ncp_total / cells,
-            ncp_by_column: ncp_by_column.collect(),
+            ncp,
+            ncp_by_column,
             suppressed_rows: self.suppressed,
         };
         StepRecord { item, suppressed }
