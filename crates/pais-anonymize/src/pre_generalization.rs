@@ -145,7 +145,7 @@ fn is_covered(value: &str, tree: Option<&Tree>, labels: &HashSet<&str>) -> bool 
     let Some((tree, leaf)) = tree.and_then(|tree| Some((tree, tree.find(value)?))) else {
         return labels.contains(value);
     };
-    let mut path = std::iter::successors(Some(leaf), |&node| tree.node(node).parent);
+    let mut path = tree.to_root(leaf);
     path.any(|node| labels.contains(&*tree.node(node).label))
 }
 
@@ -201,7 +201,7 @@ impl PreGeneralized {
         table: &mut EncodedTable,
     ) -> Result<Self, JobError> {
         let one_cut = is_one_cut(schema);
-        let minimum_levels = minimum_levels(job, table)?;
+        let minimum_levels = minimum_levels(job, schema, table)?;
         let mut raw = Vec::new();
         for column in &mut table.quasi_identifiers {
             if let Some(cut) = &job.continued_cut

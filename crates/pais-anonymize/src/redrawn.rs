@@ -248,9 +248,7 @@ impl MadeColumn<'_> {
                 let codes = self.released.column.codes.iter().zip(rows);
                 for (&cell, &row) in codes.filter(|(cell, _)| **cell != NULL_CODE) {
                     let shows = |leaf: u32| {
-                        let mut above = std::iter::successors(Some(tree.leaf(leaf)), |&node| {
-                            tree.node(node).parent
-                        });
+                        let mut above = tree.to_root(tree.leaf(leaf));
                         above.any(|node| shown[cell as usize].contains(&node))
                     };
                     for &leaf in set.of_row(row as usize) {

@@ -12,7 +12,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{ReleasedTable, Table};
 use pais_io::read;
 use pais_measure::for_recipient;
-use pais_verify::{ReleaseTables, verify_release};
+use pais_verify::{ReleaseTables, ReleaseVerification, verify_release};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
@@ -93,8 +93,8 @@ impl Case {
         serde_json::to_string_pretty(&document).unwrap()
     }
 
-    /// The verifier accepts the release beside the raw rows.
-    fn verify(&self, rows: &[Vec<String>], release: &VerifiedRelease) {
+    /// What the verifier finds in the release beside the raw rows.
+    fn found(&self, rows: &[Vec<String>], release: &VerifiedRelease) -> ReleaseVerification {
         let schema = self.schema();
         let raw = load(&schema, &self.file(rows));
         let tables = ReleaseTables::Generalized(release.tables()[0].clone());
@@ -105,7 +105,12 @@ impl Case {
             Some(raw),
             &Cancellation::new(),
         );
-        let found = found.unwrap();
+        found.unwrap()
+    }
+
+    /// The verifier accepts the release beside the raw rows.
+    fn verify(&self, rows: &[Vec<String>], release: &VerifiedRelease) {
+        let found = self.found(rows, release);
         assert!(
             found.holds(),
             "{:?}\n{}\n{:?}",
@@ -291,6 +296,43 @@ fn rare_values_alone_are_released_beside_missing_cells() {
     let labels = cells(&release, "x");
     assert!(labels.iter().any(|label| label == "?"), "{labels:?}");
     assert!(labels.iter().any(|label| label == "(rare)"), "{labels:?}");
+}
+
+/// A level of a pre-generalization is counted in the hierarchy of all raw rows. The verifier counted it
+/// in that of the released ones, which has fewer levels without the long value, and refused the table.
+#[test]
+fn levels_are_those_of_all_raw_rows_although_the_longest_value_is_suppressed() {
+    let case = Case {
+        columns: json!([
+            {"name": "p", "role": "quasi_identifier", "taxonomy": {"generate": "mask_right"}},
+        ]),
+        job: json!({
+            "privacy": {"model": "k_anonymity", "k": 2},
+            "pre_generalization": {"p": {"level": 1, "values": {"2": ["212121"]}}},
+            "suppression_limit": 0.2,
+        }),
+    };
+    let raw = rows(&[
+        "211", "211", "212", "212", "221", "221", "222", "222", "212121",
+    ]);
+    let release = case.release(&raw).unwrap();
+    let released = ["211", "211", "212", "212", "22*", "22*", "22*", "22*"];
+    assert_eq!(cells(&release, "p"), released);
+    case.verify(&raw, &release);
+    let lower = Case {
+        job: json!({
+            "privacy": {"model": "k_anonymity", "k": 2},
+            "pre_generalization": {"p": {"level": 4}},
+            "suppression_limit": 0.2,
+        }),
+        ..case
+    };
+    let found = lower.found(&raw, &release);
+    assert_eq!(
+        found.raw.unwrap().made_up,
+        4,
+        "the last digit of three is shown"
+    );
 }
 
 /// The attack: on identical tables NCP was .2593, .2 or .12, so that the hidden root could be solved

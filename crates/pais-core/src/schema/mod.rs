@@ -56,6 +56,9 @@ pub struct SchemaColumn {
     /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
     /// the run.
     pub(crate) tree: Option<Arc<Tree>>,
+    /// The tree of all raw rows, in which the levels of a pre-generalization are counted; `None` where
+    /// that is `tree`, which else has the labels of a release.
+    pub(crate) searched: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
     pub(crate) ranges: Option<Arc<[Option<Interval>]>>,
     /// The outermost interval of a column of numbers or dates; see [`crate::taxonomy::Scale`].
@@ -217,6 +220,7 @@ impl Schema {
                 role: column.role,
                 kind: column.kind,
                 tree,
+                searched: None,
                 ranges,
                 domain,
                 separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
@@ -369,6 +373,7 @@ impl SchemaColumn {
             role: ColumnRole::Insensitive,
             kind: ColumnKind::Categorical,
             tree: None,
+            searched: None,
             ranges: None,
             domain: None,
             separator: DEFAULT_SEPARATOR,

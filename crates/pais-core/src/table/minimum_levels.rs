@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 
 use crate::definition::json::escape;
 use crate::definition::{Job, JobError, JobErrorKind};
+use crate::schema::Schema;
 use crate::table::{Domain, EncodedTable, QuasiIdentifier};
 use crate::taxonomy::{MinimumLevels, PreGeneralizationError};
 
 /// The least generalization of each leaf, by column that a job pre-generalizes (*PGD* of the 2014
-/// paper, Section 4.1) or whose cut it continues.
+/// paper, Section 4.1) or whose cut it continues. The table is encoded by the schema.
+///
+/// The levels of a made hierarchy are those of the tree that was searched. In the tree with the labels of
+/// its release a node is as far above a value, but another number of levels above the longest one below it.
 ///
 /// # Errors
 /// [`JobErrorKind::Unfit`] for a level or value that a column does not have,
 /// [`JobErrorKind::Shape`] for a key that is not a level; with a pointer into the job.
 pub fn minimum_levels(
     job: &Job,
+    schema: &Schema,
     table: &EncodedTable,
 ) -> Result<BTreeMap<Box<str>, MinimumLevels>, JobError> {
     let mut minimum_levels = BTreeMap::new();
@@ -29,8 +34,13 @@ pub fn minimum_levels(
             },
             (None, None) => continue,
         };
-        let found = MinimumLevels::new(tree, description)
+        let mut columns = schema.columns.iter();
+        let searched = columns
+            .find(|spec| spec.name() == name)
+            .and_then(|spec| spec.searched.as_deref());
+        let found = MinimumLevels::new(searched.unwrap_or(tree), description)
             .map_err(|error| pre_generalization_error(name, &error))?;
+        let found = searched.map_or(found.clone(), |searched| found.as_far_above(searched, tree));
         minimum_levels.insert(name.as_str().into(), found);
     }
     for column in &table.quasi_identifiers {

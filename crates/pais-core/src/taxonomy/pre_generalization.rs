@@ -131,13 +131,13 @@ impl MinimumLevels {
         let mut has_label = is_label.clone();
         for node in labels.iter().filter_map(|label| tree.find(label)) {
             is_label[node.index()] = true;
-            for above in std::iter::successors(Some(node), |&it| tree.node(it).parent) {
+            for above in tree.to_root(node) {
                 has_label[above.index()] = true;
             }
         }
         let floor = |leaf: u32| {
             let leaf = tree.leaf(leaf);
-            let path = || std::iter::successors(Some(leaf), |&it| tree.node(it).parent);
+            let path = || tree.to_root(leaf);
             let labelled = path().filter(|it| is_label[it.index()]).last();
             let open = || path().take_while(|it| !has_label[it.index()]).last();
             labelled.or_else(open).unwrap_or(leaf)
@@ -182,6 +182,23 @@ impl MinimumLevels {
             let known = tree.leaf_number(&other.node(own).label);
             let floor = known.map(|leaf| &*tree.node(self.level_of(leaf)).label);
             floor.and_then(&renamed).unwrap_or(own)
+        };
+        Self((0..other.leaf_count() as u32).map(floor).collect())
+    }
+
+    /// The nodes of another tree that are as many steps above the same leaves. A leaf that this tree does
+    /// not have is its own floor.
+    pub fn as_far_above(&self, tree: &Tree, other: &Tree) -> Self {
+        let floor = |leaf: u32| {
+            let own = other.leaf(leaf);
+            let known = tree.leaf_number(&other.node(own).label);
+            let steps = known.map_or(0, |leaf| {
+                let below = tree.to_root(tree.leaf(leaf));
+                below
+                    .take_while(|&node| node != self.level_of(leaf))
+                    .count()
+            });
+            other.to_root(own).take(steps + 1).last().unwrap_or(own)
         };
         Self((0..other.leaf_count() as u32).map(floor).collect())
     }

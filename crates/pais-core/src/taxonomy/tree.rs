@@ -181,15 +181,18 @@ impl Tree {
         }
     }
 
+    /// A node and those above it, up to the root.
+    pub fn to_root(&self, id: NodeId) -> impl Iterator<Item = NodeId> + use<'_> {
+        std::iter::successors(Some(id), |&node| self.node(node).parent)
+    }
+
     /// The child indices from the root to a node.
     fn path(&self, id: NodeId) -> Vec<usize> {
-        let parent = |&id: &NodeId| self.node(id).parent;
-        let below_root = std::iter::successors(Some(id), parent);
         let index = |id: NodeId| {
             let siblings = &self.node(self.node(id).parent?).children;
             siblings.iter().position(|&sibling| sibling == id)
         };
-        let mut path: Vec<usize> = below_root.filter_map(index).collect();
+        let mut path: Vec<usize> = self.to_root(id).filter_map(index).collect();
         path.reverse();
         path
     }

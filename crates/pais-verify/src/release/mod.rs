@@ -330,7 +330,7 @@ fn compare(
     raw: Table,
 ) -> Result<(RawFinding, ReleasedSubjects), ReleaseError> {
     let raw = EncodedTable::new(schema, raw);
-    let minimum_levels = minimum_levels(job, &raw)?;
+    let minimum_levels = minimum_levels(job, schema, &raw)?;
     let stored: Vec<_> = schema.stored().collect();
     let untouched: Vec<(&str, Column)> = raw
         .untouched

@@ -200,7 +200,7 @@ impl RawComparison {
                 column.codes.fill(0);
             }
         }
-        let minimum_levels = minimum_levels(&self.verification.job, &each)?;
+        let minimum_levels = minimum_levels(&self.verification.job, schema, &each)?;
         let mut columns = Vec::with_capacity(stored.len());
         for (place, released) in self.labels.iter().enumerate() {
             let mut raw = each.quasi_identifiers.iter();

@@ -82,7 +82,11 @@ impl Schema {
             let least = rows.iter().map(|rows: &u64| rows.saturating_sub(lost));
             let least: Vec<u64> = least.collect();
             let drawn = spec.with_labels(&rows, &least, &shown.shown_labels());
-            *spec = drawn.map_err(|detail| spec.unmade(&detail))?;
+            let drawn = drawn.map_err(|detail| spec.unmade(&detail))?;
+            let is_drawn =
+                |tree: &Arc<Tree>| !drawn.tree.as_ref().is_some_and(|it| Arc::ptr_eq(it, tree));
+            let searched = spec.tree.take().filter(is_drawn);
+            *spec = SchemaColumn { searched, ..drawn };
         }
         Ok(schema)
     }
@@ -430,15 +434,14 @@ impl<'a> Relabelling<'a> {
 
 /// The nodes from the root to a node.
 fn path(tree: &Tree, id: NodeId) -> Vec<NodeId> {
-    let mut path: Vec<NodeId> =
-        std::iter::successors(Some(id), |&node| tree.node(node).parent).collect();
+    let mut path: Vec<NodeId> = tree.to_root(id).collect();
     path.reverse();
     path
 }
 
 /// Number of nodes above a node.
 fn path_length(tree: &Tree, id: NodeId) -> usize {
-    path(tree, id).len() - 1
+    tree.to_root(id).count() - 1
 }
 
 /// The raw values that released rows can have if the hierarchy was drawn from other values than all
