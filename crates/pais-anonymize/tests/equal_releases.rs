@@ -298,6 +298,40 @@ fn rare_values_alone_are_released_beside_missing_cells() {
     assert!(labels.iter().any(|label| label == "(rare)"), "{labels:?}");
 }
 
+/// Values that the release shows were in the order of their masks, and these of a character that no hidden
+/// value contains: `**12` is before `32`, `••12` behind it.
+#[test]
+fn the_order_of_shown_values_does_not_tell_of_hidden_masks() {
+    let case = Case {
+        columns: json!([
+            {"name": "p", "role": "quasi_identifier", "taxonomy": {"generate": "mask_left"}},
+            {"name": "ill", "role": "sensitive"},
+        ]),
+        job: json!({"privacy": {"model": "l_diversity", "k": 2, "l": 2}, "output": "generalized"}),
+    };
+    let released = [
+        "2699,flu",
+        "311,cold",
+        "2612,cold",
+        "2612,flu",
+        "32,cough",
+        "2512,cough",
+        "32,cold",
+        "2511,cold",
+        "2612,cold",
+    ];
+    let documents = ["311,cold", "1*#\u{2022},cold"].map(|hidden| {
+        let raw = rows(&[&released[..], &[hidden]].concat());
+        let release = case.release(&raw).unwrap();
+        assert_eq!(
+            cells(&release, "p").iter().filter(|it| *it == "*").count(),
+            5
+        );
+        case.documents(&release)
+    });
+    assert_eq!(documents[0], documents[1]);
+}
+
 /// A level of a pre-generalization is counted in the hierarchy of all raw rows. The verifier counted it
 /// in that of the released ones, which has fewer levels without the long value, and refused the table.
 #[test]

@@ -166,16 +166,12 @@ impl SchemaColumn {
         if let Some(balanced) = self.balanced(rows) {
             return balanced.relabelled(labels);
         }
-        let is_inner = |label: &&str| {
-            let node = tree.find(label).map(|node| tree.node(node));
-            node.is_some_and(|node| node.parent.is_some() && !node.children.is_empty())
-        };
         let relabelling = Relabelling {
             made: self.made.as_ref(),
             tree,
             drawn: drawn.tree.as_deref(),
             rows,
-            has_inner: labels.iter().any(is_inner),
+            has_inner: have_inner(tree, labels.iter().copied()),
         };
         let pairs = labels.iter().filter_map(|label| {
             let new = relabelling.of(tree.find(label)?)?;
@@ -284,19 +280,17 @@ impl SchemaColumn {
     /// `None` where the labels need none, or there is no tree.
     ///
     /// Which of the shown values are rare is left out: only raw rows say it. So are prefixes and masks
-    /// above values where none is shown.
+    /// above values where none is shown, also as an order of the values.
     pub fn shown_tree(&self, labels: &BTreeSet<&str>) -> Option<TaxonomyNode> {
         if matches!(self.made, Some(GeneratedHierarchy::Ranges { .. })) {
             return None;
         }
         let tree = self.tree.as_deref()?;
         let mut root = above(tree, labels, NodeId::ROOT)?;
-        let is_inner = |label: &&str| {
-            let node = tree.find(label).filter(|node| *node != NodeId::ROOT);
-            node.is_some_and(|node| !tree.node(node).children.is_empty())
-        };
-        if self.is_spelled() && !labels.iter().any(is_inner) {
+        if self.is_spelled() && !have_inner(tree, labels.iter().copied()) {
             root.children = leaves(root.children);
+            root.children
+                .sort_by(|one, other| one.label.cmp(&other.label));
         }
         if let Some(GeneratedHierarchy::Rare { .. }) = self.made {
             let children = std::mem::take(&mut root.children);
@@ -326,22 +320,35 @@ impl SchemaColumn {
         )
     }
 
-    /// Puts labels of the column's made tree from left to right, those of rare and other values by
-    /// their text: the tree would tell which are rare. Labels that it does not have are last.
+    /// Puts labels of the column's made tree from left to right. Labels that it does not have are last.
+    ///
+    /// Those of rare and other values are put by their text: the tree would tell which are rare. So are
+    /// values without a prefix or mask among them: the tree would tell of the mark of hidden ones.
     pub fn sort_labels(&self, labels: &mut [String]) {
-        let is_rare = matches!(self.made, Some(GeneratedHierarchy::Rare { .. }));
-        if is_rare {
-            labels.sort_unstable();
-        }
         if let Some(tree) = self.tree.as_deref() {
+            let is_rare = matches!(self.made, Some(GeneratedHierarchy::Rare { .. }));
+            let hides_marks =
+                self.is_spelled() && !have_inner(tree, labels.iter().map(String::as_str));
+            let is_by_text = is_rare || hides_marks;
+            if is_by_text {
+                labels.sort_unstable();
+            }
             let place = |label: &str| match tree.find(label) {
-                Some(_) if is_rare => NodeId::ROOT,
+                Some(_) if is_by_text => NodeId::ROOT,
                 Some(node) => node,
                 None => NodeId(u32::MAX),
             };
             labels.sort_by_key(|label| place(label));
         }
     }
+}
+
+/// Whether one of the labels is that of a node between the root and the leaves.
+fn have_inner<'a>(tree: &Tree, mut labels: impl Iterator<Item = &'a str>) -> bool {
+    labels.any(|label| {
+        let node = tree.find(label).map(|node| tree.node(node));
+        node.is_some_and(|node| node.parent.is_some() && !node.children.is_empty())
+    })
 }
 
 /// The nodes without children in these subtrees, from left to right.
