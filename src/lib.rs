@@ -3,6 +3,7 @@
 //! `docs/architecture.md` is the map of the modules. Imports run one way:
 //! `api → jobs → engine → db → pais-anonymize → pais-measure → pais-verify → pais-core`.
 
+pub mod allocator;
 pub mod api;
 pub mod clock;
 pub mod config;

@@ -8,6 +8,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::allocator::return_freed_pages;
 use crate::db::audit::Actor;
 use crate::db::claims::{self, Claim};
 use crate::db::datasets::StoredDataset;
@@ -136,6 +137,7 @@ impl Worker {
         }));
         drop(memory);
         drop(lease);
+        return_freed_pages();
         let seconds = started.elapsed().as_secs_f64();
         for phase in progress.phases() {
             let name = phase.phase.as_str();
@@ -245,20 +247,23 @@ impl Worker {
             }
             // One thread prepares and runs: what it frees first, it allocates again.
             let run = on_thread(move || {
-                if let Some(edition) = edition {
+                let results = if let Some(edition) = edition {
                     let job = EditionJob {
                         definition: &definition,
                         dataset: &dataset,
                         table: &table,
                         key: &key,
                     };
-                    return edition.run(&job, origin, csv_bytes, &*progress);
-                }
-                let prepared =
-                    attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
-                // The receiver is dropped only when the worker stops.
-                let _ = sender.send(prepared.warnings());
-                prepared.run(&key, origin, csv_bytes, &*progress)
+                    edition.run(&job, origin, csv_bytes, &*progress)
+                } else {
+                    let prepared =
+                        attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
+                    // The receiver is dropped only when the worker stops.
+                    let _ = sender.send(prepared.warnings());
+                    prepared.run(&key, origin, csv_bytes, &*progress)
+                };
+                return_freed_pages();
+                results
             });
             run.await
         };

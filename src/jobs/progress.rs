@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use crate::allocator::return_freed_pages;
 use crate::db::claims::Claim;
 use crate::db::jobs::AttemptCounts;
 use crate::db::queue::Heartbeat;
@@ -154,8 +155,11 @@ fn counts(snapshot: &RunStatus) -> AttemptCounts {
 impl Observer for Progress {
     fn progress(&self, phase: Phase, fraction: f64) {
         self.run.progress(phase, fraction);
-        let now = self.running_for().as_micros() as u64;
-        self.last_in[phase as usize].fetch_max(now, Ordering::Relaxed);
+        let now = (self.running_for().as_micros() as u64).max(1);
+        let before = self.last_in[phase as usize].fetch_max(now, Ordering::Relaxed);
+        if before == 0 {
+            return_freed_pages();
+        }
     }
 
     fn counted(&self, count: Count) {
