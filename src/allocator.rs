@@ -18,8 +18,8 @@ const DELAY: c_long = 30;
 #[expect(
     unsafe_code,
     reason = "these functions have no safe interface: the first two check the number of the option, and \
-              read or write a plain number before there is another thread; the last takes pages of the \
-              thread that calls it that nothing is in"
+              read or write a plain number before there is another thread; the last returns \
+              pages that nothing is in"
 )]
 unsafe extern "C" {
     safe fn mi_option_get(option: c_int) -> c_long;

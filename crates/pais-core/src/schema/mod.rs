@@ -56,8 +56,8 @@ pub struct SchemaColumn {
     /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
     /// the run.
     pub(crate) tree: Option<Arc<Tree>>,
-    /// The tree of all raw rows, in which the levels of a pre-generalization are counted; `None` where
-    /// that is `tree`, which else has the labels of a release.
+    /// The tree of all raw rows, in which the levels of a pre-generalization are counted, where `tree` is
+    /// another one, with the labels of a release.
     pub(crate) searched: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
     pub(crate) ranges: Option<Arc<[Option<Interval>]>>,

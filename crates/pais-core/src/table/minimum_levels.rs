@@ -40,7 +40,10 @@ pub fn minimum_levels(
             .and_then(|spec| spec.searched.as_deref());
         let found = MinimumLevels::new(searched.unwrap_or(tree), description)
             .map_err(|error| pre_generalization_error(name, &error))?;
-        let found = searched.map_or(found.clone(), |searched| found.as_far_above(searched, tree));
+        let found = match searched {
+            Some(searched) => found.as_far_above(searched, tree),
+            None => found,
+        };
         minimum_levels.insert(name.as_str().into(), found);
     }
     for column in &table.quasi_identifiers {
