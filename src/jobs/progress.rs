@@ -158,6 +158,7 @@ impl Observer for Progress {
         let now = (self.running_for().as_micros() as u64).max(1);
         let before = self.last_in[phase as usize].fetch_max(now, Ordering::Relaxed);
         if before == 0 {
+            // What the phase before it has freed would be beside what this one allocates.
             return_freed_pages();
         }
     }

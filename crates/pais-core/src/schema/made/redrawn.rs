@@ -171,7 +171,7 @@ impl SchemaColumn {
             tree,
             drawn: drawn.tree.as_deref(),
             rows,
-            has_inner: have_inner(tree, labels.iter().copied()),
+            has_inner: have_inner(tree, labels),
         };
         let pairs = labels.iter().filter_map(|label| {
             let new = relabelling.of(tree.find(label)?)?;
@@ -287,7 +287,7 @@ impl SchemaColumn {
         }
         let tree = self.tree.as_deref()?;
         let mut root = above(tree, labels, NodeId::ROOT)?;
-        if self.is_spelled() && !have_inner(tree, labels.iter().copied()) {
+        if self.is_spelled() && !have_inner(tree, labels) {
             root.children = leaves(root.children);
             root.children
                 .sort_by(|one, other| one.label.cmp(&other.label));
@@ -320,21 +320,16 @@ impl SchemaColumn {
         )
     }
 
-    /// Puts labels of the column's made tree from left to right. Labels that it does not have are last.
-    ///
-    /// Those of rare and other values are put by their text: the tree would tell which are rare. So are
-    /// values without a prefix or mask among them: the tree would tell of the mark of hidden ones.
+    /// Puts labels of the column's made tree from left to right, those of rare and other values by
+    /// their text: the tree would tell which are rare. Labels that it does not have are last.
     pub fn sort_labels(&self, labels: &mut [String]) {
+        let is_rare = matches!(self.made, Some(GeneratedHierarchy::Rare { .. }));
+        if is_rare {
+            labels.sort_unstable();
+        }
         if let Some(tree) = self.tree.as_deref() {
-            let is_rare = matches!(self.made, Some(GeneratedHierarchy::Rare { .. }));
-            let hides_marks =
-                self.is_spelled() && !have_inner(tree, labels.iter().map(String::as_str));
-            let is_by_text = is_rare || hides_marks;
-            if is_by_text {
-                labels.sort_unstable();
-            }
             let place = |label: &str| match tree.find(label) {
-                Some(_) if is_by_text => NodeId::ROOT,
+                Some(_) if is_rare => NodeId::ROOT,
                 Some(node) => node,
                 None => NodeId(u32::MAX),
             };
@@ -344,8 +339,8 @@ impl SchemaColumn {
 }
 
 /// Whether one of the labels is that of a node between the root and the leaves.
-fn have_inner<'a>(tree: &Tree, mut labels: impl Iterator<Item = &'a str>) -> bool {
-    labels.any(|label| {
+fn have_inner(tree: &Tree, labels: &BTreeSet<&str>) -> bool {
+    labels.iter().any(|label| {
         let node = tree.find(label).map(|node| tree.node(node));
         node.is_some_and(|node| node.parent.is_some() && !node.children.is_empty())
     })
@@ -411,7 +406,7 @@ impl<'a> Relabelling<'a> {
             _ => {}
         }
         let path = path(drawn, drawn.find(&self.leaf_below(id)?)?);
-        let depth = path_length(self.tree, id);
+        let depth = self.tree.to_root(id).count() - 1;
         let new = path.get(depth).copied()?;
         Some(&drawn.node(new).label)
     }
@@ -444,11 +439,6 @@ fn path(tree: &Tree, id: NodeId) -> Vec<NodeId> {
     let mut path: Vec<NodeId> = tree.to_root(id).collect();
     path.reverse();
     path
-}
-
-/// Number of nodes above a node.
-fn path_length(tree: &Tree, id: NodeId) -> usize {
-    tree.to_root(id).count() - 1
 }
 
 /// The raw values that released rows can have if the hierarchy was drawn from other values than all
