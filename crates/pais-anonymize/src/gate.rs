@@ -350,7 +350,7 @@ fn original<'a>(
     for (column, original) in columns.iter().zip(&mut original.quasi_identifiers) {
         let raw = redrawn.raw(input, column);
         original.domain = &raw.domain;
-        original.codes = &raw.codes;
+        original.codes = raw.codes.borrowed();
         original.minimum_levels = redrawn.minimum_levels(input, &raw.name);
     }
     for set in &mut original.sets {
@@ -385,7 +385,7 @@ fn check_cuts(
             name: &column.name,
             domain: &domain,
             declared_domain: spec.is_some_and(|spec| spec.domain().is_some()),
-            codes: &raw.codes,
+            codes: raw.codes.borrowed(),
             minimum_levels: None,
         };
         pais_verify::check_single_cut(released, &raw, rows).map_err(RunError::not_verified)

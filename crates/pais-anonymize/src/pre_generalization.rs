@@ -219,11 +219,10 @@ impl PreGeneralized {
             let (pruned, map) = minimum_levels
                 .pruned(tree)
                 .ok_or_else(|| root_beside_others(&pointer(&column.name)))?;
-            let codes = column.codes.iter().map(|&code| map[code as usize]);
             let generalized = QuasiIdentifier {
                 name: column.name.clone(),
                 position: column.position,
-                codes: codes.collect(),
+                codes: column.codes.renamed(&map),
                 domain: Domain::Taxonomy(pruned.into()),
             };
             raw.push(std::mem::replace(column, generalized));

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 
 use pais_core::parallel;
 use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::codes::RowCodes;
 use pais_core::table::{ContinuedEnds, Domain, EncodedTable, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale};
+use pais_core::with_codes;
 
 /// The cuts that a release of `rows` publishes, and their labels by column.
 ///
@@ -81,19 +83,20 @@ pub(crate) fn publish(
 
 /// Whether any released row has a code, by code; every row is released if `is_released` is `None`.
 fn occurring_codes(column: &QuasiIdentifier, is_released: Option<&[bool]>) -> Vec<bool> {
-    let mut occurs = vec![false; column.domain.code_count()];
-    match is_released {
-        None => {
-            for &code in &column.codes {
-                occurs[code as usize] = true;
-            }
-        }
-        Some(is_released) => {
-            for (&code, &is_released) in column.codes.iter().zip(is_released) {
-                occurs[code as usize] |= is_released;
-            }
-        }
-    }
+    let count = column.domain.code_count();
+    let Some(is_released) = is_released else {
+        return column
+            .codes
+            .counts(count)
+            .into_iter()
+            .map(|rows| rows > 0)
+            .collect();
+    };
+    let mut occurs = vec![false; count];
+    with_codes!(&column.codes, codes => {
+        let pairs = codes.in_rows(0..is_released.len()).zip(is_released);
+        pairs.for_each(|(code, is_released)| occurs[code as usize] |= is_released);
+    });
     occurs
 }
 

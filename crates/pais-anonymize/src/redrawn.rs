@@ -212,20 +212,17 @@ impl MadeColumn<'_> {
 
     /// Number of raw rows of each leaf.
     fn raw_rows(&self) -> Vec<u64> {
-        let mut found = vec![0; self.tree().leaf_count()];
+        let count = self.tree().leaf_count();
         match self.cells {
-            RawCells::Values(column, _) => {
-                for &code in &column.codes {
-                    found[code as usize] += 1;
-                }
-            }
+            RawCells::Values(column, _) => column.codes.counts(count),
             RawCells::Sets(set) => {
+                let mut found = vec![0; count];
                 for &leaf in (0..set.rows()).flat_map(|row| set.of_row(row)) {
                     found[leaf as usize] += 1;
                 }
+                found
             }
         }
-        found
     }
 
     /// Number of released rows of each leaf. Of a set only the items that the row shows count.
@@ -235,7 +232,7 @@ impl MadeColumn<'_> {
         match self.cells {
             RawCells::Values(column, _) => {
                 for &row in rows {
-                    found[column.codes[row as usize] as usize] += 1;
+                    found[column.codes.at(row as usize) as usize] += 1;
                 }
             }
             RawCells::Sets(set) => {
@@ -286,12 +283,12 @@ impl MadeColumn<'_> {
         }
         match self.cells {
             RawCells::Values(column, _) => {
-                let codes = column.codes.iter();
-                let codes = codes.map(|&code| leaves[code as usize].unwrap_or(NULL_CODE));
+                let new = leaves.iter().map(|leaf| leaf.unwrap_or(NULL_CODE));
+                let new: Vec<u32> = new.collect();
                 let column = QuasiIdentifier {
                     name: column.name.clone(),
                     position: column.position,
-                    codes: codes.collect(),
+                    codes: column.codes.renamed(&new),
                     domain: Domain::Taxonomy(other),
                 };
                 into.columns.insert(self.position, column);

@@ -27,10 +27,7 @@ pub(crate) fn assemble(
             .iter()
             .map(|label| label.as_str().into())
             .collect();
-        let label = |&code: &u32| cut.label_of[code as usize];
-        let codes = Codes::computed(column.codes.len(), labels.len(), &|rows, out| {
-            out.extend(column.codes[rows].iter().map(label));
-        });
+        let codes = column.codes.renamed(&cut.label_of);
         let released = ReleasedColumn {
             name: column.name.clone(),
             form: Form::Generalized,

@@ -3,7 +3,6 @@
 
 use pais_core::definition::ColumnRole;
 use pais_core::parallel;
-use pais_core::table::code_counts;
 use pais_verify::EquivalenceClasses;
 
 use crate::release::MeasuredRelease;
@@ -19,25 +18,25 @@ pub(crate) struct CodeFrequencies {
 impl CodeFrequencies {
     /// `classes` are those of the release. Without meaning when stopped.
     pub(crate) fn new(release: &MeasuredRelease, classes: &EquivalenceClasses<'_>) -> Self {
-        let counted = |codes: &[u32], count: usize| {
-            if release.cancellation.is_cancelled() {
-                Vec::new()
-            } else {
-                code_counts(codes, count)
-            }
-        };
+        let stopped = || release.cancellation.is_cancelled();
         let known = release.schema.names(ColumnRole::QuasiIdentifier);
         Self {
             released: parallel::map(&release.table.columns, |it| {
                 let column = &it.column;
                 if known.contains(&it.name) {
                     classes.code_counts(column)
+                } else if stopped() {
+                    Vec::new()
                 } else {
-                    counted(&column.codes, column.dictionary.len())
+                    column.row_counts()
                 }
             }),
             raw: parallel::map(release.quasi_identifiers, |it| {
-                counted(&it.codes, it.domain.code_count())
+                if stopped() {
+                    Vec::new()
+                } else {
+                    it.codes.counts(it.domain.code_count())
+                }
             }),
         }
     }

@@ -26,7 +26,9 @@ impl RawSample {
         let rows = first_rows(release.rows);
         let sampled = |codes: &[u32]| rows.iter().map(|&row| codes[row as usize]).collect();
         Self {
-            quasi_identifiers: parallel::map(release.quasi_identifiers, |it| sampled(&it.codes)),
+            quasi_identifiers: parallel::map(release.quasi_identifiers, |it| {
+                it.codes.of_rows(rows)
+            }),
             untouched: parallel::map(&release.raw.untouched, |(_, it)| sampled(&it.codes)),
         }
     }

@@ -1,7 +1,9 @@
 //! Truthfulness of a table whose rows are in an unknown order: finds whether each row can be
 //! assigned a raw row of its own.
 
+use pais_core::table::codes::RowCodes;
 use pais_core::table::{Column, ReleasedColumn, ReleasedTable};
+use pais_core::with_codes;
 
 use super::anatomy::{TextNumbers, number_of};
 use super::classes::refine;
@@ -82,11 +84,13 @@ fn assign_labelled(
             open.push(MatchedColumn::Labels(column));
             continue;
         };
-        let raw = column.raw.codes.iter().map(|&code| cut[code as usize]);
         let finished = column.labels.iter().copied();
         // One more number, for raw values that no label covers.
         let count = column.label_count() + 1;
-        classes = refine(&mut ids, classes, raw.chain(finished), count);
+        classes = with_codes!(&column.raw.codes, codes => {
+            let raw = codes.in_rows(0..original.rows).map(|code| cut[code as usize]);
+            refine(&mut ids, classes, raw.chain(finished), count)
+        });
     }
     let one_cut = open.is_empty();
     for &raw in &original.sets {

@@ -131,10 +131,8 @@ fn is_label_of_missing(
     let is_label: Vec<bool> = dictionary.map(|text| **text == *label).collect();
     let mut rows = column.column.codes.iter().zip(source_rows);
     rows.any(|(&code, &source)| {
-        let code = raw
-            .codes
-            .get(source as usize)
-            .filter(|_| is_label.get(code as usize) == Some(&true));
-        code.is_some_and(|&code| code as usize == values.len())
+        is_label.get(code as usize) == Some(&true)
+            && (source as usize) < raw.codes.rows()
+            && raw.codes.at(source as usize) as usize == values.len()
     })
 }

@@ -256,7 +256,7 @@ impl MatchedColumn<'_> {
     /// The raw number of a row. Raw values that the same finished ones fit may have the same number.
     pub(super) fn raw(&self, row: usize) -> u32 {
         match self {
-            Self::Labels(column) => column.raw.codes[row],
+            Self::Labels(column) => column.raw.codes.at(row),
             Self::Sets(column) => column.alike[column.raw.column.code(row) as usize],
         }
     }

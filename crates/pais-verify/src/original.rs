@@ -1,6 +1,7 @@
 //! The raw table that a release is compared with.
 
 use pais_core::schema::SchemaColumn;
+use pais_core::table::codes::Codes;
 use pais_core::table::{Column, Domain, EncodedTable};
 use pais_core::taxonomy::MinimumLevels;
 
@@ -32,7 +33,7 @@ pub struct OriginalQuasiIdentifier<'a> {
     /// rounded: it is the released one that encloses all others.
     pub declared_domain: bool,
     /// One code for each row.
-    pub codes: &'a [u32],
+    pub codes: Codes<'a>,
     /// The node that each leaf of a taxonomy is pre-generalized to; `None` without
     /// pre-generalization. No released label may be below that node.
     pub minimum_levels: Option<&'a MinimumLevels>,
@@ -48,7 +49,7 @@ impl<'a> Original<'a> {
                 name: &column.name,
                 domain: &column.domain,
                 declared_domain: spec.domain().is_some(),
-                codes: &column.codes,
+                codes: column.codes.borrowed(),
                 minimum_levels: None,
             })
         });

@@ -133,7 +133,7 @@ pub fn check_truthful(
     };
     let generalized = |raw: &OriginalQuasiIdentifier| {
         let column = find(raw.name)?;
-        check_length(raw.name, raw.codes.len(), original.rows)?;
+        check_length(raw.name, raw.codes.rows(), original.rows)?;
         check_generalized(column, raw, source_rows, cancellation)
     };
     let set = |raw: &OriginalSet| {
@@ -223,9 +223,7 @@ fn check_generalized(
             && span.is_some_and(|span| span.contains(code))
             && raw.admits(&released.column.dictionary[label], code)
     };
-    // Read in random order: narrowed codes make better use of the cache.
-    let narrowed = Codes::new(raw.codes, codes);
-    with_codes!(&narrowed, raw_codes => {
+    with_codes!(&raw.codes, raw_codes => {
         let code = |row: u32| raw_codes.at(row as usize);
         check_pairs(released, source_rows, (codes, code), is_true, cancellation)
     })

@@ -5,17 +5,18 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::code_counts;
 use crate::parallel;
 
 /// One code per row.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Codes<'a> {
-    /// Every row has the code 0.
-    Zero,
+    /// Each of this many rows has the code 0.
+    Zero(usize),
     /// At most 2⁸ distinct codes.
-    One(Vec<u8>),
+    One(Cow<'a, [u8]>),
     /// At most 2¹⁶ distinct codes.
-    Two(Vec<u16>),
+    Two(Cow<'a, [u16]>),
     /// More distinct codes.
     Four(Cow<'a, [u32]>),
 }
@@ -27,6 +28,9 @@ pub trait RowCodes: Copy + Send + Sync {
 
     /// The codes of a range of rows; in the result these rows are numbered from 0.
     fn part(self, rows: Range<usize>) -> Self;
+
+    /// The codes of a range of rows, in their order.
+    fn in_rows(self, rows: Range<usize>) -> impl Iterator<Item = u32> + Clone;
 }
 
 impl<C: Copy + Send + Sync + Into<u32>> RowCodes for &[C] {
@@ -37,6 +41,10 @@ impl<C: Copy + Send + Sync + Into<u32>> RowCodes for &[C] {
 
     fn part(self, rows: Range<usize>) -> Self {
         &self[rows]
+    }
+
+    fn in_rows(self, rows: Range<usize>) -> impl Iterator<Item = u32> + Clone {
+        self[rows].iter().map(|&code| code.into())
     }
 }
 
@@ -53,6 +61,10 @@ impl RowCodes for Zeros {
     fn part(self, _: Range<usize>) -> Self {
         self
     }
+
+    fn in_rows(self, rows: Range<usize>) -> impl Iterator<Item = u32> + Clone {
+        rows.map(|_| 0)
+    }
 }
 
 /// Evaluates an expression with `$slice` the [`RowCodes`] of `$codes`, compiled for each width.
@@ -60,16 +72,16 @@ impl RowCodes for Zeros {
 macro_rules! with_codes {
     ($codes:expr, $slice:ident => $body:expr) => {
         match $codes {
-            $crate::table::codes::Codes::Zero => {
+            $crate::table::codes::Codes::Zero(_) => {
                 let $slice = $crate::table::codes::Zeros;
                 $body
             }
             $crate::table::codes::Codes::One(codes) => {
-                let $slice = codes.as_slice();
+                let $slice: &[u8] = codes;
                 $body
             }
             $crate::table::codes::Codes::Two(codes) => {
-                let $slice = codes.as_slice();
+                let $slice: &[u16] = codes;
                 $body
             }
             $crate::table::codes::Codes::Four(codes) => {
@@ -91,7 +103,7 @@ impl Codes<'static> {
         } else if count <= 1 << 16 {
             Self::Two(computed(rows, codes_of, |code| code as u16))
         } else {
-            Self::Four(Cow::Owned(computed(rows, codes_of, |code| code)))
+            Self::Four(computed(rows, codes_of, |code| code))
         }
     }
 }
@@ -101,7 +113,7 @@ fn computed<C: Copy + Default + Send>(
     rows: usize,
     codes_of: CodesOfRows<'_>,
     stored: impl Fn(u32) -> C + Sync,
-) -> Vec<C> {
+) -> Cow<'static, [C]> {
     /// One code costs almost nothing, so a thread gets many of them at once.
     const BLOCK: usize = 1 << 14;
     let mut all = vec![C::default(); rows];
@@ -113,7 +125,7 @@ fn computed<C: Copy + Default + Send>(
             *place = stored(code);
         }
     });
-    all
+    all.into()
 }
 
 impl<'a> Codes<'a> {
@@ -138,6 +150,57 @@ impl<'a> Codes<'a> {
             Self::Four(Cow::Borrowed(codes))
         }
     }
+
+    /// The same codes, borrowed.
+    pub fn borrowed(&self) -> Codes<'_> {
+        match self {
+            Self::Zero(rows) => Codes::Zero(*rows),
+            Self::One(codes) => Codes::One(Cow::Borrowed(codes)),
+            Self::Two(codes) => Codes::Two(Cow::Borrowed(codes)),
+            Self::Four(codes) => Codes::Four(Cow::Borrowed(codes)),
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Zero(rows) => *rows,
+            Self::One(codes) => codes.len(),
+            Self::Two(codes) => codes.len(),
+            Self::Four(codes) => codes.len(),
+        }
+    }
+
+    /// The code of a row. Loops use [`with_codes`](crate::with_codes), which asks for the width once.
+    #[inline]
+    pub fn at(&self, row: usize) -> u32 {
+        with_codes!(self, codes => codes.at(row))
+    }
+
+    /// The codes of these rows, in their order.
+    pub fn of_rows(&self, rows: &[u32]) -> Vec<u32> {
+        with_codes!(self, codes => rows.iter().map(|&row| codes.at(row as usize)).collect())
+    }
+
+    /// How often each code below `count` occurs.
+    pub fn counts(&self, count: usize) -> Vec<u64> {
+        match self {
+            Self::Zero(rows) => (0..count)
+                .map(|code| if code == 0 { *rows as u64 } else { 0 })
+                .collect(),
+            Self::One(codes) => code_counts(codes, count),
+            Self::Two(codes) => code_counts(codes, count),
+            Self::Four(codes) => code_counts(codes, count),
+        }
+    }
+
+    /// The codes with `new[code]` in place of each.
+    pub fn renamed(&self, new: &[u32]) -> Codes<'static> {
+        let count = new.iter().max().map_or(0, |last| *last as usize + 1);
+        with_codes!(self, codes => Codes::computed(self.rows(), count, &|rows, out| {
+            out.extend(codes.in_rows(rows).map(|code| new[code as usize]));
+        }))
+    }
 }
 
 #[cfg(test)]
@@ -154,7 +217,7 @@ mod tests {
             });
             for found in [narrowed, computed] {
                 let width = match &found {
-                    Codes::Zero => 0,
+                    Codes::Zero(_) => 0,
                     Codes::One(_) => 1,
                     Codes::Two(_) => 2,
                     Codes::Four(_) => 4,

@@ -35,7 +35,7 @@ const FEW_CODES: usize = 1 << 12;
 ///
 /// Most cells of a released column have one of few codes, and an addition waits for the one before it at
 /// the same place. So four tables take turns where they are small.
-pub fn code_counts(codes: &[u32], count: usize) -> Vec<u64> {
+pub fn code_counts<C: Copy + Into<u32>>(codes: &[C], count: usize) -> Vec<u64> {
     // The last place is for all other codes.
     let places = count + 1;
     let (tables, distance) = if places <= FEW_CODES {
@@ -48,10 +48,10 @@ pub fn code_counts(codes: &[u32], count: usize) -> Vec<u64> {
     let (quadruples, rest) = codes.as_chunks::<4>();
     for quadruple in quadruples {
         for (table, &code) in quadruple.iter().enumerate() {
-            found[table * distance + place(code)] += 1;
+            found[table * distance + place(code.into())] += 1;
         }
     }
-    rest.iter().for_each(|&code| found[place(code)] += 1);
+    rest.iter().for_each(|&code| found[place(code.into())] += 1);
     let sum = |code| {
         found[code..]
             .iter()

@@ -12,6 +12,7 @@ use crate::parallel;
 use crate::taxonomy::{MISSING_LABEL, Multiples, Scale, Tree};
 
 use crate::schema::{Schema, SchemaColumn};
+use crate::table::codes::Codes;
 use crate::table::{Column, NULL_CODE, SetColumn, Subjects, Table};
 
 /// What the codes of a quasi-identifier mean.
@@ -135,7 +136,7 @@ pub struct QuasiIdentifier {
     /// What the codes mean.
     pub domain: Domain,
     /// One code per row.
-    pub codes: Vec<u32>,
+    pub codes: Codes<'static>,
 }
 
 /// A sensitive column, *Sens* of the KDD'09 paper.
@@ -165,7 +166,7 @@ pub struct EncodedTable {
     pub sensitive: Vec<SensitiveColumn>,
     /// The class column: the number of classes and one code per row. Null and each word for missing
     /// are classes of their own.
-    pub class: Option<(usize, Vec<u32>)>,
+    pub class: Option<(usize, Codes<'static>)>,
     /// The person of each row, if the schema has a subject column and any person has several rows.
     /// Otherwise each row is a person of its own.
     pub subjects: Option<Arc<Subjects>>,
@@ -231,10 +232,11 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
         } else {
             categorical(spec, &column.dictionary, missing, is_missing)
         };
-    let mut codes = column.codes;
-    for code in &mut codes {
-        *code = map.get(*code as usize).copied().unwrap_or(missing_code);
-    }
+    let code = |&code: &u32| map.get(code as usize).copied().unwrap_or(missing_code);
+    let count = domain.code_count().max(1);
+    let codes = Codes::computed(column.codes.len(), count, &|rows, out| {
+        out.extend(column.codes[rows].iter().map(code));
+    });
     QuasiIdentifier {
         name: spec.name.clone(),
         position,
@@ -374,12 +376,11 @@ fn sensitive(spec: &SchemaColumn, position: usize, column: &Column) -> Sensitive
     }
 }
 
-fn classes(column: &Column) -> (usize, Vec<u32>) {
+fn classes(column: &Column) -> (usize, Codes<'static>) {
     let null = column.dictionary.len() as u32;
-    let codes: Vec<u32> = column
-        .codes
-        .iter()
-        .map(|&code| if code == NULL_CODE { null } else { code })
-        .collect();
-    (column.dictionary.len() + 1, codes)
+    let count = column.dictionary.len() + 1;
+    let codes = Codes::computed(column.codes.len(), count, &|rows, out| {
+        out.extend(column.codes[rows].iter().map(|&code| code.min(null)));
+    });
+    (count, codes)
 }

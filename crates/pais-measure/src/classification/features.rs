@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 
 use pais_core::schema::SchemaColumn;
+use pais_core::table::codes::Codes;
 use pais_core::table::{Column, Domain, NULL_CODE, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
 
@@ -58,7 +59,7 @@ impl Encoding {
 /// An attribute of a column: its code in each row.
 #[derive(Clone, Copy)]
 pub(super) struct RowAttribute<'a> {
-    pub(super) cells: &'a [u32],
+    pub(super) cells: &'a Codes<'a>,
     pub(super) encoding: &'a Encoding,
 }
 
@@ -66,14 +67,14 @@ impl RowAttribute<'_> {
     /// The code of a row.
     #[inline]
     pub(super) fn code(&self, row: u32) -> u32 {
-        self.encoding.code(self.cells[row as usize])
+        self.encoding.code(self.cells.at(row as usize))
     }
 }
 
 /// A column with its attributes.
 pub(super) struct Feature<'a> {
     /// The cell of each row.
-    pub(super) cells: &'a [u32],
+    pub(super) cells: Codes<'a>,
     /// One; or two where intervals overlap, their lower and their upper ends.
     pub(super) encodings: Vec<Encoding>,
 }
@@ -82,7 +83,7 @@ impl<'a> Feature<'a> {
     /// A column of text: released labels, or values as they are. `frequencies` are the rows of each.
     pub(super) fn of_text(spec: &SchemaColumn, column: &'a Column, frequencies: &[u64]) -> Self {
         let texts: Vec<&str> = column.dictionary.iter().map(AsRef::as_ref).collect();
-        Self::new(spec, &texts, &column.codes, frequencies)
+        Self::new(spec, &texts, all_of(&column.codes), frequencies)
     }
 
     /// The raw values of a quasi-identifier, as its method reads them: a number of a column whose
@@ -94,23 +95,26 @@ impl<'a> Feature<'a> {
     ) -> Self {
         match &column.domain {
             Domain::Numeric { values, .. } => Self {
-                cells: &column.codes,
+                cells: column.codes.borrowed(),
                 encodings: vec![Encoding::new(
                     AttributeDomain::Ordered(values.as_slice().into()),
                     0..=values.len() as u32,
                     values.len() as u32,
                 )],
             },
-            Domain::Taxonomy(tree) => {
-                Self::new(spec, &leaf_labels(tree), &column.codes, frequencies)
-            }
+            Domain::Taxonomy(tree) => Self::new(
+                spec,
+                &leaf_labels(tree),
+                column.codes.borrowed(),
+                frequencies,
+            ),
         }
     }
 
     /// With other cells of the same column, where there are some.
     pub(super) fn with_cells(self, cells: Option<&'a [u32]>) -> Self {
         Self {
-            cells: cells.unwrap_or(self.cells),
+            cells: cells.map_or(self.cells, all_of),
             ..self
         }
     }
@@ -118,19 +122,24 @@ impl<'a> Feature<'a> {
     /// The attributes.
     pub(super) fn attributes(&self) -> impl Iterator<Item = RowAttribute<'_>> {
         let attribute = |encoding| RowAttribute {
-            cells: self.cells,
+            cells: &self.cells,
             encoding,
         };
         self.encodings.iter().map(attribute)
     }
 
-    fn new(spec: &SchemaColumn, texts: &[&str], cells: &'a [u32], frequencies: &[u64]) -> Self {
+    fn new(spec: &SchemaColumn, texts: &[&str], cells: Codes<'a>, frequencies: &[u64]) -> Self {
         let encodings = match intervals(spec, texts) {
             Some(intervals) => ordered(&intervals),
             None => vec![nominal(texts, frequencies)],
         };
         Self { cells, encodings }
     }
+}
+
+/// The cells of a column of text, as they are.
+pub(super) fn all_of(cells: &[u32]) -> Codes<'_> {
+    Codes::Four(cells.into())
 }
 
 /// The classes of a column in the order of their text; null, where it occurs, is the last one.
@@ -250,7 +259,7 @@ mod tests {
         let schema = schema(json!([declared]));
         let feature = Feature::of_text(&schema.columns[0], &column, &frequencies);
         let attributes = feature.encodings.iter().map(|encoding| {
-            let codes = feature.cells.iter().map(|&cell| encoding.code(cell));
+            let codes = (0..feature.cells.rows()).map(|row| encoding.code(feature.cells.at(row)));
             (encoding.domain.clone(), codes.collect())
         });
         attributes.collect()

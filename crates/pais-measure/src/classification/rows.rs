@@ -6,6 +6,8 @@
 
 use pais_core::definition::ColumnRole;
 use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::codes::{Codes, RowCodes};
+use pais_core::with_codes;
 use rayon::prelude::*;
 
 use super::counts::growth_bytes;
@@ -74,34 +76,34 @@ pub fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
 pub(super) struct ClassifiedRows<'a> {
     pub(super) features: Vec<Feature<'a>>,
     /// The cell of the class of each row.
-    pub(super) class_cells: &'a [u32],
+    pub(super) class_cells: Codes<'a>,
     pub(super) classes: Encoding,
 }
 
 impl ClassifiedRows<'_> {
     /// Number of rows.
     pub(super) fn len(&self) -> usize {
-        self.class_cells.len()
+        self.class_cells.rows()
     }
 
     /// A number for each of these rows that equal rows have in common.
     pub(super) fn hashes(&self, rows: &[u32]) -> Vec<u64> {
         let mut hashes: Vec<u64> = vec![0; rows.len()];
-        let mut mix = |cells: &[u32], encoding: &Encoding| {
+        let mut mix = |cells: &Codes<'_>, encoding: &Encoding| {
             let hashed = hashes.par_iter_mut().zip(rows).with_min_len(1 << 14);
-            hashed.for_each(|(hash, &row)| {
-                let code = encoding.code(cells[row as usize]);
+            with_codes!(cells, cells => hashed.for_each(|(hash, &row)| {
+                let code = encoding.code(cells.at(row as usize));
                 let mixed = (*hash ^ u64::from(code)).wrapping_add(1);
                 let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 *hash = mixed ^ (mixed >> 29);
-            });
+            }));
         };
         for feature in &self.features {
             for encoding in &feature.encodings {
-                mix(feature.cells, encoding);
+                mix(&feature.cells, encoding);
             }
         }
-        mix(self.class_cells, &self.classes);
+        mix(&self.class_cells, &self.classes);
         hashes
     }
 
@@ -113,7 +115,7 @@ impl ClassifiedRows<'_> {
         let attributes = wanted.flat_map(|(_, feature)| feature.attributes());
         let attributes: Vec<RowAttribute<'_>> = attributes.collect();
         let classes = RowAttribute {
-            cells: self.class_cells,
+            cells: &self.class_cells,
             encoding: &self.classes,
         };
         let mut hashes: Vec<u64> = vec![0; rows.len()];

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::error::{ClassificationError, DivisionErrors};
 use super::examples::{MOST_CLASSES, RowExamples};
-use super::features::{Feature, classes};
+use super::features::{Feature, all_of, classes};
 use super::gain::Logs;
 use super::holdout::{Thirds, held_out_error};
 use super::rows::{ClassifiedRows, Division, RowKey, drawn, repeats};
@@ -42,7 +42,7 @@ pub(crate) fn classification_error(
     let class = class.first()?;
     let released = ClassifiedRows {
         features: parallel::map(&used, UsedColumn::as_released),
-        class_cells: &class.released.codes,
+        class_cells: all_of(&class.released.codes),
         classes: classes(class.released),
     };
     if released.classes.value_count() > MOST_CLASSES || stopped() {
@@ -198,7 +198,7 @@ fn raw_rows<'a>(
     let features: Option<Vec<_>> = parallel::map(used, as_raw).into_iter().collect();
     let rows = ClassifiedRows {
         features: features?,
-        class_cells: sample.map_or(&class.codes, |it| &it.untouched[class_at]),
+        class_cells: all_of(sample.map_or(&class.codes, |it| &it.untouched[class_at])),
         classes: classes(class),
     };
     Some(RawRows {

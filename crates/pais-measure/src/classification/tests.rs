@@ -1,5 +1,6 @@
 //! Trees of Quinlan's book, and what holds for every tree.
 
+use pais_core::table::codes::Codes;
 use proptest::prelude::*;
 
 use super::choice::LEAST;
@@ -59,11 +60,11 @@ pub(crate) fn rows_of(examples: &Examples) -> RowExamples {
     let rows = ClassifiedRows {
         features: features
             .map(|(cells, attribute)| Feature {
-                cells,
+                cells: Codes::Four(cells.into()),
                 encodings: vec![Encoding::identity(attribute.domain.clone())],
             })
             .collect(),
-        class_cells: &examples.classes,
+        class_cells: Codes::Four((&examples.classes).into()),
         classes: Encoding::identity(Domain::Nominal(examples.class_count)),
     };
     let all: Vec<u32> = (0..examples.len() as u32).collect();

@@ -159,7 +159,7 @@ impl DistortedColumn<'_> {
     pub(super) fn entropy_loss(&self) -> f64 {
         let logarithm = |&count: &u64| (count.max(1) as f64).log2();
         let of_code: Vec<f64> = self.raw_counts.iter().map(logarithm).collect();
-        let all = logarithm(&(self.raw.codes.len() as u64));
+        let all = logarithm(&(self.raw.codes.rows() as u64));
         let codes = of_code.iter().zip(self.raw_counts);
         let whole: f64 = codes.map(|(log, &rows)| rows as f64 * (all - log)).sum();
         if whole <= 0.0 {

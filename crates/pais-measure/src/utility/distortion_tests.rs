@@ -1,7 +1,7 @@
 //! Distortion of single columns: figures by hand.
 
 use pais_core::cancellation::Cancellation;
-use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn, code_counts};
+use pais_core::table::{Column, EncodedTable, Form, ReleasedColumn};
 use pais_io::read::csv;
 use serde_json::{Value, json};
 
@@ -31,8 +31,8 @@ fn measured(column: Value, cells: &[&str], labels: &[&str]) -> (f64, f64) {
         raw,
         released: &released,
         rows,
-        sampled: &raw.codes[..rows],
-        raw_counts: &code_counts(&raw.codes, raw.domain.code_count()),
+        sampled: &(0..rows).map(|row| raw.codes.at(row)).collect::<Vec<_>>(),
+        raw_counts: &raw.codes.counts(raw.domain.code_count()),
         label_counts: &released.column.row_counts(),
     };
     (

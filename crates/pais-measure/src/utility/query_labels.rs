@@ -57,13 +57,12 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
     let rows: Vec<u32> = drawn.iter().flat_map(of_group).copied().collect();
     let columns = release.quasi_identifiers.iter().enumerate();
     let dimensions = columns.map(|(index, column)| {
-        let code = |&row: &u32| column.codes[row as usize];
         let labels = groups.labels.as_ref().and_then(|labels| {
             let labels: Vec<_> = labels[index].iter().copied().map(Some).collect();
             GroupLabels::new(&labels, &drawn)
         });
         let dimension = QueryDimension {
-            codes: rows.iter().map(code).collect(),
+            codes: column.codes.of_rows(&rows),
             labels,
         };
         (dimension, column.domain.code_count() as u32)

@@ -7,6 +7,7 @@ use pais_core::definition::ColumnRole;
 use pais_core::parallel;
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::table::codes::Codes;
 use pais_core::table::{
     Column, Domain, EncodedTable, NULL_CODE, ReleasedColumn, Table, minimum_levels,
 };
@@ -197,7 +198,7 @@ impl RawComparison {
                     round: None,
                     ends: None,
                 };
-                column.codes.fill(0);
+                column.codes = Codes::Zero(rows);
             }
         }
         let minimum_levels = minimum_levels(&self.verification.job, schema, &each)?;
@@ -215,7 +216,7 @@ impl RawComparison {
                 name: &raw.name,
                 domain: &raw.domain,
                 declared_domain: stored[raw.position].domain().is_some(),
-                codes: &raw.codes,
+                codes: raw.codes.borrowed(),
                 minimum_levels: minimum_levels.get(&raw.name),
             };
             let labelled = LabelledColumn::new(&original, released);
@@ -224,12 +225,12 @@ impl RawComparison {
                 continue;
             };
             let none = labelled.label_count() as u32;
-            let label = |&code: &u32| match cut.get(code as usize) {
+            let label = |code: u32| match cut.get(code as usize) {
                 Some(&label) if label != none => label,
                 _ => NOTHING,
             };
             // Padding is null, so that the cell after the texts is.
-            let labels = raw.codes.iter().map(label);
+            let labels = (0..raw.codes.rows()).map(|row| label(raw.codes.at(row)));
             let texts = ReleasedTexts::of(labels, lengths[raw.position]);
             columns.push((raw.position, texts));
         }

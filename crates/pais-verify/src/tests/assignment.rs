@@ -14,6 +14,7 @@ use crate::sets::{OriginalSet, ReleasedSet};
 use crate::source_rows::NOWHERE;
 use pais_core::definition::DatasetDefinition;
 use pais_core::schema::Schema;
+use pais_core::table::codes::Codes;
 use pais_core::table::{Column, Domain, Form, ReleasedTable, SetColumn};
 use pais_core::taxonomy::{Scale, Tree, TreeLimits};
 
@@ -94,7 +95,7 @@ impl Raw {
             name,
             domain,
             declared_domain: true,
-            codes: &self.codes[index],
+            codes: Codes::Four((&self.codes[index]).into()),
             minimum_levels: None,
         };
         Original {
@@ -115,7 +116,7 @@ impl Raw {
         let mut covers = labels.map(|(column, label)| {
             let whole = pais_core::taxonomy::Interval::closed(0.0, 9.0);
             let cover = Cover::within(label, column, Some(whole));
-            cover.is_some_and(|cover| contains(&cover, column.codes[raw], column.domain))
+            cover.is_some_and(|cover| contains(&cover, column.codes.at(raw), column.domain))
         });
         let set = ReleasedSet::parse(&cells[2], '|', &self.items.tree);
         covers.all(|covers| covers)

@@ -7,6 +7,7 @@ use crate::{
     CutError, Original, OriginalQuasiIdentifier, TruthError, check_single_cut, check_truthful,
 };
 use pais_core::cancellation::Cancellation;
+use pais_core::table::codes::Codes;
 use pais_core::table::{Domain, ReleasedTable};
 use proptest::prelude::*;
 
@@ -42,7 +43,7 @@ impl Ages {
                 name: "age",
                 domain: &self.domain,
                 declared_domain,
-                codes: &self.codes,
+                codes: Codes::Four((&self.codes).into()),
                 minimum_levels: None,
             }],
             sets: Vec::new(),
@@ -233,7 +234,7 @@ fn columns_without_missing_cells_need_no_outermost_interval() {
         name: "age",
         domain: &domain,
         declared_domain: false,
-        codes: &[0, 1],
+        codes: Codes::Four((&[0, 1]).into()),
         minimum_levels: None,
     };
     let released = ages(&["[1,2)", "2"]);

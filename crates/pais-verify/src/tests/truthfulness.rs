@@ -7,6 +7,7 @@ use crate::{
     CutError, Original, OriginalQuasiIdentifier, TruthError, check_single_cut, check_truthful,
 };
 use pais_core::cancellation::Cancellation;
+use pais_core::table::codes::Codes;
 use pais_core::table::{Column, Domain, Form, NULL_CODE, ReleasedTable};
 use pais_core::taxonomy::{Tree, TreeLimits};
 
@@ -70,14 +71,14 @@ impl Raw {
                     name: "Job",
                     domain: &self.job,
                     declared_domain: false,
-                    codes: &[0, 2, 3, 1],
+                    codes: Codes::Four((&[0, 2, 3, 1]).into()),
                     minimum_levels: None,
                 },
                 OriginalQuasiIdentifier {
                     name: "Age",
                     domain: &self.age,
                     declared_domain: true,
-                    codes: &[0, 2, 4, 3],
+                    codes: Codes::Four((&[0, 2, 4, 3]).into()),
                     minimum_levels: None,
                 },
             ],
@@ -240,7 +241,7 @@ fn declared(domain: &Domain) -> OriginalQuasiIdentifier<'_> {
         name: "Job",
         domain,
         declared_domain: true,
-        codes: &[],
+        codes: Codes::Zero(0),
         minimum_levels: None,
     }
 }

@@ -11,7 +11,9 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pais_core::model::{Confidence, Lkc, MissingSensitive};
+use pais_core::table::codes::RowCodes;
 use pais_core::table::{EncodedTable, NULL_CODE};
+use pais_core::with_codes;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -248,9 +250,10 @@ impl<'a> FactSearch<'a> {
     fn descended(&self, at: usize, ordered: &[u32]) -> Descended {
         let hierarchy = &self.hierarchies[at];
         let below = hierarchy.next_level();
-        let codes = &hierarchy.column().codes;
-        let fact = |&code: &u32| self.offsets[at] + below[code as usize];
-        let facts: Vec<u32> = codes.iter().map(fact).collect();
+        let fact = |code: u32| self.offsets[at] + below[code as usize];
+        let facts: Vec<u32> = with_codes!(&hierarchy.column().codes, codes => {
+            codes.in_rows(0..self.facts.len()).map(fact).collect()
+        });
         let mut rows_of = vec![Vec::new(); hierarchy.value_count()];
         for &row in ordered {
             let fact = facts[row as usize];

@@ -52,10 +52,7 @@ impl<'a> Hierarchy<'a> {
         kind: ColumnKind,
         minimum_levels: Option<&MinimumLevels>,
     ) -> Self {
-        let mut rows = vec![0u64; column.domain.code_count()];
-        for &code in &column.codes {
-            rows[code as usize] += 1;
-        }
+        let rows = column.codes.counts(column.domain.code_count());
         let (values, lowest) = match &column.domain {
             Domain::Taxonomy(tree) => taxonomy_values(tree, kind, minimum_levels),
             Domain::Numeric {
@@ -156,7 +153,7 @@ impl<'a> Hierarchy<'a> {
 
     /// Removes a suppressed row from the counts.
     pub(super) fn remove_row(&mut self, row: u32) {
-        self.rows[self.column.codes[row as usize] as usize] -= 1;
+        self.rows[self.column.codes.at(row as usize) as usize] -= 1;
         self.gain = None;
     }
 
@@ -339,6 +336,7 @@ impl<'a> IntervalTree<'a> {
 mod tests {
     use super::Hierarchy;
     use pais_core::definition::ColumnKind;
+    use pais_core::table::codes::Codes;
     use pais_core::table::{Domain, QuasiIdentifier};
 
     fn ages(values: Vec<f64>, missing: bool, codes: Vec<u32>) -> QuasiIdentifier {
@@ -354,7 +352,7 @@ mod tests {
                 round: None,
                 ends: None,
             },
-            codes,
+            codes: Codes::Four(codes.into()),
         }
     }
 

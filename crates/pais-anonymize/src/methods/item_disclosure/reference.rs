@@ -149,7 +149,7 @@ impl Reference<'_> {
         for class in &self.classes {
             let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
             for &row in &class.rows {
-                let value = values[hierarchy.column().codes[row] as usize];
+                let value = values[hierarchy.column().codes.at(row) as usize];
                 parts.entry(value).or_default().push(row);
             }
             if parts.len() == 1 {

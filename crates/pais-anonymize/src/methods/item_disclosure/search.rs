@@ -175,7 +175,7 @@ impl<'a> DisclosureSearch<'a> {
         let hierarchy = &mut self.hierarchies[column];
         let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
         let codes = &hierarchy.column().codes;
-        let value = |row: u32| below[codes[row as usize] as usize];
+        let value = |row: u32| below[codes.at(row as usize) as usize];
         let anonymity = self.task.anonymity;
         let holds = self.classes.par_iter().all(|class| {
             let first = value(class.rows[0]);
@@ -236,7 +236,7 @@ pub(super) fn divide_classes(
 ) -> Option<Vec<EquivalenceClass>> {
     let (below, values) = (hierarchy.next_level(), hierarchy.value_count());
     let codes = &hierarchy.column().codes;
-    let value = |row: u32| below[codes[row as usize] as usize];
+    let value = |row: u32| below[codes.at(row as usize) as usize];
     let divide = |class: &EquivalenceClass| {
         let parts = class_parts(class, anonymity, value, values);
         let part_of = |index: usize| parts.part_of[index] as usize;
@@ -426,7 +426,7 @@ impl<'a> DisclosureTask<'a> {
             let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
             for (group, &row) in found.group_of.iter_mut().zip(rows) {
                 let fresh = numbers.len() as u32;
-                let key = (*group, values[codes[row as usize] as usize]);
+                let key = (*group, values[codes.at(row as usize) as usize]);
                 *group = *numbers.entry(key).or_insert(fresh);
             }
             found.groups = numbers.len();
@@ -445,7 +445,7 @@ impl<'a> DisclosureTask<'a> {
                 let (ncp, codes) = (column.ncp_at(depth), &column.column().codes);
                 let of_class = |class: &EquivalenceClass| -> f64 {
                     let rows = class.rows.iter();
-                    rows.map(|&row| 1.0 - ncp[codes[row as usize] as usize])
+                    rows.map(|&row| 1.0 - ncp[codes.at(row as usize) as usize])
                         .sum()
                 };
                 // Summed in order, so that the result does not depend on the threads.

@@ -71,7 +71,7 @@ impl<'a> Bucket<'a> {
     ) -> Self {
         let codes = rows
             .iter()
-            .flat_map(|&row| losses.iter().map(move |loss| loss.codes[row as usize]));
+            .flat_map(|&row| losses.iter().map(move |loss| loss.codes.at(row as usize)));
         Self {
             losses,
             rows,
@@ -725,6 +725,7 @@ mod tests {
     use super::Bucket;
     use crate::methods::partitioning::loss::Loss;
     use pais_core::definition::ColumnKind;
+    use pais_core::table::codes::Codes;
     use pais_core::table::{Domain, QuasiIdentifier};
 
     proptest! {
@@ -747,7 +748,7 @@ mod tests {
                 name: name.into(),
                 position: 0,
                 domain: domain(values),
-                codes,
+                codes: Codes::Four(codes.into()),
             };
             let (a, b): (Vec<u32>, Vec<u32>) = codes.iter().copied().unzip();
             let columns = [column("a", 6, a), column("b", 4, b)];

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use pais_core::definition::ColumnKind;
+use pais_core::table::codes::Codes;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{NodeId, Tree};
 use pais_measure::node_ncp;
@@ -14,7 +15,7 @@ const MOST_TABLE_LEAVES: usize = 128;
 /// A quasi-identifier with the NCP of each range of its codes.
 pub(super) struct Loss<'a> {
     /// One code per row.
-    pub(super) codes: &'a [u32],
+    pub(super) codes: &'a Codes<'a>,
     domain: &'a Domain,
     lookup: NcpLookup,
 }
@@ -212,7 +213,7 @@ impl<'a> Loss<'a> {
 
     /// The codes of `rows`, ascending, with their numbers of rows.
     fn code_counts(&self, rows: &[u32]) -> Vec<CodeCount> {
-        let codes = rows.iter().map(|&row| self.codes[row as usize]);
+        let codes = rows.iter().map(|&row| self.codes.at(row as usize));
         if self.domain.code_count() <= 4 * rows.len() {
             let mut counts = vec![0u32; self.domain.code_count()];
             codes.for_each(|code| counts[code as usize] += 1);
@@ -233,7 +234,7 @@ impl<'a> Loss<'a> {
 
     /// The rows by code, ascending: pairs of a code and the index of the row in `rows`.
     pub(super) fn by_code(&self, rows: &[u32]) -> Vec<(u32, u32)> {
-        let codes = rows.iter().map(|&row| self.codes[row as usize]);
+        let codes = rows.iter().map(|&row| self.codes.at(row as usize));
         let pairs = || codes.clone().zip(0..);
         if self.domain.code_count() > 4 * rows.len() {
             let mut pairs: Vec<(u32, u32)> = pairs().collect();
@@ -271,6 +272,7 @@ mod tests {
 
     use super::{Loss, RangeCut};
     use pais_core::definition::ColumnKind;
+    use pais_core::table::codes::Codes;
     use pais_core::table::{Domain, QuasiIdentifier};
     use pais_core::taxonomy::{Tree, TreeLimits};
 
@@ -279,7 +281,7 @@ mod tests {
             name: "q".into(),
             position: 0,
             domain,
-            codes: codes.into(),
+            codes: Codes::Four(codes.to_vec().into()),
         }
     }
 

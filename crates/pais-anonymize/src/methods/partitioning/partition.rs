@@ -54,7 +54,7 @@ pub(super) fn partition(
     };
     let progress = SplitProgress::new(observer, table.rows);
     let class = match guide {
-        SplitGuide::Class => table.class.as_ref().map(|(_, codes)| codes.as_slice()),
+        SplitGuide::Class => table.class.as_ref().map(|(_, codes)| codes),
         SplitGuide::Median | SplitGuide::Ncp => None,
     };
     let split = KdSplit {

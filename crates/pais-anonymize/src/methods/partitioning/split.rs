@@ -13,7 +13,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use pais_core::parallel;
+use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Domain, QuasiIdentifier};
+use pais_core::with_codes;
 use rustc_hash::FxHashMap;
 
 use super::clusters::{Bucket, groups};
@@ -75,7 +77,7 @@ pub(super) struct KdSplit<'a> {
     pub(super) condition: &'a Condition,
     pub(super) guide: SplitGuide,
     /// The class of each row, where it guides the split.
-    pub(super) class: Option<&'a [u32]>,
+    pub(super) class: Option<&'a Codes<'a>>,
     pub(super) progress: SplitProgress<'a>,
 }
 
@@ -290,7 +292,7 @@ impl<'a> KdSplit<'a> {
         cuts.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
         cuts.into_iter().find_map(|(loss, cut)| {
             let range = cut.first..=cut.last;
-            let left = move_to_front(rows, |row| range.contains(&loss.codes[row as usize]));
+            let left = move_to_front(rows, |row| range.contains(&loss.codes.at(row as usize)));
             let (inside, outside) = rows.split_at(left);
             (checker.accepts(inside) && checker.accepts(outside)).then_some(left)
         })
@@ -350,7 +352,7 @@ impl<'a> KdSplit<'a> {
         widest.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
         for ((_, (_, most)), dimension) in widest {
             let last = last_below(rows, dimension, most, codes);
-            let left = move_to_front(rows, |row| dimension.codes[row as usize] <= last);
+            let left = move_to_front(rows, |row| dimension.codes.at(row as usize) <= last);
             let (below, above) = rows.split_at(left);
             if checker.has_enough_rows(below.len().min(above.len()))
                 && checker.accepts(below)
@@ -367,7 +369,9 @@ impl<'a> KdSplit<'a> {
 /// where the median is the greatest code, which would leave the upper half empty.
 fn last_below(rows: &[u32], dimension: &SplitDimension, most: u32, codes: &mut Vec<u32>) -> u32 {
     codes.clear();
-    codes.extend(rows.iter().map(|&row| dimension.codes[row as usize]));
+    with_codes!(dimension.codes, of_row => {
+        codes.extend(rows.iter().map(|&row| of_row.at(row as usize)));
+    });
     let middle = (codes.len() - 1) / 2;
     let (below, &mut median, _) = codes.select_nth_unstable(middle);
     if median < most {
@@ -393,7 +397,7 @@ fn move_to_front(rows: &mut [u32], is_first: impl Fn(u32) -> bool) -> usize {
 /// A quasi-identifier as a dimension of the k-d split: its ordered codes, each with a z-score.
 pub(super) struct SplitDimension<'a> {
     /// One code per row; codes ascend in the order of the dimension.
-    codes: &'a [u32],
+    codes: &'a Codes<'a>,
     /// The z-score of each code over the whole table (Gal, Chen, Gangopadhyay 2008, *Overview*).
     position: Vec<f64>,
 }
@@ -405,10 +409,7 @@ impl<'a> SplitDimension<'a> {
     /// numbers are split off first.
     pub(super) fn new(column: &'a QuasiIdentifier) -> Self {
         let codes = column.domain.code_count();
-        let mut rows = vec![0u64; codes];
-        for &code in &column.codes {
-            rows[code as usize] += 1;
-        }
+        let rows = column.codes.counts(codes);
         let mut position: Vec<f64> = match &column.domain {
             Domain::Numeric { values, .. } => values.clone(),
             Domain::Taxonomy(tree) => (0..tree.leaf_count()).map(|leaf| leaf as f64).collect(),
@@ -441,10 +442,10 @@ impl<'a> SplitDimension<'a> {
 
     /// The least and the greatest code among `rows`.
     fn range(&self, rows: &[u32]) -> (u32, u32) {
-        rows.iter().fold((u32::MAX, 0), |(least, most), &row| {
-            let code = self.codes[row as usize];
+        with_codes!(self.codes, codes => rows.iter().fold((u32::MAX, 0), |(least, most), &row| {
+            let code = codes.at(row as usize);
             (least.min(code), most.max(code))
-        })
+        }))
     }
 
     /// The width of a range of codes in standard deviations.
@@ -474,7 +475,7 @@ fn halve_strata(
     let (mut free_below, mut free_above) = (Vec::new(), Vec::new());
     let mut takes_more = false;
     for (cells, mut stratum) in strata {
-        stratum.sort_by_key(|&index| dimension.codes[rows[index as usize] as usize]);
+        stratum.sort_by_key(|&index| dimension.codes.at(rows[index as usize] as usize));
         let middle = (stratum.len() + usize::from(takes_more)) / 2;
         let upper = stratum.split_off(middle);
         if cells.iter().all(|&cell| cell == UNBOUNDED) {

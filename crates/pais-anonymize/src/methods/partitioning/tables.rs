@@ -41,9 +41,9 @@ fn generalized_column(
 ) -> ReleasedColumn {
     let mut known: HashMap<String, u32> = HashMap::new();
     let mut dictionary: Vec<Box<str>> = Vec::new();
-    let mut code_of = vec![0u32; column.codes.len()];
+    let mut code_of = vec![0u32; column.codes.rows()];
     for group in partition.groups() {
-        let codes = group.iter().map(|&row| column.codes[row as usize]);
+        let codes = group.iter().map(|&row| column.codes.at(row as usize));
         let label = label(&column.domain, codes);
         let code = *known.entry(label).or_insert_with_key(|label| {
             dictionary.push(label.as_str().into());
@@ -267,7 +267,7 @@ pub(super) fn covered_by_groups(
         let column = input.pre_generalization.raw(column);
         let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
         let of_group = |group: &[u32]| {
-            let codes = group.iter().map(|&row| column.codes[row as usize]);
+            let codes = group.iter().map(|&row| column.codes.at(row as usize));
             match (minimum_levels, &column.domain) {
                 (Some(minimum_levels), Domain::Taxonomy(tree)) => {
                     let floor = |leaf| tree.node(minimum_levels.level_of(leaf));

@@ -4,6 +4,8 @@
 //! what is outside is counted by bounded value, so that each cut is decided in constant time. One
 //! dimension of *n* rows costs O(*n*) with as many codes as rows or fewer.
 
+use pais_core::table::codes::Codes;
+
 use super::confidence::{BoundedCells, Tally};
 use super::loss::{Division, Loss, RangeCut};
 
@@ -26,7 +28,7 @@ pub(super) enum SplitGuide {
 pub(super) struct CutChoice<'a> {
     pub(super) guide: SplitGuide,
     /// The class of each row of the table.
-    pub(super) class: Option<&'a [u32]>,
+    pub(super) class: Option<&'a Codes<'a>>,
     /// Fewest rows of a part.
     pub(super) least: usize,
 }
@@ -97,7 +99,7 @@ struct Sides<'a> {
 /// The classes of the rows of both sides. The entropy of *n* rows is *n* ln *n* less the sum of
 /// *c* ln *c* over the rows *c* of each class, all divided by *n*.
 struct ClassSides<'a> {
-    class: &'a [u32],
+    class: &'a Codes<'a>,
     /// By class, the rows inside and outside.
     rows: Vec<(u32, u32)>,
     /// Sums of *c* ln *c* inside and outside.
@@ -111,10 +113,10 @@ impl<'a> Sides<'a> {
         (0..rows.len()).for_each(|index| outside.add(bounded.record(index)));
         let class = choice.class.filter(|_| choice.guide == SplitGuide::Class);
         let classes = class.map(|class| {
-            let last = rows.iter().map(|&row| class[row as usize]).max();
+            let last = rows.iter().map(|&row| class.at(row as usize)).max();
             let mut of_class = vec![(0, 0); last.map_or(0, |last| last as usize + 1)];
             rows.iter()
-                .for_each(|&row| of_class[class[row as usize] as usize].1 += 1);
+                .for_each(|&row| of_class[class.at(row as usize) as usize].1 += 1);
             let sum: f64 = of_class.iter().map(|&(_, rows)| x_ln_x(rows)).sum();
             ClassSides {
                 class,
@@ -141,7 +143,7 @@ impl<'a> Sides<'a> {
         self.outside.remove(cells);
         self.inside_rows += 1;
         if let Some(classes) = &mut self.classes {
-            let class = classes.class[self.rows[index as usize] as usize];
+            let class = classes.class.at(self.rows[index as usize] as usize);
             let (inside, outside) = &mut classes.rows[class as usize];
             classes.sums.0 += x_ln_x(*inside + 1) - x_ln_x(*inside);
             classes.sums.1 += x_ln_x(*outside - 1) - x_ln_x(*outside);
@@ -157,7 +159,7 @@ impl<'a> Sides<'a> {
         self.outside.add(cells);
         self.inside_rows -= 1;
         if let Some(classes) = &mut self.classes {
-            let class = classes.class[self.rows[index as usize] as usize];
+            let class = classes.class.at(self.rows[index as usize] as usize);
             let (inside, outside) = &mut classes.rows[class as usize];
             classes.sums.0 += x_ln_x(*inside - 1) - x_ln_x(*inside);
             classes.sums.1 += x_ln_x(*outside + 1) - x_ln_x(*outside);

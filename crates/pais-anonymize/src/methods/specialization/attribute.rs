@@ -81,17 +81,16 @@ pub(super) struct Attribute<'a> {
 }
 
 impl<'a> Attribute<'a> {
-    /// The attribute at its topmost value. Makes two passes over its codes. `node_ncp` has the NCP
-    /// of each node of its taxonomy.
+    /// The attribute at its topmost value. Makes one pass over its codes. `node_ncp` has the NCP of each
+    /// node of its taxonomy.
     pub(super) fn new(
         column: &'a QuasiIdentifier,
         class: Option<ClassCodes<'_>>,
         node_ncp: &'a [f64],
     ) -> Self {
         let count = column.domain.code_count();
-        let codes = Codes::new(&column.codes, count);
-        let histogram = Histogram::new(column.codes.len(), &codes, count, class);
-        Self::with_histogram(column, codes, histogram, node_ncp)
+        let histogram = Histogram::new(&column.codes, count, class);
+        Self::with_histogram(column, column.codes.borrowed(), histogram, node_ncp)
     }
 
     /// The attribute at its topmost value, of records with these codes. Its rows are counted already.
@@ -231,7 +230,7 @@ impl<'a> Attribute<'a> {
 
     /// Removes a suppressed row from the histograms.
     pub(super) fn remove_row(&mut self, row: usize, class: Option<u32>) {
-        let code = self.column.codes[row] as usize;
+        let code = self.column.codes.at(row) as usize;
         self.histogram[code] -= 1;
         if let Some(class) = class {
             self.class_histogram[code * self.classes + class as usize] -= 1;
@@ -271,24 +270,16 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    /// Counts `rows` rows by code (of `count` codes), and by class if there is one. One pass.
-    pub(super) fn new(
-        rows: usize,
-        codes: &Codes<'_>,
-        count: usize,
-        class: Option<ClassCodes<'_>>,
-    ) -> Self {
+    /// Counts the rows by code (of `count` codes), and by class if there is one. One pass.
+    pub(super) fn new(codes: &Codes<'_>, count: usize, class: Option<ClassCodes<'_>>) -> Self {
         match class {
             None => Self {
-                rows: counts(rows, codes, count, 1, &Codes::Zero),
+                rows: codes.counts(count),
                 by_class: Vec::new(),
                 classes: 0,
             },
-            Some(ClassCodes {
-                classes,
-                codes: of_row,
-            }) => {
-                let by_class = counts(rows, codes, count, classes, of_row);
+            Some(class) => {
+                let (by_class, classes) = (counts(codes, count, class), class.classes);
                 let by_code = by_class.chunks(classes).map(|counts| counts.iter().sum());
                 Self {
                     rows: by_code.collect(),
@@ -301,15 +292,10 @@ impl Histogram {
 }
 
 /// Counts the rows by code (of `count` codes) and class.
-fn counts(
-    rows: usize,
-    codes: &Codes<'_>,
-    count: usize,
-    classes: usize,
-    class: &Codes<'_>,
-) -> Vec<u64> {
+fn counts(codes: &Codes<'_>, count: usize, class: ClassCodes<'_>) -> Vec<u64> {
+    let (rows, classes) = (codes.rows(), class.classes);
     let mut counts = vec![0; count * classes];
-    with_codes!(codes, codes => with_codes!(class, class => for row in 0..rows {
+    with_codes!(codes, codes => with_codes!(class.codes, class => for row in 0..rows {
         counts[codes.at(row) as usize * classes + class.at(row) as usize] += 1;
     }));
     counts

@@ -136,7 +136,7 @@ impl CountedTable<'_> {
         let values = self.rows_of[quasi_identifier.position].len();
         ColumnParts {
             column: quasi_identifier.position,
-            part_of: quasi_identifier.codes[..values].to_vec(),
+            part_of: with_codes!(&quasi_identifier.codes, codes => codes.in_rows(0..values).collect()),
             parts: quasi_identifier.domain.code_count().max(1) as u32,
         }
     }
@@ -169,7 +169,9 @@ impl FrequencySets for CountedTable<'_> {
             if let Some(((classes, class_of), position)) = class {
                 let class = ColumnParts {
                     column: position,
-                    part_of: class_of[..self.rows_of[position].len()].to_vec(),
+                    part_of: with_codes!(class_of, codes => {
+                        codes.in_rows(0..self.rows_of[position].len()).collect()
+                    }),
                     parts: *classes as u32,
                 };
                 histogram.classes = *classes;
@@ -204,7 +206,7 @@ impl FrequencySets for CountedTable<'_> {
         let (ranges, columns) = self.asked(floors);
         let counts = self.count(&columns, most, observer)?;
         let mut parts = counts.parts.into_iter();
-        let mut codes: Vec<Codes<'static>> = floors.iter().map(|_| Codes::Zero).collect();
+        let mut codes: Vec<Codes<'static>> = vec![Codes::Zero(counts.rows.len()); floors.len()];
         for (column, parts) in ranges.into_iter().zip(&mut parts) {
             let starts = &floors[column].0;
             let first = |&part: &u32| starts[part as usize];
@@ -221,7 +223,7 @@ impl FrequencySets for CountedTable<'_> {
                 })
             })
             .collect();
-        slots.resize_with(self.sensitive.slots.len(), || Codes::Zero);
+        slots.resize(self.sensitive.slots.len(), Codes::Zero(counts.rows.len()));
         let rows = counts.rows.into_iter().map(u32::try_from);
         let rows: Result<Vec<u32>, _> = rows.collect();
         Ok(FrequencySet {

@@ -5,7 +5,6 @@
 //! some level of all attributes, each with its number of rows. A set below the cut answers all
 //! candidates whose children it distinguishes, so any store that can count rows can be the source.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use pais_core::parallel;
@@ -204,20 +203,15 @@ impl FrequencySets for CollapsedTable<'_> {
         by_class: bool,
         observer: &dyn Observer,
     ) -> Result<Vec<Histogram>, CountError> {
-        let codes = |codes| Codes::Four(Cow::Borrowed(codes));
         let class = self.table.class.as_ref().filter(|_| by_class);
-        let class = class.map(|(count, class)| (*count, codes(class)));
         let columns = &self.table.quasi_identifiers;
         let histograms = parallel::map(columns, |column| {
             if observer.must_stop() {
                 return Err(CountError::Cancelled);
             }
-            let class = class
-                .as_ref()
-                .map(|&(classes, ref codes)| ClassCodes { classes, codes });
+            let class = class.map(|&(classes, ref codes)| ClassCodes { classes, codes });
             let count = column.domain.code_count();
-            let codes = codes(&column.codes);
-            Ok(Histogram::new(self.table.rows, &codes, count, class))
+            Ok(Histogram::new(&column.codes, count, class))
         });
         histograms.into_iter().collect()
     }
@@ -256,9 +250,10 @@ impl FrequencySets for CollapsedTable<'_> {
             keys.clear();
             keys.resize(rows.len(), 0);
             for (column, addends) in columns.iter().zip(&addends) {
-                for (key, &code) in keys.iter_mut().zip(&column.codes[rows.clone()]) {
-                    *key += addends[code as usize];
-                }
+                with_codes!(&column.codes, codes => {
+                    let pairs = keys.iter_mut().zip(codes.in_rows(rows.clone()));
+                    pairs.for_each(|(key, code)| *key += addends[code as usize]);
+                });
             }
             for (column, digit) in self.sensitive.slots.iter().zip(&slots) {
                 with_codes!(&column.codes, codes => {

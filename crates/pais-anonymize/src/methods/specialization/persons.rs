@@ -6,6 +6,7 @@
 //! has *K* persons by its number of rows alone has no list: so has every group that contains it.
 
 use pais_core::table::SubjectCounter;
+use pais_core::table::codes::Codes;
 
 use super::partitions::{ChildOfCode, PartitionId, PartitionShare, Partitions, SplitCounts};
 use super::requirement::{Requirement, as_rows};
@@ -61,7 +62,7 @@ impl ShareSubjects {
     pub(super) fn new(
         partitions: &Partitions,
         link: &[PartitionId],
-        codes: &[u32],
+        codes: &Codes<'_>,
         child_of_code: &ChildOfCode,
         split_counts: &SplitCounts,
         requirement: &Requirement<'_>,
@@ -86,7 +87,7 @@ impl ShareSubjects {
             }
             if any {
                 for row in partitions.rows(partition) {
-                    let child = child_of[codes[row as usize] as usize] as usize;
+                    let child = child_of[codes.at(row as usize) as usize] as usize;
                     if listed[child] {
                         let subject = subjects.of_row()[row as usize];
                         children[child].subjects.push(subject);

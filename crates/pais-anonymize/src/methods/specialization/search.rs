@@ -207,16 +207,9 @@ impl<'a> SearchState<'a> {
             settings,
             ..
         } = task;
-        let class = match settings.objective {
-            Objective::Classification => table
-                .class
-                .as_ref()
-                .map(|(count, codes)| (*count, Codes::new(codes, *count))),
-            _ => None,
-        };
-        let class = class
-            .as_ref()
-            .map(|&(classes, ref codes)| ClassCodes { classes, codes });
+        let class = table.class.as_ref();
+        let class = class.filter(|_| settings.objective == Objective::Classification);
+        let class = class.map(|&(classes, ref codes)| ClassCodes { classes, codes });
         let columns = &table.quasi_identifiers;
         let columns = columns.iter().zip(task.node_ncp).enumerate();
         let attributes = parallel::map(columns, |(position, (column, node_ncp))| {
@@ -344,7 +337,7 @@ impl<'a> SearchState<'a> {
     fn remove_row(&mut self, row: u32) {
         for attribute in &mut self.attributes {
             let class = self.table.class.as_ref().filter(|_| attribute.classes > 0);
-            attribute.remove_row(row as usize, class.map(|(_, codes)| codes[row as usize]));
+            attribute.remove_row(row as usize, class.map(|(_, codes)| codes.at(row as usize)));
         }
     }
 

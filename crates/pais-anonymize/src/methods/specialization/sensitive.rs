@@ -88,8 +88,8 @@ impl SensitiveSlots {
                 None => combined_columns.push(column),
             }
         }
-        Self::of_columns(combined_columns, requirement, |_, column| {
-            count_by_code(&column.codes, column.value_lists.ends.len(), rows)
+        Self::of_columns(combined_columns, requirement, rows, |_, column| {
+            column.codes.counts(column.value_lists.ends.len())
         })
     }
 
@@ -98,7 +98,7 @@ impl SensitiveSlots {
     pub(super) fn of_values(requirement: &Requirement<'_>, rows_of: &[&[u64]]) -> Self {
         let bounds = requirement.sensitive.iter();
         let columns = bounds.map(CombinedColumns::from_bound).collect();
-        Self::of_columns(columns, requirement, |column, combined| {
+        Self::of_columns(columns, requirement, 0, |column, combined| {
             let mut rows = vec![0; combined.value_lists.ends.len()];
             with_codes!(&combined.codes, codes => {
                 for (value, of_value) in rows_of[column].iter().enumerate() {
@@ -109,10 +109,11 @@ impl SensitiveSlots {
         })
     }
 
-    /// The slots of these columns. `rows_by_code` counts the rows of one of them.
+    /// The slots of these columns of `rows` rows. `rows_by_code` counts the rows of one of them.
     fn of_columns(
         columns: Vec<CombinedColumns>,
         requirement: &Requirement<'_>,
+        rows: usize,
         rows_by_code: impl Fn(usize, &CombinedColumns) -> Vec<u64>,
     ) -> Self {
         let mut sensitive = Self {
@@ -126,7 +127,7 @@ impl SensitiveSlots {
             sensitive.slots.push(SlotColumn {
                 first: 0,
                 count: 1,
-                codes: Codes::Zero,
+                codes: Codes::Zero(rows),
             });
         }
         for (index, column) in columns.into_iter().enumerate() {
@@ -156,7 +157,7 @@ impl SensitiveSlots {
     /// The same slots before any record has one.
     pub(super) fn without_rows(&self) -> Self {
         let slots = self.slots.iter().map(|slots| SlotColumn {
-            codes: Codes::Zero,
+            codes: Codes::Zero(0),
             ..*slots
         });
         Self {
@@ -252,24 +253,6 @@ impl CombinedColumns {
 /// The rows of a task.
 fn task_rows(task: usize, rows: usize) -> Range<usize> {
     task * TASK_ROWS..rows.min((task + 1) * TASK_ROWS)
-}
-
-/// Counts the rows by code, of `count` codes.
-fn count_by_code(codes: &Codes<'_>, count: usize, rows: usize) -> Vec<u64> {
-    // With this many counters, counters per thread would cost more memory than they save time.
-    if count > TASK_ROWS {
-        let mut counts = vec![0; count];
-        with_codes!(codes, codes => (0..rows).for_each(|row| counts[codes.at(row) as usize] += 1));
-        return counts;
-    }
-    let zeros = || vec![0; count];
-    let add = |mut counts: Vec<u64>, task| {
-        with_codes!(codes, codes => {
-            task_rows(task, rows).for_each(|row| counts[codes.at(row) as usize] += 1);
-        });
-        counts
-    };
-    parallel::sum(rows.div_ceil(TASK_ROWS), &zeros, &add, &add_counters)
 }
 
 fn either(mut one: Vec<bool>, other: Vec<bool>) -> Vec<bool> {

@@ -42,7 +42,7 @@ impl<'a> SearchState<'a> {
             .zip(histograms)
             .enumerate()
             .map(|(position, ((column, node_ncp), histogram))| {
-                Attribute::with_histogram(column, Codes::Zero, histogram, node_ncp)
+                Attribute::with_histogram(column, Codes::Zero(0), histogram, node_ncp)
                     .with_first_cut(task.first_cut(position))
             })
             .collect();

@@ -58,7 +58,9 @@ impl<'a> RowByRow<'a> {
         for row in 0..self.table.rows {
             let columns = self.table.quasi_identifiers.iter().zip(floors);
             let ranges = columns.map(|(column, Floor(starts))| {
-                let before = starts.iter().filter(|start| **start <= column.codes[row]);
+                let before = starts
+                    .iter()
+                    .filter(|start| **start <= column.codes.at(row));
                 before.count() as u32 - 1
             });
             let slots = self.sensitive.slots.iter();
@@ -93,10 +95,11 @@ impl FrequencySets for RowByRow<'_> {
                 by_class: vec![0; codes * classes],
                 classes,
             };
-            for (row, &code) in column.codes.iter().enumerate() {
+            for row in 0..self.table.rows {
+                let code = column.codes.at(row);
                 histogram.rows[code as usize] += 1;
                 if let Some((_, of_row)) = class {
-                    histogram.by_class[code as usize * classes + of_row[row] as usize] += 1;
+                    histogram.by_class[code as usize * classes + of_row.at(row) as usize] += 1;
                 }
             }
             histogram

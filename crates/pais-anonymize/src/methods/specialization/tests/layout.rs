@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use pais_core::model::{Confidence, MinimumAnonymity};
+use pais_core::table::codes::Codes;
 use pais_core::table::{Domain, NULL_CODE, QuasiIdentifier};
 
 use super::super::attribute::{Attribute, Concept, Meaning};
@@ -81,7 +82,7 @@ fn columns(case: &LayoutCase) -> Vec<QuasiIdentifier> {
             round: None,
             ends: None,
         },
-        codes: codes.clone(),
+        codes: Codes::Four(codes.clone().into()),
     };
     case.codes.iter().enumerate().map(column).collect()
 }
@@ -147,7 +148,7 @@ fn records(
     let mut records: BTreeMap<PartitionRecord, BTreeSet<u32>> = BTreeMap::new();
     for row in (0..case.suppressed.len()).filter(|&row| !case.suppressed[row]) {
         let concept = |attribute: &Attribute<'_>| {
-            let code = attribute.column.codes[row];
+            let code = attribute.column.codes.at(row);
             let concepts = attribute.cut.iter().map(|&id| attribute.concept(id));
             let mut containing = concepts.filter(|concept| concept.codes.contains(&code));
             let codes = containing.next().unwrap().codes.clone();

@@ -15,6 +15,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use pais_core::definition::Objective;
+use pais_core::table::codes::Codes;
 use pais_core::table::{Domain, EncodedTable};
 use pais_core::taxonomy::NodeId;
 
@@ -309,8 +310,8 @@ impl Units {
         for row in (0..table.rows).filter(|&row| !removed[row]) {
             key.clear();
             let columns = dimensions.iter();
-            key.extend(columns.map(|it| it.base(it.attribute.column.codes[row])));
-            key.extend(class.map(|(_, codes)| codes[row]));
+            key.extend(columns.map(|it| it.base(it.attribute.column.codes.at(row))));
+            key.extend(class.map(|(_, codes)| codes.at(row)));
             if requirement.subjects.is_some() {
                 key.push(row as u32);
             }
@@ -324,7 +325,7 @@ impl Units {
                 None => {
                     found.insert(key.as_slice().into(), next);
                     units.weight.push(0);
-                    units.class.extend(class.map(|(_, codes)| codes[row]));
+                    units.class.extend(class.map(|(_, codes)| codes.at(row)));
                     let person = requirement.subjects.map(|it| it.of_row()[row]);
                     units.person.extend(person);
                     units.values.extend(&key[before..]);
@@ -338,7 +339,7 @@ impl Units {
         }
         for dimension in dimensions {
             let codes = &dimension.attribute.column.codes;
-            let base = |unit: usize| dimension.base(codes[first_row[unit]]) as usize;
+            let base = |unit: usize| dimension.base(codes.at(first_row[unit])) as usize;
             let mut starts = vec![0u32; dimension.base_count() + 1];
             (0..first_row.len()).for_each(|unit| starts[base(unit) + 1] += 1);
             for at in 1..starts.len() {
@@ -408,13 +409,9 @@ impl Measure {
         objective: Objective,
         rows: usize,
         width: usize,
-        class: Option<&(usize, Vec<u32>)>,
+        class: Option<&(usize, Codes<'_>)>,
     ) -> Self {
-        let whole_entropy = class.map_or(0.0, |(classes, codes)| {
-            let mut counts = vec![0; *classes];
-            codes.iter().for_each(|&code| counts[code as usize] += 1);
-            entropy(&counts)
-        });
+        let whole_entropy = class.map_or(0.0, |(classes, codes)| entropy(&codes.counts(*classes)));
         Self {
             objective,
             rows: (rows as f64).max(1.0),

@@ -163,11 +163,11 @@ fn class_loss(table: &EncodedTable, cuts: &[Cut], steps: &[StepRecord], measure:
     let mut counts: Vec<u64> = Vec::new();
     for row in (0..table.rows).filter(|&row| is_kept[row]) {
         let columns = table.quasi_identifiers.iter().zip(cuts);
-        let key = columns.map(|(column, cut)| cut.label_of[column.codes[row] as usize]);
+        let key = columns.map(|(column, cut)| cut.label_of[column.codes.at(row) as usize]);
         let next = groups.len();
         let group = *groups.entry(key.collect()).or_insert(next);
         counts.resize(groups.len() * classes, 0);
-        counts[group * classes + class[row] as usize] += 1;
+        counts[group * classes + class.at(row) as usize] += 1;
     }
     let mut tally = Tally::default();
     for counts in counts.chunks((*classes).max(1)) {
