@@ -37,14 +37,14 @@ pub(crate) fn code_bytes(schema: &Schema) -> u64 {
 }
 
 /// Bytes that a table takes at most without the text while it is read and profiled, or searched and
-/// released: the codes as read, once more, and narrowed ones beside them, and for each row the order of
-/// the search and the shuffled one. The number of items of a set-valued quasi-identifier is not known
+/// released: the codes as read or encoded, once more, and those of columns in the making beside them, and
+/// for each row the order of the search and the shuffled one. The number of items of a set-valued quasi-identifier is not known
 /// beforehand; it is taken to be what most prescriptions stay below on average.
 pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
     let codes = code_bytes(schema);
     let sets = schema.stored().filter(|column| is_set(column)).count() as u64;
-    let narrowed = codes / 2;
-    rows.saturating_mul(2 * codes + narrowed + 16 + sets * SET_BYTES)
+    let in_the_making = codes / 2;
+    rows.saturating_mul(2 * codes + in_the_making + 16 + sets * SET_BYTES)
 }
 
 /// Bytes that a release needs at most without the text and the classifiers: until it is made

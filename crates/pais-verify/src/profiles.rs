@@ -242,15 +242,20 @@ impl Grid {
     }
 
     /// As [`Self::new`], with the classes numbered in the order of their values, those of the last attribute first, of as
-    /// many attributes as fit 64 bits; and the number that each had.
+    /// many attributes as fit 64 bits beside the number of a class; and the number that each had.
     pub(super) fn ordered(attributes: &[&Values], rows: &[u32]) -> (Self, Vec<u32>) {
-        /// Lower in tests, so that the values of small tables do not fit either.
-        const KEY_BITS: u32 = if cfg!(test) { 4 } else { u64::BITS };
-        let bits =
-            |values: &&Values| usize::BITS - values.count().saturating_sub(1).leading_zeros();
-        let widths = attributes.iter().rev().map(bits).scan(0, |end, bits| {
+        let bits = |count: usize| usize::BITS - count.saturating_sub(1).leading_zeros();
+        let class_bits = bits(rows.len());
+        // Fewer in tests, so that the values of small tables do not fit either.
+        let most = if cfg!(test) {
+            4
+        } else {
+            u64::BITS - class_bits
+        };
+        let widths = attributes.iter().rev().map(|values| bits(values.count()));
+        let widths = widths.scan(0, |end, bits| {
             *end += bits;
-            (*end <= KEY_BITS).then_some(bits)
+            (*end <= most).then_some(bits)
         });
         let widths: Vec<u32> = widths.collect();
         let (unpacked, packed) = attributes.split_at(attributes.len() - widths.len());
@@ -259,15 +264,18 @@ impl Grid {
             let key = values.fold(0u64, |key, (&bits, values)| {
                 key.unbounded_shl(bits) | u64::from(values.at(row as usize))
             });
-            (key, class as u32)
+            key.unbounded_shl(class_bits) | class as u64
         };
         let keys = rows.par_iter().enumerate().with_min_len(1 << 12).map(key);
-        let mut keys: Vec<(u64, u32)> = keys.collect();
+        let mut keys: Vec<u64> = keys.collect();
         keys.par_sort_unstable();
+        let class_of = |key: u64| (key & !u64::MAX.unbounded_shl(class_bits)) as u32;
         let mut values = vec![0; rows.len() * attributes.len()];
         let of_classes = values.par_chunks_exact_mut(attributes.len().max(1));
         let of_classes = of_classes.zip(&keys).with_min_len(1 << 12);
-        of_classes.for_each(|(of_class, &(mut key, class))| {
+        of_classes.for_each(|(of_class, &key)| {
+            let class = class_of(key);
+            let mut key = key.unbounded_shr(class_bits);
             let (of_unpacked, of_packed) = of_class.split_at_mut(unpacked.len());
             for (value, &bits) in of_packed.iter_mut().zip(widths.iter().rev()) {
                 *value = (key & !u64::MAX.unbounded_shl(bits)) as u32;
@@ -282,7 +290,7 @@ impl Grid {
             cardinalities: cardinalities.collect(),
             values,
         };
-        (grid, keys.into_iter().map(|(_, class)| class).collect())
+        (grid, keys.into_iter().map(class_of).collect())
     }
 
     /// Number of attributes.

@@ -188,7 +188,7 @@ impl<'a> Codes<'a> {
             Self::Zero(rows) => (0..count)
                 .map(|code| if code == 0 { *rows as u64 } else { 0 })
                 .collect(),
-            Self::One(codes) => code_counts(codes, count),
+            Self::One(codes) => byte_counts(codes, count),
             Self::Two(codes) => code_counts(codes, count),
             Self::Four(codes) => code_counts(codes, count),
         }
@@ -201,6 +201,29 @@ impl<'a> Codes<'a> {
             out.extend(codes.in_rows(rows).map(|code| new[code as usize]));
         }))
     }
+}
+
+/// As [`code_counts`], of codes of one byte. Each has a place, so that none is compared with `count`.
+fn byte_counts(codes: &[u8], count: usize) -> Vec<u64> {
+    // An addition waits for the one before it at the same place: so eight tables take turns.
+    let mut tables = [[0u32; 1 << 8]; 8];
+    let (blocks, rest) = codes.as_chunks::<8>();
+    for block in blocks {
+        for (table, &code) in tables.iter_mut().zip(block) {
+            table[usize::from(code)] += 1;
+        }
+    }
+    for &code in rest {
+        tables[0][usize::from(code)] += 1;
+    }
+    let sum = |code| {
+        tables
+            .iter()
+            .filter_map(|table| table.get(code))
+            .map(|&rows| u64::from(rows))
+            .sum()
+    };
+    (0..count).map(sum).collect()
 }
 
 #[cfg(test)]
@@ -227,8 +250,30 @@ mod tests {
                     (0..codes.len()).map(|row| slice.at(row)).collect()
                 });
                 assert_eq!(read, codes);
+                assert_eq!(found.rows(), codes.len());
+                assert_eq!(found.borrowed().of_rows(&[count - 1, 0]), [0, count - 1]);
+                assert_eq!(found.counts(count as usize), vec![1; count as usize]);
             }
         }
+    }
+
+    #[test]
+    fn codes_are_renamed_in_the_width_of_the_new_ones() {
+        let codes = Codes::computed(3, 2, &|rows, out| {
+            out.extend(rows.map(|row| row as u32 % 2))
+        });
+        for new in [[7, 0], [300, 7], [u32::MAX, 7]] {
+            let renamed = codes.renamed(&new);
+            assert_eq!(renamed.of_rows(&[0, 1, 2]), [new[0], new[1], new[0]]);
+        }
+    }
+
+    #[test]
+    fn rows_without_codes_of_their_own_have_the_code_zero() {
+        let codes = Codes::Zero(3);
+        assert_eq!((codes.rows(), codes.at(2)), (3, 0));
+        assert_eq!(codes.counts(2), [3, 0]);
+        assert_eq!(codes.renamed(&[5]).of_rows(&[0, 1, 2]), [5; 3]);
     }
 
     #[test]

@@ -63,14 +63,6 @@ pub(super) struct RowAttribute<'a> {
     pub(super) encoding: &'a Encoding,
 }
 
-impl RowAttribute<'_> {
-    /// The code of a row.
-    #[inline]
-    pub(super) fn code(&self, row: u32) -> u32 {
-        self.encoding.code(self.cells.at(row as usize))
-    }
-}
-
 /// A column with its attributes.
 pub(super) struct Feature<'a> {
     /// The cell of each row.

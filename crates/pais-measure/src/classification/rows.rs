@@ -114,22 +114,20 @@ impl ClassifiedRows<'_> {
         let wanted = wanted.filter(|(position, _)| is_wanted(*position));
         let attributes = wanted.flat_map(|(_, feature)| feature.attributes());
         let attributes: Vec<RowAttribute<'_>> = attributes.collect();
-        let classes = RowAttribute {
-            cells: &self.class_cells,
-            encoding: &self.classes,
-        };
         let mut hashes: Vec<u64> = vec![0; rows.len()];
         // The codes of a column are read once, because its rows are anywhere in it.
         let columns = attributes.iter().map(|attribute| {
-            let codes = hashes.iter_mut().zip(rows).map(|(hash, &row)| {
-                let code = attribute.code(row);
-                // The finalizer of MurmurHash3, so that small codes differ in all bits.
-                let mixed = *hash ^ (u64::from(code) + 1);
-                let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-                *hash = mixed ^ (mixed >> 33);
-                code
-            });
-            codes.collect()
+            with_codes!(attribute.cells, cells => {
+                let codes = hashes.iter_mut().zip(rows).map(|(hash, &row)| {
+                    let code = attribute.encoding.code(cells.at(row as usize));
+                    // The finalizer of MurmurHash3, so that small codes differ in all bits.
+                    let mixed = *hash ^ (u64::from(code) + 1);
+                    let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+                    *hash = mixed ^ (mixed >> 33);
+                    code
+                });
+                codes.collect()
+            })
         });
         let columns: Vec<Vec<u32>> = columns.collect();
         let widest =
@@ -137,7 +135,8 @@ impl ClassifiedRows<'_> {
         let places = hashes.iter().zip(rows).zip(0u32..);
         let keys = places.map(|((&hash, &row), place)| {
             let widest = widest.map_or(0, |at| columns[at][place as usize]);
-            ExampleKey::new(widest, classes.code(row), hash, place)
+            let class = self.classes.code(self.class_cells.at(row as usize));
+            ExampleKey::new(widest, class, hash, place)
         });
         let mut keys: Vec<ExampleKey> = keys.collect();
         keys.par_sort_unstable();
