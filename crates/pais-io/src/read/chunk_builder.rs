@@ -1,13 +1,14 @@
 //! Builds chunks from the rows of a submission, for every format.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use pais_core::rejection::{Fault, Place};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{MAX_FAULTS, ReadError, ReadErrorKind, Table};
 
 use crate::read::cells::{ColumnBuilder, Refusal, check_text, oversized};
-use crate::read::failure::{ReadFailure, ReadLimits};
+use crate::read::failure::{ChunkSink, ReadFailure, ReadLimits};
 use crate::read::identifiers::IdentifierCells;
 use crate::read::suggestions;
 use crate::read::text_format::TextFormat;
@@ -27,7 +28,7 @@ pub(super) const RECORD_BYTES: u64 = 8 << 20;
 
 /// Builds chunks from the rows of a submission. Cells are checked and coded, up to [`MAX_FAULTS`]
 /// faults are collected, and all are counted. No chunk is passed on after the first fault.
-pub(super) struct ChunkBuilder<'s, F> {
+pub(super) struct ChunkBuilder<'s> {
     builders: Vec<ColumnBuilder<'s>>,
     limits: ReadLimits,
     /// How the text of the file is written; `None` for a file that is no text.
@@ -37,13 +38,17 @@ pub(super) struct ChunkBuilder<'s, F> {
     in_chunk: usize,
     /// Size of the distinct spellings of the chunk, in bytes.
     text_bytes: usize,
-    chunk: F,
+    chunk: &'s mut ChunkSink<'s>,
     identifiers: Option<IdentifierCells<'s>>,
 }
 
-impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
+impl<'s> ChunkBuilder<'s> {
     /// A builder for the stored columns that passes its chunks to `chunk`.
-    pub(super) fn new(schema: &'s Schema, limits: ReadLimits, chunk: F) -> Self {
+    pub(super) fn new(
+        schema: &'s Schema,
+        limits: ReadLimits,
+        chunk: &'s mut ChunkSink<'s>,
+    ) -> Self {
         Self {
             builders: schema.stored().map(ColumnBuilder::new).collect(),
             limits,
@@ -167,7 +172,7 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     ///
     /// # Errors
     /// Those of the receiver of chunks.
-    pub(super) fn end_row(&mut self) -> Result<(), ReadFailure<E>> {
+    pub(super) fn end_row(&mut self) -> Result<(), ReadFailure<Infallible>> {
         self.end_rows(1)
     }
 
@@ -175,7 +180,7 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     ///
     /// # Errors
     /// Those of the receiver of chunks.
-    pub(super) fn end_rows(&mut self, rows: usize) -> Result<(), ReadFailure<E>> {
+    pub(super) fn end_rows(&mut self, rows: usize) -> Result<(), ReadFailure<Infallible>> {
         self.rows += rows as u64;
         self.in_chunk += rows;
         if self.in_chunk >= CHUNK_ROWS || self.is_large() {
@@ -188,14 +193,14 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
         self.text_bytes > CHUNK_TEXT_BYTES || self.in_chunk * self.builders.len() > CHUNK_CELLS
     }
 
-    fn end_chunk(&mut self) -> Result<(), ReadFailure<E>> {
+    fn end_chunk(&mut self) -> Result<(), ReadFailure<Infallible>> {
         self.text_bytes = 0;
         let table = Table {
             rows: std::mem::take(&mut self.in_chunk),
             columns: self.builders.iter_mut().map(ColumnBuilder::take).collect(),
         };
         if self.faults.are_none() {
-            (self.chunk)(table).map_err(ReadFailure::Sink)?;
+            (self.chunk)(table).map_err(ReadFailure::Source)?;
         }
         Ok(())
     }
@@ -205,7 +210,7 @@ impl<'s, E, F: FnMut(Table) -> Result<(), E>> ChunkBuilder<'s, F> {
     ///
     /// # Errors
     /// For faults, for a submission without rows, and those of the receiver of chunks.
-    pub(super) fn finish(mut self, empty: &str) -> Result<u64, ReadFailure<E>> {
+    pub(super) fn finish(mut self, empty: &str) -> Result<u64, ReadFailure<Infallible>> {
         if let Some(refused) = self.faults.finish() {
             return Err(refused.into());
         }

@@ -18,6 +18,7 @@ use pais_core::table::{ReadError, ReadErrorKind, Table};
 use crate::chunk::Assembler;
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES};
 use crate::read::decoding::DecodedText;
+use crate::read::failure::{ChunkSink, read_into};
 use crate::read::header::{self, Target};
 use crate::read::identifiers::IdentifierCells;
 use crate::read::set_columns::SetColumns;
@@ -54,12 +55,25 @@ pub fn read<E>(
 /// As [`read`].
 pub fn read_as<E>(
     schema: &Schema,
-    source: impl Read + Send,
+    mut source: impl Read + Send,
     format: TextFormat,
     limits: ReadLimits,
     repeats: Option<&mut IdentifierRepeats>,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
+    read_into(chunk, |chunk| {
+        read_chunks(schema, &mut source, format, limits, repeats, chunk)
+    })
+}
+
+fn read_chunks<'s>(
+    schema: &'s Schema,
+    source: &mut (dyn Read + Send),
+    format: TextFormat,
+    limits: ReadLimits,
+    repeats: Option<&'s mut IdentifierRepeats>,
+    chunk: &'s mut ChunkSink<'s>,
+) -> Result<u64, ReadFailure<Infallible>> {
     let mut reader = records(source, format);
     let mut record = csv::ByteRecord::new();
     if !next(&mut reader, &mut record).map_err(ReadFailure::source)? {
@@ -111,16 +125,16 @@ fn divide<R: Read>(
 }
 
 /// Codes the cells of records.
-struct RowCoder<'s, F> {
+struct RowCoder<'s> {
     /// By cell of a record.
     targets: &'s [Target],
     sets: SetColumns<'s>,
     cell_bytes: usize,
-    builder: ChunkBuilder<'s, F>,
+    builder: ChunkBuilder<'s>,
 }
 
-impl<E, F: FnMut(Table) -> Result<(), E>> RowCoder<'_, F> {
-    fn code(&mut self, batch: &Batch) -> Result<(), ReadFailure<E>> {
+impl RowCoder<'_> {
+    fn code(&mut self, batch: &Batch) -> Result<(), ReadFailure<Infallible>> {
         let (targets, builder) = (self.targets, &mut self.builder);
         for record in batch.records() {
             if record.len() == targets.len() {

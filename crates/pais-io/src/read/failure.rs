@@ -1,6 +1,9 @@
 //! Limits on the files that are read, and why reading one stopped.
 
-use pais_core::table::ReadError;
+use std::convert::Infallible;
+use std::io;
+
+use pais_core::table::{ReadError, Table};
 
 /// Why reading a file stopped.
 #[derive(Debug)]
@@ -8,7 +11,7 @@ pub enum ReadFailure<E> {
     /// The file is refused.
     Refused(ReadError),
     /// The source failed.
-    Source(std::io::Error),
+    Source(io::Error),
     /// The receiver of chunks failed.
     Sink(E),
 }
@@ -21,11 +24,38 @@ impl<E> From<ReadError> for ReadFailure<E> {
 
 impl<E> ReadFailure<E> {
     /// A failure of the source, which may carry a [`ReadError`].
-    pub(super) fn source(error: std::io::Error) -> Self {
+    pub(super) fn source(error: io::Error) -> Self {
         match error.downcast::<ReadError>() {
             Ok(error) => Self::Refused(error),
             Err(error) => Self::Source(error),
         }
+    }
+}
+
+/// Where the chunks of a file go. A file is not read on after an error.
+pub(super) type ChunkSink<'a> = dyn FnMut(Table) -> io::Result<()> + 'a;
+
+/// Reads a file by `read`, and passes its chunks to `chunk`.
+///
+/// Readers know one type of receiver, whatever its errors are: so they are compiled once, with the optimization of
+/// this crate, and not for each caller with that of its crate.
+pub(super) fn read_into<E>(
+    mut chunk: impl FnMut(Table) -> Result<(), E>,
+    read: impl FnOnce(&mut ChunkSink<'_>) -> Result<u64, ReadFailure<Infallible>>,
+) -> Result<u64, ReadFailure<E>> {
+    let mut failed = None;
+    let read = read(&mut |table| {
+        chunk(table).map_err(|error| {
+            failed = Some(error);
+            io::Error::other("the receiver of chunks has failed")
+        })
+    });
+    match (failed, read) {
+        (Some(error), _) => Err(ReadFailure::Sink(error)),
+        (None, Ok(rows)) => Ok(rows),
+        (None, Err(ReadFailure::Refused(error))) => Err(ReadFailure::Refused(error)),
+        (None, Err(ReadFailure::Source(error))) => Err(ReadFailure::Source(error)),
+        (None, Err(ReadFailure::Sink(never))) => match never {},
     }
 }
 

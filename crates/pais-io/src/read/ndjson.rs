@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 
 use crate::read::cells::{Refusal, SetCell, oversized};
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES, undecodable};
+use crate::read::failure::{ChunkSink, read_into};
 use crate::read::header::{self, Target};
 use crate::read::identifiers::IdentifierCells;
 use crate::read::set_columns::SetColumns;
@@ -49,11 +50,23 @@ pub fn read<E>(
 /// As [`read`].
 pub fn read_counting<E>(
     schema: &Schema,
-    source: impl Read,
+    mut source: impl Read,
     limits: ReadLimits,
     repeats: Option<&mut IdentifierRepeats>,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
+    read_into(chunk, |chunk| {
+        read_chunks(schema, &mut source, limits, repeats, chunk)
+    })
+}
+
+fn read_chunks<'s>(
+    schema: &'s Schema,
+    source: &mut dyn Read,
+    limits: ReadLimits,
+    repeats: Option<&'s mut IdentifierRepeats>,
+    chunk: &'s mut ChunkSink<'s>,
+) -> Result<u64, ReadFailure<Infallible>> {
     let mut lines = RecordLines::new(source);
     let mut keys = KeyIndex::new(schema);
     let names: Vec<&[u8]> = keys.names.iter().map(|name| name.as_bytes()).collect();
@@ -292,8 +305,8 @@ struct RecordKey<'l>(#[serde(borrow)] Cow<'l, str>);
 /// character takes at most six as an escape, and an array has its quotes.
 const ESCAPED_BYTES: usize = 8;
 
-fn push<E, F: FnMut(Table) -> Result<(), E>>(
-    builder: &mut ChunkBuilder<'_, F>,
+fn push(
+    builder: &mut ChunkBuilder<'_>,
     slot: Option<usize>,
     value: &str,
     number: u64,

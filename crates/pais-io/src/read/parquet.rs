@@ -3,6 +3,7 @@
 //!
 //! Line numbers in faults are record numbers.
 
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use parquet::arrow::arrow_reader::{
 
 use crate::draft::ColumnType;
 use crate::read::chunk_builder::{CHUNK_ROWS, ChunkBuilder};
+use crate::read::failure::{ChunkSink, read_into};
 use crate::read::header::{self, Target};
 use crate::read::parquet_batches::{batch_rows, pieces};
 use crate::read::parquet_cells::{is_scalar, push, push_sets};
@@ -44,6 +46,15 @@ pub fn read<E, R: ChunkReader + 'static>(
     limits: ReadLimits,
     chunk: impl FnMut(Table) -> Result<(), E>,
 ) -> Result<u64, ReadFailure<E>> {
+    read_into(chunk, |chunk| read_chunks(schema, source, limits, chunk))
+}
+
+fn read_chunks<'s, R: ChunkReader + 'static>(
+    schema: &'s Schema,
+    source: R,
+    limits: ReadLimits,
+    chunk: &'s mut ChunkSink<'s>,
+) -> Result<u64, ReadFailure<Infallible>> {
     let source = Arc::new(source);
     let limit = limits.total_bytes;
     let (opened, targets) = guarded(|| open(schema, &*source))?;

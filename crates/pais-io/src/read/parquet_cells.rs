@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrowPrimitiveType, downcast_integer};
 use arrow_schema::{DataType, TimeUnit};
 use pais_core::definition::ColumnRole;
 use pais_core::schema::{SchemaColumn, no_subject};
-use pais_core::table::{ReadError, Table};
+use pais_core::table::ReadError;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -46,8 +46,8 @@ pub(super) fn is_scalar(data_type: &DataType) -> bool {
 ///
 /// # Errors
 /// If a cell cannot be decoded.
-pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
-    builder: &mut ChunkBuilder<'_, F>,
+pub(super) fn push(
+    builder: &mut ChunkBuilder<'_>,
     slot: usize,
     array: &dyn Array,
     first: u64,
@@ -82,8 +82,8 @@ pub(super) fn push<E, F: FnMut(Table) -> Result<(), E>>(
 ///
 /// # Errors
 /// If a cell cannot be decoded.
-pub(super) fn push_sets<E, F: FnMut(Table) -> Result<(), E>>(
-    builder: &mut ChunkBuilder<'_, F>,
+pub(super) fn push_sets(
+    builder: &mut ChunkBuilder<'_>,
     sets: &mut SetColumns<'_>,
     items: &[(usize, &dyn Array)],
     first: u64,

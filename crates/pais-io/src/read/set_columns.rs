@@ -1,7 +1,7 @@
 //! Sets that a file has as several columns, with an item in each.
 
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{ReadError, Table};
+use pais_core::table::ReadError;
 
 use crate::read::cells::{Refusal, SetCell, check_text, oversized};
 use crate::read::chunk_builder::ChunkBuilder;
@@ -58,9 +58,9 @@ impl<'s> SetColumns<'s> {
     ///
     /// # Errors
     /// If a cell cannot be decoded.
-    pub(super) fn end_row<E, F: FnMut(Table) -> Result<(), E>>(
+    pub(super) fn end_row(
         &mut self,
-        builder: &mut ChunkBuilder<'_, F>,
+        builder: &mut ChunkBuilder<'_>,
         line: impl Fn() -> u64,
     ) -> Result<(), ReadError> {
         let mut rest = &mut self.items[..];

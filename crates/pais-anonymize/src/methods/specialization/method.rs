@@ -141,8 +141,8 @@ impl Method for Specialization {
             SplitRule::BestValid => 80,
             SplitRule::Fixed => 0,
         };
-        // A row's place in the order and while it is moved there, its narrowed codes, that of its
-        // sensitive values, and what is known of each of those.
+        // A row's place in the order and while it is moved there, the code of its sensitive values,
+        // and what is known of each of those.
         let sensitive = 16 * (self.sensitive.len() as u64).max(1);
         // The person of each row, and the persons of the parts that a candidate would make.
         let persons = if schema.subject().is_some() { 16 } else { 0 };
@@ -151,7 +151,7 @@ impl Method for Specialization {
             Some(_) => 80 + 16 * attributes,
             None => 0,
         };
-        let row = 8 + 2 * attributes + sensitive + points + persons + thorough;
+        let row = 8 + sensitive + points + persons + thorough;
         let search = rows.saturating_mul(row).saturating_add(partitions);
         let search = search.saturating_add(self.index_bytes(rows));
         let searched = rows.saturating_mul(codes + 8);

@@ -7,7 +7,6 @@
 //! every partition is a range. It also keeps one histogram per attribute.
 //!
 //! Memory, for *n* rows and *m* quasi-identifiers, in addition to the encoded columns:
-//!  - a narrow copy of the codes: 1 byte per cell (2 from 257 values on, no copy from 65,537);
 //!  - 1 byte per row for its sensitive values (more if there are many);
 //!  - 4 bytes per row for its partition or its position in the permutation, and 4 more while
 //!    rows are moved in the permutation;
@@ -19,7 +18,7 @@
 //! A table whose codes have few combinations for its rows is counted once instead: the search then
 //! works on the distinct combinations, each with its number of rows ([`frequencies`]).
 //!
-//! Time: two passes over each column for its histogram. Each candidate that becomes the best one
+//! Time: one pass over each column for its histogram. Each candidate that becomes the best one
 //! costs one scan of the table or of `T[x]` (the rows it would split), and a depth-first traversal
 //! of the subsets of the attributes below their topmost value, counted over partitions. Threads
 //! share the scans and the traversals. The steps do not depend on the number of threads.
