@@ -38,8 +38,9 @@ pub(crate) fn code_bytes(schema: &Schema) -> u64 {
 
 /// Bytes that a table takes at most without the text while it is read and profiled, or searched and
 /// released: the codes as read or encoded, once more, and those of columns in the making beside them, and
-/// for each row the order of the search and the shuffled one. The number of items of a set-valued quasi-identifier is not known
-/// beforehand; it is taken to be what most prescriptions stay below on average.
+/// for each row the order of the search and the shuffled one. The number of items of a set-valued
+/// quasi-identifier is not known beforehand; it is taken to be what most prescriptions stay below on
+/// average.
 pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
     let codes = code_bytes(schema);
     let sets = schema.stored().filter(|column| is_set(column)).count() as u64;

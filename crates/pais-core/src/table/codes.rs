@@ -171,7 +171,7 @@ impl<'a> Codes<'a> {
         }
     }
 
-    /// The code of a row. Loops use [`with_codes`](crate::with_codes), which asks for the width once.
+    /// The code of a row. Loops use [`with_codes`], which asks for the width once.
     #[inline]
     pub fn at(&self, row: usize) -> u32 {
         with_codes!(self, codes => codes.at(row))
