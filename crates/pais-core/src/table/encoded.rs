@@ -233,7 +233,13 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
             categorical(spec, &column.dictionary, missing, is_missing)
         };
     let code = |&code: &u32| map.get(code as usize).copied().unwrap_or(missing_code);
-    let count = domain.code_count().max(1);
+    // Of the codes themselves: one that were cut off would be another value, to the verifier too.
+    let greatest = map
+        .iter()
+        .copied()
+        .chain(null.then_some(missing_code))
+        .max();
+    let count = greatest.map_or(0, |greatest| greatest as usize + 1);
     let codes = Codes::computed(column.codes.len(), count, &|rows, out| {
         out.extend(column.codes[rows].iter().map(code));
     });
