@@ -86,7 +86,7 @@ pub struct VerifiedTables {
     classes: Option<Classes<'static>>,
     persons: Option<SubjectGroups>,
     step: Option<u32>,
-    suppressed_rows: u64,
+    pub(crate) suppressed_rows: u64,
     warnings: Vec<Warning>,
 }
 

@@ -10,7 +10,10 @@ use pais_core::taxonomy::TreeLimits;
 use pais_io::read::csv;
 use serde_json::{Value, json};
 
-use crate::{AnonymizationRun, RunError, SearchOutcome, StepRecord, Unobserved, VerifiedRelease};
+use crate::{
+    AnonymizationRun, RunError, SearchOutcome, StepRecord, Unobserved, VerifiedRelease,
+    VerifiedTables,
+};
 
 /// The files that the tests of all crates read.
 pub(crate) const DATA_FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data");
@@ -43,6 +46,16 @@ pub(crate) fn unmet(error: &RunError) -> &Fault {
 pub(crate) fn steps(run: &AnonymizationRun) -> Result<Vec<StepRecord>, RunError> {
     let found = run.search(&Unobserved::default())?;
     Ok(found.into_steps())
+}
+
+/// The verified tables after a recorded step, the last one when `None`.
+pub(crate) fn verified(
+    run: &AnonymizationRun,
+    steps: &[StepRecord],
+    step: Option<u32>,
+) -> Result<VerifiedTables, RunError> {
+    let recorded = SearchOutcome::recorded(steps.to_vec());
+    run.verify(&recorded, step, &Unobserved::default())
 }
 
 /// The release after a recorded step, the last one when `None`.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::test_data::{job_with_keys, load, schema};
-use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
+use crate::{AnonymizationRun, RunError, Unobserved, VerifiedTables};
 
 #[derive(Clone, Debug)]
 struct PersonCase {
@@ -89,7 +89,7 @@ fn case() -> impl Strategy<Value = PersonCase> {
     })
 }
 
-fn run(case: &PersonCase) -> Result<VerifiedRelease, RunError> {
+fn run(case: &PersonCase) -> Result<VerifiedTables, RunError> {
     let schema = schema(case.columns.clone());
     let mut file = "row,person,a,n,items\n".to_owned();
     for row in &case.rows {
@@ -99,11 +99,11 @@ fn run(case: &PersonCase) -> Result<VerifiedRelease, RunError> {
     let job = job_with_keys(case.job.clone(), &schema)?;
     let run = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let steps = run.search(&Unobserved::default())?;
-    run.release(&steps, None, &Unobserved::default())
+    run.verify(&steps, None, &Unobserved::default())
 }
 
 /// What an adversary may know of each released row together, with the row's number.
-fn known(case: &PersonCase, release: &VerifiedRelease) -> Vec<(Vec<String>, String)> {
+fn known(case: &PersonCase, release: &VerifiedTables) -> Vec<(Vec<String>, String)> {
     let table = &release.tables()[0];
     let text = |name: &str, row: usize| {
         let column = table.columns.iter().find(|column| &*column.name == name);

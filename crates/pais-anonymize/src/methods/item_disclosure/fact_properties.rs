@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use pais_core::definition::JobErrorKind;
 
 use crate::test_data::{job_of, job_with_keys, load, refusal, schema, unmet};
-use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedRelease};
+use crate::{AnonymizationRun, JobPlan, RunError, Unobserved, VerifiedTables};
 
 const SETS: [(&str, usize); 2] = [("s", 4), ("t", 5)];
 
@@ -29,7 +29,7 @@ fn columns() -> Value {
     ])
 }
 
-fn run(rows: &[Vec<String>], job: &Value) -> Result<VerifiedRelease, RunError> {
+fn run(rows: &[Vec<String>], job: &Value) -> Result<VerifiedTables, RunError> {
     let schema = schema(columns());
     let mut file = "row,person,a,n,s,t,illness\n".to_owned();
     for row in rows {
@@ -39,7 +39,7 @@ fn run(rows: &[Vec<String>], job: &Value) -> Result<VerifiedRelease, RunError> {
     let job = job_with_keys(job.clone(), &schema)?;
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let found = prepared.search(&Unobserved::default())?;
-    prepared.release(&found, None, &Unobserved::default())
+    prepared.verify(&found, None, &Unobserved::default())
 }
 
 fn set(prefix: &'static str) -> impl Strategy<Value = String> {
@@ -179,7 +179,7 @@ fn a_value_that_is_too_frequent_in_the_whole_table_is_named_by_its_column() {
                 .collect()
         })
         .collect();
-    let error = run(&rows, &json!({"privacy": lkc(0.5)})).unwrap_err();
+    let error = run(&rows, &json!({"privacy": lkc(0.5)})).err().unwrap();
     let fault = unmet(&error);
     assert_eq!(fault.pointer(), Some("/privacy/c"));
     assert!(fault.detail.contains("`illness`"));
@@ -190,7 +190,7 @@ fn a_value_that_is_too_frequent_in_the_whole_table_is_named_by_its_column() {
             .ends_with("or list only the values to be bounded in `sensitive_values`")
     );
     let release = run(&rows, &json!({"privacy": lkc(1.0)})).unwrap();
-    assert_eq!(release.rows, 4);
+    assert_eq!(release.source_rows().len(), 4);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::test_data::{job_with_keys, load, schema};
-use crate::{AnonymizationRun, RunError, Unobserved, VerifiedRelease};
+use crate::{AnonymizationRun, RunError, Unobserved, VerifiedTables};
 
 #[derive(Clone, Debug)]
 struct ItemCase {
@@ -98,7 +98,7 @@ fn case() -> impl Strategy<Value = ItemCase> {
     })
 }
 
-fn run(case: &ItemCase) -> Result<VerifiedRelease, RunError> {
+fn run(case: &ItemCase) -> Result<VerifiedTables, RunError> {
     let schema = schema(columns());
     let mut file = "row,a,n,s,t\n".to_owned();
     for row in &case.rows {
@@ -108,7 +108,7 @@ fn run(case: &ItemCase) -> Result<VerifiedRelease, RunError> {
     let job = job_with_keys(case.job.clone(), &schema)?;
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let found = prepared.search(&Unobserved::default())?;
-    prepared.release(&found, None, &Unobserved::default())
+    prepared.verify(&found, None, &Unobserved::default())
 }
 
 /// The labels from a leaf of the tree of `s` up, each with its level.
@@ -161,7 +161,7 @@ fn permitted(case: &ItemCase, column: &str, cell: &str) -> BTreeSet<String> {
 
 type Row = BTreeMap<String, String>;
 
-fn labels(release: &VerifiedRelease) -> Vec<Row> {
+fn labels(release: &VerifiedTables) -> Vec<Row> {
     let table = &release.tables()[0];
     let row = |row: usize| {
         let cell = |column: &pais_core::table::ReleasedColumn| {
@@ -214,7 +214,7 @@ proptest! {
                 let whole = permitted(&case, column, &raw[at]);
                 prop_assert!(disclosed(row, column).is_subset(&whole), "{}: {:?}", column, row);
             }
-            let labels_of_n = &release.cut.as_ref().unwrap()["n"];
+            let labels_of_n = &release.cut().unwrap()["n"];
             let interval = pais_core::taxonomy::Interval::parse(&row["n"]);
             let holds = match raw[2].parse() {
                 Ok(number) => interval.is_some_and(|interval| interval.contains(number)),

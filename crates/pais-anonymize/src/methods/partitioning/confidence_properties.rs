@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::RunError;
 
 use super::properties::split;
-use super::tests::{lines, run};
+use super::tests::{lines, verified};
 
 /// Raw cells: two quasi-identifiers with labels, one of numbers, two sensitive columns; 9 is
 /// missing.
@@ -140,7 +140,7 @@ fn covers(column: usize, label: &str, raw: &str) -> bool {
 }
 
 fn check(case: &Case) -> Result<(), TestCaseError> {
-    let release = match run(&columns(), &case.file(), &case.job()) {
+    let release = match verified(&columns(), &case.file(), &case.job()) {
         Ok(release) => release,
         Err(error) => {
             let unmet = matches!(error, RunError::NotAnonymizable { .. });

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::RunError;
 
 use super::properties::split;
-use super::tests::{lines, run};
+use super::tests::{lines, verified};
 
 /// Whether the values of a group in a table with these values meet a model of one column.
 fn meets_model(model: &Value, group: &[&str], table: &[&str]) -> bool {
@@ -103,7 +103,7 @@ fn check_one_column(
         .map(|(number, ((n, _), value))| format!("{number},{n},{value}\n"))
         .collect();
     let job = json!({"privacy": privacy, "output": output});
-    let release = match run(&columns, &("row,n,s\n".to_owned() + &text), &job) {
+    let release = match verified(&columns, &("row,n,s\n".to_owned() + &text), &job) {
         Ok(release) => release,
         Err(error) => {
             prop_assert!(

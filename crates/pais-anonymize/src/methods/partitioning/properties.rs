@@ -11,7 +11,7 @@ use pais_core::table::NULL_CODE;
 use crate::RunError;
 
 use super::condition::tests::accepts;
-use super::tests::{lines, run, text};
+use super::tests::{lines, text, verified};
 
 /// Whether fewer than `l` permitted values delete all records, found by trying every set of
 /// values.
@@ -194,7 +194,7 @@ fn check(case: &GroupCase) -> Result<(), TestCaseError> {
     let text_of_rows: String = raw.iter().map(|row| row.join(",") + "\n").collect();
     let job = json!({"privacy": case.privacy, "recoding": "local", "output": case.output,
         "utility": {"objective": case.objective}});
-    let found = run(
+    let found = verified(
         &columns(),
         &("row,t,f,n,x,y\n".to_owned() + &text_of_rows),
         &job,

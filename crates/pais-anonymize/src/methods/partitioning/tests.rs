@@ -6,16 +6,38 @@ use pais_core::definition::JobErrorKind;
 use pais_core::table::ReleasedTable;
 
 use crate::test_data::{job_of, job_with_keys, load, refusal, schema, unmet};
-use crate::{AnonymizationRun, Anonymizer, JobPlan, RunError, Unobserved, VerifiedRelease};
+use crate::{
+    AnonymizationRun, Anonymizer, JobPlan, RunError, SearchOutcome, Unobserved, VerifiedRelease,
+    VerifiedTables,
+};
+
+/// The tables of a job, which the verifier has accepted. Properties of many tables need no report.
+pub(super) fn verified(
+    columns: &Value,
+    rows: &str,
+    job: &Value,
+) -> Result<VerifiedTables, RunError> {
+    let (prepared, found) = searched(columns, rows, job)?;
+    prepared.verify(&found, None, &Unobserved::default())
+}
 
 pub(super) fn run(columns: &Value, rows: &str, job: &Value) -> Result<VerifiedRelease, RunError> {
+    let (prepared, found) = searched(columns, rows, job)?;
+    prepared.release(&found, None, &Unobserved::default())
+}
+
+fn searched(
+    columns: &Value,
+    rows: &str,
+    job: &Value,
+) -> Result<(AnonymizationRun, SearchOutcome), RunError> {
     let schema = schema(columns.clone());
     let job = job_with_keys(job.clone(), &schema)?;
     let table = load(&schema, rows.as_bytes());
     let prepared = AnonymizationRun::new(schema, job, table, &Unobserved::default())?;
     let found = prepared.search(&Unobserved::default())?;
     assert!(found.steps().is_empty());
-    prepared.release(&found, None, &Unobserved::default())
+    Ok((prepared, found))
 }
 
 pub(super) fn text(table: &ReleasedTable) -> String {

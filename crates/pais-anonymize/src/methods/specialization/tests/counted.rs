@@ -186,11 +186,12 @@ fn runs(case: &mut SpecializationCase) -> Option<(Vec<StepItem>, CountedRun, ByH
         }
     };
     // What the values are released as is what the rows are released as.
-    let release = over_rows.release(&expected, None, &observer).unwrap();
+    let verified = over_rows.verify(&expected, None, &observer).unwrap();
     let recoded = run.recode(&expected, &observer).unwrap();
-    assert_eq!(Some(recoded.step), release.step);
-    assert_eq!(Some(&recoded.cut), release.cut.as_ref());
-    for (released, of_values) in release.tables()[0]
+    let last = expected.steps().last().unwrap();
+    assert_eq!(recoded.step, last.item.step);
+    assert_eq!(Some(&recoded.cut), verified.cut());
+    for (released, of_values) in verified.tables()[0]
         .columns
         .iter()
         .zip(&recoded.table.columns)
@@ -204,7 +205,7 @@ fn runs(case: &mut SpecializationCase) -> Option<(Vec<StepItem>, CountedRun, ByH
             .stored()
             .position(|spec| *spec.name() == *released.name);
         let numbers = &counter.rows[position.unwrap()];
-        for (row, &raw) in release.source_rows().iter().enumerate() {
+        for (row, &raw) in verified.source_rows().iter().enumerate() {
             let number = numbers[raw as usize] as usize;
             assert_eq!(released.column.text(row), of_values.column.text(number));
         }

@@ -7,15 +7,15 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::random_tables::{SpecializationCase, case, person_role, prepared};
-use crate::test_data::{released, steps};
-use crate::{RunError, VerifiedRelease};
+use crate::test_data::{steps, verified};
+use crate::{RunError, VerifiedTables};
 
 /// A generalized table as text: rows of labels by column.
 pub(crate) type LabelRows = Vec<BTreeMap<String, String>>;
 
 const QUASI_IDENTIFIERS: [&str; 4] = ["a", "b", "f", "n"];
 
-fn labels(release: &VerifiedRelease) -> LabelRows {
+fn labels(release: &VerifiedTables) -> LabelRows {
     let table = &release.tables()[0];
     let row = |row: usize| {
         let cell = |column: &pais_core::table::ReleasedColumn| {
@@ -166,9 +166,9 @@ fn specialized(case: &SpecializationCase, table: &LabelRows, column: &str) -> Ve
     tables
 }
 
-fn run(case: &SpecializationCase) -> Result<VerifiedRelease, RunError> {
+fn run(case: &SpecializationCase) -> Result<VerifiedTables, RunError> {
     let prepared = prepared(case)?;
-    released(&prepared, &steps(&prepared)?, None)
+    verified(&prepared, &steps(&prepared)?, None)
 }
 
 const WIDE: [&str; 8] = ["q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7"];
@@ -237,7 +237,7 @@ proptest! {
         };
         let performed = on(1);
         prop_assert_eq!(&performed, &on(4), "the result depends on the number of threads");
-        let table = labels(&released(&prepared, &performed, None).unwrap());
+        let table = labels(&verified(&prepared, &performed, None).unwrap());
         prop_assert!(holds(&table, &case, &WIDE));
         for column in WIDE {
             for more in specialized(&case, &table, column) {
@@ -298,7 +298,7 @@ proptest! {
             for (column, cell) in [("a", &raw[1]), ("b", &raw[2]), ("f", &raw[3])] {
                 prop_assert!(generalizations(&case, column, cell).contains(&row[column]));
             }
-            let whole = release.cut.as_ref().unwrap()["n"].len() == 1;
+            let whole = release.cut().unwrap()["n"].len() == 1;
             prop_assert!(whole || interval_holds(&row["n"], &raw[4]), "{} in {}", raw[4], row["n"]);
             for (column, at) in [("s", 5), ("t", 6), ("class", 7)] {
                 prop_assert_eq!(&row[column], &raw[at]);

@@ -20,9 +20,9 @@ use super::super::tests::properties::{LabelRows, holds};
 use super::super::tests::random_tables::{SpecializationCase, case, prepared};
 use super::super::{replay, search as greedy};
 use super::{Effort, search};
-use crate::test_data::{job_of, load, refusal, released, schema, steps};
+use crate::test_data::{job_of, load, refusal, schema, steps, verified};
 use crate::{
-    AnonymizationRun, JobPlan, Observer, Phase, RunError, StepRecord, Unobserved, VerifiedRelease,
+    AnonymizationRun, JobPlan, Observer, Phase, RunError, StepRecord, Unobserved, VerifiedTables,
 };
 
 const QUASI_IDENTIFIERS: [&str; 4] = ["a", "b", "f", "n"];
@@ -33,7 +33,7 @@ fn with_utility(case: &SpecializationCase, utility: Value) -> SpecializationCase
     case
 }
 
-fn label_rows(release: &VerifiedRelease) -> LabelRows {
+fn label_rows(release: &VerifiedTables) -> LabelRows {
     let table = &release.tables()[0];
     let row = |row: usize| {
         let cells = table.columns.iter();
@@ -105,7 +105,7 @@ proptest! {
         let mut least = f64::INFINITY;
         for (number, record) in steps.iter().enumerate() {
             prop_assert_eq!(record.item.step as usize, number);
-            let release = released(&prepared, &steps, Some(record.item.step));
+            let release = verified(&prepared, &steps, Some(record.item.step));
             let rows = label_rows(&release.unwrap());
             prop_assert!(holds(&rows, &case, &QUASI_IDENTIFIERS), "step {}", number);
             suppressed.extend(record.suppressed.iter().copied());
@@ -123,7 +123,7 @@ proptest! {
             for split in ["fixed", "best_valid"] {
                 let utility = json!({"objective": other, "split": split});
                 let (prepared, steps) = run(&with_utility(&case, utility)).unwrap();
-                let release = released(&prepared, &steps, None).unwrap();
+                let release = verified(&prepared, &steps, None).unwrap();
                 let greedy = loss(&case, objective, &steps, &label_rows(&release));
                 prop_assert!(least <= greedy + 1e-9, "{} is above {} of {}", least, greedy, other);
             }
