@@ -12,9 +12,8 @@ use zeroize::Zeroizing;
 
 use pais_core::definition::DatasetId;
 use pais_package::{KeyError, SigningKey};
-use pais_seal::{Cipher, KEY_BYTES, SealError, SecretKey, random_key};
+use pais_seal::{Cipher, DigestKey, KEY_BYTES, SealError, SecretKey, random_key};
 
-use super::keyed_digest::DigestKey;
 use super::seal::DataKey;
 
 /// Reads the key-encryption keys anew; the current one is the first.

@@ -19,7 +19,6 @@ pub mod idempotency;
 pub mod instances;
 pub mod jobs;
 pub mod key_ring;
-mod keyed_digest;
 pub mod legal_holds;
 pub mod located_objects;
 mod new_release;

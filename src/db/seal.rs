@@ -1,13 +1,11 @@
 //! Encryption at rest: AES-256-GCM with the data key of the dataset for everything that quotes its
 //! rows.
 
-use pais_seal::{Cipher, KEY_BYTES, SealError, SecretKey, random_key};
+use pais_seal::{Cipher, DigestKey, KEY_BYTES, SealError, SecretKey, random_key};
 use zeroize::Zeroizing;
 
 use crate::ids::{JobId, PublicationId, ReleaseId};
 use pais_core::definition::{DatasetId, SubmissionId};
-
-use super::keyed_digest::DigestKey;
 
 /// Bytes of the keyed hash of a subject: enough that no two persons of a dataset have the same.
 const SUBJECT_BYTES: usize = 16;

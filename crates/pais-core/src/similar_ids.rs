@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-use pais_core::look_alike::id_without_case_and_zeros;
+use crate::look_alike::id_without_case_and_zeros;
 
 /// Maximum number of ids that are remembered. A hash table of this size takes 17 MiB.
 const MOST_IDS: usize = 900_000;
@@ -14,16 +14,16 @@ const MOST_IDS: usize = 900_000;
 /// They are 64-bit digests under a random key, no longer kept than this. Beyond 900,000 ids further
 /// ones are compared with those that are remembered only.
 #[derive(Default)]
-pub(super) struct SimilarSubjects {
+pub struct SimilarIds {
     hasher: RandomState,
     /// By the digest of an id without case and zeros, the digest of the id.
     known: HashMap<u64, u64>,
     is_found: bool,
 }
 
-impl SimilarSubjects {
+impl SimilarIds {
     /// Adds an id in canonical form. An id can be added several times.
-    pub(super) fn push(&mut self, id: &str) {
+    pub fn push(&mut self, id: &str) {
         if self.is_found {
             return;
         }
@@ -40,17 +40,17 @@ impl SimilarSubjects {
     }
 
     /// Whether two ids are alike.
-    pub(super) fn is_found(&self) -> bool {
+    pub fn is_found(&self) -> bool {
         self.is_found
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::SimilarSubjects;
+    use super::SimilarIds;
 
     fn found(ids: &[&str]) -> bool {
-        let mut similar = SimilarSubjects::default();
+        let mut similar = SimilarIds::default();
         ids.iter().for_each(|id| similar.push(id));
         similar.is_found()
     }

@@ -4,12 +4,14 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroize;
 
+use crate::KEY_BYTES;
+
 /// The block size of SHA-256, to which HMAC pads a shorter key with zeros.
 const BLOCK_BYTES: usize = 64;
 
 /// A key of HMAC-SHA-256 that serves one purpose. It is overwritten when it is dropped.
 #[derive(Clone)]
-pub(super) struct DigestKey([u8; 32]);
+pub struct DigestKey([u8; KEY_BYTES]);
 
 impl Drop for DigestKey {
     fn drop(&mut self) {
@@ -20,14 +22,14 @@ impl Drop for DigestKey {
 impl DigestKey {
     /// Derives the key of a purpose. Keys of different purposes say nothing about each other or
     /// about `key`.
-    pub(super) fn derive(key: &[u8; 32], purpose: &str) -> Self {
+    pub fn derive(key: &[u8; KEY_BYTES], purpose: &str) -> Self {
         Self(Self(*key).digest(&[purpose.as_bytes()]))
     }
 
     /// The HMAC of the concatenated parts. All parts but the last must have fixed lengths.
-    pub(super) fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
+    pub fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut block = [0; BLOCK_BYTES];
-        block[..32].copy_from_slice(&self.0);
+        block[..KEY_BYTES].copy_from_slice(&self.0);
         let mut mac = Hmac::<Sha256>::new(&block.into());
         block.zeroize();
         for part in parts {
@@ -37,7 +39,7 @@ impl DigestKey {
     }
 
     /// The key itself.
-    pub(super) fn bytes(&self) -> [u8; 32] {
+    pub fn bytes(&self) -> [u8; KEY_BYTES] {
         self.0
     }
 }
@@ -53,7 +55,8 @@ mod tests {
         key[..20].fill(0x0b);
         let digest = DigestKey(key).digest(&[b"Hi ", b"There"]);
         let expected = "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7";
-        assert_eq!(hex::encode(digest), expected);
+        let text: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(text, expected);
     }
 
     #[test]

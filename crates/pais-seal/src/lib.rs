@@ -1,8 +1,13 @@
-//! Authenticated encryption of what is stored or sent: AES-256-GCM, each message sealed for one purpose.
+//! Authenticated encryption of what is stored or sent: AES-256-GCM, each message sealed for one purpose;
+//! and keyed digests.
 //!
-//! What is generic in the cipher is compiled here, where it is optimized in all profiles.
+//! What is generic in the cipher and in HMAC is compiled here, where it is optimized in all profiles.
 
 #![forbid(unsafe_code)]
+
+mod digest;
+
+pub use digest::DigestKey;
 
 use aes_gcm::Aes256Gcm;
 use aes_gcm::aead::{Aead, KeyInit, Payload};

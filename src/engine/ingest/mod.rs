@@ -5,5 +5,4 @@ pub(crate) mod body;
 pub(crate) mod pipeline;
 mod reader;
 mod sealing;
-mod similar_subjects;
 pub(crate) mod spool_file;

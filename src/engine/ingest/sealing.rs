@@ -2,6 +2,7 @@
 
 use pais_core::definition::SubmissionId;
 use pais_core::schema::{Schema, SchemaColumn};
+use pais_core::similar_ids::SimilarIds;
 use pais_core::table::{Table, ValueCounters};
 use pais_io::{RowDigest, chunk};
 use tokio::sync::mpsc;
@@ -11,8 +12,6 @@ use crate::db::seal::{DataKey, SealedItem, SubmissionKey};
 use crate::db::submissions::SealedChunk;
 use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
-
-use super::similar_subjects::SimilarSubjects;
 
 /// Seals chunks in the order of the file, and counts what is known of their rows.
 pub(super) struct Sealing<'a> {
@@ -28,7 +27,7 @@ pub(super) struct Sealing<'a> {
     pub(super) values: ValueCounters,
     /// The length of all cells as text, in bytes.
     pub(super) text_bytes: u64,
-    similar_subjects: SimilarSubjects,
+    similar_subjects: SimilarIds,
     index: u32,
 }
 
@@ -51,7 +50,7 @@ impl<'a> Sealing<'a> {
             digest: RowDigest::new(&key.cells_key(), schema),
             values: ValueCounters::default(),
             text_bytes: 0,
-            similar_subjects: SimilarSubjects::default(),
+            similar_subjects: SimilarIds::default(),
             index: 0,
         }
     }
