@@ -227,7 +227,7 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
         None => limits.needed(&dataset.schema, &plans, size, 0)?,
         Some(executor) => limits.of_executor(executor.memory)?,
     };
-    refuse_keys(app, &dataset, request, (&plans, size), needed).await?;
+    refuse_keys(app, &dataset, request, &plans, size, needed).await?;
     Ok(dataset)
 }
 
@@ -273,7 +273,8 @@ async fn refuse_keys(
     app: &CallerApp,
     dataset: &StoredDataset,
     request: &JobRequest,
-    (plans, size): (&[JobPlan], SubmissionsSize),
+    plans: &[JobPlan],
+    size: SubmissionsSize,
     job_bytes: u64,
 ) -> Result<(), ApiError> {
     let combination = request.sweep.combinations.first();

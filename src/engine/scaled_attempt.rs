@@ -107,7 +107,7 @@ impl ScaledAttempt {
                 let of_release = verified.verification.warnings.iter().chain(&after);
                 let warnings = by_code(of_release.cloned());
                 let report = run.measure(&verified, observer)?;
-                let facts = facts(&verified, (&report, &warnings), run.schema())?;
+                let facts = facts(&verified, &report, &warnings, run.schema())?;
                 Some(NewRelease {
                     files,
                     tables: vec![table_in_files(&verified)?],
@@ -228,7 +228,8 @@ impl Observer for WritingFirst<'_> {
 /// What is stored of verified files.
 fn facts<'a>(
     verified: &'a VerifiedFiles,
-    (report, warnings): (&'a Report, &'a [Warning]),
+    report: &'a Report,
+    warnings: &'a [Warning],
     schema: &'a Schema,
 ) -> Result<ReleaseFacts<'a>, Problem> {
     let privacy = verified.verification.privacy.as_ref();

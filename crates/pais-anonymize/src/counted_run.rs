@@ -232,7 +232,8 @@ impl CountedRun {
     pub fn measure(
         &self,
         recoded: &RecodedValues,
-        (distinct, verification): (&DistinctRelease, &ReleaseVerification),
+        distinct: &DistinctRelease,
+        verification: &ReleaseVerification,
         singled_out: &[String],
         observer: &dyn Observer,
     ) -> Result<Report, RunError> {

@@ -126,7 +126,8 @@ impl ScaledJob {
             counts,
         } = encode(
             source,
-            (&task.schema, &task.job),
+            &task.schema,
+            &task.job,
             task.memory,
             spool.map_err(ScaleError::Spool)?,
             observer,
@@ -228,8 +229,17 @@ impl EncodedRun {
         files: &VerifiedFiles,
         observer: &dyn Observer,
     ) -> Result<Report, ScaleError> {
-        let (found, single) = ((&files.distinct, &files.verification), self.singled_out());
-        Ok(self.run.measure(&files.recoded, found, &single, observer)?)
+        let singled_out = self.singled_out();
+        let VerifiedFiles {
+            recoded,
+            distinct,
+            verification,
+            ..
+        } = files;
+        let report = self
+            .run
+            .measure(recoded, distinct, verification, &singled_out, observer);
+        Ok(report?)
     }
 
     /// The insensitive columns that have a value in one row only.

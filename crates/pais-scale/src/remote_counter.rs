@@ -532,7 +532,8 @@ impl Executors {
     pub(crate) async fn send(
         &self,
         url: &ExecutorUrl,
-        (method, path): (Method, &str),
+        method: Method,
+        path: &str,
         body: Bytes,
     ) -> io::Result<LiveAnswer> {
         let stream = timeout(HEALTH_PATIENCE, self.connect(url)).await??;
@@ -557,7 +558,7 @@ impl Executors {
     }
 
     async fn is_healthy(&self, url: &ExecutorUrl) -> bool {
-        let Ok(live) = self.send(url, (Method::GET, "/health"), Bytes::new()).await else {
+        let Ok(live) = self.send(url, Method::GET, "/health", Bytes::new()).await else {
             return false;
         };
         let is_ok = live.answer.status() == StatusCode::OK;
@@ -576,7 +577,7 @@ impl Executors {
     ) -> Result<Ending, Void> {
         let lost = |error: &dyn fmt::Display| Void::Lost(format!("{url} was lost: {error}"));
         let wrong = |reason| Void::Guard(format!("the counts of {url} are wrong: {reason}"));
-        let live = self.send(url, (Method::POST, "/count"), request).await;
+        let live = self.send(url, Method::POST, "/count", request).await;
         let live = live.map_err(|error| lost(&error))?;
         let status = live.answer.status();
         if status != StatusCode::OK {

@@ -443,7 +443,7 @@ fn a_cancelled_statement_leaves_no_work_on_an_executor() {
     let runtime = Runtime::new().unwrap();
     let url = format!("http://{}", executor.address).parse().unwrap();
     let statements = || {
-        let health = executors.send(&url, (Method::GET, "/health"), Bytes::new());
+        let health = executors.send(&url, Method::GET, "/health", Bytes::new());
         let body = runtime.block_on(async {
             use http_body_util::BodyExt;
             let live = health.await.unwrap();

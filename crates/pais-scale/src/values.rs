@@ -125,7 +125,8 @@ impl RowSource for ParquetRows<'_> {
 /// for one that is released unchanged and a key, and on cancellation.
 pub(crate) fn encode<S: RowSource>(
     source: S,
-    (schema, job): (&Schema, &Job),
+    schema: &Schema,
+    job: &Job,
     memory: u64,
     spool: SealedFile,
     observer: &dyn Observer,

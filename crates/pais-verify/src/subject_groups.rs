@@ -77,7 +77,7 @@ pub fn subject_groups<'t>(
     let mut confidences = vec![0.0; sizes.len()];
     for name in sensitive {
         stop_if_asked(cancellation)?;
-        raise_confidences(table, name, (&classes, &of_row), &mut confidences)?;
+        raise_confidences(table, name, &classes, &of_row, &mut confidences)?;
     }
     Ok(SubjectGroups {
         subjects,
@@ -90,7 +90,8 @@ pub fn subject_groups<'t>(
 fn raise_confidences(
     table: &ReleasedTable,
     name: &str,
-    (classes, persons): (&Classes, &[u32]),
+    classes: &Classes,
+    persons: &[u32],
     confidences: &mut [f64],
 ) -> Result<(), VerifyError> {
     let column = SensitiveColumn::every_value(table, name)?;

@@ -225,7 +225,7 @@ fn check_generalized(
     };
     with_codes!(&raw.codes, raw_codes => {
         let code = |row: u32| raw_codes.at(row as usize);
-        check_pairs(released, source_rows, (codes, code), is_true, cancellation)
+        check_pairs(released, source_rows, codes, code, is_true, cancellation)
     })
 }
 
@@ -234,7 +234,8 @@ fn check_generalized(
 fn check_pairs(
     released: &ReleasedColumn,
     source_rows: &[u32],
-    (codes, code_of): (usize, impl Fn(u32) -> u32),
+    codes: usize,
+    code_of: impl Fn(u32) -> u32,
     is_true: impl Fn(u32, usize) -> bool,
     cancellation: &Cancellation,
 ) -> Result<(), TruthError> {
@@ -276,11 +277,10 @@ fn check_sets(
         .iter()
         .map(|cell| ReleasedSet::parse(cell, separator, &raw.column.tree))
         .collect();
-    let codes = (raw.column.code_count(), |row: u32| {
-        raw.column.code(row as usize)
-    });
+    let codes = raw.column.code_count();
+    let code = |row: u32| raw.column.code(row as usize);
     let is_true = |code, set: usize| sets[set].is_subset(raw.column.set(code), raw);
-    check_pairs(released, source_rows, codes, is_true, cancellation)
+    check_pairs(released, source_rows, codes, code, is_true, cancellation)
 }
 
 fn check_untouched(

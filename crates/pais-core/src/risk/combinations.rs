@@ -90,7 +90,7 @@ impl Search<'_> {
                 branch.chosen[0] = first as u16;
                 let mut levels = std::mem::take(&mut branch.levels);
                 let mut last = PersonSet::default();
-                let ended = self.extend(&top, &mut levels, &mut last, (1, second), branch);
+                let ended = self.extend(&top, &mut levels, &mut last, 1, second, branch);
                 branch.levels = levels;
                 ended.map(|()| std::mem::take(&mut branch.found))
             });
@@ -140,7 +140,8 @@ impl Search<'_> {
         above: &Level,
         levels: &mut [Level],
         last: &mut PersonSet,
-        (depth, column): (usize, usize),
+        depth: usize,
+        column: usize,
         branch: &mut Branch,
     ) -> Option<()> {
         if (self.must_stop)() {
@@ -163,7 +164,7 @@ impl Search<'_> {
         let classes = branch.divider.divide(&above.classes, values, people, into);
         self.record(branch, depth, classes, level.alone.len());
         for next in column + 1..self.columns.len() {
-            self.extend(level, deeper, last, (depth + 1, next), branch)?;
+            self.extend(level, deeper, last, depth + 1, next, branch)?;
         }
         Some(())
     }

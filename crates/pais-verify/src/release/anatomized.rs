@@ -18,7 +18,8 @@ pub(super) fn verify(
     schema: &Schema,
     job: &Job,
     model: GroupModel,
-    (qit, counts): (&ReleasedTable, &[ReleasedTable]),
+    qit: &ReleasedTable,
+    counts: &[ReleasedTable],
     raw: &Table,
     cancellation: &Cancellation,
 ) -> Result<ReleaseVerification, ReleaseError> {

@@ -257,7 +257,7 @@ pub fn verify_release(
         ReleaseTables::Anatomized { qit, counts } => {
             let model = groups_of(schema, job)?;
             let raw = raw.ok_or(ReleaseError::NeedsRaw)?;
-            anatomized::verify(schema, job, model, (qit, counts), &raw, cancellation)
+            anatomized::verify(schema, job, model, qit, counts, &raw, cancellation)
         }
     }
 }
@@ -292,8 +292,7 @@ fn decide(
     if let (PrivacyModel::Lkc(model), PrivacyFinding::Subsets(violating)) = (model, &found)
         && is_local
         && !violating.holds
-        && let Some(found) =
-            decide_overlapping(schema, model, (table.table, violating), cancellation)
+        && let Some(found) = decide_overlapping(schema, model, table.table, violating, cancellation)
     {
         return Ok(PrivacyFinding::Subsets(found));
     }
@@ -306,7 +305,8 @@ fn decide(
 fn decide_overlapping(
     schema: &Schema,
     model: &Lkc,
-    (table, found): (&ReleasedTable, &Verification),
+    table: &ReleasedTable,
+    found: &Verification,
     cancellation: &Cancellation,
 ) -> Option<Verification> {
     let overlapping = verify_overlapping_lkc(table, schema, model, cancellation).ok()?;

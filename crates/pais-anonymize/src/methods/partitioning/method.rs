@@ -90,7 +90,7 @@ impl Partitioning {
         }
         let method = Self {
             output,
-            guide: guide(schema, job, (&model, output))?,
+            guide: guide(schema, job, &model, output)?,
             quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
             model,
         };
@@ -196,7 +196,8 @@ impl Method for Partitioning {
 fn guide(
     schema: &Schema,
     job: &Job,
-    (model, output): (&PrivacyModel, Output),
+    model: &PrivacyModel,
+    output: Output,
 ) -> Result<SplitGuide, JobError> {
     if job.split.is_some() {
         return Err(unfit(
