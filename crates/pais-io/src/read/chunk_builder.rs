@@ -16,6 +16,10 @@ use crate::read::text_format::TextFormat;
 /// Maximum number of rows of a chunk.
 pub const CHUNK_ROWS: usize = 65_536;
 
+/// Rows of the first chunk; each further one has twice as many as the one before, up to [`CHUNK_ROWS`]. So chunks of
+/// a small file too are read, sealed and stored side by side, and who needs its first rows only opens few.
+const FIRST_CHUNK_ROWS: usize = 8_192;
+
 /// A chunk ends when its distinct text is larger than this, in bytes: it must fit into a field of
 /// the database, and several are in memory at a time.
 const CHUNK_TEXT_BYTES: usize = 16 << 20;
@@ -36,6 +40,8 @@ pub(super) struct ChunkBuilder<'s> {
     faults: FoundFaults,
     rows: u64,
     in_chunk: usize,
+    /// Rows with which the chunk is complete.
+    chunk_rows: usize,
     /// Size of the distinct spellings of the chunk, in bytes.
     text_bytes: usize,
     chunk: &'s mut ChunkSink<'s>,
@@ -56,6 +62,7 @@ impl<'s> ChunkBuilder<'s> {
             faults: FoundFaults::default(),
             rows: 0,
             in_chunk: 0,
+            chunk_rows: FIRST_CHUNK_ROWS,
             text_bytes: 0,
             chunk,
             identifiers: None,
@@ -183,7 +190,7 @@ impl<'s> ChunkBuilder<'s> {
     pub(super) fn end_rows(&mut self, rows: usize) -> Result<(), ReadFailure<Infallible>> {
         self.rows += rows as u64;
         self.in_chunk += rows;
-        if self.in_chunk >= CHUNK_ROWS || self.is_large() {
+        if self.in_chunk >= self.chunk_rows || self.is_large() {
             self.end_chunk()?;
         }
         Ok(())
@@ -195,6 +202,7 @@ impl<'s> ChunkBuilder<'s> {
 
     fn end_chunk(&mut self) -> Result<(), ReadFailure<Infallible>> {
         self.text_bytes = 0;
+        self.chunk_rows = (2 * self.chunk_rows).min(CHUNK_ROWS);
         let table = Table {
             rows: std::mem::take(&mut self.in_chunk),
             columns: self.builders.iter_mut().map(ColumnBuilder::take).collect(),
