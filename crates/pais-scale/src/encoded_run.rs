@@ -229,17 +229,9 @@ impl EncodedRun {
         files: &VerifiedFiles,
         observer: &dyn Observer,
     ) -> Result<Report, ScaleError> {
-        let singled_out = self.singled_out();
-        let VerifiedFiles {
-            recoded,
-            distinct,
-            verification,
-            ..
-        } = files;
-        let report = self
-            .run
-            .measure(recoded, distinct, verification, &singled_out, observer);
-        Ok(report?)
+        let (found, single) = (&files.verification, self.singled_out());
+        let run = &self.run;
+        Ok(run.measure(&files.recoded, &files.distinct, found, &single, observer)?)
     }
 
     /// The insensitive columns that have a value in one row only.

@@ -181,7 +181,7 @@ fn values_in_several_chunks_have_the_canonical_form_in_each() {
         assert_eq!(chunk.columns[0].dictionary, ["34".into()]);
         Ok::<(), ()>(())
     });
-    assert_eq!((read.unwrap(), chunks), (100_000, 2));
+    assert_eq!((read.unwrap(), chunks), (100_000, 4));
 }
 
 #[test]
