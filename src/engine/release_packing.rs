@@ -24,7 +24,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition, SubmissionId};
 use pais_core::schema::Schema;
-use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable, Table};
+use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
@@ -323,32 +323,10 @@ fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<Vec<u8>, ChunkError
     let part = Table {
         rows: end - start,
         columns: columns
-            .map(|column| slice_column(&column.column, start, end))
+            .map(|column| column.column.part(start..end))
             .collect(),
     };
     chunk::encode(&part)
-}
-
-/// Rows `start..end` of a column, with a dictionary that contains only their values.
-fn slice_column(column: &Column, start: usize, end: usize) -> Column {
-    let mut new_codes = vec![NULL_CODE; column.dictionary.len()];
-    let mut part = Column {
-        dictionary: Vec::new(),
-        codes: Vec::with_capacity(end - start),
-    };
-    for &code in &column.codes[start..end] {
-        let Some(new_code) = new_codes.get_mut(code as usize) else {
-            part.codes.push(NULL_CODE);
-            continue;
-        };
-        if *new_code == NULL_CODE {
-            *new_code = part.dictionary.len() as u32;
-            part.dictionary
-                .push(column.dictionary[code as usize].clone());
-        }
-        part.codes.push(*new_code);
-    }
-    part
 }
 
 /// Joins the chunks of a stored table.
@@ -436,11 +414,11 @@ impl Write for DigestWriter<'_> {
 mod tests {
     use std::io::Write;
 
-    use super::{DigestWriter, PackBounds, pack_table, slice_column};
+    use super::{DigestWriter, PackBounds, pack_table};
     use crate::engine::WorkError;
     use crate::problem::Code;
     use pais_core::cancellation::Cancellation;
-    use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
+    use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
 
     /// A label of a mebibyte in 200,000 rows: 200 GB of text.
     fn long_label() -> ReleasedTable {
@@ -492,16 +470,5 @@ mod tests {
         assert!(digest.write_all(b"the next").is_err());
         assert_eq!(digest.finish().1, 7);
         assert_eq!(code(pack_table(&long_label(), bounds)), Code::Cancelled);
-    }
-
-    #[test]
-    fn a_slice_has_only_the_values_of_its_rows() {
-        let column = Column {
-            dictionary: ["a", "b", "c"].map(Into::into).into(),
-            codes: vec![0, 2, NULL_CODE, 2, 1],
-        };
-        let part = slice_column(&column, 1, 4);
-        assert_eq!(part.dictionary, ["c".into()]);
-        assert_eq!(part.codes, [0, NULL_CODE, 0]);
     }
 }

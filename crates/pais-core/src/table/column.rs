@@ -1,5 +1,7 @@
 //! Tables of text in dictionary form.
 
+use std::ops::Range;
+
 /// The code of a null cell. A cell with a word for missing is not null; it has a code of its own.
 pub const NULL_CODE: u32 = u32::MAX;
 
@@ -25,6 +27,27 @@ impl Column {
     /// The number of rows of each distinct value; null is none of them.
     pub fn row_counts(&self) -> Vec<u64> {
         code_counts(&self.codes, self.dictionary.len())
+    }
+
+    /// Some rows, with a dictionary that contains only their values.
+    pub fn part(&self, rows: Range<usize>) -> Self {
+        let mut new_codes = vec![NULL_CODE; self.dictionary.len()];
+        let mut part = Self {
+            dictionary: Vec::new(),
+            codes: Vec::with_capacity(rows.len()),
+        };
+        for &code in &self.codes[rows] {
+            let Some(new_code) = new_codes.get_mut(code as usize) else {
+                part.codes.push(NULL_CODE);
+                continue;
+            };
+            if *new_code == NULL_CODE {
+                *new_code = part.dictionary.len() as u32;
+                part.dictionary.push(self.dictionary[code as usize].clone());
+            }
+            part.codes.push(*new_code);
+        }
+        part
     }
 }
 
@@ -66,7 +89,18 @@ pub fn code_counts<C: Copy + Into<u32>>(codes: &[C], count: usize) -> Vec<u64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{FEW_CODES, NULL_CODE, code_counts};
+    use super::{Column, FEW_CODES, NULL_CODE, code_counts};
+
+    #[test]
+    fn a_part_has_only_the_values_of_its_rows() {
+        let column = Column {
+            dictionary: ["a", "b", "c"].map(Into::into).into(),
+            codes: vec![0, 2, NULL_CODE, 2, 1],
+        };
+        let part = column.part(1..4);
+        assert_eq!(part.dictionary, ["c".into()]);
+        assert_eq!(part.codes, [0, NULL_CODE, 0]);
+    }
 
     proptest! {
         #[test]
