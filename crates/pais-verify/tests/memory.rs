@@ -44,7 +44,7 @@ fn every(column: &str) -> SensitiveRequirement {
 }
 
 #[test]
-fn what_is_reserved_for_unique_rows_covers_their_adversaries_and_is_not_far_above_it() {
+fn what_is_reserved_for_unique_rows_covers_their_adversaries_and_is_not_twice_of_it() {
     let names: Vec<String> = (0..ATTRIBUTES).map(|at| format!("q{at}")).collect();
     let roles = names.iter().map(|name| (name.as_str(), "quasi_identifier"));
     let roles = roles.chain([("s", "sensitive"), ("t", "sensitive")]);
@@ -79,6 +79,5 @@ fn what_is_reserved_for_unique_rows_covers_their_adversaries_and_is_not_far_abov
     assert_eq!(found.unwrap().by_length.len(), 2);
     let reserved = adversary_bytes(&schema, ROWS as u64, count);
     assert!(taken <= reserved, "{taken} bytes of {reserved}");
-    // Half of it, a little more or less: two threads count side by side, and their peaks need not coincide.
-    assert!(5 * taken > 2 * reserved, "{taken} bytes of {reserved}");
+    assert!(2 * taken > reserved, "{taken} bytes of {reserved}");
 }
