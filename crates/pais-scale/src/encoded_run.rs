@@ -229,9 +229,14 @@ impl EncodedRun {
         files: &VerifiedFiles,
         observer: &dyn Observer,
     ) -> Result<Report, ScaleError> {
-        let (found, single) = (&files.verification, self.singled_out());
-        let run = &self.run;
-        Ok(run.measure(&files.recoded, &files.distinct, found, &single, observer)?)
+        let report = self.run.measure(
+            &files.recoded,
+            &files.distinct,
+            &files.verification,
+            &self.singled_out(),
+            observer,
+        );
+        Ok(report?)
     }
 
     /// The insensitive columns that have a value in one row only.
