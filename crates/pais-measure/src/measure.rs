@@ -81,12 +81,13 @@ fn counted(
 ) -> Result<Report, VerifyError> {
     let mut report = Report::new(release, classes.sizes(), frequencies)?;
     let risk = &mut report.risk;
-    let (unique, adversaries) = rayon::join(
-        || UniqueRows::new(release, classes),
+    // Adversaries take longest of all parts: another thread that has nothing left takes the other one.
+    let (adversaries, unique) = rayon::join(
         || {
             risk.attribute = attribute_risk(release)?;
             add_adversaries(risk, release, classes)
         },
+        || UniqueRows::new(release, classes),
     );
     adversaries?;
     report.guidelines = Some(guidelines(release, &report.risk, &unique?, frequencies)?);

@@ -8,6 +8,7 @@
 //! The time is linear in rows times columns; the memory is 8 bytes for each row.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
@@ -281,6 +282,11 @@ impl<'m> Classes<'m> {
             self.multiplicities = Some(multiplicities);
         }
         self
+    }
+
+    /// The number of each class.
+    pub(super) fn numbers(&self) -> Range<u32> {
+        0..self.sizes.len() as u32
     }
 
     /// The rows of each class.

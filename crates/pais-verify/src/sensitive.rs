@@ -1,5 +1,7 @@
 //! Sensitive columns, and how many records of each class have each of their values.
 
+use std::borrow::Cow;
+
 use pais_core::model::MissingSensitive;
 use pais_core::table::ReleasedTable;
 use pais_core::taxonomy::interval::number;
@@ -193,7 +195,7 @@ impl<'a> SensitiveIndex<'a> {
     pub(super) fn profiles(&self, classes: &Classes) -> Result<Profiles, VerifyError> {
         let ClassCounts {
             records, values, ..
-        } = self.class_counts(classes)?;
+        } = self.class_counts(classes, classes.numbers())?;
         let kept: Vec<u32> = (0..records.len() as u32)
             .filter(|&class| records[class as usize] > 0)
             .collect();
@@ -202,8 +204,13 @@ impl<'a> SensitiveIndex<'a> {
         Ok(Profiles::new(kept, records, values))
     }
 
-    /// How many records of each class are in the denominator, and have each sensitive value.
-    pub(super) fn class_counts(&self, classes: &Classes) -> Result<ClassCounts, VerifyError> {
+    /// How many records of each class are in the denominator, and have each sensitive value. The classes are
+    /// numbered in this order.
+    pub(super) fn class_counts(
+        &self,
+        classes: &Classes,
+        order: impl Iterator<Item = u32> + Clone,
+    ) -> Result<ClassCounts, VerifyError> {
         let count = classes.sizes.len();
         let multiplicity = |row: usize| classes.multiplicities.map_or(1, |rows| rows[row]);
         let records = match self.columns.first() {
@@ -214,12 +221,14 @@ impl<'a> SensitiveIndex<'a> {
                         present[class as usize] += multiplicity(row);
                     }
                 }
-                present
+                Cow::Owned(present)
             }
-            _ => classes.sizes.clone(),
+            _ => Cow::Borrowed(&classes.sizes),
         };
+        let records = order.clone().map(|class| records[class as usize]);
+        let records: Vec<u32> = records.collect();
         let value_count = self.count();
-        if let Some(values) = self.counted_in_place(classes) {
+        if let Some(values) = self.counted_in_place(classes, order.clone()) {
             return Ok(ClassCounts {
                 value_count,
                 records,
@@ -243,10 +252,10 @@ impl<'a> SensitiveIndex<'a> {
                 let records = multiplicity(row);
                 (class, ValueCount { value, records })
             });
-            self.added_up(Lists::new(cells, count), |count| count)
+            self.added_up(&Lists::new(cells, count), order, |count| count)
         } else {
             let cells = cells.map(|(class, value, _)| (class, value));
-            self.added_up(Lists::new(cells, count), |value| ValueCount {
+            self.added_up(&Lists::new(cells, count), order, |value| ValueCount {
                 value,
                 records: 1,
             })
@@ -260,7 +269,11 @@ impl<'a> SensitiveIndex<'a> {
 
     /// The values of each class in one pass over the rows of each column, with a counter for each value of
     /// each class; `None` where there would be too many counters.
-    fn counted_in_place(&self, classes: &Classes) -> Option<Lists<ValueCount>> {
+    fn counted_in_place(
+        &self,
+        classes: &Classes,
+        order: impl Iterator<Item = u32>,
+    ) -> Option<Lists<ValueCount>> {
         /// Counters for each row that take about as much as the cells by class.
         const MOST_COUNTERS: usize = 2;
         /// Always few enough. Lower in tests, so that small tables are counted in both ways.
@@ -292,8 +305,8 @@ impl<'a> SensitiveIndex<'a> {
             }
         }
         let mut values = Lists::default();
-        for records in records.chunks_exact(width) {
-            let counts = (0..).zip(&records[..count]);
+        for class in order {
+            let counts = (0..).zip(&records[class as usize * width..][..count]);
             let counts = counts.map(|(value, &records)| ValueCount { value, records });
             values.push(counts.filter(|count| count.records > 0));
         }
@@ -303,13 +316,14 @@ impl<'a> SensitiveIndex<'a> {
     /// The cells of each class as counts, those of one value as one; values ascend.
     fn added_up<T: Copy>(
         &self,
-        by_class: Lists<T>,
+        by_class: &Lists<T>,
+        order: impl Iterator<Item = u32>,
         count: impl Fn(T) -> ValueCount,
     ) -> Lists<ValueCount> {
         let mut index = vec![u32::MAX; self.count()];
         let mut values = Lists::default();
-        for cells in by_class.iter() {
-            let cells = cells.iter().map(|&cell| count(cell));
+        for class in order {
+            let cells = by_class.of(class).iter().map(|&cell| count(cell));
             values.push_by(|counts| {
                 let first = counts.len();
                 add_up(cells, &mut index, counts);
@@ -331,16 +345,6 @@ pub(super) struct ClassCounts {
 }
 
 impl ClassCounts {
-    /// Those of the same classes, numbered in this order.
-    pub(super) fn in_order(&self, order: &[u32]) -> Self {
-        let records = order.iter().map(|&class| self.records[class as usize]);
-        Self {
-            value_count: self.value_count,
-            records: records.collect(),
-            values: self.values.in_order(order),
-        }
-    }
-
     /// Those of classes that are some of these together; `None` where that has more than half of their entries.
     /// `index` is that of [`add_up`].
     pub(super) fn merged<'m>(

@@ -55,7 +55,7 @@ impl TableClasses {
         let named = SensitiveColumn::named(table, requirement)?;
         let sensitive = SensitiveIndex::by_denominator(named, requirement.missing_sensitive);
         let sensitive = sensitive.iter().filter(|index| index.count() > 0);
-        let sensitive = sensitive.map(|index| Ok(index.class_counts(classes)?.in_order(&order)));
+        let sensitive = sensitive.map(|index| index.class_counts(classes, order.iter().copied()));
         let sizes = order.iter().map(|&class| classes.sizes[class as usize]);
         Ok(Self {
             sensitive: sensitive.collect::<Result<_, VerifyError>>()?,

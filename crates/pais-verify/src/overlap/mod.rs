@@ -284,7 +284,8 @@ impl BoundedValues {
             SensitiveColumn::named(table, requirement)?
         };
         let indexes = SensitiveIndex::by_denominator(columns, requirement.missing_sensitive);
-        let counts = indexes.iter().map(|index| index.class_counts(classes));
+        let of_index = |index: &SensitiveIndex| index.class_counts(classes, classes.numbers());
+        let counts = indexes.iter().map(of_index);
         let first = indexes.iter().scan(0, |next, index| {
             let first = *next;
             *next += index.count() as u32;
