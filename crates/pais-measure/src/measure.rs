@@ -9,8 +9,8 @@ use crate::guidelines::{UniqueRows, guidelines};
 use crate::release::{MeasuredRelease, MethodFacts};
 use crate::sample::{RawSample, SAMPLED_ROWS};
 use crate::utility::{
-    Report, add_adversaries, attribute_risk, item_counts, item_losses, item_query_error,
-    measured_distortion, query_error,
+    Report, add_adversaries, add_unchanged, attribute_risk, item_counts, item_losses,
+    item_query_error, measured_distortion, query_error,
 };
 
 /// Measures a release, its parts side by side. Without `facts`, what is computed from raw rows is
@@ -81,12 +81,11 @@ fn counted(
 ) -> Result<Report, VerifyError> {
     let mut report = Report::new(release, classes.sizes(), frequencies)?;
     let risk = &mut report.risk;
+    risk.attribute = attribute_risk(release)?;
+    add_unchanged(risk, release)?;
     // Adversaries take longest of all parts: another thread that has nothing left takes the other one.
     let (adversaries, unique) = rayon::join(
-        || {
-            risk.attribute = attribute_risk(release)?;
-            add_adversaries(risk, release, classes)
-        },
+        || add_adversaries(risk, release, classes),
         || UniqueRows::new(release, classes),
     );
     adversaries?;

@@ -18,6 +18,21 @@ impl<T> Default for Lists<T> {
 }
 
 impl<T> Lists<T> {
+    /// None yet, with room for this many lists of together as many entries.
+    pub(super) fn with_capacity(lists: usize, entries: usize) -> Self {
+        let mut starts = Vec::with_capacity(lists + 1);
+        starts.push(0);
+        Self {
+            starts,
+            entries: Vec::with_capacity(entries),
+        }
+    }
+
+    /// Gives back room that is left.
+    pub(super) fn shrink(&mut self) {
+        self.entries.shrink_to_fit();
+    }
+
     /// Adds the list of the next number.
     pub(super) fn push(&mut self, list: impl IntoIterator<Item = T>) {
         self.push_by(|entries| entries.extend(list));
@@ -68,12 +83,7 @@ impl<T> Lists<T> {
 impl<T: Copy> Lists<T> {
     /// The lists of these numbers, in this order.
     pub(super) fn in_order(&self, order: &[u32]) -> Self {
-        let mut starts = Vec::with_capacity(order.len() + 1);
-        starts.push(0);
-        let mut ordered = Self {
-            starts,
-            entries: Vec::with_capacity(self.entries.len()),
-        };
+        let mut ordered = Self::with_capacity(order.len(), self.entries.len());
         order
             .iter()
             .for_each(|&number| ordered.push(self.of(number).iter().copied()));

@@ -304,7 +304,10 @@ impl<'a> SensitiveIndex<'a> {
                 *records = records.wrapping_add(multiplicity);
             }
         }
-        let mut values = Lists::default();
+        let of_classes = records.chunks_exact(width);
+        let entries = of_classes.map(|of_class| of_class[..count].iter().filter(|&&it| it > 0));
+        let entries = entries.map(Iterator::count).sum();
+        let mut values = Lists::with_capacity(classes.sizes.len(), entries);
         for class in order {
             let counts = (0..).zip(&records[class as usize * width..][..count]);
             let counts = counts.map(|(value, &records)| ValueCount { value, records });
@@ -321,7 +324,7 @@ impl<'a> SensitiveIndex<'a> {
         count: impl Fn(T) -> ValueCount,
     ) -> Lists<ValueCount> {
         let mut index = vec![u32::MAX; self.count()];
-        let mut values = Lists::default();
+        let mut values = Lists::with_capacity(by_class.count(), by_class.entries());
         for class in order {
             let cells = by_class.of(class).iter().map(|&cell| count(cell));
             values.push_by(|counts| {
@@ -330,6 +333,7 @@ impl<'a> SensitiveIndex<'a> {
                 counts[first..].sort_unstable_by_key(|count| count.value);
             });
         }
+        values.shrink();
         values
     }
 }
@@ -354,7 +358,9 @@ impl ClassCounts {
     ) -> Option<Self> {
         let members = merged.clone().flatten();
         let entries: usize = members.map(|&class| self.values.of(class).len()).sum();
-        let mut values = Lists::default();
+        // A list is never longer than there are values.
+        let most = entries / 2 + self.value_count;
+        let mut values = Lists::with_capacity(merged.clone().count(), most);
         for members in merged.clone() {
             let counts = members.iter().flat_map(|&class| self.values.of(class));
             values.push_by(|into| add_up(counts.copied(), index, into));

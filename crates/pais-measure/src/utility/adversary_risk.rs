@@ -35,8 +35,17 @@ pub struct LengthRisk {
     pub greatest_confidence: f64,
 }
 
-/// Adds the risk by length, and that of columns that are released unchanged. `classes` are those of
-/// [`MeasuredRelease::classes`].
+/// Adds what columns that are released unchanged say of the rows.
+///
+/// # Errors
+/// [`VerifyError::Stopped`].
+pub(crate) fn add_unchanged(risk: &mut Risk, release: &MeasuredRelease) -> Result<(), VerifyError> {
+    risk.insensitive_singled_out = singled_out(release);
+    risk.unchanged = unchanged(release)?;
+    Ok(())
+}
+
+/// Adds the risk by length. `classes` are those of [`MeasuredRelease::classes`].
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.
@@ -45,8 +54,6 @@ pub(crate) fn add_adversaries(
     release: &MeasuredRelease,
     classes: &EquivalenceClasses,
 ) -> Result<(), VerifyError> {
-    risk.insensitive_singled_out = singled_out(release);
-    risk.unchanged = unchanged(release)?;
     if release.recoding == ReleaseRecoding::Anatomized || !release.raw.sets.is_empty() {
         return Ok(());
     }

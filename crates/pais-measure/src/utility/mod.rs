@@ -41,7 +41,7 @@ pub use risk::{Risk, ShareAbove};
 pub use sets::{RawSets, item_loss};
 pub use value_ranks::ValueRanks;
 
-pub(crate) use adversary_risk::add_adversaries;
+pub(crate) use adversary_risk::{add_adversaries, add_unchanged};
 pub(crate) use attribute_risk::attribute_risk;
 pub(crate) use distortion::measured_distortion;
 pub(crate) use holder_only::rounded;

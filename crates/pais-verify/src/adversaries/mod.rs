@@ -73,14 +73,14 @@ pub struct AdversaryLengths {
 /// Bytes that [`measure_adversaries`] needs at most, beside the table and its classes, for this many rows in
 /// at most this many classes.
 pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
-    /// Two counters of sensitive values, or the cell of a sensitive column on the way to that of the class.
-    const ROW_BYTES: u64 = 2 * 4;
+    /// A sensitive value of a class with its records: each cell of a sensitive column may have one, and merged classes
+    /// have as many again. While they are counted, a cell on the way to that of its class, or two counters for each
+    /// row, are not more than those.
+    const CELL_BYTES: u64 = 2 * 8;
     /// The place of a class in their order.
     const ORDER_BYTES: u64 = 4;
     /// The size of a class, its records and where its sensitive values begin.
     const CLASS_BYTES: u64 = 4 + 4 + 8;
-    /// A sensitive value of a class with its records.
-    const SENSITIVE_BYTES: u64 = 8;
     /// The person of a row, the row by its class, and its person in that class, as found with room to grow
     /// and in order.
     const PERSON_BYTES: u64 = 4 + 4 + 2 * 4 + 4;
@@ -89,18 +89,16 @@ pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     let attributes = schema.stored_with(ColumnRole::QuasiIdentifier).len() as u64;
     let sensitive = schema.stored_with(ColumnRole::Sensitive).len() as u64;
     let class = CLASS_BYTES + 4 * attributes;
-    let ordered = ORDER_BYTES + class + SENSITIVE_BYTES * sensitive;
-    // Those that are merged from them, and merged again, each time at most half of what they come from; their sensitive
-    // values have room to grow. While the classes are ordered, the sensitive values as they are found are less.
-    let merged = class + 2 * SENSITIVE_BYTES * sensitive;
+    // Those that are merged from them, and merged again, each time at most half of what they come from.
+    let classed = ORDER_BYTES + 2 * class;
     let threads = rayon::current_num_threads() as u64 + 1;
     // Each thread counts the persons of a group.
     let persons = match schema.subject() {
         Some(_) => PERSON_BYTES + 4 * threads,
         None => 0,
     };
-    rows.saturating_mul(ROW_BYTES * sensitive.max(1) + persons)
-        .saturating_add(classes.saturating_mul(ordered + merged))
+    rows.saturating_mul(CELL_BYTES * sensitive + persons)
+        .saturating_add(classes.saturating_mul(classed))
         .saturating_add(classes.saturating_mul(threads * THREAD_BYTES))
 }
 
