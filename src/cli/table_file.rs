@@ -226,7 +226,7 @@ impl TableFile {
         };
         read.map(drop).map_err(|failure| match failure {
             ReadFailure::Refused(error) => self.refused(error),
-            ReadFailure::Source(error) => Failure::file(&self.path, &error),
+            ReadFailure::Source(error) => self.unread(&error),
             ReadFailure::Sink(failure) => failure,
         })
     }
@@ -312,18 +312,32 @@ impl TableFile {
         Ok(match self.compression {
             FileCompression::None => Box::new(file),
             FileCompression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
-            FileCompression::Zstd => Box::new(
-                zstd::Decoder::new(file).map_err(|error| Failure::file(&self.path, error))?,
-            ),
+            FileCompression::Zstd => {
+                Box::new(zstd::Decoder::new(file).map_err(|error| self.unread(&error))?)
+            }
         })
     }
 
     fn failure(&self, failure: ReadFailure<Infallible>) -> Failure {
         match failure {
             ReadFailure::Refused(error) => self.refused(error),
-            ReadFailure::Source(error) => Failure::file(&self.path, &error),
+            ReadFailure::Source(error) => self.unread(&error),
             ReadFailure::Sink(never) => match never {},
         }
+    }
+
+    /// The failure of a command that could not read the table to its end.
+    fn unread(&self, error: &io::Error) -> Failure {
+        if error.raw_os_error().is_some() {
+            return Failure::file(&self.path, error);
+        }
+        // An error that is not the system's is of the decompression.
+        let detail = format!("it cannot be decompressed ({error}); check that it is complete");
+        in_file(
+            self.path.display(),
+            Problem::new(Code::MalformedBody, detail),
+        )
+        .into()
     }
 
     /// The failure of a command for which the table is not fit.

@@ -41,3 +41,38 @@ fn hostile_parquet_files_are_refused_by_the_commands() {
         assert!(!dir.path().join("out.csv").exists());
     }
 }
+
+#[test]
+fn compressed_files_that_do_not_decode_are_problems_as_other_files_are() {
+    let dir = CliDir::new();
+    dir.write(
+        "s.json",
+        r#"{"name": "t", "columns": [{"name": "x", "role": "quasi_identifier"}]}"#,
+    );
+    dir.write("j.json", r#"{"privacy": {"model": "k_anonymity", "k": 2}}"#);
+    let inputs = ["--schema", "s.json", "--job", "j.json"];
+    let packed = [
+        &["anonymize"],
+        &inputs[..],
+        &["good.csv", "-o", "good.csv.zst"],
+    ]
+    .concat();
+    dir.write("good.csv", "x\na\na\n");
+    assert!(dir.run(&packed).status.success());
+    let whole = std::fs::read(dir.path().join("good.csv.zst")).unwrap();
+    let cut = &whole[..whole.len() - 4];
+    for (name, bytes) in [("cut.csv.zst", cut), ("text.csv.gz", b"x\na\na\n")] {
+        std::fs::write(dir.path().join(name), bytes).unwrap();
+        for (command, status) in [("anonymize", 1), ("verify", 2)] {
+            let ran = dir.run(&[&[command], &inputs[..], &[name]].concat());
+            let errors = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!(
+                ran.status.code(),
+                Some(status),
+                "{command} {name}: {errors}"
+            );
+            assert!(errors.contains("cannot be decompressed"), "{errors}");
+            assert!(errors.contains(name), "{errors}");
+        }
+    }
+}
