@@ -6,7 +6,9 @@ use crate::definition::{ColumnKind, ColumnRole};
 use crate::parallel;
 use crate::safe_harbor::SafeHarborAdvice;
 use crate::schema::SchemaColumn;
-use crate::table::{Classes, Divider, NULL_CODE, PersonSet, Persons, ValueCodes, items_of};
+use crate::table::{
+    Classes, Divider, Division, NULL_CODE, PersonSet, Persons, ValueCodes, items_of,
+};
 
 use super::{Coded, ColumnRisk, Share, topmost};
 
@@ -64,8 +66,8 @@ fn texts<'c>(coded: &Coded<'c>, rows_by_code: &[u64]) -> Vec<&'c str> {
 pub(super) fn singles_out(values: &ValueCodes<'_>, persons: Persons<'_>) -> bool {
     let mut alone = PersonSet::new(persons.codes());
     let rows = Classes::of(0..values.codes.len() as u32);
-    let column = (values, values.missing);
-    Divider::default().divide(&rows, column, (persons, &mut alone), None);
+    let by = Division::by_values(values, persons);
+    Divider::default().divide(&rows, by, &mut alone, None);
     alone.len() > 0
 }
 
@@ -73,8 +75,8 @@ pub(super) fn singles_out(values: &ValueCodes<'_>, persons: Persons<'_>) -> bool
 fn divided(values: &ValueCodes<'_>, persons: Persons<'_>) -> (u64, u64) {
     let mut alone = PersonSet::new(persons.codes());
     let rows = Classes::of(0..values.codes.len() as u32);
-    let people = (persons, &mut alone);
-    let distinct = Divider::default().divide(&rows, (values, None), people, None);
+    let by = Division::by_cells(values, persons);
+    let distinct = Divider::default().divide(&rows, by, &mut alone, None);
     (distinct, alone.len())
 }
 

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use crate::table::{Classes, Divider, PersonSet, Persons, ValueCodes};
+use crate::table::{Classes, Divider, Division, PersonSet, Persons, ValueCodes};
 
 use super::work::MOST_COMBINED;
 
@@ -76,9 +76,9 @@ impl Search<'_> {
         let whole = self.whole();
         for first in 0..count - 1 {
             let mut top = self.level();
-            let column = (self.columns[first], None);
-            let people = (self.persons, &mut top.alone);
-            Divider::default().divide(&whole, column, people, Some(&mut top.classes));
+            let by = Division::by_cells(self.columns[first], self.persons);
+            let into = Some(&mut top.classes);
+            Divider::default().divide(&whole, by, &mut top.alone, into);
             let branch = || Branch {
                 chosen: [0; MOST_COMBINED],
                 divider: Divider::default(),
@@ -112,8 +112,8 @@ impl Search<'_> {
             if (self.must_stop)() {
                 return None;
             }
-            let people = (self.persons, &mut level.alone);
-            divider.divide(&level.classes, (column, None), people, Some(&mut divided));
+            let by = Division::by_cells(column, self.persons);
+            divider.divide(&level.classes, by, &mut level.alone, Some(&mut divided));
             std::mem::swap(&mut level.classes, &mut divided);
             if level.classes.len() == 0 {
                 break;
@@ -149,19 +149,19 @@ impl Search<'_> {
         }
         branch.chosen[depth] = column as u16;
         let is_last = column + 1 == self.columns.len();
-        let values = (self.columns[column], None);
+        let by = Division::by_cells(self.columns[column], self.persons);
         let deeper = levels.split_first_mut().filter(|_| !is_last);
         let Some((level, deeper)) = deeper else {
             last.copy(&above.alone);
-            let people = (self.persons, &mut *last);
-            let classes = branch.divider.divide(&above.classes, values, people, None);
+            let classes = branch.divider.divide(&above.classes, by, last, None);
             self.record(branch, depth, classes, last.len());
             return Some(());
         };
         level.alone.copy(&above.alone);
-        let people = (self.persons, &mut level.alone);
         let into = Some(&mut level.classes);
-        let classes = branch.divider.divide(&above.classes, values, people, into);
+        let classes = branch
+            .divider
+            .divide(&above.classes, by, &mut level.alone, into);
         self.record(branch, depth, classes, level.alone.len());
         for next in column + 1..self.columns.len() {
             self.extend(level, deeper, last, depth + 1, next, branch)?;

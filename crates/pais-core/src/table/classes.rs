@@ -107,6 +107,34 @@ struct Cell {
     person: u32,
 }
 
+/// What classes are divided by, and the person of each row.
+#[derive(Clone, Copy)]
+pub(crate) struct Division<'a> {
+    column: &'a ValueCodes<'a>,
+    /// Rows with this code are left out.
+    without: Option<u32>,
+    persons: Persons<'a>,
+}
+
+impl<'a> Division<'a> {
+    /// By the cells of a column; missing is a value of its own.
+    pub(crate) fn by_cells(column: &'a ValueCodes<'a>, persons: Persons<'a>) -> Self {
+        Self {
+            column,
+            without: None,
+            persons,
+        }
+    }
+
+    /// By the values of a column, without the rows that have none.
+    pub(crate) fn by_values(column: &'a ValueCodes<'a>, persons: Persons<'a>) -> Self {
+        Self {
+            without: column.missing,
+            ..Self::by_cells(column, persons)
+        }
+    }
+}
+
 /// Divides classes. It is reused, since its memory is that of the codes of a column.
 #[derive(Debug, Default)]
 pub(crate) struct Divider {
@@ -115,36 +143,38 @@ pub(crate) struct Divider {
 }
 
 impl Divider {
-    /// Divides each class by the values of a column and returns the number of classes then, those of
-    /// one row included. Persons who have all rows of a class are added to `alone`; they stay alone
-    /// in every further division. The classes are written to `into` where they are wanted. Rows with
-    /// the code `without` are left out.
+    /// Divides each class and returns the number of classes then, those of one row included. Persons who have all
+    /// rows of a class are added to `alone`; they stay alone in every further division. The classes are written to
+    /// `into` where they are wanted.
     ///
     /// Costs the rows of `from`, whatever the size of the table.
     pub(crate) fn divide(
         &mut self,
         from: &Classes,
-        (column, without): (&ValueCodes<'_>, Option<u32>),
-        (persons, alone): (Persons<'_>, &mut PersonSet),
+        by: Division<'_>,
+        alone: &mut PersonSet,
         into: Option<&mut Classes>,
     ) -> u64 {
-        let codes = (&*column.codes, column.count, without);
-        match persons {
-            Persons::Rows(_) => self.divide_by(from, codes, (|row| row, alone), into),
+        match by.persons {
+            Persons::Rows(_) => self.divide_by(from, by, |row| row, alone, into),
             Persons::Named(of_row, _) => {
                 let person = |row: u32| of_row[row as usize];
-                self.divide_by(from, codes, (person, alone), into)
+                self.divide_by(from, by, person, alone, into)
             }
         }
     }
 
+    /// [`Self::divide`] with the person of each row.
     fn divide_by(
         &mut self,
         from: &Classes,
-        (codes, count, without): (&[u32], usize, Option<u32>),
-        (person, alone): (impl Fn(u32) -> u32, &mut PersonSet),
+        by: Division<'_>,
+        person: impl Fn(u32) -> u32,
+        alone: &mut PersonSet,
         mut into: Option<&mut Classes>,
     ) -> u64 {
+        let ValueCodes { codes, count, .. } = by.column;
+        let (count, without) = (*count, by.without);
         if self.cells.len() < count {
             self.cells.resize(count, Cell::default());
         }
@@ -224,7 +254,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Classes, Divider, PersonSet, Persons};
+    use super::{Classes, Divider, Division, PersonSet, Persons};
     use crate::table::ValueCodes;
 
     fn column(codes: Vec<u32>) -> ValueCodes<'static> {
@@ -250,8 +280,8 @@ mod tests {
             for depth in 0..3 {
                 let column = column(rows.iter().map(|(cells, _)| cells[depth]).collect());
                 let mut into = Classes::default();
-                let people = (persons, &mut alone);
-                let found = divider.divide(&classes, (&column, None), people, Some(&mut into));
+                let by = Division::by_cells(&column, persons);
+                let found = divider.divide(&classes, by, &mut alone, Some(&mut into));
 
                 let mut expected: BTreeMap<&[u32], Vec<u32>> = BTreeMap::new();
                 for ((cells, _), person) in rows.iter().zip(&named) {
@@ -270,18 +300,16 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_a_code_can_be_left_out() {
-        let column = column(vec![0, 3, 0, 3, 1, 3]);
-        let persons = Persons::Rows(6);
+    fn rows_without_a_value_can_be_left_out() {
+        let column = ValueCodes {
+            missing: Some(3),
+            ..column(vec![0, 3, 0, 3, 1, 3])
+        };
+        let by = Division::by_values(&column, Persons::Rows(6));
         let mut alone = PersonSet::new(6);
         let mut into = Classes::default();
         let classes = Classes::of(0..6);
-        let found = Divider::default().divide(
-            &classes,
-            (&column, Some(3)),
-            (persons, &mut alone),
-            Some(&mut into),
-        );
+        let found = Divider::default().divide(&classes, by, &mut alone, Some(&mut into));
         assert_eq!((found, alone.len(), into.len()), (2, 1, 2));
     }
 }

@@ -25,7 +25,7 @@ mod value_codes;
 mod value_counter;
 
 pub use bounds::{BoundedColumn, names_of_bounds, taken_name};
-pub(crate) use classes::{Classes, Divider, PersonSet, Persons};
+pub(crate) use classes::{Classes, Divider, Division, PersonSet, Persons};
 pub(crate) use column::VALUE_BYTES;
 pub use column::{Column, NULL_CODE, Table, code_counts};
 pub(crate) use encoded::RankedNumbers;

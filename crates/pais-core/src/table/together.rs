@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Classes, Divider, PersonSet, Persons, ValueCodes};
+use super::{Classes, Divider, Division, PersonSet, Persons, ValueCodes};
 
 /// Most rows times pairs that are examined: some tens of milliseconds.
 const MOST_WORK: u64 = 50_000_000;
@@ -45,19 +45,16 @@ pub(crate) fn pairs_that_single_out(
         left -= others.len() as u64;
         let mut classes = Classes::default();
         let mut alone = PersonSet::new(persons.codes());
-        Divider::default().divide(
-            &Classes::of(0..rows as u32),
-            (columns[one], columns[one].missing),
-            (persons, &mut alone),
-            Some(&mut classes),
-        );
+        let whole = Classes::of(0..rows as u32);
+        let by = Division::by_values(columns[one], persons);
+        Divider::default().divide(&whole, by, &mut alone, Some(&mut classes));
         let nobody = || (Divider::default(), PersonSet::new(persons.codes()));
         let pairs = others
             .par_iter()
             .map_init(nobody, |(divider, alone), &other| {
                 alone.clear();
-                let column = (columns[other], columns[other].missing);
-                divider.divide(&classes, column, (persons, alone), None);
+                let by = Division::by_values(columns[other], persons);
+                divider.divide(&classes, by, alone, None);
                 TogetherUnique {
                     first: one.min(other),
                     second: one.max(other),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Classes, Column, Divider, PersonSet, Persons, ValueCodes};
+use super::{Classes, Column, Divider, Division, PersonSet, Persons, ValueCodes};
 use crate::parallel;
 use crate::schema::{Schema, SchemaColumn};
 
@@ -239,8 +239,8 @@ fn singled_out(
         if stop() {
             return None;
         }
-        let people = (Persons::Rows(rows), &mut alone);
-        divider.divide(&classes, (columns[index], None), people, Some(&mut divided));
+        let by = Division::by_cells(columns[index], Persons::Rows(rows));
+        divider.divide(&classes, by, &mut alone, Some(&mut divided));
         std::mem::swap(&mut classes, &mut divided);
     }
     Some(alone.len())
@@ -319,15 +319,14 @@ fn most_telling(
                 return None;
             }
             with.copy(&alone);
-            let people = (Persons::Rows(rows), &mut *with);
-            let parts = divider.divide(&classes, (columns[index], None), people, None);
+            let by = Division::by_cells(columns[index], Persons::Rows(rows));
+            let parts = divider.divide(&classes, by, with, None);
             Some((with.len(), parts, Reverse(index)))
         });
         let (_, _, Reverse(best)) = found.collect::<Option<Vec<_>>>()?.into_iter().max()?;
         let mut divided = Classes::default();
-        let people = (Persons::Rows(rows), &mut alone);
-        let column = (columns[best], None);
-        Divider::default().divide(&classes, column, people, Some(&mut divided));
+        let by = Division::by_cells(columns[best], Persons::Rows(rows));
+        Divider::default().divide(&classes, by, &mut alone, Some(&mut divided));
         classes = divided;
         chosen.push(best);
     }
