@@ -39,7 +39,7 @@ pub(crate) struct NewTaxonomy {
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct NameQuery {
-    /// Unique in the organization; for a CSV body, where it is required.
+    /// Unique in the organization. Required for a CSV body; a tree in JSON has its name in the body.
     #[param(
         min_length = 1,
         max_length = 200,
@@ -104,6 +104,10 @@ async fn make(
     let limits = app.limits.taxonomy;
     let (name, tree) = match format {
         TreeFormat::Json => {
+            if query.name.is_some() {
+                let detail = "a tree in JSON has its name in the body; leave out `?name=`";
+                return Err(ApiError::new(Code::InvalidParameter, detail));
+            }
             let new: NewTaxonomy = json::parse(body)?;
             let name = text::name(&new.name)?;
             let tree = Tree::new(&new.root, limits).map_err(|error| {

@@ -73,6 +73,11 @@ async fn a_tree_may_be_sent_as_hierarchy_rows() {
     app.post_bytes(&holder, "/v1/taxonomies?name=a", "text/plain", rows)
         .await
         .problem(415, "unsupported_media_type");
+    // Two names, of which one would be ignored.
+    let body = json!({"name": "b", "root": root});
+    app.post(&holder, "/v1/taxonomies?name=a", &body)
+        .await
+        .problem(400, "invalid_parameter");
 }
 
 /// Rows of different length, rows without a common top, and Amnesia's own format.

@@ -17,7 +17,8 @@ use super::{Coded, ColumnRisk, Share, topmost};
 pub(super) fn measure<'s>(
     columns: &[Coded<'_>],
     persons: Persons<'_>,
-    (per_row, per_person): (Share, Share),
+    per_row: Share,
+    per_person: Share,
     specialized: impl Fn(&str) -> Option<&'s SchemaColumn> + Sync,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Option<Vec<ColumnRisk>> {

@@ -198,7 +198,7 @@ pub fn assess(
 
     let specs = made.as_ref().unwrap_or(schema);
     let specialized = |name: &str| specs.stored().find(|spec| *spec.name == *name);
-    let columns = columns::measure(&coded, people, (per_row, per_person), specialized, &stop);
+    let columns = columns::measure(&coded, people, per_row, per_person, specialized, &stop);
     let columns = columns.ok_or(RiskError::Cancelled)?;
 
     let with_role = |role| coded.iter().filter(move |column| column.spec.role == role);

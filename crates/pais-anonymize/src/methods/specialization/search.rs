@@ -228,8 +228,14 @@ impl<'a> SearchState<'a> {
             greatest,
             requirement.subjects,
         );
-        let rows = (table.rows as u64, suppressed.len() as u64);
-        let mut state = Self::new(task, attributes, sensitive, partitions, rows);
+        let mut state = Self::new(
+            task,
+            attributes,
+            sensitive,
+            partitions,
+            table.rows as u64,
+            suppressed.len() as u64,
+        );
         for &row in suppressed {
             state.remove_row(row);
         }
@@ -244,7 +250,8 @@ impl<'a> SearchState<'a> {
         attributes: Vec<Attribute<'a>>,
         sensitive: SensitiveSlots,
         partitions: Partitions,
-        (rows, suppressed): (u64, u64),
+        rows: u64,
+        suppressed: u64,
     ) -> Self {
         let SpecializationTask {
             table,

@@ -55,7 +55,8 @@ impl<'a> SearchState<'a> {
             attributes,
             sensitive.without_rows(),
             partitions,
-            (rows, 0),
+            rows,
+            0,
         );
         // Nothing is counted yet, not even one range for all codes.
         state.floors = Some(vec![Floor(Vec::new()); state.attributes.len()]);
