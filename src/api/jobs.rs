@@ -16,7 +16,7 @@ use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::jobs::{self, JobCancellation, JobCreation, JobSummary, NewJob, StoredJob};
 use crate::db::policies;
 use crate::db::submissions::{self, SubmissionsSize, Which};
-use crate::engine::load_rows::{self, KeyCheck};
+use crate::engine::load_rows::{self, UnchangedKeyCheck};
 use crate::engine::locations;
 use crate::engine::table_memory::{self, TableLimits};
 use crate::engine::table_work::TableKind;
@@ -296,7 +296,7 @@ async fn refuse_keys(
         return Ok(());
     }
     let bytes = hashes.saturating_add(CHUNK_BYTES).min(job_bytes);
-    let check = KeyCheck {
+    let check = UnchangedKeyCheck {
         schema: schema.clone(),
         rows: size.rows,
         job,

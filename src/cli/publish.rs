@@ -52,13 +52,13 @@ pub(crate) struct Publish {
 }
 
 #[derive(Deserialize)]
-struct Page<T> {
+struct ListPage<T> {
     items: Vec<T>,
     next_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Publication {
+struct FoundPublication {
     id: String,
     name: String,
     dataset_id: String,
@@ -67,13 +67,13 @@ struct Publication {
 }
 
 #[derive(Deserialize)]
-struct Submission {
+struct SentSubmission {
     id: String,
     rows: u64,
 }
 
 #[derive(Deserialize)]
-struct Edition {
+struct FoundEdition {
     number: u32,
     status: String,
     submissions: Vec<String>,
@@ -126,7 +126,7 @@ impl Publish {
     }
 
     /// Where files are sent to, below the address of the service.
-    fn submissions_address(&self, publication: &Publication) -> String {
+    fn submissions_address(&self, publication: &FoundPublication) -> String {
         let address = format!("/v1/datasets/{}/submissions", publication.dataset_id);
         match self.replaces {
             Some(replaced) => format!("{address}?replaces={replaced}"),
@@ -138,13 +138,13 @@ impl Publish {
     fn wait(
         &self,
         service: &Service,
-        publication: &Publication,
+        publication: &FoundPublication,
         sent: &BTreeSet<String>,
     ) -> anyhow::Result<ExitCode> {
         let mut reported = BTreeSet::new();
         loop {
             let editions = service.editions(publication)?;
-            let of_sent = |it: &&Edition| it.submissions.iter().any(|id| sent.contains(id));
+            let of_sent = |it: &&FoundEdition| it.submissions.iter().any(|id| sent.contains(id));
             for edition in editions.iter().filter(of_sent) {
                 if edition.is_ended() && reported.insert(edition.number) {
                     print(edition.summary(&publication.name));
@@ -156,7 +156,7 @@ impl Publish {
                 let published = of_it.clone().find(|it| it.status == "published");
                 published.or_else(|| of_it.next_back())
             };
-            let deciding: Vec<Option<&Edition>> = sent.iter().map(deciding).collect();
+            let deciding: Vec<Option<&FoundEdition>> = sent.iter().map(deciding).collect();
             let ended = deciding.iter().flatten().filter(|it| it.is_ended());
             let waiting = sent.len() - ended.clone().count();
             if waiting == 0 {
@@ -186,7 +186,7 @@ impl Publish {
     }
 }
 
-impl Publication {
+impl FoundPublication {
     /// The error of a publication that is paused.
     fn is_paused(&self, what: &str) -> anyhow::Error {
         anyhow!(
@@ -203,7 +203,7 @@ fn print(line: impl std::fmt::Display) {
     let _ = print_line(line);
 }
 
-impl Edition {
+impl FoundEdition {
     fn is_ended(&self) -> bool {
         ["published", "refused", "failed"].contains(&self.status.as_str())
     }
@@ -251,11 +251,11 @@ impl Service {
     }
 
     /// The publication with a name or id.
-    fn publication(&self, name: &str) -> anyhow::Result<Publication> {
+    fn publication(&self, name: &str) -> anyhow::Result<FoundPublication> {
         let mut cursor = String::new();
         loop {
             let path = format!("/v1/publications?limit=1000{cursor}");
-            let page: Page<Publication> = self.get(&path)?;
+            let page: ListPage<FoundPublication> = self.get(&path)?;
             let mut items = page.items.into_iter();
             if let Some(found) = items.find(|it| it.name == name || it.id == name) {
                 return Ok(found);
@@ -267,12 +267,17 @@ impl Service {
     }
 
     /// The publication as it is now.
-    fn now(&self, publication: &Publication) -> anyhow::Result<Publication> {
+    fn now(&self, publication: &FoundPublication) -> anyhow::Result<FoundPublication> {
         self.get(&format!("/v1/publications/{}", publication.id))
     }
 
     /// Sends a file to an address below that of the service. Where no answer comes, it is sent again under the same `Idempotency-Key`.
-    fn submit(&self, address: &str, path: &Path, table: &TableFile) -> Result<Submission, Failure> {
+    fn submit(
+        &self,
+        address: &str,
+        path: &Path,
+        table: &TableFile,
+    ) -> Result<SentSubmission, Failure> {
         let address = format!("{}{address}", self.url);
         let key = Uuid::new_v4().to_string();
         let mut attempt = 1;
@@ -298,14 +303,14 @@ impl Service {
         }
     }
 
-    fn editions(&self, publication: &Publication) -> anyhow::Result<Vec<Edition>> {
+    fn editions(&self, publication: &FoundPublication) -> anyhow::Result<Vec<FoundEdition>> {
         let (mut editions, mut cursor) = (Vec::new(), String::new());
         loop {
             let path = format!(
                 "/v1/publications/{}/editions?limit=1000{cursor}",
                 publication.id
             );
-            let page: Page<Edition> = self.get(&path)?;
+            let page: ListPage<FoundEdition> = self.get(&path)?;
             editions.extend(page.items);
             match page.next_cursor {
                 Some(next) => cursor = format!("&cursor={next}"),
@@ -315,7 +320,7 @@ impl Service {
     }
 
     /// Asks for an edition, unless another one was queued meanwhile.
-    fn publish(&self, publication: &Publication) -> anyhow::Result<()> {
+    fn publish(&self, publication: &FoundPublication) -> anyhow::Result<()> {
         let address = format!("{}/v1/publications/{}/editions", self.url, publication.id);
         let request = self.agent.post(&address);
         let sent = request.header("authorization", &self.token).send_empty();

@@ -241,7 +241,7 @@ pub(crate) fn parse_taxonomies(body: &[u8]) -> Result<Taxonomies, DocumentError>
 }
 
 /// A release as its document describes it.
-pub(crate) struct ReleaseFile {
+pub(crate) struct DescribedRelease {
     /// The terms of the release.
     pub(crate) terms: ReleaseTerms,
     /// What resolves its labels.
@@ -252,11 +252,11 @@ pub(crate) struct ReleaseFile {
 ///
 /// # Errors
 /// If the document cannot be read, is not that of a release, or has no codebook.
-pub(crate) fn load_release(source: &DocumentSource) -> Result<ReleaseFile, Failure> {
+pub(crate) fn load_release(source: &DocumentSource) -> Result<DescribedRelease, Failure> {
     let terms = ReleaseTerms::parse(&source.read()?);
     let mut terms = terms.map_err(|error| in_file(source, error))?;
     match terms.codebook.take() {
-        Some(codebook) => Ok(ReleaseFile { terms, codebook }),
+        Some(codebook) => Ok(DescribedRelease { terms, codebook }),
         None => {
             let detail =
                 "the release has no codebook: it is an item of a list; fetch /v1/releases/{id}";

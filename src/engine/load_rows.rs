@@ -65,7 +65,7 @@ pub(crate) async fn count_rows(
 }
 
 /// What decides whether a column that a job releases unchanged is a key of its rows.
-pub(crate) struct KeyCheck {
+pub(crate) struct UnchangedKeyCheck {
     /// Under the roles of the job.
     pub(crate) schema: Schema,
     pub(crate) job: Job,
@@ -84,7 +84,7 @@ pub(crate) async fn refuse_keys(
     keys: &KeyRing,
     dataset: &StoredDataset,
     which: Which<'_>,
-    check: KeyCheck,
+    check: UnchangedKeyCheck,
     observer: Arc<dyn Observer>,
 ) -> Result<(), WorkError> {
     let count = move |mut chunks: Chunks| {

@@ -4,13 +4,15 @@
 //! claims of a person, which the service maps to an organization.
 
 mod issuer_keys;
+mod refusal;
 mod signatures;
 mod verifier;
 
 use serde::Serialize;
 
 pub use issuer_keys::{IssuerKeys, is_safe_address};
-pub use verifier::{Refusal, VerifiedPerson, Verifier, is_compact};
+pub use refusal::Refusal;
+pub use verifier::{VerifiedPerson, Verifier, is_compact};
 
 /// Which tokens are accepted, and what their claims mean.
 #[derive(Clone, Debug)]

@@ -14,7 +14,8 @@ use ring::signature::{
 pub(super) static PUBLIC_KEYS: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(new_error(ErrorKind::UnsupportedAlgorithm)),
     verifier_factory: |&algorithm, key| {
-        let scheme = Scheme::of(algorithm).filter(|scheme| scheme.family() == key.family());
+        let scheme =
+            SignatureScheme::of(algorithm).filter(|scheme| scheme.family() == key.family());
         let scheme = scheme.ok_or_else(|| new_error(ErrorKind::InvalidAlgorithm))?;
         let key = key.clone();
         Ok(Box::new(SignatureVerifier {
@@ -27,7 +28,7 @@ pub(super) static PUBLIC_KEYS: CryptoProvider = CryptoProvider {
 };
 
 /// How signatures of an algorithm are verified.
-enum Scheme {
+enum SignatureScheme {
     /// With a modulus, of 2,048 to 8,192 bits, and an exponent.
     Rsa(&'static RsaParameters),
     /// With an uncompressed point of a curve.
@@ -39,11 +40,11 @@ enum Scheme {
 /// Verifies signatures of one key by one algorithm.
 struct SignatureVerifier {
     algorithm: Algorithm,
-    scheme: Scheme,
+    scheme: SignatureScheme,
     key: DecodingKey,
 }
 
-impl Scheme {
+impl SignatureScheme {
     fn of(algorithm: Algorithm) -> Option<Self> {
         Some(match algorithm {
             Algorithm::RS256 => Self::Rsa(&scheme::RSA_PKCS1_2048_8192_SHA256),
@@ -71,15 +72,16 @@ impl Scheme {
 impl signature::Verifier<Vec<u8>> for SignatureVerifier {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
         let verified = match (&self.scheme, self.key.kind()) {
-            (Scheme::Rsa(by), DecodingKeyKind::RsaModulusExponent { n, e }) => {
+            (SignatureScheme::Rsa(by), DecodingKeyKind::RsaModulusExponent { n, e }) => {
                 // Some issuers put a zero before the modulus (RFC 7518, Section 6.3.1.1).
                 let zeros = n.iter().take_while(|&&byte| byte == 0).count();
                 let key = RsaPublicKeyComponents { n: &n[zeros..], e };
                 key.verify(by, message, signature)
             }
-            (Scheme::Ec(by) | Scheme::Ed(by), DecodingKeyKind::SecretOrDer(point)) => {
-                UnparsedPublicKey::new(*by, point).verify(message, signature)
-            }
+            (
+                SignatureScheme::Ec(by) | SignatureScheme::Ed(by),
+                DecodingKeyKind::SecretOrDer(point),
+            ) => UnparsedPublicKey::new(*by, point).verify(message, signature),
             _ => return Err(signature::Error::new()),
         };
         verified.map_err(|_| signature::Error::new())
@@ -142,7 +144,7 @@ mod tests {
         }
         let of_public_keys = algorithms()
             .into_iter()
-            .filter(|&it| Scheme::of(it).is_some());
+            .filter(|&it| SignatureScheme::of(it).is_some());
         assert!(of_public_keys.clone().all(|it| known.contains(&it)));
         assert_eq!(of_public_keys.count(), 9);
     }

@@ -5,13 +5,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse};
 use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation, decode, decode_header};
 use serde_json::{Map, Value};
-use thiserror::Error;
 use time::OffsetDateTime;
 
 use crate::roles::Role;
 
 use super::OidcSettings;
 use super::issuer_keys::IssuerKeys;
+use super::refusal::Refusal;
 use super::signatures::PUBLIC_KEYS;
 
 /// Longest token, in bytes.
@@ -43,18 +43,6 @@ pub struct VerifiedPerson {
     pub organization: String,
     /// With which rights.
     pub role: Role,
-}
-
-/// Why a token is not accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// It is no token, not signed as it must be, expired, or for somebody else; or it does not name a
-    /// person, one organization and one role.
-    #[error("the token is not valid")]
-    Invalid,
-    /// The keys of the issuer are not there.
-    #[error("the issuer's keys are not available")]
-    Unavailable,
 }
 
 /// Verifies the tokens of one issuer.

@@ -275,12 +275,12 @@ const SUGGESTED_L: [u32; 2] = [2, 4];
 const SUGGESTED_K: [u64; 3] = [5, 11, 20];
 
 /// The parameters of a job, and how it recodes.
-struct Candidate {
+struct RecodingCandidate {
     privacy: SuggestedPrivacy,
     recoding: Recoding,
 }
 
-impl Candidate {
+impl RecodingCandidate {
     fn job(&self, schema: &Schema) -> Option<Job> {
         let SuggestedPrivacy { l, k, c, .. } = self.privacy;
         let mut job = Job::new(Lkc::new(l, k, c).ok()?);
@@ -368,7 +368,7 @@ impl SuggestionSample {
 }
 
 /// What is tried, the least costly first: the time may be over before the last one.
-fn candidates(columns: u32, feasible: &Feasible) -> Vec<Candidate> {
+fn candidates(columns: u32, feasible: &Feasible) -> Vec<RecodingCandidate> {
     let c = feasible.c_min.map_or(1.0, above);
     let mut ls: Vec<u32> = SUGGESTED_L.iter().map(|l| columns.min(*l)).collect();
     ls.dedup();
@@ -382,11 +382,11 @@ fn candidates(columns: u32, feasible: &Feasible) -> Vec<Candidate> {
             c,
         };
         // Groups over all quasi-identifiers hold whatever L is.
-        all.extend(ls.last().map(|&l| Candidate {
+        all.extend(ls.last().map(|&l| RecodingCandidate {
             privacy: privacy(l),
             recoding: Recoding::Local,
         }));
-        all.extend(ls.iter().map(|&l| Candidate {
+        all.extend(ls.iter().map(|&l| RecodingCandidate {
             privacy: privacy(l),
             recoding: Recoding::Global,
         }));

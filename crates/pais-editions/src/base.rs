@@ -7,7 +7,7 @@ use pais_core::schema::Schema;
 use pais_core::taxonomy::Interval;
 
 /// Column to the labels of a cut.
-type Labels = BTreeMap<String, Vec<String>>;
+type CutLabels = BTreeMap<String, Vec<String>>;
 
 /// Number of editions of a base after which a new base is tried: a year of months.
 const EDITIONS: usize = 12;
@@ -32,7 +32,7 @@ pub struct EarlierEdition {
 /// The published editions of a publication, as far as the next one depends on them.
 pub(crate) struct Bases<'a> {
     /// The cuts of the base editions, oldest first.
-    cuts: Vec<&'a Labels>,
+    cuts: Vec<&'a CutLabels>,
     /// Rows of the newest base edition and of those that continue it.
     rows: Vec<u64>,
 }
@@ -60,7 +60,7 @@ impl<'a> Bases<'a> {
 
     /// What a new base edition continues: the labels of all base editions, so that its own cross none.
     fn extended(&self) -> ContinuedCut {
-        let mut labels = Labels::new();
+        let mut labels = CutLabels::new();
         for (column, own) in self.cuts.iter().copied().flatten() {
             labels
                 .entry(column.clone())
@@ -84,11 +84,11 @@ impl<'a> Bases<'a> {
 
     /// Whether no interval of a cut has numbers in common with one of a base without being inside or
     /// around it. Labels of trees always fit.
-    pub(crate) fn fit(&self, schema: &Schema, cut: &Labels) -> bool {
+    pub(crate) fn fit(&self, schema: &Schema, cut: &CutLabels) -> bool {
         let mut columns = schema.stored();
         columns.all(|column| {
             let scale = column.kind().scale();
-            let intervals = |cut: &Labels| -> Vec<Interval> {
+            let intervals = |cut: &CutLabels| -> Vec<Interval> {
                 let labels = cut.get(column.name()).into_iter().flatten();
                 let parsed = labels.filter_map(|label| Interval::parse_on(label, scale?));
                 parsed.collect()

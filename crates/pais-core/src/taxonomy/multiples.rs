@@ -15,7 +15,7 @@ pub struct Multiples {
 
 /// Where a number is among the multiples.
 #[derive(Clone, Copy)]
-struct Place {
+struct MultiplePlace {
     /// Which multiple is the greatest that is at most the number.
     index: i128,
     /// Whether it is the number.
@@ -90,12 +90,12 @@ impl Multiples {
         }
     }
 
-    fn place(&self, value: f64) -> Option<Place> {
+    fn place(&self, value: f64) -> Option<MultiplePlace> {
         if value.abs() < self.width {
             // Also for values that have no power of ten in common with the width.
             let half = (2.0 * value.abs()).total_cmp(&self.width);
             let is_negative = value < 0.0;
-            return Some(Place {
+            return Some(MultiplePlace {
                 index: if is_negative { -1 } else { 0 },
                 is_multiple: value == 0.0,
                 half: if is_negative { half.reverse() } else { half },
@@ -110,7 +110,7 @@ impl Multiples {
         };
         let (value, width) = (scaled(value, value_power)?, scaled(width, width_power)?);
         let rest = value.rem_euclid(width);
-        Some(Place {
+        Some(MultiplePlace {
             index: value.div_euclid(width),
             is_multiple: rest == 0,
             half: rest.cmp(&(width - rest)),

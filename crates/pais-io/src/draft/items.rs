@@ -22,7 +22,7 @@ const LEAST_REPETITION: u64 = 3;
 
 /// What is known of a column's cells divided at one separator.
 #[derive(Clone, Debug, Default)]
-struct Division {
+struct SeparatedCells {
     /// Rows with several items.
     rows: u64,
     /// Items in these rows.
@@ -43,7 +43,7 @@ struct Division {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Divisions {
     hasher: DefaultHashBuilder,
-    of: [Division; SEPARATORS.len()],
+    of: [SeparatedCells; SEPARATORS.len()],
 }
 
 impl Divisions {
@@ -72,7 +72,7 @@ impl Divisions {
     /// The separator of a column whose values are in `rows` rows; `None` where the cells are no
     /// lists of repeated items.
     pub(super) fn separator(&self, rows: u64) -> Option<char> {
-        let is_list = |&(&separator, division): &(&char, &Division)| {
+        let is_list = |&(&separator, division): &(&char, &SeparatedCells)| {
             let distinct = division.distinct.len() as u64;
             // Words of a sentence have spaces between them too, and dates have strokes.
             let is_codes = !matches!(separator, ' ' | '/') || !division.has_word;

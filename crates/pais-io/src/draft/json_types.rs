@@ -101,13 +101,13 @@ impl SeenKey {
 #[serde_as]
 #[derive(Deserialize)]
 #[serde(transparent)]
-struct Record<'l>(
+struct JsonRecord<'l>(
     #[serde(borrow)]
     #[serde_as(as = "Map<_, _>")]
     Vec<(String, &'l RawValue)>,
 );
 
-fn record(line: &str) -> Option<Record<'_>> {
+fn record(line: &str) -> Option<JsonRecord<'_>> {
     serde_json::from_str(line).ok()
 }
 

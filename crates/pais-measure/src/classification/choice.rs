@@ -1,7 +1,7 @@
 //! The test of a node: gain ratio among the tests with at least average gain.
 
 use super::counts::CodeCounts;
-use super::examples::Examples;
+use super::examples::{Examples, Test};
 use super::gain::{Logs, bits};
 
 /// Fewest examples that at least two branches have.
@@ -13,26 +13,6 @@ pub(super) const LEAST_GAIN: f64 = 1e-3;
 /// A nominal attribute with at least this share of values among the examples does not count in the
 /// average gain, unless all do.
 const MANY_VALUES: f64 = 0.3;
-
-/// A test of one attribute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Test {
-    pub(super) position: usize,
-    /// The last code below the threshold of an ordered attribute; `None` where each value of a
-    /// nominal one has a branch.
-    pub(super) last_low: Option<u32>,
-}
-
-impl Test {
-    /// The branch of a code: the code, or at a threshold 0 up to it, 1 above it, 2 for missing.
-    pub(super) fn branch(self, code: u32, missing: u32) -> u32 {
-        match self.last_low {
-            None => code,
-            Some(_) if code == missing => 2,
-            Some(last_low) => u32::from(code > last_low),
-        }
-    }
-}
 
 /// A test with what it is worth, in bits over all examples of the node.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -64,6 +64,26 @@ fn blocks(narrow: usize) -> usize {
     narrow.div_ceil(PlaceBlock::default().len()).max(1)
 }
 
+/// A test of one attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Test {
+    pub(super) position: usize,
+    /// The last code below the threshold of an ordered attribute; `None` where each value of a
+    /// nominal one has a branch.
+    pub(super) last_low: Option<u32>,
+}
+
+impl Test {
+    /// The branch of a code: the code, or at a threshold 0 up to it, 1 above it, 2 for missing.
+    pub(super) fn branch(self, code: u32, missing: u32) -> u32 {
+        match self.last_low {
+            None => code,
+            Some(_) if code == missing => 2,
+            Some(last_low) => u32::from(code > last_low),
+        }
+    }
+}
+
 /// Examples with a class each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Examples {

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::choice::Test;
-use super::examples::{AttributeCodes, Examples, PlaceBlock};
+use super::examples::{AttributeCodes, Examples, PlaceBlock, Test};
 
 /// An example that a tree learns from.
 #[derive(Clone, Copy, Default)]

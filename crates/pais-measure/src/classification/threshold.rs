@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::choice::{Candidate, LEAST, LEAST_GAIN, Test, TestedNode};
+use super::choice::{Candidate, LEAST, LEAST_GAIN, TestedNode};
 use super::counts::CodeCounts;
+use super::examples::Test;
 use super::gain::{Logs, bits, parts};
 
 /// A part of a threshold has at most this many examples at least.

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::choice::{Candidate, LEAST, Test, TestedNode, choose, value_test};
+use super::choice::{Candidate, LEAST, TestedNode, choose, value_test};
 use super::counts::CodeCounts;
-use super::examples::{Domain, Examples};
+use super::examples::{Domain, Examples, Test};
 use super::gain::Logs;
 use super::learnt::{LearntExamples, NodeExamples};
 use super::threshold::{Sides, best_threshold};

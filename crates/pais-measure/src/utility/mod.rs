@@ -28,7 +28,6 @@ mod distortion_tests;
 #[cfg(test)]
 mod query_tests;
 
-pub use adversary_risk::LengthRisk;
 pub use attribute_risk::AttributeRisk;
 pub use distortion::{ColumnDistribution, LabelShare};
 pub use group_metrics::{GroupMetrics, SizeBucket};
@@ -37,7 +36,7 @@ pub use item_counts::ItemCounts;
 pub use node_ncp::node_ncp;
 pub use queries::QueryError;
 pub use report::{Report, TableFigures, Utility, group_figures};
-pub use risk::{Risk, ShareAbove};
+pub use risk::{LengthRisk, Risk, ShareAbove};
 pub use sets::{RawSets, item_loss};
 pub use value_ranks::ValueRanks;
 

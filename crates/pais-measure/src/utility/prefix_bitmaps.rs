@@ -18,13 +18,13 @@ pub(super) struct ThresholdRange {
 }
 
 /// The codes at which the ranges of a column begin or end, in ascending order.
-pub(super) struct Thresholds {
+pub(super) struct RangeCodes {
     codes: Vec<u32>,
     /// For each code, the number of thresholds that are not above it. Greater codes have all.
     classes: Vec<u16>,
 }
 
-impl Thresholds {
+impl RangeCodes {
     /// The thresholds of ranges, which include both ends. There must be fewer than 2^15 ranges.
     pub(super) fn of(ranges: impl Iterator<Item = CodeRange>) -> Self {
         let mut codes: Vec<u32> = ranges.flat_map(|(lo, hi)| [lo, hi + 1]).collect();
@@ -79,7 +79,7 @@ impl PrefixBitmaps {
     pub(super) fn build(
         &mut self,
         codes: impl ExactSizeIterator<Item = u32> + Clone,
-        thresholds: &Thresholds,
+        thresholds: &RangeCodes,
     ) {
         let rows = codes.len();
         self.words = rows.div_ceil(64);
@@ -189,7 +189,7 @@ fn toggle(bits: &mut [u64], rows: &[u32]) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{PrefixBitmaps, Thresholds};
+    use super::{PrefixBitmaps, RangeCodes};
 
     proptest! {
         #[test]
@@ -198,7 +198,7 @@ mod tests {
             ranges in prop::collection::vec((0..40u32, 0..10u32), 1..8),
         ) {
             let ranges: Vec<(u32, u32)> = ranges.iter().map(|(lo, more)| (*lo, lo + more)).collect();
-            let thresholds = Thresholds::of(ranges.iter().copied());
+            let thresholds = RangeCodes::of(ranges.iter().copied());
             let mut bitmaps = PrefixBitmaps::default();
             for codes in blocks {
                 // A code above all thresholds is in no range.

@@ -9,7 +9,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::prefix_bitmaps::{ThresholdRange, Thresholds};
+use super::prefix_bitmaps::{RangeCodes, ThresholdRange};
 use super::query_blocks::{BLOCK, BlockPart, GroupBlock, PartIndex, QueryThresholds};
 use super::query_table::{CodeRange, GroupLabels, Query, QueryTable};
 
@@ -79,13 +79,13 @@ fn thresholds(
     let sensitive = |column: usize| {
         let conditions = queries.iter().map(|query| query.sensitive);
         let of_column = conditions.filter(move |(sensitive, _)| *sensitive == column);
-        Thresholds::of(of_column.map(|(_, range)| range))
+        RangeCodes::of(of_column.map(|(_, range)| range))
     };
     let cut = |(column, labels): (usize, &&GroupLabels)| {
         let met = conditions(column).flat_map(|range| met_labels(labels, range));
-        Thresholds::of(met.map(|(numbers, _)| numbers))
+        RangeCodes::of(met.map(|(numbers, _)| numbers))
     };
-    let dimensions = (0..table.dimensions.len()).map(|column| Thresholds::of(conditions(column)));
+    let dimensions = (0..table.dimensions.len()).map(|column| RangeCodes::of(conditions(column)));
     QueryThresholds {
         dimensions: dimensions.collect(),
         sensitive: (0..table.sensitive.len()).map(sensitive).collect(),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::prefix_bitmaps::{PrefixBitmaps, ThresholdRange, Thresholds};
+use super::prefix_bitmaps::{PrefixBitmaps, RangeCodes, ThresholdRange};
 use super::query_table::{CodeRange, QueryTable};
 
 /// Fewest rows of a block, except for the last one. Estimates are added up by block.
@@ -92,10 +92,10 @@ pub(super) struct BlockPart {
 
 /// The thresholds of each column in all queries.
 pub(super) struct QueryThresholds {
-    pub(super) dimensions: Vec<Thresholds>,
-    pub(super) sensitive: Vec<Thresholds>,
+    pub(super) dimensions: Vec<RangeCodes>,
+    pub(super) sensitive: Vec<RangeCodes>,
     /// Of the labels of cuts, by number; empty where there are none.
-    pub(super) cuts: Vec<Thresholds>,
+    pub(super) cuts: Vec<RangeCodes>,
 }
 
 /// The bitmaps of a part of a block.
@@ -128,7 +128,7 @@ pub(super) struct RangeBitmaps {
 }
 
 impl RangeBitmaps {
-    fn build(&mut self, ranges: &[CodeRange], thresholds: &Thresholds) {
+    fn build(&mut self, ranges: &[CodeRange], thresholds: &RangeCodes) {
         let first = ranges.iter().map(|&(first, _)| first);
         self.first.build(first, thresholds);
         let last = ranges.iter().map(|&(_, last)| last);

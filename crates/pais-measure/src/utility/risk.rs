@@ -5,7 +5,6 @@ use pais_core::table::UnchangedRisk;
 use pais_verify::{QidConfidences, QidSizes, SubjectGroups};
 use serde::{Deserialize, Serialize};
 
-use super::adversary_risk::LengthRisk;
 use super::attribute_risk::AttributeRisk;
 use super::holder_only::rounded;
 
@@ -91,6 +90,23 @@ pub struct ShareAbove {
     pub threshold: f64,
     /// Share of the records with a greater risk, from 0 to 1.
     pub share: f64,
+}
+
+/// What an adversary finds who knows at most `length` quasi-identifiers of a patient. A *qid* is a
+/// combination of released values of at most so many of them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LengthRisk {
+    /// Most known values; above *L* this is more than the model assumes.
+    pub length: u32,
+    /// The least *|T\[qid\]|*, in records, or in persons where the dataset has a subject column.
+    pub smallest: u64,
+    /// Share of the records, or persons, that have a qid which fewer than *K* records, or persons,
+    /// have; from 0 to 1.
+    pub share_below_k: f64,
+    /// The greatest *P(s|qid)* of a value that the model bounds, or of any sensitive value where it
+    /// bounds none; from 0 to 1.
+    pub greatest_confidence: f64,
 }
 
 impl Risk {

@@ -3,7 +3,7 @@
 //! attribute.
 
 use super::classes_of_table::TableClasses;
-use super::enumeration::QidFigures;
+use super::found_qids::QidFigures;
 use crate::profiles::Share;
 use crate::sensitive::ClassCounts;
 

@@ -7,6 +7,7 @@
 mod buckets;
 mod classes_of_table;
 mod enumeration;
+mod found_qids;
 mod last_values;
 
 #[cfg(test)]

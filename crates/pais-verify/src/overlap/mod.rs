@@ -49,7 +49,7 @@ pub struct OverlapVerification {
 }
 
 /// A group over some columns.
-struct Group {
+struct OverlapGroup {
     /// Its box, one range for each of the columns.
     ranges: Vec<LabelRange>,
     tally: GroupTally,
@@ -144,9 +144,9 @@ impl Decision<'_> {
             let ranges = columns.iter().map(|&column| ranges[column]).collect();
             merged.entry(ranges).or_default().add(tally);
         }
-        let groups: Vec<Group> = merged
+        let groups: Vec<OverlapGroup> = merged
             .into_iter()
-            .map(|(ranges, tally)| Group {
+            .map(|(ranges, tally)| OverlapGroup {
                 exceeds: self.bounded.greatest(&tally).1,
                 ranges,
                 tally,
@@ -159,7 +159,7 @@ impl Decision<'_> {
             }
             self.count(groups.len() as u64)?;
             let others = groups[..index].iter().chain(&groups[index + 1..]);
-            let overlapping: Vec<&Group> = others
+            let overlapping: Vec<&OverlapGroup> = others
                 .filter(|other| overlap(&other.ranges, &group.ranges))
                 .collect();
             self.decide_part(&group.ranges, group.tally.clone(), &overlapping)?;
@@ -173,7 +173,7 @@ impl Decision<'_> {
         &mut self,
         part: &[LabelRange],
         mut holding: GroupTally,
-        overlapping: &[&Group],
+        overlapping: &[&OverlapGroup],
     ) -> Result<(), VerifyError> {
         self.count(1 + overlapping.len() as u64)?;
         let mut partial = Vec::new();

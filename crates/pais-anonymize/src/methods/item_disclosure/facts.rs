@@ -52,7 +52,7 @@ pub(super) fn search_facts(task: &DisclosureTask, model: &Lkc) -> Result<Disclos
     let ordered = anonymity.ordered_rows(table.rows);
     let (mut sensitive, mut exceeding) = (Vec::new(), Vec::new());
     for (column, values) in bounded_values(model, table) {
-        let bound = SensitiveBound {
+        let bound = FactBound {
             codes: &column.codes,
             bounded: values.iter().map(Option::is_some).collect(),
             excludes_missing: model.missing_sensitive == MissingSensitive::Excluded,
@@ -303,7 +303,7 @@ impl<'a> FactSearch<'a> {
 }
 
 /// A sensitive column with the values that *C* bounds.
-struct SensitiveBound<'a> {
+struct FactBound<'a> {
     /// One code per row; [`NULL_CODE`] for missing.
     codes: &'a [u32],
     /// By code.
@@ -312,7 +312,7 @@ struct SensitiveBound<'a> {
     excludes_missing: bool,
 }
 
-impl SensitiveBound<'_> {
+impl FactBound<'_> {
     /// The rows that hold a value whose confidence among `rows` is above `c`, and the number of
     /// rows of which that is a share; the most frequent value. `None` where none is above.
     fn exceeded(&self, rows: &[u32], c: Confidence) -> Option<(u64, u64)> {
@@ -348,7 +348,7 @@ struct FactCheck<'a> {
     /// *C*.
     c: Confidence,
     /// The columns that *C* bounds.
-    sensitive: &'a [SensitiveBound<'a>],
+    sensitive: &'a [FactBound<'a>],
     /// Most look-ups of a fact in a row.
     budget: u64,
     /// Whether the search must stop.
@@ -369,7 +369,7 @@ impl FactCheck<'_> {
     }
 
     fn is_valid(&self, rows: &[u32]) -> bool {
-        let exceeds = |bound: &SensitiveBound| bound.exceeded(rows, self.c).is_some();
+        let exceeds = |bound: &FactBound| bound.exceeded(rows, self.c).is_some();
         self.anonymity.has_enough(rows.iter().copied()) && !self.sensitive.iter().any(exceeds)
     }
 

@@ -227,7 +227,7 @@ pub(super) fn mix(number: u64) -> u64 {
 }
 
 /// An item that may be the next one.
-struct Candidate {
+struct ItemCandidate {
     set: usize,
     item: u32,
     /// The decrease of the loss.
@@ -266,7 +266,7 @@ fn candidates(
     class: &mut EquivalenceClass,
     gains: ItemGains,
     counts: &mut [Vec<u32>],
-) -> Vec<Candidate> {
+) -> Vec<ItemCandidate> {
     let (k, rows) = (task.anonymity.k, class.rows.len());
     let mut candidates = Vec::new();
     for (set, (hidden, counts)) in class.sets.iter_mut().zip(counts).enumerate() {
@@ -285,7 +285,7 @@ fn candidates(
             if count >= k && (count == rows || rows - count >= k) {
                 let kept = count as f64 * (1.0 - task.vocabularies[set].ncp(item));
                 let gain = weight * kept * gains.factor(set, item);
-                candidates.push(Candidate { set, item, gain });
+                candidates.push(ItemCandidate { set, item, gain });
             }
         }
     }
@@ -297,9 +297,9 @@ fn candidates(
 fn best(
     task: &DisclosureTask,
     class: &EquivalenceClass,
-    mut candidates: Vec<Candidate>,
-) -> Option<Candidate> {
-    let order = |one: &Candidate, other: &Candidate| {
+    mut candidates: Vec<ItemCandidate>,
+) -> Option<ItemCandidate> {
+    let order = |one: &ItemCandidate, other: &ItemCandidate| {
         let by_gain = other.gain.total_cmp(&one.gain);
         by_gain.then((one.set, one.item).cmp(&(other.set, other.item)))
     };
@@ -320,8 +320,8 @@ fn best(
 }
 
 /// The rows that have the item and disclose it, and the others where there are any.
-fn divided(mut class: EquivalenceClass, chosen: &Candidate) -> Vec<EquivalenceClass> {
-    let &Candidate { set, item, .. } = chosen;
+fn divided(mut class: EquivalenceClass, chosen: &ItemCandidate) -> Vec<EquivalenceClass> {
+    let &ItemCandidate { set, item, .. } = chosen;
     let whole = &class.sets[set];
     let holds = |index: usize| whole.items_of(index).binary_search(&item).is_ok();
     let all = (0..class.len()).all(holds);

@@ -145,7 +145,7 @@ pub(super) struct SpecializationSettings {
 }
 
 /// A value of ∪Cut that may still be specialized.
-pub(super) struct Candidate {
+pub(super) struct CutCandidate {
     pub(super) attribute: usize,
     pub(super) concept: ConceptId,
     pub(super) splits: SplitQueue,
@@ -174,7 +174,7 @@ pub(super) struct SearchState<'a> {
     attributes: Vec<Attribute<'a>>,
     sensitive: SensitiveSlots,
     partitions: Partitions,
-    candidates: Vec<Candidate>,
+    candidates: Vec<CutCandidate>,
     child_of_code: ChildOfCode,
     /// The attributes of the last violating qid. They are checked first, because often they
     /// violate the requirement again.
@@ -350,7 +350,7 @@ impl<'a> SearchState<'a> {
 
     /// Counts the rows that a candidate would split, by partition and child.
     pub(super) fn count_split(&mut self, candidate: usize) -> SplitCounts {
-        let Candidate {
+        let CutCandidate {
             attribute,
             concept,
             split,
@@ -384,7 +384,7 @@ impl<'a> SearchState<'a> {
         if shares.all(|share| share.meets) {
             return None;
         }
-        let Candidate {
+        let CutCandidate {
             attribute, concept, ..
         } = self.candidates[candidate];
         let subjects = ShareSubjects::new(
@@ -445,7 +445,7 @@ impl<'a> SearchState<'a> {
         split_counts: &SplitCounts,
         suppression: &Suppression,
     ) -> StepRecord {
-        let Candidate {
+        let CutCandidate {
             attribute,
             concept,
             split,
@@ -582,7 +582,7 @@ impl SearchState<'_> {
         };
         let score = self.score(attribute, value, &split);
         let is_above = self.attributes[attribute].is_above_first_cut(value);
-        self.candidates.push(Candidate {
+        self.candidates.push(CutCandidate {
             attribute,
             concept,
             splits,
@@ -636,7 +636,7 @@ impl SearchState<'_> {
         };
         let scores = open().map(|(_, candidate)| candidate.score);
         let greatest = scores.reduce(f64::max)?;
-        let position = |candidate: &Candidate| {
+        let position = |candidate: &CutCandidate| {
             let concept = self.attributes[candidate.attribute].concept(candidate.concept);
             (candidate.attribute, concept.codes.start)
         };
@@ -648,7 +648,7 @@ impl SearchState<'_> {
 
     /// Whether a child of a candidate has fewer than *K* rows in total, so that no scan is needed.
     fn has_small_child(&self, candidate: usize) -> bool {
-        let Candidate {
+        let CutCandidate {
             attribute,
             ref split,
             ..
@@ -659,7 +659,7 @@ impl SearchState<'_> {
     /// Whether an interval has missing cells in fewer than *K* rows. They are a child of every
     /// split, so no split is valid.
     fn has_few_missing_cells(&self, candidate: usize) -> bool {
-        let Candidate {
+        let CutCandidate {
             attribute,
             ref split,
             ..
@@ -682,7 +682,7 @@ impl SearchState<'_> {
             return;
         }
         self.remove_invalid_points(candidate, observer);
-        let Candidate {
+        let CutCandidate {
             attribute,
             concept,
             splits,
@@ -706,7 +706,7 @@ impl SearchState<'_> {
     /// first, and the next ones only if none of those is valid. A few remaining points are not
     /// checked here: trying them one by one is faster.
     fn remove_invalid_points(&mut self, candidate: usize, observer: &dyn Observer) {
-        let Candidate {
+        let CutCandidate {
             attribute,
             concept,
             ref splits,
@@ -848,7 +848,7 @@ impl SearchState<'_> {
     /// A bound of a candidate's score from above, and one of its rows to suppress from below.
     fn bounds(&self, candidate: usize) -> (f64, u64) {
         let key = self.split_key(candidate);
-        let Candidate {
+        let CutCandidate {
             attribute,
             ref split,
             score,
@@ -931,7 +931,7 @@ impl SearchState<'_> {
     ) -> (u64, Option<Suppression>) {
         let subjects = self.list_subjects(candidate, split_counts);
         let split_counts = &*split_counts;
-        let Candidate {
+        let CutCandidate {
             attribute, concept, ..
         } = self.candidates[candidate];
         let trial = SuppressionTrial {

@@ -66,7 +66,7 @@ impl<'a> SearchState<'a> {
 
     /// Whether the children of a candidate can be counted.
     pub(super) fn distinguishes(&self, candidate: usize) -> bool {
-        let Candidate {
+        let CutCandidate {
             attribute,
             ref split,
             ..

@@ -13,7 +13,7 @@ use super::super::persons::{PersonCheck, ShareSubjects};
 use super::super::requirement::Requirement;
 use super::super::score;
 use super::super::suppression::Suppression;
-use super::{Candidate, SearchState};
+use super::{CutCandidate, SearchState};
 use crate::observer::Observer;
 
 thread_local! {
@@ -51,7 +51,7 @@ impl SearchState<'_> {
                 return None;
             }
             let mut split_counts = self.count_split(candidate);
-            let Candidate {
+            let CutCandidate {
                 attribute, concept, ..
             } = self.candidates[candidate];
             let subjects = self.list_subjects(candidate, &mut split_counts);

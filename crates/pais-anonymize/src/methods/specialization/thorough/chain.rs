@@ -17,7 +17,7 @@ use std::collections::BinaryHeap;
 
 use super::super::attribute::Concept;
 use super::cut_state::{CutState, Refusal, Trial};
-use super::space::{Space, SplitKey};
+use super::space::{Space, ValueSplit};
 
 /// Iterations until the temperature is high again.
 const CYCLE: usize = 120;
@@ -195,7 +195,7 @@ impl Weights {
 }
 
 /// A split that may be performed.
-struct Candidate {
+struct SplitCandidate {
     score: f64,
     factor: f64,
     /// Splits performed when the score was computed.
@@ -207,21 +207,21 @@ struct Candidate {
     point: Option<u32>,
 }
 
-impl PartialEq for Candidate {
+impl PartialEq for SplitCandidate {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Candidate {}
+impl Eq for SplitCandidate {}
 
-impl PartialOrd for Candidate {
+impl PartialOrd for SplitCandidate {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Candidate {
+impl Ord for SplitCandidate {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = self.score.total_cmp(&other.score);
         by_score.then(other.number.cmp(&self.number))
@@ -252,10 +252,10 @@ pub(super) fn rebuild(
         if space.observer.must_stop() {
             return;
         }
-        let Candidate {
+        let SplitCandidate {
             attribute, point, ..
         } = candidate;
-        let key = SplitKey::new(attribute, &candidate.concept, point);
+        let key = ValueSplit::new(attribute, &candidate.concept, point);
         if state.refused.contains_key(&key) || state.place(attribute, &candidate.concept).is_none()
         {
             continue;
@@ -303,7 +303,7 @@ pub(super) fn rebuild(
 struct Open<'s, 'a> {
     space: &'s Space<'a>,
     weights: &'s Weights,
-    heap: BinaryHeap<Candidate>,
+    heap: BinaryHeap<SplitCandidate>,
     pushed: usize,
 }
 
@@ -345,7 +345,7 @@ impl Open<'_, '_> {
                 f64::INFINITY
             };
             self.pushed += 1;
-            self.heap.push(Candidate {
+            self.heap.push(SplitCandidate {
                 score,
                 factor,
                 scored_at: usize::MAX,

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::attribute::Concept;
 use super::super::group_index::Slots;
-use super::space::{Space, SplitKey, Tally};
+use super::space::{ClassSums, Space, ValueSplit};
 
 /// A cut of every column. Values of a cut have a *place*; the order of places means nothing.
 #[derive(Clone)]
@@ -24,10 +24,10 @@ pub(super) struct CutState {
     /// The classes.
     pub(super) classes: Classes,
     /// The sums of the loss.
-    pub(super) tally: Tally,
+    pub(super) tally: ClassSums,
     /// Splits that are invalid, each with the attributes of a violating qid beside its own. They
     /// stay invalid while none of these is generalized.
-    pub(super) refused: FxHashMap<SplitKey, Box<[u16]>>,
+    pub(super) refused: FxHashMap<ValueSplit, Box<[u16]>>,
 }
 
 /// The equivalence classes of a cut.
@@ -57,7 +57,7 @@ impl CutState {
             classes: Classes::default(),
             class_of: vec![0; space.units.count()],
             cuts,
-            tally: Tally::default(),
+            tally: ClassSums::default(),
             refused: FxHashMap::default(),
         };
         state.classes.places = vec![0; space.width()];
@@ -214,7 +214,7 @@ impl CutState {
         };
         classes.term = (0..count).map(term).collect();
         classes.size = sizes;
-        self.tally = Tally::default();
+        self.tally = ClassSums::default();
         for class in (0..count).filter(|&class| classes.is_kept[class]) {
             self.tally.sum += classes.term[class];
             self.tally.kept += u64::from(classes.size[class]);
@@ -285,7 +285,7 @@ pub(super) struct Trial {
     /// Persons by share, each once; empty where *K* counts rows.
     persons: Vec<Vec<u32>>,
     /// The sums of the loss after the split.
-    pub(super) tally: Tally,
+    pub(super) tally: ClassSums,
     slots: Slots,
     class_slots: Slots,
     check: GroupBuffers,

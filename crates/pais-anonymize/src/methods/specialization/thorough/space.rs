@@ -54,14 +54,14 @@ const POINTS: usize = 64;
 
 /// Which split of a value: its attribute, the value and the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct SplitKey {
+pub(super) struct ValueSplit {
     attribute: u32,
     start: u32,
     end: u32,
     point: u32,
 }
 
-impl SplitKey {
+impl ValueSplit {
     pub(super) fn new(attribute: usize, concept: &Concept, point: Option<u32>) -> Self {
         let (start, end) = match concept.meaning {
             Meaning::Node(node) => (node.0, u32::MAX),
@@ -381,7 +381,7 @@ impl Units {
 
 /// Sums over the equivalence classes of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Tally {
+pub(super) struct ClassSums {
     /// The sum of [`Measure::term`] over the classes that are not suppressed.
     pub(super) sum: f64,
     /// Number of rows that are not suppressed.
@@ -440,7 +440,7 @@ impl Measure {
     }
 
     /// The loss of a table.
-    pub(super) fn loss(&self, tally: Tally) -> f64 {
+    pub(super) fn loss(&self, tally: ClassSums) -> f64 {
         let kept = tally.kept as f64;
         let suppressed = self.rows - kept;
         match self.objective {

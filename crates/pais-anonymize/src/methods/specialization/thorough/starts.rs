@@ -14,7 +14,7 @@ use super::super::replay;
 use super::super::search::{self, SpecializationSettings, SpecializationTask};
 use super::super::topmost::Draw;
 use super::path::Target;
-use super::space::{Measure, Tally};
+use super::space::{ClassSums, Measure};
 use crate::error::RunError;
 use crate::observer::{Observer, Phase};
 use crate::published_cut::Cut;
@@ -169,7 +169,7 @@ fn class_loss(table: &EncodedTable, cuts: &[Cut], steps: &[StepRecord], measure:
         counts.resize(groups.len() * classes, 0);
         counts[group * classes + class.at(row) as usize] += 1;
     }
-    let mut tally = Tally::default();
+    let mut tally = ClassSums::default();
     for counts in counts.chunks((*classes).max(1)) {
         let size: u64 = counts.iter().sum();
         tally.sum += measure.term(size as u32, counts, 0.0);

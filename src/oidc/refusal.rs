@@ -1,0 +1,15 @@
+//! Why a person's token is not accepted.
+
+use thiserror::Error;
+
+/// Why a token is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// It is no token, not signed as it must be, expired, or for somebody else; or it does not name a
+    /// person, one organization and one role.
+    #[error("the token is not valid")]
+    Invalid,
+    /// The keys of the issuer are not there.
+    #[error("the issuer's keys are not available")]
+    Unavailable,
+}
