@@ -1,6 +1,6 @@
 //! `PATCH /v1/datasets/{id}`: changes of a dataset that need no new reading of its rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -208,6 +208,7 @@ fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Pro
         definition.format.clone_from(format);
     }
     let mut places = HashMap::new();
+    let mut named = HashSet::new();
     for (place, fields) in patch.columns.iter().flatten().enumerate() {
         let pointer = |field: &str| format!("/columns/{place}/{field}");
         let name = fields.get("name").and_then(Value::as_str).ok_or_else(|| {
@@ -223,6 +224,10 @@ fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Pro
                           renamed: declare another dataset";
             Problem::at(Code::Conflict, pointer("name"), detail)
         })?;
+        if !named.insert(at) {
+            let detail = "the column is there twice; give all its changes together";
+            return Err(Problem::at(Code::InvalidSchema, pointer("name"), detail));
+        }
         let before = &definition.columns[at];
         let after = merged(before, fields, place)?;
         if after == *before {
@@ -230,10 +235,7 @@ fn changed(dataset: &StoredDataset, patch: &DatasetPatch) -> Result<Changed, Pro
         }
         check_storage(before, &after, place)?;
         definition.columns[at] = after;
-        if places.insert(at, place).is_some() {
-            let detail = "the column is there twice; give all its changes together";
-            return Err(Problem::at(Code::InvalidSchema, pointer("name"), detail));
-        }
+        places.insert(at, place);
     }
     Ok(Changed { definition, places })
 }

@@ -5,7 +5,7 @@ use pais_anonymize::{AnonymizationRun, JobPlan, SearchOutcome, StepRecord};
 use pais_core::definition::{CombinationQuery, JobDefinition, Sweep};
 
 use crate::db::datasets::StoredDataset;
-use crate::db::jobs::{JobStatus, StoredJob};
+use crate::db::jobs::{self, JobStatus, StoredJob};
 use crate::db::runs::{self, SweepRow};
 use crate::db::seal::DataKey;
 use crate::db::submissions::{self, Which};
@@ -45,7 +45,7 @@ impl FoundTable {
     /// Finds the table of a job that has succeeded.
     ///
     /// # Errors
-    /// `job_not_succeeded`; `dataset_deleted`; `no_such_step`; `invalid_job` for no combination of the sweep.
+    /// `job_not_succeeded`; `dataset_deleted`; `conflict` where the columns of the dataset have changed since; `no_such_step`; `invalid_job` for no combination of the sweep.
     pub(super) async fn of(
         app: &CallerApp,
         job: StoredJob,
@@ -61,6 +61,10 @@ impl FoundTable {
         }
         let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
         let dataset = dataset.ok_or_else(dataset_deleted)?;
+        if !jobs::has_its_columns(&app.db, job.id).await? {
+            let detail = "the columns of the dataset have changed since the job ran; run it again";
+            return Err(ApiError::new(Code::Conflict, detail));
+        }
         let step = step.map(u32::try_from).transpose();
         let step =
             step.map_err(|_| no_such_step("expected the number of a step; the first is 0"))?;

@@ -287,12 +287,15 @@ pub(crate) async fn change(
         return Ok(ChangeResult::RowsUnderWay);
     }
     sqlx::query(
-        "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4 WHERE id = $1",
+        "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4,
+                             revision = revision + $5
+         WHERE id = $1",
     )
     .bind(id)
     .bind(Json(trees::without_trees(&definition)))
     .bind(delete_after)
     .bind(Json(&warnings))
+    .bind(i32::from(!columns.is_empty()))
     .execute(&mut *transaction)
     .await?;
     trees::unlink(&mut transaction, by.organization, id).await?;

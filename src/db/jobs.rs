@@ -296,10 +296,12 @@ pub(super) async fn insert(
     let definition = DefinitionAtRest::seal(job.key, SealedItem::Definition(id), job.definition)?;
     Ok(sqlx::query_as(concat!(
         "INSERT INTO jobs (id, organization_id, dataset_id, definition, submissions, created_by,
-                           created_at, sealed_definition, trace_context, rows)
+                           created_at, sealed_definition, trace_context, rows,
+                           dataset_revision)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
                  (SELECT coalesce(sum(s.rows), 0)::bigint FROM submissions s
-                  WHERE s.id = ANY ($5)))
+                  WHERE s.id = ANY ($5)),
+                 (SELECT d.revision FROM datasets d WHERE d.id = $3))
          RETURNING ",
         columns!()
     ))
@@ -314,6 +316,16 @@ pub(super) async fn insert(
     .bind(job.trace)
     .fetch_one(connection)
     .await?)
+}
+
+/// Whether the columns of the dataset of a job are those that it ran on.
+pub(crate) async fn has_its_columns(store: &Store, id: JobId) -> Result<bool, StoreError> {
+    let query = sqlx::query_scalar(
+        "SELECT j.dataset_revision = d.revision FROM jobs j JOIN datasets d ON d.id = j.dataset_id
+         WHERE j.id = $1",
+    );
+    let mut connection = store.connection().await?;
+    Ok(query.bind(id).fetch_one(&mut *connection).await?)
 }
 
 /// The span of the request that made a job; `None` where there was none.

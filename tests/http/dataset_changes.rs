@@ -243,3 +243,51 @@ async fn a_job_gives_columns_other_roles_for_itself() {
         .await
         .problem(400, "invalid_shape");
 }
+
+/// The steps of a job are those of the columns that it ran on: under others its table would be another one, or none.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_on_columns_that_changed_since_have_no_table() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let id = path.rsplit('/').next().unwrap();
+    let job = json!({"dataset_id": id, "privacy": {"model": "k_anonymity", "k": 2}});
+    let run = async || {
+        let made = app.post(&holder, "/v1/jobs", &job).await.json(202);
+        let job = format!("/v1/jobs/{}", text(&made["id"]));
+        let ended = poll_async(std::time::Duration::from_secs(30), async || {
+            let found = app.get(&holder, &job).await.json(200);
+            (found["status"] == "succeeded").then_some(())
+        });
+        ended.await.expect("the job succeeds");
+        job
+    };
+    let before = run().await;
+    let release = async |job: &str| {
+        let body = json!({"job_id": job.rsplit('/').next().unwrap()});
+        app.post(&holder, "/v1/releases", &body).await
+    };
+    let same = json!({"description": "new"});
+    patch(&app, &holder, &path, &same).await.json(200);
+    release(&before).await.json(201);
+
+    let body = columns(json!([{"name": "age", "domain": [-50, 199]}]));
+    patch(&app, &holder, &path, &body).await.json(200);
+    release(&before).await.problem(409, "conflict");
+    app.get(&holder, &format!("{before}/report"))
+        .await
+        .problem(409, "conflict");
+    release(&run().await).await.json(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_that_is_twice_in_a_patch_is_refused_whatever_its_first_change() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let body = columns(json!([
+        {"name": "job", "role": "insensitive"}, {"name": "job", "role": "sensitive"}]));
+    patch(&app, &holder, &path, &body)
+        .await
+        .problem(422, "invalid_schema");
+}

@@ -62,6 +62,13 @@ fn body_cases() -> Vec<InvalidRequest> {
             SHAPE,
         ),
         InvalidRequest::post(
+            "json: a duplicate field of a map",
+            "/v1/jobs",
+            JSON,
+            "{\"roles\": {\"a\": \"insensitive\", \"a\": \"sensitive\"}}",
+            SHAPE,
+        ),
+        InvalidRequest::post(
             "json: a wrong media type",
             "/v1/jobs",
             "text/plain",

@@ -1,6 +1,8 @@
 //! A deserializer that takes objects for structs, and words for enums, where those that derive from
-//! `serde` take a list of the fields in order, and an object with the word, too.
+//! `serde` take a list of the fields in order, and an object with the word, too. Of no object does it take two
+//! fields of one name.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{
@@ -125,7 +127,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(Objects(fields))
+        self.0.visit_map(UniqueFields {
+            fields,
+            seen: HashSet::new(),
+        })
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, variant: A) -> Result<V::Value, A::Error> {
@@ -148,22 +153,35 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
+/// The fields of an object, of which a map would keep the last one of each name.
+struct UniqueFields<A> {
+    fields: A,
+    seen: HashSet<String>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for UniqueFields<A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_key_seed(Objects(seed))
+        let Some(name) = self.fields.next_key::<String>()? else {
+            return Ok(None);
+        };
+        if self.seen.contains(&name) {
+            return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
+        }
+        self.seen.insert(name.clone());
+        seed.deserialize(name.into_deserializer()).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.next_value_seed(Objects(seed))
+        self.fields.next_value_seed(Objects(seed))
     }
 
     fn size_hint(&self) -> Option<usize> {
-        self.0.size_hint()
+        self.fields.size_hint()
     }
 }
 

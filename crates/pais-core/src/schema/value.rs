@@ -34,6 +34,8 @@ impl SchemaColumn {
     /// - Dates: ISO 8601 without an offset ([`crate::calendar`]).
     /// - Text of quasi-identifiers, sensitive and class columns, and of columns with a taxonomy,
     ///   and the items of their sets: without white space around it and in Unicode NFC.
+    /// - Sets: each item once, in the order of their text, and no word for missing beside another item. The order
+    ///   in which items were written could name a row, and no figure about sets looks at it.
     /// - Ids of persons (`subject`): as such text, but plain decimal numbers by their exact value,
     ///   unless they have leading zeros.
     /// - Other text: as it is, except for carriage returns at its end, which not every program
@@ -48,7 +50,7 @@ impl SchemaColumn {
                 Some(number) if number != text => Cow::Owned(number),
                 _ => Cow::Borrowed(text),
             },
-            ColumnKind::Categorical | ColumnKind::Set if !self.is_compared() => {
+            ColumnKind::Categorical if !self.is_compared() => {
                 Cow::Borrowed(text.trim_end_matches('\r'))
             }
             ColumnKind::Categorical if self.role == ColumnRole::Subject => canonical_subject(text),
@@ -137,10 +139,32 @@ impl SchemaColumn {
     }
 
     fn canonical_set<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if items(text, self.separator).all(|item| *canonical_text(item) == *item) {
+        let is_compared = self.is_compared();
+        let text = if is_compared {
+            text
+        } else {
+            text.trim_end_matches('\r')
+        };
+        let canonical = |item: &'t str| {
+            if is_compared {
+                canonical_text(item)
+            } else {
+                Cow::Borrowed(item)
+            }
+        };
+        let is_word = |item: &str| self.missing.iter().any(|word| **word == *item);
+        let written: Vec<Cow<'t, str>> = items(text, self.separator).map(canonical).collect();
+        let mut kept: Vec<&str> = written.iter().map(AsRef::as_ref).collect();
+        kept.sort_unstable();
+        kept.dedup();
+        if kept.iter().any(|item| !is_word(item)) {
+            kept.retain(|item| !is_word(item));
+        } else {
+            kept.truncate(1);
+        }
+        if kept.iter().copied().eq(items(text, self.separator)) {
             return Cow::Borrowed(text);
         }
-        let items: Vec<Cow<'_, str>> = items(text, self.separator).map(canonical_text).collect();
-        Cow::Owned(items.join(self.separator.encode_utf8(&mut [0; 4])))
+        Cow::Owned(kept.join(self.separator.encode_utf8(&mut [0; 4])))
     }
 }

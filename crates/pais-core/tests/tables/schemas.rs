@@ -165,3 +165,25 @@ proptest! {
         prop_assert_eq!(spec.is_missing(&cell), spec.is_missing(&canonical));
     }
 }
+
+/// Items in the order in which they were written would tell rows apart whose sets are equal.
+#[test]
+fn equal_sets_have_one_form() {
+    for role in ["quasi_identifier", "insensitive"] {
+        let column = json!({"name": "x", "role": role, "kind": "set", "separator": " ",
+            "missing": ["?", "n a"]});
+        let spec = &resolve(json!([column])).unwrap().columns[0];
+        for (cell, canonical) in [
+            ("d e c", "c d e"),
+            ("c d e", "c d e"),
+            ("e c e d", "c d e"),
+            ("e ? d", "d e"),
+            ("? ?", "?"),
+            ("?", "?"),
+            ("", ""),
+        ] {
+            assert_eq!(spec.canonical(cell), canonical, "{role}: {cell:?}");
+        }
+        assert!(spec.is_missing("n a") && spec.is_missing(&spec.canonical("n a")));
+    }
+}
