@@ -128,7 +128,7 @@ fn identifying(
     if let Some(reason) = address(column) {
         return Some(RoleProposal::identifier(reason));
     }
-    if name.is_direct && column.distinct > 2 {
+    if name.is_direct && !has_answers(column) {
         return Some(RoleProposal::identifier(
             "by its name it names or reaches a person",
         ));
@@ -137,7 +137,8 @@ fn identifying(
     let is_nearly_unique = column.rows >= LEAST_ROWS && column.distinct_share() >= NEARLY_UNIQUE;
     let is_shaped = is_shaped_as_key(column, range);
     if !is_code && !name.is_postal {
-        let names_persons = name.is_person_alone && column.distinct > FEW_VALUES;
+        let names_persons = name.is_person_alone
+            && (column.distinct > FEW_VALUES || (is_shaped && !has_answers(column)));
         let is_whole = range.is_some_and(|range| range.is_whole);
         let is_unnamed = (is_random_key(column) && column.distinct > FEW_VALUES)
             || (name.is_key_at_end && is_whole && column.kept.is_none());
@@ -163,6 +164,19 @@ fn identifying(
     (is_text && is_long && !is_text_of_code).then_some(RoleProposal::identifier(
         "long texts, which can name persons",
     ))
+}
+
+/// Whether values say yes or no to what the name of the column names, such as whether a telephone number is known.
+fn has_answers(column: &Observed) -> bool {
+    const ANSWERS: [&str; 22] = [
+        "0", "1", "y", "n", "yes", "no", "t", "f", "true", "false", "x", "j", "ja", "nein", "o",
+        "oui", "non", "s", "si", "sì", "sí", "unknown",
+    ];
+    let kept = column.kept.as_ref();
+    kept.is_some_and(|kept| {
+        let mut values = kept.keys();
+        values.all(|value| ANSWERS.contains(&value.trim().to_lowercase().as_str()))
+    })
 }
 
 /// What addresses the values are, where they are some.

@@ -520,3 +520,29 @@ fn columns_have_the_categories_of_identifiers_of_hipaa() {
     assert_eq!(column(&draft, "who")["role"], "identifier");
     assert_eq!(column(&draft, "where")["role"], "quasi_identifier");
 }
+
+/// The file of one person, or of two, is no reason to release who they are.
+#[test]
+fn names_and_keys_of_one_or_two_persons_are_dropped_as_those_of_many() {
+    for persons in [1, 2] {
+        let mut text = "Name,Patient,phone,Diagnose\n".to_owned();
+        for row in 0..60 {
+            let person = row % persons;
+            text += &format!(
+                "Anna M{person},P471{person},{},I1{}\n",
+                ["yes", "no"][row % 2],
+                row % 3
+            );
+        }
+        let draft = draft(text.as_bytes());
+        for name in ["Name", "Patient"] {
+            let role = &column(&draft, name)["role"];
+            assert!(
+                role == "identifier" || role == "subject",
+                "{name} of {persons}: {role}"
+            );
+        }
+        // Whether somebody has a telephone is no number of one.
+        assert_ne!(column(&draft, "phone")["role"], "identifier");
+    }
+}
