@@ -34,7 +34,7 @@ pub(crate) struct TableQuery {
     params(("id" = JobId, Path, description = "The job"), TableQuery, CombinationQuery),
     responses(
         (status = 200, description = "The report", body = ReportDocument),
-        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`; `submission_replaced`: another submission has taken the place of one that the job read"),
+        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`, `conflict`: the columns of the dataset have changed since; `submission_replaced`: another submission has taken the place of one that the job read"),
         (status = 422, description = "`no_such_step`; `invalid_job`: the parameters name no combination of the sweep; `limit_exceeded`: its rows need more memory than there is"),
     ),
 )]

@@ -68,7 +68,7 @@ pub(crate) struct ReleaseDefinition {
         (status = 201, description = "Made", body = StoredRelease,
          headers(("Location" = String, description = "Its path"))),
         (status = 404, description = "`not_found`: no such job"),
-        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`; `location_changed`; `submission_replaced`: another submission has taken the place of one that the job read"),
+        (status = 409, description = "`job_not_succeeded`, `dataset_deleted`, `conflict`: the columns of the dataset have changed since; `location_changed`; `submission_replaced`: another submission has taken the place of one that the job read"),
         (status = 422, description = "`no_such_step`, `invalid_job`, `invalid_name`; `below_policy`"),
     ),
 )]

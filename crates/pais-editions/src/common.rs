@@ -178,6 +178,7 @@ mod tests {
                 domain: None,
                 separator: None,
                 format: None,
+                round: None,
                 missing: None,
             }],
         };

@@ -53,6 +53,7 @@ fn column(
         domain: declared.domain.clone(),
         separator: is_set.then(|| spec.separator.to_string()),
         format: declared.format.clone(),
+        round: declared.round.filter(|_| spec.is_unchanged()),
         missing: missing.cloned(),
     }
 }

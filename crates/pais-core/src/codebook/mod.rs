@@ -73,6 +73,8 @@ pub struct CodebookColumn {
     pub separator: Option<String>,
     /// How raw dates were written, where it was not ISO 8601.
     pub format: Option<String>,
+    /// What released numbers are multiples of, of a column that is released unchanged but for that.
+    pub round: Option<f64>,
     /// The declared words that mean missing.
     pub missing: Option<Vec<String>>,
 }
@@ -126,6 +128,7 @@ impl CodebookColumn {
             taxonomy: taxonomy.map(TaxonomyReference::Inline),
             domain: self.domain.clone().filter(|_| kind.scale().is_some()),
             separator: self.separator.clone().filter(|_| kind == ColumnKind::Set),
+            round: self.round.filter(|_| kind == ColumnKind::Numeric),
             missing: self.missing.clone(),
             format: self.format.clone().filter(|_| kind.is_of_dates()),
             ..ColumnDefinition::new(&self.name, self.role)

@@ -47,7 +47,7 @@ pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Sche
 /// `cut` has the labels of each quasi-identifier. `raw` is the schema of raw rows: that of the
 /// codebook, or the dataset's own, whose taxonomies have the values below the cut. `table` was read
 /// by the schema `read_by` of [`input_schema`]; its first row is on line `first_line`. Identifiers
-/// and the subject are left out, and other columns stay as they are.
+/// and the subject are left out, and other columns stay as they are, but for `round`.
 ///
 /// Each distinct value is mapped once.
 ///
@@ -65,7 +65,7 @@ pub fn transform(
     let raw = with_trees(raw, read_by, &table)?;
     let mut faults = Vec::new();
     let mut columns = Vec::new();
-    for (spec, column) in raw.iter().zip(table.columns) {
+    for (spec, mut column) in raw.iter().zip(table.columns) {
         let known = codebook.columns.iter().find(|it| *it.name == *spec.name);
         let Some(known) = known else { continue };
         let (form, column) = match (known.role, cut.get(&known.name)) {
@@ -78,7 +78,10 @@ pub fn transform(
                 };
                 (form, map.column(column, first_line, &mut faults))
             }
-            _ => (Form::untouched(spec), column),
+            _ => {
+                column.round(spec);
+                (Form::untouched(spec), column)
+            }
         };
         columns.push(ReleasedColumn {
             name: spec.name.clone(),

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use pais_core::codebook::{Codebook, CodebookOrganization, ReleaseTerms, input_schema, transform};
+use pais_core::codebook::{
+    Codebook, CodebookColumn, CodebookOrganization, ReleaseTerms, input_schema, transform,
+};
 use pais_core::definition::DatasetDefinition;
 use pais_core::reimport;
 use pais_core::schema::Schema;
@@ -216,4 +218,49 @@ fn labels_are_mapped_by_the_taxonomy_of_the_datasets_schema() {
     let rows = "town,job\nRome,Mover\n,?\n";
     let found = mapped(json!({"town": ["*"], "job": ["ANY"]}), rows, false).unwrap();
     assert_eq!(found, "job,town\nANY,*\nANY,*\n");
+}
+
+#[test]
+fn numbers_that_a_release_rounds_are_rounded_by_its_codebook() {
+    let mut codebook = codebook();
+    codebook.columns.retain(|column| column.name == "ill");
+    codebook.columns.push(CodebookColumn {
+        name: "cost".to_owned(),
+        role: pais_core::definition::ColumnRole::Insensitive,
+        kind: pais_core::definition::ColumnKind::Numeric,
+        round: Some(1000.0),
+        taxonomy: None,
+        domain: None,
+        separator: None,
+        format: None,
+        missing: None,
+    });
+    let raw = codebook.raw_schema().unwrap();
+    let names = ["ill", "cost"].map(str::to_owned);
+    let read_by = input_schema(&codebook, &raw, &names);
+    let rows = "ill,cost\nflu,20621.22\nnew,499\n";
+    let table = csv::read_table(&read_by, rows.as_bytes()).unwrap();
+    let mapped = transform(&codebook, &BTreeMap::new(), &raw, &read_by, table, 2).unwrap();
+    let mut out = Vec::new();
+    pais_io::write::csv(&mapped, &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "ill,cost\nflu,21000\nnew,0\n"
+    );
+}
+
+#[test]
+fn a_codebook_says_what_unchanged_numbers_are_multiples_of() {
+    let definition = json!({"name": "t", "columns": [
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "round": 5},
+        {"name": "cost", "role": "insensitive", "kind": "numeric", "round": 1000}]});
+    let definition = serde_json::from_value(definition).unwrap();
+    let schema = Schema::inline(&definition).unwrap();
+    let organization = CodebookOrganization {
+        name: "o".to_owned(),
+        display_name: None,
+    };
+    let codebook = Codebook::of_release(organization, &definition, &schema, &[]);
+    let rounds = codebook.columns.iter().map(|column| column.round);
+    assert!(rounds.eq([None, Some(1000.0)]));
 }
