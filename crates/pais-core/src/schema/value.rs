@@ -34,8 +34,9 @@ impl SchemaColumn {
     /// - Dates: ISO 8601 without an offset ([`crate::calendar`]).
     /// - Text of quasi-identifiers, sensitive and class columns, and of columns with a taxonomy,
     ///   and the items of their sets: without white space around it and in Unicode NFC.
-    /// - Sets: each item once, in the order of their text, and no word for missing beside another item. The order
-    ///   in which items were written could name a row, and no figure about sets looks at it.
+    /// - Sets: each item once, in the order of their text; where they are not compared with labels, no word for
+    ///   missing beside another item. The order in which items were written could name a row, and no figure about
+    ///   sets looks at it.
     /// - Ids of persons (`subject`): as such text, but plain decimal numbers by their exact value,
     ///   unless they have leading zeros.
     /// - Other text: as it is, except for carriage returns at its end, which not every program
@@ -157,10 +158,13 @@ impl SchemaColumn {
         let mut kept: Vec<&str> = written.iter().map(AsRef::as_ref).collect();
         kept.sort_unstable();
         kept.dedup();
-        if kept.iter().any(|item| !is_word(item)) {
+        // Where items are compared with labels, a word among others is a fault of the cell.
+        if !is_compared {
+            let first = kept.first().copied();
             kept.retain(|item| !is_word(item));
-        } else {
-            kept.truncate(1);
+            if kept.is_empty() {
+                kept.extend(first);
+            }
         }
         if kept.iter().copied().eq(items(text, self.separator)) {
             return Cow::Borrowed(text);
