@@ -123,7 +123,8 @@ impl Printout {
         };
         self.line("greatest confidence", percent(greatest));
         self.note(format_args!(
-            "The greatest share of one sensitive value among {among}."
+            "The greatest share of one sensitive value among {among}; of a column whose values the job lists, of \
+             these alone."
         ));
         self.line("missing sensitive", word);
         self.note(effect);

@@ -127,7 +127,7 @@ fn of_utility(name: &str) -> &'static str {
         "average_group" => "records divided by groups",
         "average_group_per_record" => "size of the group of a record, averaged over records",
         "greatest_confidence" => {
-            "greatest share of one sensitive value that an adversary of the model finds, bounded or not"
+            "greatest share of one sensitive value that an adversary of the model finds, bounded or not; of a column whose values the job lists, of these alone"
         }
         "association_survival" => {
             "share of the associations between pairs of columns that survives"
@@ -182,7 +182,7 @@ fn of_verification(name: &str) -> &'static str {
             "fewest records, or patients, that are equal in all quasi-identifiers"
         }
         "greatest_confidence" => {
-            "greatest share of one sensitive value that an adversary of the model finds, bounded or not"
+            "greatest share of one sensitive value that an adversary of the model finds, bounded or not; of a column whose values the job lists, of these alone"
         }
         "greatest_bounded_confidence" => "the same of the values that the model bounds",
         "subsets" => "combinations of quasi-identifiers that were checked",

@@ -34,6 +34,9 @@ pub(crate) fn risk(page: &ReportPage) -> Markup {
                 p {
                     "Of what an adversary of the model finds, at most " strong { (percent_at_most(share)) } " have the same "
                     "sensitive value; the greatest share is of a value of " (column) "."
+                    @if page.privacy["sensitive_values"][column].is_array() {
+                        " Only values that the job lists are compared: others may have a greater share."
+                    }
                 }
             }
             (unchanged::section(page))
