@@ -783,6 +783,8 @@ async fn global() {
         bound: Some(0.5),
         subsets: Some([1, 1, 1, 3][varied]),
     });
+    made.page
+        .take("Only values that the job lists are compared: others may have a greater share.");
     made.take_unchanged(&["note", "illness"]);
     made.take_labels(&KNOWN);
     for _ in 0..2 {
