@@ -328,7 +328,7 @@ impl TableFile {
 
     /// The failure of a command that could not read the table to its end.
     fn unread(&self, error: &io::Error) -> Failure {
-        if error.raw_os_error().is_some() {
+        if self.compression == FileCompression::None || error.raw_os_error().is_some() {
             return Failure::file(&self.path, error);
         }
         // An error that is not the system's is of the decompression.

@@ -3,8 +3,8 @@
 use crate::cli_dir::CliDir;
 use pais_test_support::hostile_parquet::{many_row_groups, nested_groups};
 
-#[test]
-fn hostile_parquet_files_are_refused_by_the_commands() {
+/// A schema of one column, a job, and a good table.
+fn one_column() -> CliDir {
     let dir = CliDir::new();
     dir.write(
         "s.json",
@@ -12,6 +12,12 @@ fn hostile_parquet_files_are_refused_by_the_commands() {
     );
     dir.write("j.json", r#"{"privacy": {"model": "k_anonymity", "k": 2}}"#);
     dir.write("good.csv", "x\na\na\n");
+    dir
+}
+
+#[test]
+fn hostile_parquet_files_are_refused_by_the_commands() {
+    let dir = one_column();
     for (file, bound) in [
         (nested_groups(), "more than 16 groups in each other"),
         (many_row_groups(), "claims 400000000 row groups"),
@@ -44,12 +50,7 @@ fn hostile_parquet_files_are_refused_by_the_commands() {
 
 #[test]
 fn compressed_files_that_do_not_decode_are_problems_as_other_files_are() {
-    let dir = CliDir::new();
-    dir.write(
-        "s.json",
-        r#"{"name": "t", "columns": [{"name": "x", "role": "quasi_identifier"}]}"#,
-    );
-    dir.write("j.json", r#"{"privacy": {"model": "k_anonymity", "k": 2}}"#);
+    let dir = one_column();
     let inputs = ["--schema", "s.json", "--job", "j.json"];
     let packed = [
         &["anonymize"],
@@ -57,7 +58,6 @@ fn compressed_files_that_do_not_decode_are_problems_as_other_files_are() {
         &["good.csv", "-o", "good.csv.zst"],
     ]
     .concat();
-    dir.write("good.csv", "x\na\na\n");
     assert!(dir.run(&packed).status.success());
     let whole = std::fs::read(dir.path().join("good.csv.zst")).unwrap();
     let cut = &whole[..whole.len() - 4];

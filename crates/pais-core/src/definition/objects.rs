@@ -63,7 +63,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Objects(visitor))
+        self.0.deserialize_map(StructFields(visitor))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -153,6 +153,40 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Objects<A> {
     }
 }
 
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_key_seed(Objects(seed))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.0.next_value_seed(Objects(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+}
+
+/// Gives the visitor of a struct its fields: it refuses two of one name itself.
+struct StructFields<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for StructFields<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(formatter)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(Objects(fields))
+    }
+}
+
 /// The fields of an object, of which a map would keep the last one of each name.
 struct UniqueFields<A> {
     fields: A,
@@ -169,10 +203,9 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for UniqueFields<A> {
         let Some(name) = self.fields.next_key::<String>()? else {
             return Ok(None);
         };
-        if self.seen.contains(&name) {
-            return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
+        if !self.seen.insert(name.clone()) {
+            return Err(A::Error::custom("a name is twice in an object"));
         }
-        self.seen.insert(name.clone());
         seed.deserialize(name.into_deserializer()).map(Some)
     }
 

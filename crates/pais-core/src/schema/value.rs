@@ -20,8 +20,9 @@ impl SchemaColumn {
         if is_word(cell) {
             return true;
         }
-        // Only white space can have the empty word as its canonical form.
-        if self.missing.iter().all(|word| word.is_empty()) && !cell.trim().is_empty() {
+        // Only white space can have the empty word as its canonical form, and sets of nothing else.
+        let is_set = self.kind == ColumnKind::Set;
+        if !is_set && self.missing.iter().all(|word| word.is_empty()) && !cell.trim().is_empty() {
             return false;
         }
         let canonical = self.canonical(cell);
@@ -141,33 +142,35 @@ impl SchemaColumn {
 
     fn canonical_set<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let is_compared = self.is_compared();
-        let text = if is_compared {
-            text
-        } else {
-            text.trim_end_matches('\r')
-        };
         let canonical = |item: &'t str| {
             if is_compared {
                 canonical_text(item)
             } else {
-                Cow::Borrowed(item)
+                Cow::Borrowed(item.trim_end_matches('\r'))
             }
         };
-        let is_word = |item: &str| self.missing.iter().any(|word| **word == *item);
-        let written: Vec<Cow<'t, str>> = items(text, self.separator).map(canonical).collect();
+        let is_word = |item: &str| {
+            (is_compared && item.is_empty()) || self.missing.iter().any(|word| **word == *item)
+        };
+        let written = || items(text, self.separator);
+        let has_one_form = written().all(|item| *canonical(item) == *item)
+            && written().is_sorted_by(|one, next| one < next)
+            && (written().nth(1).is_none() || !written().any(is_word));
+        if has_one_form {
+            return Cow::Borrowed(text);
+        }
+        let written: Vec<Cow<'t, str>> = written().map(canonical).collect();
         let mut kept: Vec<&str> = written.iter().map(AsRef::as_ref).collect();
-        kept.sort_unstable();
-        kept.dedup();
+        let has_words = kept.len() > 1 && kept.iter().any(|item| is_word(item));
         // Where items are compared with labels, a word among others is a fault of the cell.
-        if !is_compared {
+        if !(is_compared && has_words) {
+            kept.sort_unstable();
+            kept.dedup();
             let first = kept.first().copied();
             kept.retain(|item| !is_word(item));
             if kept.is_empty() {
                 kept.extend(first);
             }
-        }
-        if kept.iter().copied().eq(items(text, self.separator)) {
-            return Cow::Borrowed(text);
         }
         Cow::Owned(kept.join(self.separator.encode_utf8(&mut [0; 4])))
     }

@@ -128,7 +128,7 @@ fn identifying(
     if let Some(reason) = address(column) {
         return Some(RoleProposal::identifier(reason));
     }
-    if name.is_direct && !has_answers(column) {
+    if name.is_direct && (column.distinct > 2 || !has_answers(column)) {
         return Some(RoleProposal::identifier(
             "by its name it names or reaches a person",
         ));

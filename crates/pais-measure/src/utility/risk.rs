@@ -93,7 +93,7 @@ pub struct ShareAbove {
 }
 
 /// What an adversary finds who knows at most `length` quasi-identifiers of a patient. A *qid* is a
-/// combination of released values of at most so many of them.
+/// combination of released values of at most `length` quasi-identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LengthRisk {
