@@ -106,7 +106,7 @@ async fn make(
         TreeFormat::Json => {
             if query.name.is_some() {
                 let detail = "a tree in JSON has its name in the body; leave out `?name=`";
-                return Err(ApiError::new(Code::InvalidParameter, detail));
+                return Err(ApiError::new(Code::InvalidName, detail));
             }
             let new: NewTaxonomy = json::parse(body)?;
             let name = text::name(&new.name)?;

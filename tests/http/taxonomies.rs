@@ -77,7 +77,7 @@ async fn a_tree_may_be_sent_as_hierarchy_rows() {
     let body = json!({"name": "b", "root": root});
     app.post(&holder, "/v1/taxonomies?name=a", &body)
         .await
-        .problem(400, "invalid_parameter");
+        .problem(422, "invalid_name");
 }
 
 /// Rows of different length, rows without a common top, and Amnesia's own format.
