@@ -2,12 +2,30 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use serde::de::{Deserialize, Deserializer, Error};
+use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
 /// A source of the current time.
 pub trait Clock: Send + Sync {
     /// Returns the current time, in UTC.
     fn now(&self) -> OffsetDateTime;
+}
+
+/// Reads a time of a document, which may be null.
+///
+/// # Errors
+/// For text that is no date and time of RFC 3339, with an example of one.
+pub(crate) fn optional_time<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<OffsetDateTime>, D::Error> {
+    let text: Option<String> = Deserialize::deserialize(deserializer)?;
+    let time = text.map(|text| OffsetDateTime::parse(&text, &Rfc3339));
+    time.transpose().map_err(|_| {
+        D::Error::custom(
+            "a time has a date, a time of day and an offset, such as `2030-01-31T00:00:00Z`",
+        )
+    })
 }
 
 /// The system clock.

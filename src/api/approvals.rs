@@ -12,7 +12,6 @@ use crate::db::approvals::{
     self, Approval, ApprovalCreation, ApprovalStatus, Decision, ListedApproval, NewDecision,
 };
 use crate::db::audit::Action;
-use crate::db::officers::NoDecider;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
@@ -103,7 +102,7 @@ fn made(creation: ApprovalCreation) -> Result<Approval, ApiError> {
         ApprovalCreation::Made(approval) => Ok(approval),
         ApprovalCreation::NoRelease => Err(ApiError::not_found()),
         ApprovalCreation::Withdrawn => Err(ApiError::withdrawn()),
-        ApprovalCreation::NotBy(refusal) => Err(refused(refusal)),
+        ApprovalCreation::OfficerDecides => Err(officer_required()),
         ApprovalCreation::SamePerson => conflict(
             "whoever made the release does not decide about it; somebody else does, with a token of \
              their own",
@@ -115,16 +114,12 @@ fn made(creation: ApprovalCreation) -> Result<Approval, ApiError> {
     }
 }
 
-/// The error of a caller who may not set the policy and approve: `officer_required`, or `unauthenticated`
-/// where its token has ended.
-pub(super) fn refused(refusal: NoDecider) -> ApiError {
-    match refusal {
-        NoDecider::OfficerDecides => ApiError::new(
-            Code::OfficerRequired,
-            "the organization has a privacy officer, who sets the policy and approves releases",
-        ),
-        NoDecider::TokenEnded => ApiError::unauthenticated(),
-    }
+/// The error of a holder who may not set the policy and approve.
+pub(super) fn officer_required() -> ApiError {
+    ApiError::new(
+        Code::OfficerRequired,
+        "the organization has a privacy officer, who sets the policy and approves releases",
+    )
 }
 
 /// Which approvals are listed.

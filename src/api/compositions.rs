@@ -19,7 +19,7 @@ use crate::engine::load_rows;
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
-use super::datasets::find_live;
+use super::datasets::find;
 use super::error::ApiError;
 use super::extract::{Parameters, Path, Staff};
 use super::raw_rows::RawRows;
@@ -142,7 +142,7 @@ pub(super) async fn compose(
     if others.is_empty() {
         return Ok(alone(&[release], ids));
     }
-    let Some(dataset) = find_live(app, release.organization, release.dataset).await? else {
+    let Some(dataset) = find(app, release.organization, release.dataset).await? else {
         return Ok(CompositionDocument::undecided(
             ids,
             "it cannot be decided whether the privacy model holds, because the dataset was \

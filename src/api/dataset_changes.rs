@@ -25,6 +25,7 @@ use super::datasets::{NamedTaxonomies, check_definition, get_dataset, load};
 use super::error::ApiError;
 use super::extract::headers::require_json;
 use super::extract::{Holder, Path, WholeBody};
+use super::located_datasets::taxonomy_deleted;
 use super::raw_rows::{RawRows, on_rows};
 use super::state::CallerApp;
 
@@ -110,6 +111,7 @@ async fn apply_patch(
     patch: DatasetPatch,
 ) -> Result<Dataset, ApiError> {
     let dataset = load(app, id).await?;
+    let revision = dataset.revision;
     let Changed { definition, places } = changed(&dataset, &patch)?;
     check_definition(&definition, &app.limits)?;
     let taxonomies = NamedTaxonomies::load(app, &definition).await?;
@@ -123,6 +125,7 @@ async fn apply_patch(
         }
         error
     })?;
+    let stored = submissions::rows_by_submission(&app.db, id, Which::Stored).await?;
     let size = submissions::size(&app.db, id, Which::Stored).await?;
     if size.rows > 0 && !places.is_empty() {
         let rows = RawRows {
@@ -145,7 +148,8 @@ async fn apply_patch(
             .collect(),
         definition,
         trees: taxonomies.roots,
-        rows: size.rows,
+        revision,
+        submissions: stored.iter().map(|it| it.id).collect(),
     };
     let conflict = |detail| Err(ApiError::new(Code::Conflict, detail));
     match datasets::change(&app.db, app.caller, change).await? {
@@ -157,6 +161,10 @@ async fn apply_patch(
         ChangeResult::RowsUnderWay => {
             conflict("rows of the dataset are being sent or deleted; try again afterwards")
         }
+        ChangeResult::TaxonomyDeleted => Err(taxonomy_deleted()),
+        ChangeResult::ChangedMeanwhile => conflict(
+            "the dataset was changed by another request meanwhile; look at it, and try again",
+        ),
         ChangeResult::TooOld => Err(Problem::at(
             Code::InvalidValue,
             "/retention_days",

@@ -14,8 +14,8 @@ use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 use pais_io::read::{TextFormat, TextParameters};
 
-use crate::db::datasets::{self, Dataset, DatasetState, DatasetSummary, NewDataset, StoredDataset};
-use crate::db::{RowScope, StoreError, deletion, taxonomies};
+use crate::db::datasets::{self, Dataset, DatasetSummary, NewDataset, StoredDataset};
+use crate::db::{RowScope, deletion, taxonomies};
 use crate::ids::OrganizationId;
 use crate::jobs::upkeep::reclaim_space;
 use crate::problem::{Code, Problem};
@@ -185,35 +185,22 @@ pub(crate) async fn get_dataset(app: &CallerApp, id: DatasetId) -> Result<Datase
 /// # Errors
 /// `not_found`.
 pub(super) async fn load(app: &CallerApp, id: DatasetId) -> Result<StoredDataset, ApiError> {
-    find(app, id).await?.ok_or_else(ApiError::not_found)
+    let dataset = find(app, app.caller.organization, id).await?;
+    dataset.ok_or_else(ApiError::not_found)
 }
 
-/// Like [`load`]; `None` where there is no such dataset.
+/// A dataset of an organization, as [`load`]; `None` where it has no such dataset.
 ///
 /// # Errors
 /// When the database fails.
 pub(super) async fn find(
     app: &CallerApp,
-    id: DatasetId,
-) -> Result<Option<StoredDataset>, ApiError> {
-    let (db, organization) = (app.db.clone(), app.caller.organization);
-    let load = async move || datasets::load(&db, organization, id).await;
-    Ok(app.documents.load(load).await??)
-}
-
-/// A dataset whose rows are there; `None` where it was deleted.
-///
-/// # Errors
-/// When the database fails.
-pub(super) async fn find_live(
-    app: &CallerApp,
     owner: OrganizationId,
     id: DatasetId,
-) -> Result<Option<StoredDataset>, StoreError> {
-    Ok(match datasets::find_any(&app.db, owner, id).await? {
-        Some(DatasetState::Live(dataset)) => Some(*dataset),
-        Some(DatasetState::Deleted) | None => None,
-    })
+) -> Result<Option<StoredDataset>, ApiError> {
+    let db = app.db.clone();
+    let load = async move || datasets::load(&db, owner, id).await;
+    Ok(app.documents.load(load).await??)
 }
 
 /// Checks everything about a definition except its columns, which [`Schema::resolve`] checks.

@@ -95,6 +95,7 @@ impl From<StoreError> for ApiError {
             StoreError::BelowPolicy(problem) | StoreError::SubmissionReplaced(problem) => {
                 (*problem).into()
             }
+            StoreError::TokenEnded => Self::unauthenticated(),
             StoreError::Quota(exceeded) => Self::new(Code::QuotaExceeded, exceeded.to_string()),
             error => Self::Store(error),
         }

@@ -14,7 +14,7 @@ use crate::engine::table_work::TableWork;
 use crate::engine::{WorkError, attempt, load_rows, locations};
 use crate::problem::{Code, Problem};
 
-use super::datasets::find_live;
+use super::datasets::find;
 use super::error::ApiError;
 use super::raw_rows::RawRows;
 use super::state::CallerApp;
@@ -59,7 +59,7 @@ impl FoundTable {
             );
             return Err(ApiError::new(Code::JobNotSucceeded, detail));
         }
-        let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
+        let dataset = find(app, app.caller.organization, job.dataset_id).await?;
         let dataset = dataset.ok_or_else(dataset_deleted)?;
         if !jobs::has_its_columns(&app.db, job.id).await? {
             let detail = "the columns of the dataset have changed since the job ran; run it again";

@@ -204,7 +204,9 @@ async fn check_job(app: &CallerApp, request: &JobRequest) -> Result<StoredDatase
             "`dataset_id` is missing; give the id of the dataset to anonymize",
         )
     })?;
-    let dataset = find(app, id).await?.ok_or_else(no_dataset)?;
+    let dataset = find(app, app.caller.organization, id)
+        .await?
+        .ok_or_else(no_dataset)?;
     let executor = request.executor.as_deref();
     let executor = executor.map(|name| app.executors.find(name)).transpose()?;
     let plans = table_memory::plans(&dataset.schema, job, &request.sweep)?;
@@ -317,6 +319,7 @@ async fn insert_job(
     let key = load_rows::open_key(&app.keys, &dataset)?;
     let new = NewJob {
         dataset: dataset.id,
+        revision: dataset.revision,
         key: &key,
         definition: &request.sent,
         body_sha256: request.sha256,
@@ -330,6 +333,10 @@ async fn insert_job(
             Ok(answer)
         }
         JobCreation::NoDataset => Err(no_dataset()),
+        JobCreation::DatasetChanged => Err(ApiError::new(
+            Code::Conflict,
+            "the dataset was changed while the job was checked; send it again",
+        )),
         JobCreation::NoSubmission(index) => Err(Problem::at(
             Code::NotFound,
             format!("/submissions/{index}"),

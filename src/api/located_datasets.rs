@@ -8,6 +8,7 @@ use pais_io::FileFormat;
 use pais_io::read::ReadLimits;
 
 use crate::db::StoreError;
+use crate::db::dataset_revisions::DatasetRevision;
 use crate::db::datasets::{self, DatasetCreation, NewDataset};
 use crate::db::submissions::{Duplicates, NewSubmission, SubmissionRules};
 use crate::engine::ingest::pipeline::{BodyFile, IngestSettings, ingest};
@@ -32,11 +33,14 @@ pub(super) fn check_created(created: DatasetCreation) -> Result<(), ApiError> {
     match created {
         DatasetCreation::Created => Ok(()),
         DatasetCreation::NameTaken => Err(text::name_taken("a dataset").into()),
-        DatasetCreation::TaxonomyDeleted => Err(ApiError::new(
-            Code::NotFound,
-            "a taxonomy that the definition names was deleted",
-        )),
+        DatasetCreation::TaxonomyDeleted => Err(taxonomy_deleted()),
     }
+}
+
+/// The error of a definition whose taxonomy is deleted while it is checked.
+pub(super) fn taxonomy_deleted() -> ApiError {
+    let detail = "a taxonomy that the definition names was deleted";
+    ApiError::new(Code::NotFound, detail)
 }
 
 /// Creates a dataset with the rows at its location as its only submission.
@@ -99,6 +103,7 @@ pub(super) async fn create_located(
         datasets::complete_located(&app.db, &mut writer, app.caller, &new, &objects).await?;
     check_created(completed)?;
     let rules = SubmissionRules {
+        revision: DatasetRevision::default(),
         duplicates: Duplicates::Allowed,
         replaces: None,
         quotas: &app.limits.quotas,

@@ -239,12 +239,35 @@ fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) 
     !headers.contains_key(header::ETAG)
 }
 
-/// Prevents the compression of byte ranges, which count in the uncompressed table.
-pub(crate) async fn uncompressed_ranges(mut request: Request, next: Next) -> Response {
-    if request.headers().contains_key(header::RANGE) {
-        request.headers_mut().remove(header::ACCEPT_ENCODING);
+/// Leaves of `Accept-Encoding` what the compression may follow: nothing for byte ranges, which count in the
+/// uncompressed table, and else all but prohibitions of uncompressed responses. Those would make a 406 of a
+/// response after the request had its effect.
+pub(crate) async fn permitted_encodings(mut request: Request, next: Next) -> Response {
+    let headers = request.headers_mut();
+    if let header::Entry::Occupied(accepted) = headers.entry(header::ACCEPT_ENCODING) {
+        let (name, values) = accepted.remove_entry_mult();
+        let values: Vec<HeaderValue> = values.collect();
+        let members = values.iter().filter_map(|value| value.to_str().ok());
+        let members = members.flat_map(|value| value.split(','));
+        let permitted: Vec<&str> = members.filter(|it| !forbids_uncompressed(it)).collect();
+        let permitted = HeaderValue::try_from(permitted.join(","));
+        if let Ok(permitted) = permitted
+            && !permitted.is_empty()
+            && !headers.contains_key(header::RANGE)
+        {
+            headers.insert(name, permitted);
+        }
     }
     next.run(request).await
+}
+
+/// Whether a member of `Accept-Encoding` is `identity` or `*` with the weight 0.
+fn forbids_uncompressed(member: &str) -> bool {
+    let (coding, weight) = member.split_once(';').unwrap_or((member, ""));
+    let is_uncompressed =
+        matches!(coding.trim(), "*") || coding.trim().eq_ignore_ascii_case("identity");
+    let weight = weight.trim().trim_start_matches(['q', 'Q', '=', ' ']);
+    is_uncompressed && weight.parse() == Ok(0.0)
 }
 
 /// Admits these origins. `None` if there are none: then responses have no CORS headers, and

@@ -6,7 +6,7 @@ use crate::db::audit::Action;
 use crate::db::policies;
 use crate::policy::Policy;
 
-use super::approvals::refused;
+use super::approvals::officer_required;
 use super::error::ApiError;
 use super::extract::{JsonBody, Staff};
 
@@ -39,8 +39,8 @@ pub(super) async fn replace(
     policy.check()?;
     let replaced = policies::replace(&app.db, app.caller, &policy).await;
     let replaced = match replaced {
-        Ok(None) => Ok(()),
-        Ok(Some(refusal)) => Err(refused(refusal)),
+        Ok(true) => Ok(()),
+        Ok(false) => Err(officer_required()),
         Err(error) => Err(error.into()),
     };
     let subject = app.caller.organization.0;

@@ -128,7 +128,7 @@ async fn create_publication(
 ) -> Result<PublicationId, ApiError> {
     let name = text::name(&new.name)?;
     check_recipients(app, &mut new.recipients)?;
-    let dataset = find(app, new.dataset_id).await?;
+    let dataset = find(app, app.caller.organization, new.dataset_id).await?;
     let dataset = dataset.ok_or_else(|| ApiError::not_found_at("/dataset_id"))?;
     let policy = policies::load(&app.db, app.caller.organization).await?;
     let job = checked_job(&new.job, &dataset).map_err(below_job)?;

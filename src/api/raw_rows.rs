@@ -14,6 +14,7 @@ use crate::engine::table_work::{TableKind, TableWork, WorkGuard};
 use crate::engine::{WorkError, load_rows, on_thread};
 use crate::problem::{Code, Problem};
 
+use super::datasets::load;
 use super::error::ApiError;
 use super::state::CallerApp;
 
@@ -77,21 +78,35 @@ impl LoadedRows {
     }
 }
 
-/// Loads rows of a dataset, and works on them on a thread of its own.
+/// Most times that rows are loaded which are deleted meanwhile.
+const ATTEMPTS: u32 = 3;
+
+/// Loads rows of a dataset, and works on them on a thread of its own. Where some are deleted meanwhile, the
+/// remaining ones are loaded.
 ///
 /// # Errors
-/// Those of [`RawRows::load`], but `not_found` where the rows are deleted meanwhile, as if they had not
-/// existed; the error of the work.
+/// Those of [`RawRows::load`], but `not_found` where the dataset is deleted meanwhile; the error of the work.
 pub(super) async fn on_rows<T: Send + 'static>(
     app: &CallerApp,
     dataset: StoredDataset,
     rows: RawRows<'_>,
     work: impl FnOnce(&Arc<Schema>, Table, &Cancellation) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let loaded = rows.load(app, dataset).await.map_err(|error| match error {
-        ApiError::Problem(problem) if problem.code == Code::DatasetDeleted => ApiError::not_found(),
-        error => error,
-    })?;
+    let mut attempt = 1;
+    let loaded = loop {
+        match rows.load(app, dataset.clone()).await {
+            Err(ApiError::Problem(problem)) if problem.code == Code::DatasetDeleted => {
+                load(app, dataset.id).await?;
+                if attempt == ATTEMPTS {
+                    let detail =
+                        "submissions of the dataset are being deleted; try again afterwards";
+                    return Err(ApiError::new(Code::Busy, detail));
+                }
+                attempt += 1;
+            }
+            loaded => break loaded?,
+        }
+    };
     let done = loaded.work(move |schema, mut table, shared| {
         // The columns come with the chunks; without a submission there are none.
         let stored = schema.stored().count();

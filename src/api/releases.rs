@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::db::audit::Action;
 use crate::db::jobs;
-use crate::db::releases::{self, ListedReleases, ReleaseCreation, StoredRelease, Viewer};
+use crate::db::releases::{self, ListedReleases, StoredRelease, Viewer};
 use crate::db::{editions, policies};
 use crate::engine::load_rows;
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
@@ -188,11 +188,10 @@ async fn create_release(
     let made = releases::create(&app.db, &release).await;
     let made = made.map_err(ApiError::from);
     let made = app.recorded(Action::ReleaseCreated, request.job_id.0, made);
-    match made.await? {
-        ReleaseCreation::Stored => load_release(app, release.id).await,
-        ReleaseCreation::NoDataset => Err(dataset_deleted()),
-        ReleaseCreation::TokenEnded => Err(ApiError::unauthenticated()),
+    if !made.await? {
+        return Err(dataset_deleted());
     }
+    load_release(app, release.id).await
 }
 
 /// A release that the caller may see.

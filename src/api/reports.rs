@@ -18,12 +18,11 @@ use utoipa::ToSchema;
 use crate::db::approvals::{Approval, ApprovalStatus};
 use crate::db::releases::{self, StoredRelease, Viewer};
 use crate::db::seal::DataKey;
-use crate::db::{StoreError, grants, jobs, runs};
+use crate::db::{StoreError, datasets, grants, jobs, runs};
+use crate::engine::attempt;
 use crate::engine::records::SweepItem;
-use crate::engine::{attempt, load_rows};
 use crate::ids::{OrganizationId, ReleaseId};
 
-use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::headers::best;
 use super::extract::{Path, ReleaseReader};
@@ -150,9 +149,8 @@ async fn key_of_release(
     app: &CallerApp,
     release: &StoredRelease,
 ) -> Result<Option<DataKey>, ApiError> {
-    let dataset = find_live(app, release.organization, release.dataset).await?;
-    let key = dataset.map(|dataset| load_rows::open_key(&app.keys, &dataset));
-    Ok(key.transpose()?)
+    let (organization, dataset) = (release.organization, release.dataset);
+    Ok(datasets::data_key(&app.db, &app.keys, organization, dataset).await?)
 }
 
 /// The page as a package has it, which may be passed on: without distributions, counts of raw items and

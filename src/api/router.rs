@@ -24,7 +24,7 @@ use crate::roles::Caller;
 use super::error::ApiError;
 use super::extract::query::remember_names;
 use super::middleware::{
-    compression, cors, limit_time, observe, panicked, protect, uncompressed_ranges,
+    compression, cors, limit_time, observe, panicked, permitted_encodings, protect,
 };
 use super::response::error_page;
 use super::state::AppState;
@@ -187,7 +187,7 @@ pub fn router(state: AppState, settings: &RouterSettings) -> Result<Router, serd
         .layer(from_fn_with_state(state.is_https(), protect))
         .layer(CatchPanicLayer::custom(panicked))
         .option_layer(cors(&settings.cors_origins))
-        .layer(from_fn(uncompressed_ranges))
+        .layer(from_fn(permitted_encodings))
         .layer(compression());
     Ok(Router::new()
         .merge(prompt)

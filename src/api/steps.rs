@@ -8,12 +8,11 @@ use pais_core::definition::{CombinationQuery, MOST_COMBINATIONS, Sweep};
 use pais_report::{SweepPage, SweepPoint, SweepPromise, SweepTable};
 
 use crate::db::jobs::StoredJob;
-use crate::db::runs;
+use crate::db::{datasets, runs};
+use crate::engine::attempt;
 use crate::engine::records::SweepItem;
-use crate::engine::{attempt, load_rows};
 use crate::ids::JobId;
 
-use super::datasets::find_live;
 use super::error::ApiError;
 use super::extract::headers::best;
 use super::extract::{Parameters, Path, Staff};
@@ -48,11 +47,9 @@ pub(super) async fn steps(
     let (first, limit) = (page.first(), page.rows_to_query());
     let bytes = runs::step_bytes(&app.db, id, run, first, limit).await?;
     let answer = async || {
-        let items = match find_live(&app, app.caller.organization, job.dataset_id).await? {
-            Some(dataset) => {
-                let key = load_rows::open_key(&app.keys, &dataset)?;
-                runs::steps(&app.db, &key, id, run, first, limit).await?
-            }
+        let (organization, dataset) = (app.caller.organization, job.dataset_id);
+        let items = match datasets::data_key(&app.db, &app.keys, organization, dataset).await? {
+            Some(key) => runs::steps(&app.db, &key, id, run, first, limit).await?,
             // Its steps were deleted with it.
             None => Vec::new(),
         };
@@ -99,7 +96,7 @@ pub(super) async fn sweep_rows(
 
 /// All combinations of a job as a page.
 async fn sweep_page(app: &CallerApp, job: &StoredJob) -> Result<SweepPage, ApiError> {
-    let dataset = find_live(app, app.caller.organization, job.dataset_id).await?;
+    let dataset = datasets::name(&app.db, app.caller.organization, job.dataset_id).await?;
     let rows = runs::sweep(&app.db, job.id, 0, MOST_COMBINATIONS as i64).await?;
     let points = rows.into_iter().map(|row| SweepPoint {
         name: combination_name(&row.item),
@@ -111,7 +108,7 @@ async fn sweep_page(app: &CallerApp, job: &StoredJob) -> Result<SweepPage, ApiEr
     });
     Ok(SweepPage {
         job: job.id.to_string(),
-        dataset: dataset.map(|dataset| dataset.definition.name),
+        dataset,
         combinations: points.collect(),
     })
 }

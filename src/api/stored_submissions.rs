@@ -49,8 +49,11 @@ pub(super) fn committed(
             metrics::counter!("pais_submitted_rows_total").increment(totals.rows.number);
             Ok(answer)
         }
-        SubmissionResult::TokenEnded => Err(ApiError::unauthenticated()),
         SubmissionResult::NoDataset => Err(ApiError::not_found()),
+        SubmissionResult::DatasetChanged => Err(ApiError::new(
+            Code::Conflict,
+            "the dataset was changed while the rows were sent, and nothing was stored; send them again",
+        )),
         SubmissionResult::KeyTaken => Err(key_in_use()),
         SubmissionResult::NotReplaceable { replaced, reason } => {
             Err(not_replaceable(replaced, reason))

@@ -238,6 +238,7 @@ async fn submit(
         Ok((writer, totals)) => {
             let key = load_rows::open_key(&app.keys, &dataset)?;
             let rules = SubmissionRules {
+                revision: dataset.revision,
                 duplicates: sent.duplicates,
                 replaces: sent.replaces,
                 quotas: &app.limits.quotas,

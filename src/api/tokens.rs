@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
+use crate::clock;
 use crate::db::Store;
 use crate::db::tokens::{self, IssuedToken, NewToken, Token};
 use crate::ids::{OrganizationId, TokenId};
@@ -39,7 +40,7 @@ pub(crate) struct TokenRequest {
     label: Option<String>,
     /// From when on it no longer works; the longest lifetime when omitted
     /// (`security.token_max_days`).
-    #[serde(default, with = "time::serde::rfc3339::option")]
+    #[serde(default, deserialize_with = "clock::optional_time")]
     expires_at: Option<OffsetDateTime>,
 }
 

@@ -68,6 +68,22 @@ pub(crate) struct DeclaredDataset {
     pub(crate) text: TextParameters,
 }
 
+/// How a definition declares that its raw tables in text are written.
+///
+/// # Errors
+/// For parameters that contradict each other.
+pub(crate) fn declared_text(
+    definition: &DatasetDefinition,
+    source: &DocumentSource,
+) -> Result<TextParameters, Failure> {
+    let text = definition.format.as_ref().map(TextParameters::try_from);
+    let text = text.transpose().map_err(|error| {
+        let problem = Problem::at(Code::InvalidValue, "/format", error.to_string());
+        in_file(source, problem)
+    })?;
+    Ok(text.unwrap_or_default())
+}
+
 impl SchemaArgs {
     /// Reads and checks the definition.
     ///
@@ -77,11 +93,7 @@ impl SchemaArgs {
         let source = &self.schema;
         let definition = parse_dataset(&source.read()?);
         let definition = definition.map_err(|error| in_file(source, error))?;
-        let text = definition.format.as_ref().map(TextParameters::try_from);
-        let text = text.transpose().map_err(|error| {
-            let problem = Problem::at(Code::InvalidValue, "/format", error.to_string());
-            in_file(source, problem)
-        })?;
+        let text = declared_text(&definition, source)?;
         let taxonomies = self.taxonomies(&definition)?;
         let resolved = Schema::resolve(&definition, LIMITS, |id| taxonomies.get(&id).cloned());
         let schema = resolved.map_err(|error| {
@@ -94,7 +106,6 @@ impl SchemaArgs {
             };
             in_file(source, problem)
         })?;
-        let text = text.unwrap_or_default();
         Ok(DeclaredDataset { schema, text })
     }
 

@@ -46,6 +46,9 @@ pub(crate) struct Publish {
     /// from now on. Send all rows, not the changed ones alone.
     #[arg(long, value_name = "ID")]
     replaces: Option<Uuid>,
+    /// Send files even if the dataset has their rows already.
+    #[arg(long)]
+    allow_duplicate: bool,
     /// Files of rows: .csv, .tsv, .ndjson, each of them also with .gz or .zst, or .parquet.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -103,9 +106,10 @@ impl Publish {
         let token = std::env::var(TOKEN)
             .map_err(|_| Failure::Usage(format!("put a token of the holder into {TOKEN}")))?;
         let service = Service::new(&self.url, token.trim());
-        let publication = service
-            .publication(&self.publication)
-            .map_err(Failure::Service)?;
+        let publication = service.publication(&self.publication);
+        let publication = publication.map_err(Failure::Service)?.ok_or_else(|| {
+            Failure::Usage(format!("there is no publication `{}`", self.publication))
+        })?;
         if publication.paused {
             return Err(Failure::Service(publication.is_paused("nothing was sent")));
         }
@@ -127,9 +131,13 @@ impl Publish {
 
     /// Where files are sent to, below the address of the service.
     fn submissions_address(&self, publication: &FoundPublication) -> String {
-        let address = format!("/v1/datasets/{}/submissions", publication.dataset_id);
+        let allow = self.allow_duplicate;
+        let address = format!(
+            "/v1/datasets/{}/submissions?allow_duplicate={allow}",
+            publication.dataset_id
+        );
         match self.replaces {
-            Some(replaced) => format!("{address}?replaces={replaced}"),
+            Some(replaced) => format!("{address}&replaces={replaced}"),
             None => address,
         }
     }
@@ -250,18 +258,19 @@ impl Service {
         }
     }
 
-    /// The publication with a name or id.
-    fn publication(&self, name: &str) -> anyhow::Result<FoundPublication> {
+    /// The publication with a name or id; `None` where there is none.
+    fn publication(&self, name: &str) -> anyhow::Result<Option<FoundPublication>> {
         let mut cursor = String::new();
         loop {
             let path = format!("/v1/publications?limit=1000{cursor}");
             let page: ListPage<FoundPublication> = self.get(&path)?;
             let mut items = page.items.into_iter();
             if let Some(found) = items.find(|it| it.name == name || it.id == name) {
-                return Ok(found);
+                return Ok(Some(found));
             }
-            let next = page.next_cursor;
-            let next = next.with_context(|| format!("there is no publication `{name}`"))?;
+            let Some(next) = page.next_cursor else {
+                return Ok(None);
+            };
             cursor = format!("&cursor={next}");
         }
     }

@@ -126,14 +126,25 @@ impl TableFile {
         }
     }
 
-    /// The same table, whose text is written with these parameters.
+    /// The same table, whose text is written as the flags say, or else as its dataset declares.
     ///
     /// # Errors
-    /// For parameters that contradict each other, and for those of a table that is no text.
-    pub(crate) fn written_as(mut self, text: &TextParameters) -> Result<Self, Failure> {
+    /// For parameters that contradict each other, and for flags of a table that is no text.
+    pub(crate) fn written_as(
+        mut self,
+        flags: &TextParameters,
+        declared: &TextParameters,
+    ) -> Result<Self, Failure> {
         let format = match self.format {
-            FileFormat::Text(default) => text.format(default).map(FileFormat::Text),
-            other if text.is_empty() => Ok(other),
+            FileFormat::Text(default) => {
+                let mut declared = *declared;
+                if default != TextFormat::CSV {
+                    declared.delimiter = None;
+                }
+                let text = flags.or_declared(&declared);
+                text.format(default).map(FileFormat::Text)
+            }
+            other if flags.is_empty() => Ok(other),
             FileFormat::Ndjson | FileFormat::Parquet => {
                 let detail = "--delimiter, --decimal, --thousands and --encoding are for CSV and TSV; \
                               leave them out";
@@ -447,15 +458,7 @@ impl InputFormat {
         declared: &TextParameters,
     ) -> Result<TableFile, Failure> {
         let file = TableFile::input(path, self.format)?;
-        let flags = self.text.parameters();
-        let FileFormat::Text(format) = file.format else {
-            return file.written_as(&flags);
-        };
-        let mut declared = *declared;
-        if format != TextFormat::CSV {
-            declared.delimiter = None;
-        }
-        file.written_as(&flags.or_declared(&declared))
+        file.written_as(&self.text.parameters(), declared)
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn print(
             let known = known_words(&found.model, quasi_identifiers);
             printout.subsets(subsets, &known);
         }
-        Some(PrivacyFinding::Groups(found)) => printout.groups(found),
+        Some(PrivacyFinding::Groups(groups)) => printout.groups(groups, is_anatomized(found)),
         None => {
             let detail = "it is not known which records are in which group";
             printout.verdict("holds", false, detail);
@@ -45,6 +45,11 @@ pub(crate) fn print(
         output::note(format_args!("warning: {}", warning.detail));
     }
     Ok(())
+}
+
+fn is_anatomized(found: &ReleaseVerification) -> bool {
+    let recoding = found.raw.as_ref().map(|raw| raw.recoding);
+    matches!(recoding, Some(FoundRecoding::Anatomized { .. }))
 }
 
 /// Lines of names and values.
@@ -154,7 +159,7 @@ impl Printout {
         self.worst("confidence", found.worst.iter().map(subset_row));
     }
 
-    fn groups(&mut self, found: &GroupVerification) {
+    fn groups(&mut self, found: &GroupVerification, is_anatomized: bool) {
         let violations = counted(found.violations, "violation");
         let detail = format!("{violations} in {}", counted(found.groups, "group"));
         self.model_holds(found.holds, detail);
@@ -163,8 +168,12 @@ impl Printout {
         self.line("smallest group", found.smallest_group);
         let unit = self.unit;
         self.note(format_args!("The fewest {unit} of a group."));
-        self.line("smallest class", found.smallest_equivalence_class);
-        self.note("The same: a group of this model is known by all quasi-identifiers.");
+        if is_anatomized {
+            self.note("Quasi-identifiers are exact: who knows them may find one row of the group.");
+        } else {
+            self.line("smallest class", found.smallest_equivalence_class);
+            self.note("The same: a group of this model is known by all quasi-identifiers.");
+        }
         if let Some(diversity) = found.diversity {
             self.line("least diversity", diversity);
         }

@@ -13,7 +13,7 @@ use crate::ids::{OrganizationId, ReleaseId, TokenId};
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::officers::{self, NoDecider};
+use super::officers;
 use super::policies::check_release;
 use super::{Store, StoreError, releases};
 
@@ -211,8 +211,8 @@ pub(crate) enum ApprovalCreation {
     NoRelease,
     /// The release was withdrawn.
     Withdrawn,
-    /// The caller may not decide.
-    NotBy(NoDecider),
+    /// The organization has an officer, who decides, and the caller is a holder.
+    OfficerDecides,
     /// The caller's token, or another one of the same person, has made the release.
     SamePerson,
     /// The release was decided before.
@@ -235,8 +235,8 @@ pub(crate) async fn decide(
         return Ok(ApprovalCreation::NoRelease);
     };
     let now = store.now();
-    if let Some(refusal) = officers::refusal(&mut transaction, by, now).await? {
-        return Ok(ApprovalCreation::NotBy(refusal));
+    if !officers::may_decide(&mut transaction, by, now).await? {
+        return Ok(ApprovalCreation::OfficerDecides);
     }
     if found.is_withdrawn {
         return Ok(ApprovalCreation::Withdrawn);

@@ -24,9 +24,12 @@ use pais_seal::{SealError, SecretKey, random};
 /// End of the name of a key file; before it is the id of the dataset.
 const SUFFIX: &str = ".key";
 
-/// The age at which a key file without a dataset is taken to be of a process that died. A younger one
-/// may be of a dataset that is being created.
+/// The age at which a key file without an owner is taken to be left over. A younger one is
+/// most probably of an owner that is being made.
 const STALE: Duration = Duration::from_secs(60 * 60);
+
+/// End of the name of a key file that is being destroyed.
+const DOOMED_SUFFIX: &str = ".destroyed";
 
 /// Whose key it is.
 #[derive(Clone, Copy, Debug, sqlx::Type)]
@@ -232,6 +235,7 @@ impl DataKeys {
                 Ok(())
             }
             Self::Directory(directory) => {
+                lock(connection, owner).await?;
                 let (directory, wrapped) = (directory.clone(), wrapped.to_owned());
                 on_thread(move || {
                     let path = file_of(&directory, owner);
@@ -344,35 +348,54 @@ impl DataKeys {
         }
     }
 
-    /// Destroys the keys in a directory that belong to none of the `live` owners, unless they were
-    /// written in the last hour. Returns their number.
+    /// The owners of keys in a directory that are none of the `live` ones, but for keys that were written in the
+    /// last hour.
     ///
     /// # Errors
-    /// When the directory or a file fails.
-    pub(crate) async fn destroy_others(&self, live: Vec<Uuid>) -> Result<usize, StoreError> {
+    /// When the directory cannot be read.
+    pub(crate) async fn of_no_owner(&self, live: Vec<Uuid>) -> Result<Vec<KeyOwner>, StoreError> {
         let Self::Directory(directory) = self else {
-            return Ok(0);
+            return Ok(Vec::new());
         };
         let directory = directory.clone();
         on_thread(move || {
-            let mut destroyed = 0;
+            let mut found = Vec::new();
             for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
                 let entry = entry.map_err(failed(&directory))?;
                 let name = entry.file_name().to_string_lossy().into_owned();
-                let id = name.strip_suffix(SUFFIX).and_then(|id| id.parse().ok());
+                let id = name.strip_suffix(SUFFIX);
+                let id = id.or_else(|| name.strip_suffix(DOOMED_SUFFIX));
+                let id = id.and_then(|id| id.parse().ok());
                 let written = entry.metadata().and_then(|metadata| metadata.modified());
                 let age =
                     written.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
                 let is_old = age.is_ok_and(|age| age > STALE);
-                if id.is_some_and(|id: Uuid| !live.contains(&id)) && is_old {
-                    destroy_file(&entry.path())?;
-                    destroyed += 1;
-                }
+                found.extend(id.filter(|id| is_old && !live.contains(id)).map(KeyOwner));
             }
-            Ok(destroyed)
+            Ok(found)
         })
         .await
     }
+}
+
+/// Locks the key of an owner until the end of a transaction that makes the owner.
+async fn lock(connection: &mut PgConnection, owner: KeyOwner) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text, 17))")
+        .bind(owner)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Locks the key of an owner until the end of the transaction. Returns `false` if a transaction that makes the
+/// owner is under way.
+pub(super) async fn try_lock(
+    connection: &mut PgConnection,
+    owner: KeyOwner,
+) -> Result<bool, StoreError> {
+    let lock =
+        sqlx::query_scalar("SELECT pg_try_advisory_xact_lock(hashtextextended($1::text, 17))");
+    Ok(lock.bind(owner).fetch_one(connection).await?)
 }
 
 fn file_of(directory: &Path, owner: KeyOwner) -> PathBuf {
@@ -417,15 +440,21 @@ pub fn replace_secret(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
     replace_file(directory, path, content).map_err(failed(path))
 }
 
-/// Overwrites and removes a file, if it is there.
+/// Overwrites and removes a file, if it is there. It is renamed before, so that nobody reads what overwrites it; a
+/// crash after that leaves it under the other name, where the next call finds it.
 fn destroy_file(path: &Path) -> Result<(), KeyFileError> {
-    let file = match OpenOptions::new().write(true).open(path) {
+    let doomed = path.with_extension(&DOOMED_SUFFIX[1..]);
+    match fs::rename(path, &doomed) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(path)(error)),
+        _ => {}
+    }
+    let file = match OpenOptions::new().write(true).open(&doomed) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed(path)(error)),
+        Err(error) => return Err(failed(&doomed)(error)),
     };
-    overwrite(file).map_err(failed(path))?;
-    fs::remove_file(path).map_err(failed(path))?;
+    overwrite(file).map_err(failed(&doomed))?;
+    fs::remove_file(&doomed).map_err(failed(&doomed))?;
     let directory = path.parent().unwrap_or(Path::new("."));
     sync_directory(directory).map_err(failed(path))
 }

@@ -23,11 +23,13 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use pais_core::warning::{Warning, by_code};
 
 use super::audit::{self, Action, NewEvent};
+use super::data_keys::KeyOwner;
+use super::dataset_revisions::DatasetRevision;
 use super::key_ring::KeyRing;
 use super::legal_holds::{LegalHold, LegalHoldColumns};
 use super::seal::{DataKey, SealedItem};
 use super::submissions::{ColumnWarning, NewSubmission, SubmissionWriter};
-use super::{Store, StoreError, service_keys, taxonomies, trees, violates};
+use super::{Store, StoreError, service_keys, taxonomies, token_validity, trees, violates};
 
 /// A dataset that is not deleted, with everything that submissions and jobs need.
 #[derive(Clone, Debug)]
@@ -40,15 +42,8 @@ pub struct StoredDataset {
     pub schema: Arc<Schema>,
     /// Its wrapped data key, for [`super::key_ring::KeyRing::open`].
     pub wrapped_key: Vec<u8>,
-}
-
-/// The state of a dataset that exists or existed.
-#[derive(Clone, Debug)]
-pub enum DatasetState {
-    /// It exists.
-    Live(Box<StoredDataset>),
-    /// It was deleted.
-    Deleted,
+    /// How often it had been changed.
+    pub revision: DatasetRevision,
 }
 
 /// A dataset to be created.
@@ -84,7 +79,7 @@ pub async fn create(
     by: Caller,
     new: NewDataset,
 ) -> Result<DatasetCreation, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     if !insert(store, &mut transaction, keys, by, &new).await? {
         return Ok(DatasetCreation::NameTaken);
     }
@@ -208,8 +203,10 @@ pub(crate) struct DatasetChange {
     pub trees: HashMap<TaxonomyId, TaxonomyNode>,
     /// Names of the columns that change.
     pub columns: Vec<String>,
-    /// Number of stored rows that fit the definition.
-    pub rows: u64,
+    /// The revision of the dataset that it was made from.
+    pub revision: DatasetRevision,
+    /// The stored submissions, whose rows fit the definition.
+    pub submissions: Vec<SubmissionId>,
     /// What the holder should know about its columns.
     pub warnings: Vec<Warning>,
 }
@@ -225,6 +222,10 @@ pub(crate) enum ChangeResult {
     JobsUnderWay,
     /// Rows are being sent, or were sent or deleted since they were checked.
     RowsUnderWay,
+    /// A taxonomy that it names was deleted meanwhile.
+    TaxonomyDeleted,
+    /// It was changed since the change was made from it.
+    ChangedMeanwhile,
     /// It would be deleted at once.
     TooOld,
 }
@@ -240,22 +241,27 @@ pub(crate) async fn change(
         definition,
         trees: roots,
         columns,
-        rows,
+        revision,
+        submissions,
         warnings,
     } = change;
     let now = store.now();
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     trees::lock(&mut transaction, by.organization).await?;
+    let named: Vec<TaxonomyId> = roots.keys().copied().collect();
+    if !taxonomies::still_exist(&mut transaction, by.organization, &named).await? {
+        return Ok(ChangeResult::TaxonomyDeleted);
+    }
     // An upload has a share of the row until it ends; jobs are created under one too.
-    let locked: Result<Option<OffsetDateTime>, _> = sqlx::query_scalar(
-        "SELECT created_at FROM datasets
+    let locked: Result<Option<(OffsetDateTime, DatasetRevision)>, _> = sqlx::query_as(
+        "SELECT created_at, revision FROM datasets
          WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR UPDATE NOWAIT",
     )
     .bind(id)
     .bind(by.organization)
     .fetch_optional(&mut *transaction)
     .await;
-    let created_at = match locked {
+    let found = match locked {
         Err(sqlx::Error::Database(error))
             if error.code().as_deref() == Some(LOCK_NOT_AVAILABLE) =>
         {
@@ -263,19 +269,22 @@ pub(crate) async fn change(
         }
         locked => locked?,
     };
-    let Some(created_at) = created_at else {
+    let Some((created_at, found)) = found else {
         return Ok(ChangeResult::NotFound);
     };
+    if found != revision {
+        return Ok(ChangeResult::ChangedMeanwhile);
+    }
     let delete_after = definition
         .retention_days
         .map(|days| created_at + Duration::days(days));
     if delete_after.is_some_and(|at| at <= now) {
         return Ok(ChangeResult::TooOld);
     }
-    let (has_jobs, stored_rows): (bool, i64) = sqlx::query_as(
+    let (has_jobs, stored): (bool, Vec<SubmissionId>) = sqlx::query_as(
         "SELECT EXISTS (SELECT FROM jobs WHERE dataset_id = $1
                         AND status IN ('queued', 'running')),
-                (SELECT coalesce(sum(rows), 0)::bigint FROM submissions WHERE dataset_id = $1)",
+                ARRAY(SELECT id FROM submissions WHERE dataset_id = $1 ORDER BY id)",
     )
     .bind(id)
     .fetch_one(&mut *transaction)
@@ -283,19 +292,20 @@ pub(crate) async fn change(
     if has_jobs {
         return Ok(ChangeResult::JobsUnderWay);
     }
-    if stored_rows.cast_unsigned() != rows {
+    if stored != submissions {
         return Ok(ChangeResult::RowsUnderWay);
     }
     sqlx::query(
         "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4,
-                             revision = revision + $5
+                             revision = revision + 1,
+                             columns_revision = CASE WHEN $5 THEN revision + 1 ELSE columns_revision END
          WHERE id = $1",
     )
     .bind(id)
     .bind(Json(trees::without_trees(&definition)))
     .bind(delete_after)
     .bind(Json(&warnings))
-    .bind(i32::from(!columns.is_empty()))
+    .bind(!columns.is_empty())
     .execute(&mut *transaction)
     .await?;
     trees::unlink(&mut transaction, by.organization, id).await?;
@@ -319,33 +329,24 @@ pub async fn load(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<StoredDataset>, StoreError> {
-    Ok(match find_any(store, organization, id).await? {
-        Some(DatasetState::Live(dataset)) => Some(*dataset),
-        Some(DatasetState::Deleted) | None => None,
-    })
-}
-
-/// A dataset of the organization, deleted or not; `None` if the organization never had it.
-///
-/// # Errors
-/// When the database fails, or the stored definition is damaged.
-pub async fn find_any(
-    store: &Store,
-    organization: OrganizationId,
-    id: DatasetId,
-) -> Result<Option<DatasetState>, StoreError> {
-    // The trees first: a dataset that is deleted meanwhile is found to be deleted below.
-    let trees = trees::of_dataset(store, id).await?;
-    let found: Option<Option<Json<DatasetDefinition>>> = sqlx::query_scalar(
-        "SELECT definition FROM datasets WHERE organization_id = $1 AND id = $2",
-    )
-    .bind(organization)
-    .bind(id)
-    .fetch_optional(&mut *store.connection().await?)
-    .await?;
-    let Some(found) = found else { return Ok(None) };
-    let Some(Json(stored)) = found else {
-        return Ok(Some(DatasetState::Deleted));
+    // The definition is that of the trees: a change in between would give it those of another one.
+    let mut before = revision(store, organization, id).await?;
+    let (stored, trees, revision) = loop {
+        let trees = trees::of_dataset(store, id).await?;
+        let found: Option<(Json<DatasetDefinition>, DatasetRevision)> = sqlx::query_as(
+            "SELECT definition, revision FROM datasets
+             WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+        )
+        .bind(organization)
+        .bind(id)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?;
+        let Some((Json(stored), revision)) = found else {
+            return Ok(None);
+        };
+        if before.replace(revision) == Some(revision) {
+            break (stored, trees, revision);
+        }
     };
     let wrapped_key = store
         .data_keys()
@@ -353,14 +354,30 @@ pub async fn find_any(
         .await?;
     // Deleted since the row was read.
     let Some(wrapped_key) = wrapped_key else {
-        return Ok(Some(DatasetState::Deleted));
+        return Ok(None);
     };
-    Ok(Some(DatasetState::Live(Box::new(StoredDataset {
+    Ok(Some(StoredDataset {
         id,
         schema: Arc::new(schema(&stored, &trees)?),
         definition: trees::declared(stored, &trees),
         wrapped_key,
-    }))))
+        revision,
+    }))
+}
+
+/// The revision of a dataset of the organization; `None` if it has none that is not deleted.
+async fn revision(
+    store: &Store,
+    organization: OrganizationId,
+    id: DatasetId,
+) -> Result<Option<DatasetRevision>, StoreError> {
+    let revision = sqlx::query_scalar(
+        "SELECT revision FROM datasets
+         WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+    );
+    let mut connection = store.connection().await?;
+    let revision = revision.bind(organization).bind(id);
+    Ok(revision.fetch_optional(&mut *connection).await?)
 }
 
 /// The datasets that are not deleted, and the submissions.
@@ -370,6 +387,18 @@ pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
          UNION ALL SELECT id FROM submissions",
     );
     Ok(ids.fetch_all(&mut *store.connection().await?).await?)
+}
+
+/// Whether a dataset that is not deleted, or a submission, owns a key.
+pub(super) async fn owns_key(
+    connection: &mut PgConnection,
+    owner: KeyOwner,
+) -> Result<bool, StoreError> {
+    let owns = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM datasets WHERE id = $1 AND deleted_at IS NULL)
+             OR EXISTS (SELECT FROM submissions WHERE id = $1)",
+    );
+    Ok(owns.bind(owner).fetch_one(connection).await?)
 }
 
 /// Whether the database has or had a dataset.
@@ -613,18 +642,7 @@ pub async fn list_submissions(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Option<Vec<SubmissionSummary>>, StoreError> {
-    let exists: bool = sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM datasets
-                        WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL)",
-    )
-    .bind(organization)
-    .bind(dataset)
-    .fetch_one(&mut *store.connection().await?)
-    .await?;
-    if !exists {
-        return Ok(None);
-    }
-    let Some(key) = open_key(store, keys, dataset).await? else {
+    let Some(key) = data_key(store, keys, organization, dataset).await? else {
         return Ok(None);
     };
     let rows: Vec<SubmissionRow> = sqlx::query_as(concat!(
@@ -640,6 +658,37 @@ pub async fn list_submissions(
     .await?;
     let items = rows.into_iter().map(|row| row.open(&key));
     items.collect::<Result<_, _>>().map(Some)
+}
+
+/// The data key of a dataset of the organization; `None` if it has none that is not deleted.
+///
+/// # Errors
+/// When the database fails, or the key was wrapped with a different key-encryption key.
+pub(crate) async fn data_key(
+    store: &Store,
+    keys: &KeyRing,
+    organization: OrganizationId,
+    id: DatasetId,
+) -> Result<Option<DataKey>, StoreError> {
+    match revision(store, organization, id).await? {
+        Some(_) => open_key(store, keys, id).await,
+        None => Ok(None),
+    }
+}
+
+/// The name of a dataset of the organization; `None` if it has none that is not deleted.
+pub(crate) async fn name(
+    store: &Store,
+    organization: OrganizationId,
+    id: DatasetId,
+) -> Result<Option<String>, StoreError> {
+    let name = sqlx::query_scalar(
+        "SELECT name FROM datasets
+         WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+    );
+    let mut connection = store.connection().await?;
+    let name = name.bind(organization).bind(id);
+    Ok(name.fetch_optional(&mut *connection).await?)
 }
 
 /// The data key of a dataset; `None` if it was deleted.

@@ -17,7 +17,7 @@ use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::data_keys::KeyOwner;
-use super::{Store, StoreError, datasets, trees};
+use super::{Store, StoreError, data_keys, datasets, trees};
 
 /// The result of a deletion that a legal hold prevents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,15 +121,18 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
     Ok(expiry)
 }
 
-/// Destroys the keys that a crash has left: key files without a dataset or submission, and keys of deleted
-/// datasets and submissions. Called at the start of the service. Beside a database that never had a
+/// Destroys the keys that crashes and refused rows have left: key files without a dataset or submission, and keys of
+/// deleted datasets and submissions. Beside a database that never had a
 /// dataset key files are no leftovers: a dump is about to be restored into it.
 pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
     if !datasets::has_had_any(store).await? {
         return destroy_remaining_keys(store).await;
     }
     let live = datasets::key_owners(store).await?;
-    let destroyed = store.data_keys().destroy_others(live).await?;
+    let mut destroyed = 0;
+    for owner in store.data_keys().of_no_owner(live).await? {
+        destroyed += u64::from(destroy_unowned(store, owner).await?);
+    }
     if destroyed > 0 {
         tracing::info!(
             destroyed,
@@ -137,6 +140,19 @@ pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
         );
     }
     destroy_remaining_keys(store).await
+}
+
+/// Destroys a key whose owner is not there, unless a transaction that makes the owner is under way: rows that are
+/// sent have a key before they are a submission, however long they take. Returns whether it was destroyed.
+async fn destroy_unowned(store: &Store, owner: KeyOwner) -> Result<bool, StoreError> {
+    let mut transaction = store.begin().await?;
+    if !data_keys::try_lock(&mut transaction, owner).await?
+        || datasets::owns_key(&mut transaction, owner).await?
+    {
+        return Ok(false);
+    }
+    store.data_keys().destroy(store, owner).await?;
+    Ok(true)
 }
 
 async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {

@@ -23,6 +23,7 @@ use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::approvals::{self, Decision};
 use super::audit::{self, Action, Actor, NewEvent};
+use super::dataset_revisions::lock_dataset;
 use super::grants::{self, GrantRecipient};
 use super::jobs::{self, JobStatus, QueuedJob};
 use super::key_ring::KeyRing;
@@ -30,7 +31,7 @@ use super::publications::{self, LockedPublication, Recipient};
 use super::quotas::Quotas;
 use super::releases::{self, Viewer, known_releases, visible};
 use super::seal::SealedItem;
-use super::submissions::{has_subject, lock_current, lock_dataset};
+use super::submissions::{has_subject, lock_current};
 use super::{Store, StoreError, policies};
 
 /// States of an edition.
@@ -255,7 +256,10 @@ pub(crate) async fn queue(
     if let Some(number) = open {
         return Ok(Queueing::Open(number.cast_unsigned()));
     }
-    if !lock_dataset(&mut transaction, publication.dataset_id).await? {
+    if lock_dataset(&mut transaction, publication.dataset_id)
+        .await?
+        .is_none()
+    {
         return Ok(Queueing::NoDataset);
     }
     let taken = taken_submissions(&mut transaction, id, publication.dataset_id).await?;
@@ -371,7 +375,7 @@ async fn insert_job(
         quotas,
     } = with;
     let dataset = publication.dataset_id;
-    if !lock_dataset(connection, dataset).await? {
+    if lock_dataset(connection, dataset).await?.is_none() {
         return Ok(None);
     }
     let organization = publication.organization_id;
@@ -929,6 +933,15 @@ impl OpenEdition {
         .bind(id)
         .bind(self.number)
         .bind(job)
+        .execute(&mut *transaction)
+        .await?;
+        // What the former job decided does not count: the new one leaves out rows that are replaced meanwhile.
+        sqlx::query(
+            "UPDATE edition_submissions SET held_back = NULL
+             WHERE publication_id = $1 AND number = $2",
+        )
+        .bind(id)
+        .bind(self.number)
         .execute(&mut *transaction)
         .await?;
         let detail = json!({ "number": self.number, "job_id": job });

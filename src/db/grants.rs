@@ -7,6 +7,7 @@ use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::clock;
 use crate::ids::{DatasetId, GrantId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::Caller;
 
@@ -14,7 +15,7 @@ use super::approvals::{self, Decision};
 use super::audit::{self, Action, Actor, NewEvent};
 use super::releases::{self, known_releases};
 use super::{Store, StoreError};
-use super::{organizations, policies};
+use super::{organizations, policies, token_validity};
 
 /// A grant in its current state.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
@@ -61,7 +62,7 @@ pub struct NewGrant {
     #[schema(min_length = 1, max_length = 2000)]
     pub purpose: String,
     /// Until when; without an end when omitted.
-    #[serde(default, with = "time::serde::rfc3339::option")]
+    #[serde(default, deserialize_with = "clock::optional_time")]
     pub expires_at: Option<OffsetDateTime>,
     /// Why the grant is made although the releases that the recipient then knows may break a privacy
     /// model together. It is kept in the audit log.
@@ -112,7 +113,7 @@ pub async fn create(
     composed: &[ReleaseId],
 ) -> Result<GrantCreation, StoreError> {
     let refused = |refusal| Ok(GrantCreation::Refused(refusal));
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     // The lock serializes two equal requests.
     let found = releases::lock(&mut transaction, by.organization, release).await?;
     let Some(found) = found else {
@@ -306,7 +307,7 @@ pub async fn delete(
     release: ReleaseId,
     id: GrantId,
 ) -> Result<bool, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let recipient: Option<OrganizationId> = sqlx::query_scalar(
         "DELETE FROM grants g USING releases r
          WHERE g.id = $1 AND g.release_id = $2 AND r.id = g.release_id AND r.organization_id = $3

@@ -19,12 +19,12 @@ use pais_core::definition::{DatasetId, JobDefinition, SubmissionId};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
+use super::dataset_revisions::{DatasetRevision, lock_dataset};
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::key_ring::KeyRing;
 use super::quotas::Quotas;
 use super::seal::{DataKey, SealedItem};
-use super::submissions::lock_dataset;
-use super::{Store, StoreError, policies};
+use super::{Store, StoreError, policies, token_validity};
 
 /// States of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -150,6 +150,8 @@ impl std::ops::Deref for StoredJob {
 pub struct NewJob<'a> {
     /// The dataset it runs on.
     pub dataset: DatasetId,
+    /// The revision of the dataset that it was checked with.
+    pub revision: DatasetRevision,
     /// The data key of the dataset.
     pub key: &'a DataKey,
     /// The definition as it was sent.
@@ -171,6 +173,8 @@ pub enum JobCreation {
     Queued(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
     NoDataset,
+    /// The dataset was changed after the job was checked.
+    DatasetChanged,
     /// The submission at this index of the list is not one of the dataset.
     NoSubmission(usize),
     /// There are no rows to read.
@@ -222,12 +226,14 @@ pub async fn create(
     reservation: Option<Reservation>,
     answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<JobCreation, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let queue = job.quotas.check_queue(&mut transaction, by.organization);
     queue.await?;
     policies::check(&mut transaction, by.organization, job.check).await?;
-    if !lock_dataset(&mut transaction, job.dataset).await? {
-        return Ok(JobCreation::NoDataset);
+    match lock_dataset(&mut transaction, job.dataset).await? {
+        None => return Ok(JobCreation::NoDataset),
+        Some(revision) if revision != job.revision => return Ok(JobCreation::DatasetChanged),
+        Some(_) => {}
     }
     let present: Vec<SubmissionId> = sqlx::query_scalar(
         "SELECT id FROM submissions WHERE dataset_id = $1 AND replaced_by IS NULL ORDER BY id",
@@ -321,7 +327,7 @@ pub(super) async fn insert(
 /// Whether the columns of the dataset of a job are those that it ran on.
 pub(crate) async fn has_its_columns(store: &Store, id: JobId) -> Result<bool, StoreError> {
     let query = sqlx::query_scalar(
-        "SELECT j.dataset_revision = d.revision FROM jobs j JOIN datasets d ON d.id = j.dataset_id
+        "SELECT j.dataset_revision >= d.columns_revision FROM jobs j JOIN datasets d ON d.id = j.dataset_id
          WHERE j.id = $1",
     );
     let mut connection = store.connection().await?;

@@ -11,6 +11,7 @@ pub mod audit_chain;
 pub mod backup;
 pub mod claims;
 pub mod data_keys;
+pub mod dataset_revisions;
 pub mod datasets;
 pub mod deletion;
 pub mod editions;
@@ -85,6 +86,9 @@ pub enum StoreError {
     /// The organization has used up its share.
     #[error(transparent)]
     Quota(#[from] quotas::QuotaError),
+    /// The token of the caller was revoked or has expired since the request began.
+    #[error("the token of the request has ended meanwhile")]
+    TokenEnded,
     /// The policy of the organization forbids it.
     #[error("the policy of the organization forbids it")]
     BelowPolicy(Box<Problem>),
@@ -311,6 +315,7 @@ impl Store {
         Self {
             instance: self.instance,
             scope: self.scope,
+            data_keys: self.data_keys.clone(),
             ..Self::new(options, max_connections, self.clock.clone())
         }
     }

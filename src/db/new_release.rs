@@ -15,8 +15,9 @@ use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
+use super::dataset_revisions::lock_dataset;
 use super::seal::{DataKey, SealedItem};
-use super::submissions::{SubmissionRows, lock_current, lock_dataset};
+use super::submissions::{SubmissionRows, lock_current};
 use super::{Store, StoreError, policies, token_validity};
 use pais_seal::SealError;
 
@@ -128,33 +129,20 @@ pub struct NewFile {
     pub sha256: [u8; 32],
 }
 
-/// The result of [`create`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReleaseCreation {
-    /// The release is stored.
-    Stored,
-    /// The dataset was deleted meanwhile.
-    NoDataset,
-    /// The token of the request was revoked or has expired meanwhile.
-    TokenEnded,
-}
-
-/// Stores a release that a holder requested.
+/// Stores a release that a holder requested. Returns `false` if its dataset was deleted meanwhile.
 ///
 /// # Errors
-/// [`StoreError::BelowPolicy`]; [`StoreError::SubmissionReplaced`].
-pub async fn create(store: &Store, release: &NewRelease) -> Result<ReleaseCreation, StoreError> {
+/// [`StoreError::TokenEnded`]; [`StoreError::BelowPolicy`]; [`StoreError::SubmissionReplaced`].
+pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
-    if let Some(token) = release.by.token
-        && !token_validity::lock_valid(&mut transaction, token, store.now()).await?
-    {
-        return Ok(ReleaseCreation::TokenEnded);
+    if let Some(token) = release.by.token {
+        token_validity::lock_valid(&mut transaction, token, store.now()).await?;
     }
-    if insert(&mut transaction, release, &|| {}).await?.is_none() {
-        return Ok(ReleaseCreation::NoDataset);
+    let is_stored = insert(&mut transaction, release, &|| {}).await?.is_some();
+    if is_stored {
+        transaction.commit().await?;
     }
-    transaction.commit().await?;
-    Ok(ReleaseCreation::Stored)
+    Ok(is_stored)
 }
 
 /// Stores a release and calls `written` after each chunk. Returns `None`, and
@@ -166,7 +154,7 @@ pub(super) async fn insert(
 ) -> Result<Option<()>, StoreError> {
     let trace = TraceSpan::part("storing release");
     trace.set("pais.release_id", release.id);
-    if !lock_dataset(connection, release.dataset).await? {
+    if lock_dataset(connection, release.dataset).await?.is_none() {
         return Ok(None);
     }
     lock_current(connection, &release.submissions).await?;

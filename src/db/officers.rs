@@ -11,15 +11,6 @@ use crate::roles::{Caller, Role};
 
 use super::{StoreError, token_validity};
 
-/// Why a caller may not set the policy and approve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoDecider {
-    /// The organization has an officer, who decides, and the caller is a holder.
-    OfficerDecides,
-    /// The caller's token has ended meanwhile.
-    TokenEnded,
-}
-
 /// Waits for the decisions of an organization that are under way, and lets later ones wait until the end of
 /// the transaction. For what makes or ends an officer.
 pub(super) async fn lock(
@@ -33,23 +24,22 @@ pub(super) async fn lock(
     Ok(())
 }
 
-/// Why the caller may not decide at `now`; `None` if it may. That holds until the end of the transaction.
-pub(super) async fn refusal(
+/// Whether the caller may set the policy and approve at `now`: not a holder of an organization that has an
+/// officer. That holds until the end of the transaction.
+///
+/// # Errors
+/// [`StoreError::TokenEnded`].
+pub(super) async fn may_decide(
     connection: &mut PgConnection,
     by: Caller,
     now: OffsetDateTime,
-) -> Result<Option<NoDecider>, StoreError> {
+) -> Result<bool, StoreError> {
     sqlx::query("SELECT pg_advisory_xact_lock_shared(hashtextextended($1::text, 15))")
         .bind(by.organization)
         .execute(&mut *connection)
         .await?;
-    if !token_validity::lock_valid(&mut *connection, by.token, now).await? {
-        return Ok(Some(NoDecider::TokenEnded));
-    }
-    if by.role != Role::Officer && has_officer(connection, by.organization, now).await? {
-        return Ok(Some(NoDecider::OfficerDecides));
-    }
-    Ok(None)
+    token_validity::lock_valid(&mut *connection, by.token, now).await?;
+    Ok(by.role == Role::Officer || !has_officer(connection, by.organization, now).await?)
 }
 
 /// Whether an organization has a token of an officer that works: one that is redeemed, and neither expired nor

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::officers::{self, NoDecider};
+use super::officers;
 use super::{Store, StoreError};
 
 /// The policy of an organization; one that restricts nothing where it has none.
@@ -102,17 +102,17 @@ async fn of_organization(
     Ok(document.map_or_else(Policy::default, |Json(policy)| policy))
 }
 
-/// Replaces the policy of the caller's organization; returns why the caller may not.
+/// Replaces the policy of the caller's organization. Returns `false` if an officer decides about it, and the
+/// caller is a holder.
 pub(crate) async fn replace(
     store: &Store,
     by: Caller,
     policy: &Policy,
-) -> Result<Option<NoDecider>, StoreError> {
+) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
-    let refusal = officers::refusal(&mut transaction, by, now).await?;
-    if refusal.is_some() {
-        return Ok(refusal);
+    if !officers::may_decide(&mut transaction, by, now).await? {
+        return Ok(false);
     }
     // Waits for what was decided under the policy before, and what is decided later waits for this.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text, 14))")
@@ -135,7 +135,7 @@ pub(crate) async fn replace(
     let detail = json!({ "policy": without_values(policy) });
     let event = NewEvent::by(by, Action::PolicyChanged, by.organization.0, detail);
     audit::commit(transaction, now, event).await?;
-    Ok(None)
+    Ok(true)
 }
 
 /// The document of a policy with the number of the values that it lists of each column: the log has no

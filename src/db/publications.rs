@@ -14,13 +14,13 @@ use crate::roles::Caller;
 use pais_core::definition::DatasetId;
 
 use super::audit::{self, Action, NewEvent};
+use super::dataset_revisions::lock_dataset;
 use super::grants::GrantRecipient;
 use super::jobs::DefinitionAtRest;
 use super::key_ring::KeyRing;
 use super::releases::Viewer;
 use super::seal::{DataKey, SealedItem};
-use super::submissions::lock_dataset;
-use super::{Store, StoreError, organizations, policies, violates};
+use super::{Store, StoreError, organizations, policies, token_validity, violates};
 
 /// What makes a publication publish an edition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -193,9 +193,9 @@ pub(crate) async fn create(
     new: &NewPublication<'_>,
 ) -> Result<PublicationChange, StoreError> {
     let (id, now) = (PublicationId::new(), store.now());
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let policy = policies::check(&mut transaction, by.organization, new.check).await?;
-    if !lock_dataset(&mut transaction, new.dataset).await? {
+    if lock_dataset(&mut transaction, new.dataset).await?.is_none() {
         return Ok(PublicationChange::NotFound);
     }
     let definition = DefinitionAtRest::seal(new.key, SealedItem::Publication(id), new.job)?;
@@ -260,7 +260,7 @@ pub(crate) async fn change(
     id: PublicationId,
     patch: &PublicationPatch,
 ) -> Result<PublicationChange, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let locked = lock_live(&mut transaction, by.organization, id).await?;
     if locked.is_none() {
         return Ok(PublicationChange::NotFound);

@@ -21,11 +21,9 @@ use pais_core::warning::Warning;
 use super::approvals::{Approval, ApprovalColumns, approval_columns};
 use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
-use super::{RowScope, Store, StoreError};
+use super::{RowScope, Store, StoreError, token_validity};
 
-pub use super::new_release::{
-    ModelOptions, NewFile, NewRelease, NewTable, ReleaseCreation, TableContent, create,
-};
+pub use super::new_release::{ModelOptions, NewFile, NewRelease, NewTable, TableContent, create};
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
 
 /// The organization that reads a release, and in which role.
@@ -664,7 +662,7 @@ pub async fn withdraw(
     release: ReleaseId,
     reason: &str,
 ) -> Result<WithdrawalCreation, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let found = lock(&mut transaction, by.organization, release).await?;
     let Some(found) = found else {
         return Ok(WithdrawalCreation::NoRelease);

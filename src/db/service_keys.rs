@@ -5,6 +5,7 @@ use sqlx::{FromRow, PgConnection};
 
 use pais_core::definition::DatasetId;
 
+use super::dataset_revisions::lock_dataset;
 use super::key_ring::{KeyId, KeyRing, KeySource};
 use super::{Store, StoreError};
 use pais_seal::{SecretKey, random_key};
@@ -176,8 +177,11 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
     let service = ring.open_service_key(&wrapped)?;
     let live = live_datasets(store).await?;
     for &dataset in &live {
+        // From here on it cannot be deleted: its key would be written again after it was destroyed.
+        if lock_dataset(&mut transaction, dataset).await?.is_none() {
+            continue;
+        }
         let wrapped = store.data_keys().read(&mut *transaction, dataset).await?;
-        // Deleted meanwhile.
         let Some(wrapped) = wrapped else { continue };
         if !ring.is_current(&wrapped) {
             let rewrapped = ring.rewrap(ring.current(), dataset, &wrapped)?;

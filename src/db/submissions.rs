@@ -20,6 +20,7 @@ use pais_core::definition::{DatasetId, SubmissionId};
 use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
+use super::dataset_revisions::{DatasetRevision, lock_dataset};
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::quotas::Quotas;
 use super::seal::{DataKey, SealedItem, SubmissionKey};
@@ -138,8 +139,8 @@ pub(crate) enum SubmissionResult {
     Stored(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
     NoDataset,
-    /// The caller's token was revoked or has expired meanwhile.
-    TokenEnded,
+    /// The dataset was changed after its rows began to be read.
+    DatasetChanged,
     /// A later request has taken over the idempotency key.
     KeyTaken,
     /// An earlier submission, which is this one, has the same rows.
@@ -177,6 +178,8 @@ pub(crate) enum Duplicates {
 /// What a submission has to meet at its commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubmissionRules<'a> {
+    /// The revision of the dataset whose columns the rows were read as.
+    pub(crate) revision: DatasetRevision,
     /// Whether rows that the dataset has already are refused.
     pub(crate) duplicates: Duplicates,
     /// The submission whose place it takes.
@@ -285,7 +288,7 @@ impl SubmissionWriter {
     /// idempotency key of the request.
     ///
     /// # Errors
-    /// When the database fails, or the answer cannot be written as JSON.
+    /// [`StoreError::TokenEnded`]; when the database fails, or the answer cannot be written as JSON.
     pub(crate) async fn commit(
         mut self,
         key: &DataKey,
@@ -304,13 +307,16 @@ impl SubmissionWriter {
         };
         // From here until the commit, the token cannot be revoked and the dataset cannot be deleted.
         let now = self.store.now();
-        if !token_validity::lock_valid(&mut self.transaction, by.token, now).await? {
-            return Ok(SubmissionResult::TokenEnded);
-        }
-        if !lock_dataset(&mut self.transaction, submission.dataset_id).await? {
+        token_validity::lock_valid(&mut self.transaction, by.token, now).await?;
+        let locked = lock_dataset(&mut self.transaction, submission.dataset_id).await?;
+        let Some(revision) = locked else {
             return Ok(SubmissionResult::NoDataset);
-        }
-        let refused = refused(&mut self.transaction, &submission, totals, rules).await?;
+        };
+        let refused = if revision == rules.revision {
+            refused(&mut self.transaction, &submission, totals, rules).await?
+        } else {
+            Some(SubmissionResult::DatasetChanged)
+        };
         if let Some(refused) = refused {
             self.transaction.rollback().await?;
             if let Some(reservation) = reservation {
@@ -496,18 +502,6 @@ async fn equal_submission(
     .bind(digest.as_slice())
     .fetch_optional(connection)
     .await?)
-}
-
-/// Locks a dataset against deletion until the transaction ends. Returns whether it still exists.
-pub(super) async fn lock_dataset(
-    connection: &mut PgConnection,
-    dataset: DatasetId,
-) -> Result<bool, StoreError> {
-    let row = sqlx::query("SELECT 1 FROM datasets WHERE id = $1 AND deleted_at IS NULL FOR SHARE")
-        .bind(dataset)
-        .fetch_optional(connection)
-        .await?;
-    Ok(row.is_some())
 }
 
 /// Sends the sealed chunks of a dataset's submissions to `out`, in the order of the submissions' ids and

@@ -16,7 +16,7 @@ use pais_core::definition::TaxonomyNode;
 use pais_core::taxonomy::Tree;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError, trees, violates};
+use super::{Store, StoreError, token_validity, trees, violates};
 
 /// A taxonomy without its tree.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -65,7 +65,7 @@ pub async fn create(
         created_at: store.now(),
     };
     let root = tree.definition();
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     trees::lock(&mut transaction, by.organization).await?;
     let stored = trees::insert(&mut transaction, by.organization, &root).await?;
     let inserted = sqlx::query(

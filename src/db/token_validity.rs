@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection, Postgres, Transaction};
 use time::{Duration, OffsetDateTime};
 
 use crate::ids::{OrganizationId, TokenId};
@@ -162,19 +162,37 @@ pub(crate) async fn is_valid(store: &Store, token: TokenId) -> Result<bool, Stor
     Ok(works(found, store.now()))
 }
 
-/// Whether a token works at `now`. If so, neither can it be revoked nor its organization be
-/// disabled before the transaction ends: what the
-/// transaction writes was permitted when it was committed.
+/// Checks that a token works at `now`. Until the transaction ends, neither can it be revoked nor its
+/// organization be disabled: what the transaction writes was permitted when it was committed.
+///
+/// # Errors
+/// [`StoreError::TokenEnded`].
 pub(super) async fn lock_valid(
     connection: &mut PgConnection,
     token: TokenId,
     now: OffsetDateTime,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     let found: Option<StoredToken> = sqlx::query_as(stored_token!("t.id = $1 FOR SHARE OF t, o"))
         .bind(token)
         .fetch_optional(connection)
         .await?;
-    Ok(works(found, now))
+    works(found, now)
+        .then_some(())
+        .ok_or(StoreError::TokenEnded)
+}
+
+/// Begins a transaction of a caller, as [`lock_valid`]: the body of its request, or what is decided for it, can
+/// take long.
+///
+/// # Errors
+/// [`StoreError::TokenEnded`].
+pub(super) async fn begin(
+    store: &Store,
+    by: Caller,
+) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let mut transaction = store.begin().await?;
+    lock_valid(&mut transaction, by.token, store.now()).await?;
+    Ok(transaction)
 }
 
 /// A person as the issuer names them.

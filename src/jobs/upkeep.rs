@@ -4,7 +4,7 @@
 //! chains.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,9 @@ const CHAINING_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(60);
 
+/// Time between two looks for keys that uploads have left which were broken off.
+const KEYS_INTERVAL: Duration = Duration::from_secs(60 * 60);
+
 /// Cleans up until `shutdown` is cancelled. Wakes the workers when datasets were deleted, because their jobs
 /// must stop.
 pub(super) async fn keep(
@@ -30,10 +33,18 @@ pub(super) async fn keep(
     wake: Arc<Notify>,
 ) {
     let mut ticks = tokio::time::interval(INTERVAL);
+    // The start of the process has done it.
+    let mut keys_done = Instant::now();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => return,
+        }
+        if keys_done.elapsed() >= KEYS_INTERVAL {
+            keys_done = Instant::now();
+            if let Err(error) = deletion::destroy_leftover_keys(&store).await {
+                tracing::warn!(%error, "keys without a dataset or submission could not be destroyed");
+            }
         }
         match deletion::delete_expired(&store).await {
             Ok(Expiry { deleted: 0, .. }) => {}

@@ -82,9 +82,11 @@ impl From<RunError> for Problem {
                 Self::with(Code::NotAnonymizable, detail, faults)
             }
             RunError::NoSuchStep { .. } => Self::at(Code::NoSuchStep, "/step", detail),
-            // The reasons of these two can quote labels and intervals, which can be raw values.
+            // The reason can quote labels and intervals, which can be raw values.
             RunError::NotVerified { .. } => Self::new(Code::VerificationFailed, NOT_VERIFIED),
-            RunError::Internal { .. } => Self::new(Code::Internal, INTERNAL),
+            RunError::Internal { reason } => {
+                Self::new(Code::Internal, format!("{INTERNAL}. What failed: {reason}"))
+            }
             RunError::NotCounted { .. } => Self::new(Code::ExecutorUnavailable, detail),
             RunError::Cancelled => Self::new(Code::Cancelled, detail),
         }
@@ -117,18 +119,18 @@ mod tests {
 
     #[test]
     fn a_table_that_is_not_verified_is_reported_without_its_labels() {
-        let reason = || "the label \"zz-secret-zz\" is not an ancestor".to_owned();
-        for (error, code) in [
-            (
-                RunError::NotVerified { reason: reason() },
-                Code::VerificationFailed,
-            ),
-            (RunError::Internal { reason: reason() }, Code::Internal),
-        ] {
-            let problem = Problem::from(error);
-            assert_eq!(problem.code, code);
-            let document = serde_json::to_string(&problem.document()).unwrap();
-            assert!(!document.contains("secret"), "{document}");
-        }
+        let reason = "the label \"zz-secret-zz\" is not an ancestor".to_owned();
+        let problem = Problem::from(RunError::NotVerified { reason });
+        assert_eq!(problem.code, Code::VerificationFailed);
+        let document = serde_json::to_string(&problem.document()).unwrap();
+        assert!(!document.contains("secret"), "{document}");
+    }
+
+    #[test]
+    fn a_fault_of_the_program_says_what_failed() {
+        let reason = "there is no table";
+        let problem = Problem::from(RunError::Internal { reason });
+        assert_eq!(problem.code, Code::Internal);
+        assert!(problem.to_string().contains(reason), "{problem}");
     }
 }

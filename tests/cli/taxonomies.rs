@@ -74,6 +74,32 @@ fn the_hierarchy_of_a_column_is_the_body_of_a_taxonomy() {
     assert_eq!(dir.json("born.json")["name"], "ages");
 }
 
+/// A raw table is read as its dataset declares where no flag says otherwise.
+#[test]
+fn the_format_of_the_dataset_is_that_of_the_table() {
+    let dir = directory();
+    let mut schema = dir.json("s.json");
+    schema["format"] = json!({"delimiter": ";", "decimal": ","});
+    dir.write("s.json", &schema.to_string());
+    let read = |flags: &[&str]| {
+        let given = [
+            "generate", "--schema", "s.json", "raw.csv", "--column", "age",
+        ];
+        let made = ["--generate", r#"{"generate": "ranges", "widths": [5]}"#];
+        taxonomy(&dir, &[&given[..], &made, flags].concat())
+    };
+    let (status, out, errors) = read(&[]);
+    assert_eq!(status, Some(0), "{errors}");
+    // 34,5 is read as 34.5.
+    assert!(out.contains("[30,35)"), "{out}");
+    let (status, _, errors) = read(&["--delimiter", ","]);
+    assert_ne!(status, Some(0));
+    assert!(
+        errors.contains("header") || errors.contains("decimal"),
+        "{errors}"
+    );
+}
+
 #[test]
 fn a_hierarchy_is_made_in_another_way_than_the_column_declares() {
     let dir = directory();

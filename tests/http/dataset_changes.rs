@@ -1,9 +1,11 @@
 //! Changes of datasets: what needs no new reading of the rows changes, the rest is a conflict.
 
+use futures_util::{StreamExt, stream};
 use pais::roles::Role;
-use reqwest::Method;
+use reqwest::{Body, Method};
 use serde_json::{Value, json};
 use time::Duration;
+use tokio::sync::oneshot;
 
 use crate::app::{Answer, TestApp, send, text};
 use pais_test_support::poll::poll_async;
@@ -290,4 +292,170 @@ async fn a_column_that_is_twice_in_a_patch_is_refused_whatever_its_first_change(
     patch(&app, &holder, &path, &body)
         .await
         .problem(422, "invalid_schema");
+}
+
+/// A body whose second part is sent when the sender of the channel is dropped.
+fn in_two_parts(first: &str, second: &str) -> (oneshot::Sender<()>, Body) {
+    let (goes_on, waits) = oneshot::channel::<()>();
+    let (first, second) = (first.to_owned(), second.to_owned());
+    let rest = stream::once(async {
+        let _ = waits.await;
+        Ok(second)
+    });
+    let parts = stream::once(async { Ok::<_, std::io::Error>(first) }).chain(rest);
+    (goes_on, Body::wrap_stream(parts.boxed()))
+}
+
+/// Time in which a request whose body has begun comes to wait for the rest.
+const BEGUN: std::time::Duration = std::time::Duration::from_millis(300);
+
+/// They would be read as the columns were, and released as values that they never had.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_are_under_way_while_the_columns_change_are_refused() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let (goes_on, body) = in_two_parts("id,age,job,ill\n5,500,Cook,flu\n", "6,600,Cook,hiv\n");
+    let widened = columns(json!([{"name": "age", "domain": null}]));
+    patch(&app, &holder, &path, &widened).await.json(200);
+    let request = app.request(Method::POST, &format!("{path}/submissions"));
+    let request = request
+        .bearer_auth(&holder)
+        .header("content-type", "text/csv");
+    let narrowed = columns(json!([{"name": "age", "domain": [0, 99]}]));
+    let (sent, ()) = tokio::join!(send(request.body(body)), async {
+        tokio::time::sleep(BEGUN).await;
+        patch(&app, &holder, &path, &narrowed).await.json(200);
+        drop(goes_on);
+    });
+    // Where the rows came late, they are read as the columns are now.
+    match sent.status.as_u16() {
+        409 => sent.problem(409, "conflict"),
+        _ => sent.problem(422, "invalid_cells"),
+    };
+    let shown = app.get(&holder, &path).await.json(200);
+    assert_eq!(
+        (&shown["rows"], &shown["submissions_total"]),
+        (&json!(4), &json!(1))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_changes_at_the_same_time_none_takes_another_one_back() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let mut conflicts = 0;
+    for round in 0..10 {
+        let role = ["sensitive", "insensitive"][round % 2];
+        let roles = columns(json!([{"name": "job", "role": role}]));
+        let text = json!({"description": format!("round {round}")});
+        let days = json!({"retention_days": round + 1});
+        let (by_role, by_text, by_days) = tokio::join!(
+            patch(&app, &holder, &path, &roles),
+            patch(&app, &holder, &path, &text),
+            patch(&app, &holder, &path, &days)
+        );
+        let shown = app.get(&holder, &path).await.json(200);
+        for (answer, found, expected) in [
+            (by_role, &shown["columns"][2]["role"], json!(role)),
+            (by_text, &shown["description"], text["description"].clone()),
+            (by_days, &shown["retention_days"], json!(round + 1)),
+        ] {
+            if answer.status == 200 {
+                assert_eq!(*found, expected, "{shown}");
+            } else {
+                answer.problem(409, "conflict");
+                conflicts += 1;
+            }
+        }
+    }
+    assert!(conflicts < 30, "no change was made");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_taxonomy_is_deleted_or_used_but_not_both() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    for round in 0..10 {
+        let root = json!({"label": "ANY", "children": [{"label": "Cook"}, {"label": "Nurse"}]});
+        let tree = json!({"name": format!("jobs {round}"), "root": root});
+        let made = app.post(&holder, "/v1/taxonomies", &tree).await.json(201);
+        let id = text(&made["id"]).to_owned();
+        let use_it = columns(json!([{"name": "job", "role": "quasi_identifier", "taxonomy": id}]));
+        let taxonomy = format!("/v1/taxonomies/{id}");
+        let (used, deleted) = tokio::join!(
+            patch(&app, &holder, &path, &use_it),
+            app.delete(&holder, &taxonomy)
+        );
+        match (used.status.as_u16(), deleted.status.as_u16()) {
+            (200, 409) | (404, 204) | (409, 204) => {}
+            both => panic!("{both:?}"),
+        }
+    }
+}
+
+/// Rows that are deleted while they are read are no missing dataset.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_is_read_while_submissions_of_it_are_deleted() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let to = format!("{path}/submissions?allow_duplicate=true");
+    let rows: String = (0..1000)
+        .map(|row| format!("{row},20,Cook,flu\n"))
+        .collect();
+    for _ in 0..8 {
+        let sent = async || {
+            let body = format!("id,age,job,ill\n{rows}");
+            let sent = app
+                .post_bytes(&holder, &to, "text/csv", body)
+                .await
+                .json(201);
+            format!("{path}/submissions/{}", text(&sent["id"]))
+        };
+        let (one, other) = (sent().await, sent().await);
+        let role = columns(json!([{"name": "job", "role": "class"}]));
+        let profile = format!("{path}/profile");
+        let (changed, profiled, first, second) = tokio::join!(
+            patch(&app, &holder, &path, &role),
+            app.get(&holder, &profile),
+            app.delete(&holder, &one),
+            app.delete(&holder, &other)
+        );
+        assert!(
+            [200, 409].contains(&changed.status.as_u16()),
+            "{}",
+            changed.text
+        );
+        assert_eq!(profiled.status, 200, "{}", profiled.text);
+        assert_eq!((first.status.as_u16(), second.status.as_u16()), (204, 204));
+    }
+}
+
+/// What a request asks for while its token is revoked is not done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_token_is_revoked_while_it_is_sent_is_not_made() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let path = dataset(&app, &holder).await;
+    let admin = app.token("operators", Role::Admin).await;
+    let (token, secret) = app.token_with_id("hospital", Role::Holder).await;
+    let (goes_on, body) = in_two_parts("{\"description\":", "\"by a revoked token\"}");
+    let request = app.request(Method::PATCH, &path);
+    let request = request
+        .bearer_auth(&secret)
+        .header("content-type", "application/json");
+    let (sent, ()) = tokio::join!(send(request.body(body)), async {
+        tokio::time::sleep(BEGUN).await;
+        let revoked = app.delete(&admin, &format!("/v1/tokens/{}", token.0)).await;
+        assert_eq!(revoked.status, 204);
+        drop(goes_on);
+    });
+    sent.problem(401, "unauthenticated");
+    assert_eq!(
+        app.get(&holder, &path).await.json(200)["description"],
+        "old"
+    );
 }

@@ -1,7 +1,7 @@
 //! Datasets: declaration, lookup, deletion, retention, and errors of their columns.
 
 use pais::clock::Clock;
-use pais::db::datasets::{self, DatasetState};
+use pais::db::datasets;
 use pais::db::{deletion, organizations};
 use pais::ids::OrganizationId;
 use pais::roles::Role;
@@ -109,10 +109,8 @@ async fn a_deleted_dataset_is_not_found_and_its_name_is_free() {
 
     let id: DatasetId = text(&answer.json(201)["id"]).parse().unwrap();
     let owner = organization(&app, "hospital").await;
-    let found = datasets::find_any(&app.state.unscoped().db, owner, id)
-        .await
-        .unwrap();
-    assert!(matches!(found, Some(DatasetState::Deleted)));
+    let found = datasets::load(&app.state.unscoped().db, owner, id).await;
+    assert!(found.unwrap().is_none());
 
     let auditor = app.token("hospital", Role::Auditor).await;
     let events = app.get(&auditor, "/v1/audit").await.json(200);

@@ -82,6 +82,28 @@ async fn answers_are_compressed_if_accepted_and_without_a_range() {
     }
 }
 
+/// A request that has its effect is not answered with 406 afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_forbids_uncompressed_answers_gets_one_where_none_is_compressed() {
+    let app = TestApp::new().await;
+    for (accepted, encoding) in [
+        ("identity;q=0", None),
+        ("*;q=0", None),
+        ("IDENTITY; q=0.000, deflate;q=0", None),
+        ("identity;q=0, gzip", Some("gzip")),
+        ("gzip;q=0.5, *;q=0", Some("gzip")),
+        ("identity;q=0.1, gzip;q=0", None),
+    ] {
+        let request = app.request(Method::GET, "/openapi.json");
+        let response = request.header("accept-encoding", accepted).send().await;
+        let response = response.unwrap();
+        assert_eq!(response.status(), 200, "{accepted}");
+        let sent = response.headers().get("content-encoding");
+        let sent = sent.map(|value| value.to_str().unwrap());
+        assert_eq!(sent, encoding, "{accepted}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_configured_origins_may_call_from_a_browser() {
     let origin = "https://app.example.org";

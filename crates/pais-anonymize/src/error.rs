@@ -44,8 +44,8 @@ pub enum RunError {
     /// A fault of this library, or of the system it runs on.
     #[error("{reason}")]
     Internal {
-        /// What failed.
-        reason: String,
+        /// What failed; static, so that it has no value of a cell.
+        reason: &'static str,
     },
 }
 
@@ -98,8 +98,7 @@ impl RunError {
     }
 
     /// A fault of this library.
-    pub(crate) fn internal(reason: impl ToString) -> Self {
-        let reason = reason.to_string();
+    pub(crate) fn internal(reason: &'static str) -> Self {
         Self::Internal { reason }
     }
 }

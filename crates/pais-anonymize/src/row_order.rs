@@ -125,7 +125,8 @@ impl OrderSource {
 fn parameters(job: &Job) -> Result<Vec<u8>, RunError> {
     match &job.written {
         Some(document) => Ok(document.clone().into_bytes()),
-        None => serde_json::to_vec(job).map_err(RunError::internal),
+        None => serde_json::to_vec(job)
+            .map_err(|_| RunError::internal("the job cannot be written as JSON")),
     }
 }
 
@@ -212,7 +213,8 @@ impl SeededOrder {
             Purpose::Suppression => (b"supp", 0),
         };
         let key = self.key.unwrap_or_default();
-        let mut hash = Hmac::<Sha256>::new_from_slice(&key).map_err(RunError::internal)?;
+        let mut hash = Hmac::<Sha256>::new_from_slice(&key)
+            .map_err(|_| RunError::internal("the key of the order of rows has a wrong length"))?;
         hash.update(b"pais: order of released rows");
         hash.update(purpose);
         hash.update(&step.to_le_bytes());

@@ -1,6 +1,7 @@
 //! From a raw table to a verified release: encoded once, searched once, released at any step.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pais_core::definition::json::escape;
@@ -345,9 +346,15 @@ impl AnonymizationRun {
 
 /// The report with what the job says of its release. `table` has all labels that are released.
 pub(crate) fn of_job(report: Report, schema: &Schema, job: &Job, table: &ReleasedTable) -> Report {
+    // A reason for a column that is generalized has no effect.
+    let unchanged = schema.stored().filter(|column| column.is_unchanged());
+    let acknowledged: BTreeMap<String, String> = unchanged
+        .filter_map(|column| Some(job.acknowledged.get_key_value(column.name())?))
+        .map(|(column, reason)| (column.clone(), reason.clone()))
+        .collect();
     Report {
         pre_generalization: pre_generalization::published(schema, job, table),
-        acknowledged_unchanged: (!job.acknowledged.is_empty()).then(|| job.acknowledged.clone()),
+        acknowledged_unchanged: (!acknowledged.is_empty()).then_some(acknowledged),
         ..report
     }
 }
@@ -355,7 +362,7 @@ pub(crate) fn of_job(report: Report, schema: &Schema, job: &Job, table: &Release
 pub(crate) fn unmeasured(error: VerifyError) -> RunError {
     match error {
         VerifyError::Stopped => RunError::Cancelled,
-        error => RunError::internal(error),
+        _ => RunError::internal("the verified table cannot be measured"),
     }
 }
 

@@ -311,7 +311,7 @@ impl DecidedEdition {
         let schema = self.verified.schema();
         let table = self.verified.tables().first();
         let internal = || RunError::Internal {
-            reason: "an edition has no table".to_owned(),
+            reason: "an edition has no table",
         };
         let recoded = match self.verified.cut() {
             Some(_) => Recoded::OneCut,

@@ -133,6 +133,21 @@ impl ReportPage {
         bound.as_f64().filter(|bound| *bound < 1.0)
     }
 
+    /// Whether the bound holds for some sensitive values only, those that the job lists.
+    pub(crate) fn lists_values(&self) -> bool {
+        let columns = self.privacy["sensitive_values"].as_object();
+        columns.is_some_and(|columns| !columns.is_empty())
+    }
+
+    /// What the bound is about.
+    pub(crate) fn bounded_value(&self) -> &'static str {
+        if self.lists_values() {
+            "listed sensitive value"
+        } else {
+            "sensitive value"
+        }
+    }
+
     /// The title of the page.
     pub(crate) fn title(&self) -> String {
         let of = self.dataset.as_deref().or(self.name.as_deref());

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::input::ReportPage;
 use crate::summary;
-use crate::words::{counted, list, percent, plain, texts};
+use crate::words::{counted, exact_percent, list, plain, texts};
 
 /// The section on what the job asked for.
 pub(crate) fn asked(page: &ReportPage) -> Markup {
@@ -31,27 +31,36 @@ pub(crate) fn asked(page: &ReportPage) -> Markup {
 fn model_in_words(page: &ReportPage) -> String {
     let privacy = &page.privacy;
     let number = |name: &str| plain(&privacy[name]);
-    let share = |name: &str| percent(privacy[name].as_f64().unwrap_or(1.0));
+    let share = |name: &str| exact_percent(privacy[name].as_f64().unwrap_or(1.0));
     let (_, many) = page.unit();
+    let value = page.bounded_value();
     match page.model() {
-        "lkc" => format!(
-            "LKC-privacy: whoever knows at most L = {} attributes of a patient finds at least K = {} \
-             {many} that fit, and can conclude no listed sensitive value with a confidence above C = {}.",
-            number("l"),
-            number("k"),
-            share("c")
-        ),
+        "lkc" => {
+            let conclusions = match page.bound() {
+                Some(_) => format!(
+                    "and can conclude no {value} with a confidence above C = {}.",
+                    share("c")
+                ),
+                None => "whatever these have in common: C = 100 % bounds no conclusion.".to_owned(),
+            };
+            format!(
+                "LKC-privacy: whoever knows at most L = {} attributes of a patient finds at least K = {} \
+                 {many} that fit, {conclusions}",
+                number("l"),
+                number("k")
+            )
+        }
         "k_anonymity" => format!(
             "k-anonymity: at least k = {} {many} are equal in all quasi-identifiers.",
             number("k")
         ),
         "confidence_bounding" => format!(
-            "Confidence bounding: no listed sensitive value can be concluded with a confidence above C = {}.",
+            "Confidence bounding: no {value} can be concluded with a confidence above C = {}.",
             share("c")
         ),
         "alpha_k" => format!(
             "(α,k)-anonymity: at least k = {} {many} are equal in all quasi-identifiers, and at \
-             most α = {} of them share a listed sensitive value.",
+             most α = {} of them share a {value}.",
             number("k"),
             share("alpha")
         ),
@@ -146,8 +155,12 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
                 li { (summary::protection(page)) }
                 @if let (Some(bound), Some(found)) = (page.bound(), page.bounded_confidence()) {
                     li {
-                        "The bound on sensitive values is " (percent(bound)) "; the greatest share found is "
-                        (percent(found)) "."
+                        "The bound on the share of a " (page.bounded_value()) " is " (exact_percent(bound))
+                        @if found == 0.0 {
+                            "; no record has one. Check how the values are written."
+                        } @else {
+                            "; the greatest share found is " (exact_percent(found)) "."
+                        }
                     }
                 }
                 @if let Some(diversity) = verification["diversity"].as_f64() {
@@ -168,7 +181,7 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
                 @if page.bound().is_none() && !page.model().contains("diversity") && page.model() != "t_closeness" {
                     li { "Conclusions from sensitive values that all fitting " (many) " share: this model bounds how few " (many) " fit, not what they have in common." }
                 }
-                @if page.bound().is_some() {
+                @if page.bound().is_some() && page.lists_values() {
                     li { "Conclusions about sensitive values that are not listed above." }
                 }
                 li { "Knowledge of another kind, for example that a diagnosis is likely at a certain age." }

@@ -30,7 +30,7 @@ pub(crate) fn risk(page: &ReportPage) -> Markup {
                 }
             }
             (attackers(risk))
-            @if let Some((share, column)) = page.attribute() {
+            @if let Some((share, column)) = page.attribute().filter(|(share, _)| *share > 0.0) {
                 p {
                     "Of what an adversary of the model finds, at most " strong { (percent_at_most(share)) } " have the same "
                     "sensitive value; the greatest share is of a value of " (column) "."
@@ -78,9 +78,17 @@ fn by_length(page: &ReportPage) -> Markup {
         return html! {};
     }
     let (_, many) = page.unit();
-    let guaranteed = |length: &Value| match page.known_facts() {
-        Some(facts) => length.as_u64().is_some_and(|length| length <= facts),
-        None => true,
+    // The figure of confidence stands beside it: without a bound only the number is protected.
+    let within = match page.bound() {
+        Some(_) if page.lists_values() => "yes, with the listed values",
+        Some(_) => "yes",
+        None => "how many fit; no confidence is bounded",
+    };
+    let protected = |length: &Value| match page.known_facts() {
+        Some(facts) if length.as_u64().is_none_or(|length| length > facts) => {
+            "no: beyond what was asked"
+        }
+        _ => within,
     };
     let fewest = format!("Fewest {many} that fit");
     let columns = [
@@ -91,14 +99,13 @@ fn by_length(page: &ReportPage) -> Markup {
     ];
     let rows = lengths.iter().map(|row| {
         let confidence = share(&row["greatest_confidence"]);
-        let is_guaranteed = guaranteed(&row["length"]);
         Row::new(
             plain(&row["length"]),
             vec![
                 html! { (plain(&row["smallest"])) },
                 html! { (share(&row["share_below_k"]).unwrap_or_default()) },
                 html! { (confidence.unwrap_or_else(|| "not bounded".to_owned())) },
-                html! { @if is_guaranteed { "yes" } @else { "no: beyond what was asked" } },
+                html! { (protected(&row["length"])) },
             ],
         )
     });

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::facts::Verdict;
 use crate::input::{ApprovalFact, ApprovalState, Reader, ReportPage};
 use crate::unchanged;
-use crate::words::{capital, count, counted, percent, percent_at_most};
+use crate::words::{capital, count, counted, exact_percent, percent, percent_at_most, rounded_up};
 
 /// Title, people and purpose.
 pub(crate) fn head(page: &ReportPage) -> Markup {
@@ -132,9 +132,17 @@ pub(crate) fn protection(page: &ReportPage) -> String {
         counted(smallest, one, many)
     );
     match (page.bound(), page.bounded_confidence()) {
-        (Some(_), Some(found_share)) => format!(
-            "{found}, and no listed sensitive value is shared by more than {} of them.",
-            percent_at_most(found_share)
+        // Nothing was bounded: a misspelt value is one that no record has.
+        (Some(_), Some(0.0)) => format!("{found}; no record has a {}.", page.bounded_value()),
+        (Some(bound), Some(found_share)) => format!(
+            "{found}, and no {} is shared by more than {} of them.",
+            page.bounded_value(),
+            // Rounded up, the share could look greater than the bound.
+            if rounded_up(found_share) > bound {
+                exact_percent(found_share)
+            } else {
+                percent_at_most(found_share)
+            }
         ),
         _ => format!("{found}."),
     }
@@ -186,8 +194,8 @@ fn risk(page: &ReportPage) -> String {
         format!("with certainty for the most exposed {many}")
     } else {
         format!(
-            "with a chance of at most {} for the most exposed {one}",
-            percent_at_most(highest)
+            "with a chance of {} for the most exposed {one}",
+            percent(highest)
         )
     };
     format!(

@@ -16,7 +16,7 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
     if columns.is_empty() {
         return None;
     }
-    let found = percent(unchanged["singled_out_share"].as_f64()?);
+    let found = unchanged["singled_out_share"].as_f64()?;
     let (which, all) = match columns.as_slice() {
         [one] => (format!("{one}, which is"), "it"),
         [_, _] | [_, _, _] => (format!("{}, which are", list(&columns)), "all of them"),
@@ -25,14 +25,23 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
             "all of them",
         ),
     };
+    let assumption = format!(
+        "The privacy model assumes that nobody knows a patient's {which} released unchanged."
+    );
+    if found == 0.0 {
+        return Some(format!(
+            "{assumption} Somebody who does finds no record by that: at least two records have the \
+             same values in {all}."
+        ));
+    }
     let telling = texts(&unchanged["most_telling"]["columns"]);
     let by_telling = unchanged["most_telling"]["singled_out_share"].as_f64();
     let suffice = by_telling.filter(|_| telling.len() < columns.len());
     let suffice =
         suffice.map(|share| format!("; {} suffice for {}", list(&telling), percent(share)));
     Some(format!(
-        "The privacy model assumes that nobody knows a patient's {which} released unchanged. Somebody who \
-         does finds {found} of the records: no other record has the same values in {all}{}.",
+        "{assumption} Somebody who does finds {} of the records: no other record has the same values in {all}{}.",
+        percent(found),
         suffice.unwrap_or_default()
     ))
 }
@@ -104,7 +113,7 @@ mod tests {
         assert_eq!(
             sentence(&page(one)).unwrap(),
             "The privacy model assumes that nobody knows a patient's a, which is released unchanged. \
-             Somebody who does finds 0 % of the records: no other record has the same values in it."
+             Somebody who does finds no record by that: at least two records have the same values in it."
         );
         for none in [
             json!(null),

@@ -11,12 +11,22 @@ pub fn percent(share: f64) -> String {
 
 /// A share as the bound of a sentence with "at most": as [`percent`], and rounded up.
 pub(crate) fn percent_at_most(share: f64) -> String {
+    let digits = digits_of(share * 100.0);
+    shown(share, format!("{:.digits$}", rounded_up(share) * 100.0))
+}
+
+/// The share that [`percent_at_most`] shows.
+pub(crate) fn rounded_up(share: f64) -> f64 {
     let percent = share * 100.0;
-    let digits = digits_of(percent);
-    let unit = 10f64.powi(digits as i32);
+    let unit = 10f64.powi(digits_of(percent) as i32);
     // 0.07 * 100 is a little more than 7.
-    let up = (percent * unit - 1e-9).max(0.0).ceil() / unit;
-    shown(share, format!("{up:.digits$}"))
+    (percent * unit - 1e-9).max(0.0).ceil() / (unit * 100.0)
+}
+
+/// A share as a percentage with up to four digits after the point, for a bound beside what was
+/// found of it: `33.3333 %`.
+pub(crate) fn exact_percent(share: f64) -> String {
+    shown(share, format!("{:.4}", share * 100.0))
 }
 
 /// Digits of a percentage after the point.

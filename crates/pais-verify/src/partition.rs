@@ -39,7 +39,7 @@ pub struct GroupVerification {
     pub smallest_group: u64,
     /// Records, or persons, of the smallest equivalence class, the records that agree on all
     /// quasi-identifiers that the groups know. A model of groups knows them all, so this equals
-    /// `smallest_group`.
+    /// `smallest_group`; of an anatomized release, whose quasi-identifiers are exact, too.
     pub smallest_equivalence_class: u64,
     /// The diversity of the group that has least of it, in the measure of the model and exact:
     /// under `l_diversity` the fewest sensitive values that have to be struck out before no

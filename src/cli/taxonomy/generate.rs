@@ -12,7 +12,7 @@ use pais_core::definition::{
 use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 
-use crate::cli::definitions::LIMITS;
+use crate::cli::definitions::{DeclaredDataset, LIMITS, declared_text};
 use crate::cli::output::{Failure, in_file};
 use crate::cli::sources::{DocumentSource, parse_dataset};
 use crate::cli::table_file::{FormatName, TableFile, TextFlags, refuse_overwriting};
@@ -60,13 +60,13 @@ impl GenerateArgs {
     /// arguments.
     pub(super) fn run(&self) -> Result<(), Failure> {
         let input = TableFile::input(&self.input, self.input_format)?;
-        let input = input.written_as(&self.text.parameters())?;
+        let dataset = self.dataset()?;
+        let input = input.written_as(&self.text.parameters(), &dataset.text)?;
         if let Some(output) = &self.output {
             refuse_overwriting(input.identity(), output)?;
         }
-        let schema = self.schema()?;
-        let table = input.read(&schema)?;
-        let made = schema.with_made_hierarchies(&table);
+        let table = input.read(&dataset.schema)?;
+        let made = dataset.schema.with_made_hierarchies(&table);
         let made = made.map_err(|detail| Problem::new(Code::InvalidTaxonomy, detail))?;
         let tree = self.tree(&made).ok_or_else(|| {
             Failure::Usage(format!(
@@ -87,9 +87,9 @@ impl GenerateArgs {
         column.tree().cloned()
     }
 
-    /// A schema that reads the column as it is declared, and of the others the text only: their
+    /// A dataset that reads the column as it is declared, and of the others the text only: their
     /// taxonomies and domains do not matter here.
-    fn schema(&self) -> Result<Schema, Failure> {
+    fn dataset(&self) -> Result<DeclaredDataset, Failure> {
         let source = &self.schema;
         let definition = parse_dataset(&source.read()?);
         let mut definition: DatasetDefinition =
@@ -118,7 +118,8 @@ impl GenerateArgs {
                 self.column
             )));
         }
-        Ok(schema)
+        let text = declared_text(&definition, source)?;
+        Ok(DeclaredDataset { schema, text })
     }
 
     /// Gives the column the hierarchy of `--generate`, and checks that it has one.

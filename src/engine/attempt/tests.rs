@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::{RunResults, prepare};
 use crate::db::audit::Actor;
+use crate::db::dataset_revisions::DatasetRevision;
 use crate::db::datasets::StoredDataset;
 use crate::db::key_ring::KeyRing;
 use crate::engine::WorkError;
@@ -109,6 +110,7 @@ impl Hospital {
                 definition,
                 schema,
                 wrapped_key: keys.new_data_key(id).unwrap(),
+                revision: DatasetRevision::default(),
             },
             keys,
         }

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use pais_test_support::poll::{pace, poll_async};
 use serde_json::Value;
 
-use super::keys::dataset;
+use super::keys::{dataset, job};
 use crate::process::{ServiceProcess, call, pais};
 
 /// A process that runs jobs; it is killed when dropped.
@@ -32,6 +33,72 @@ impl Drop for WorkerProcess {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// The key of rows that are being sent is on the disk before their submission is there, however long they take.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_of_an_upload_under_way_survives_the_start_of_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let service = ServiceProcess::start(&data, &[]).await;
+    let token = service.token("hospital", "holder");
+    let dataset = dataset(&service, &token, "patients").await;
+    let keys = || -> Vec<std::path::PathBuf> {
+        let files = std::fs::read_dir(data.join("dataset-keys")).unwrap();
+        files.map(|file| file.unwrap().path()).collect()
+    };
+    // Of two chunks, so that the first is stored before the last row comes.
+    let rows = "1,Mover,M,34,Y,Plastic\n".repeat(20_000);
+    let head = "ID,Job,Sex,Age,Transfuse,Surgery\n".to_owned() + &rows;
+    let begin = || {
+        let (goes_on, waits) = tokio::sync::oneshot::channel::<()>();
+        let rest = stream::once(async {
+            let _ = waits.await;
+            Ok("1,Mover,M,34,Y,Plastic\n".to_owned())
+        });
+        let parts = stream::once(std::future::ready(Ok::<_, std::io::Error>(head.clone())));
+        let body = reqwest::Body::wrap_stream(parts.chain(rest).boxed());
+        let request =
+            reqwest::Client::new().post(format!("{dataset}/submissions?allow_duplicate=true"));
+        let request = request
+            .header("content-type", "text/csv")
+            .bearer_auth(&token);
+        (goes_on, tokio::spawn(request.body(body).send()))
+    };
+    let aged = async |before: Vec<std::path::PathBuf>| {
+        let sent_later = |file: &std::path::PathBuf| !before.contains(file);
+        let file = poll_async(Duration::from_secs(30), async || {
+            keys().into_iter().find(sent_later)
+        });
+        let file = file.await.expect("the upload has a key");
+        let old = std::time::SystemTime::now() - Duration::from_secs(3 * 60 * 60);
+        let opened = std::fs::File::options().write(true).open(&file).unwrap();
+        opened.set_modified(old).unwrap();
+        file
+    };
+    let before = keys();
+    let (goes_on, sent) = begin();
+    let file = aged(before).await;
+    let worker = WorkerProcess::start(&data, &[]);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(file.exists(), "the key was destroyed");
+    drop(goes_on);
+    assert_eq!(sent.await.unwrap().unwrap().status(), 201);
+    assert_eq!(job(&service, &token, &dataset).await, "succeeded");
+    worker.terminate();
+
+    // That of an upload that was broken off is a leftover.
+    let kept = keys();
+    let (_goes_on, sent) = begin();
+    let file = aged(kept).await;
+    sent.abort();
+    let destroyed = poll_async(Duration::from_secs(60), async || {
+        let worker = WorkerProcess::start(&data, &[]);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        worker.terminate();
+        (!file.exists()).then_some(())
+    });
+    destroyed.await.expect("the key is destroyed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,7 +39,7 @@ use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use crate::read::parquet::ChunkReader;
-use crate::read::{self, ReadFailure, ReadLimits, TextFormat, TextParameters};
+use crate::read::{self, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters};
 use encoding::FoundText;
 use kind::{FileHabits, shown_order};
 use missing::WORDS;
@@ -219,6 +219,11 @@ pub fn csv(
 ) -> Result<Draft, DraftFailure> {
     let mut decoded = FoundText::new(&mut source, given.encoding);
     let head = head(&mut decoded)?;
+    let is_utf16 = decoded.encoding() == TextEncoding::Utf16;
+    if given.encoding == Some(TextEncoding::Utf16) && !is_utf16 && !head.is_empty() {
+        let detail = "the file has no byte order mark of UTF-16; save the file with one, or name its encoding";
+        return Err(refused(ReadErrorKind::Malformed, detail));
+    }
     let is_cut = head.len() as u64 == HEAD_BYTES;
     let (delimiter, header) = delimiter::find(&head, is_cut, &given);
     let names = header.into_iter().map(String::from_utf8);

@@ -4,7 +4,7 @@ use pais_core::table::ReadErrorKind;
 use serde_json::{Value, json};
 
 use super::{DraftFailure, DraftOptions, csv, ndjson};
-use crate::read::TextParameters;
+use crate::read::{TextEncoding, TextParameters};
 
 fn draft(rows: &[u8]) -> Value {
     let draft = csv(rows, TextParameters::default(), DraftOptions::default());
@@ -138,6 +138,29 @@ fn given_parameters_win_over_what_is_found() {
     assert_eq!(draft["format"]["delimiter"], ";");
     assert_eq!(column(&draft, "a,b")["kind"], "numeric");
     assert_eq!(column(&draft, "grÃ¶ÃŸe")["name"], "grÃ¶ÃŸe");
+}
+
+/// A draft that declared it could not read its own file.
+#[test]
+fn utf_16_without_a_byte_order_mark_is_refused_as_a_submission_is() {
+    let given = TextParameters {
+        encoding: Some(TextEncoding::Utf16),
+        ..TextParameters::default()
+    };
+    let options = DraftOptions::default();
+    match csv(&b"a,b\n1,2\n"[..], given, options) {
+        Err(DraftFailure::Refused(error)) => assert!(error.detail.contains("byte order mark")),
+        other => panic!("{other:?}"),
+    }
+    let marked: Vec<u8> = "\u{feff}a,b\n1,2\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    let draft = csv(marked.as_slice(), given, options).unwrap();
+    assert_eq!(
+        serde_json::to_value(draft).unwrap()["format"]["encoding"],
+        "utf-16"
+    );
 }
 
 #[test]
