@@ -349,7 +349,7 @@ pub(crate) fn of_job(report: Report, schema: &Schema, job: &Job, table: &Release
     // A reason for a column that is generalized has no effect.
     let unchanged = schema.stored().filter(|column| column.is_unchanged());
     let acknowledged: BTreeMap<String, String> = unchanged
-        .filter_map(|column| Some(job.acknowledged.get_key_value(column.name())?))
+        .filter_map(|column| job.acknowledged.get_key_value(column.name()))
         .map(|(column, reason)| (column.clone(), reason.clone()))
         .collect();
     Report {
