@@ -127,6 +127,16 @@ async fn apply_patch(
     })?;
     let stored = submissions::rows_by_submission(&app.db, id, Which::Stored).await?;
     let size = submissions::size(&app.db, id, Which::Stored).await?;
+    for (&at, &place) in &places {
+        let (before, after) = (&dataset.schema.columns[at], &schema.columns[at]);
+        let null = before.null_word();
+        if size.rows > 0 && null.is_some_and(|word| !after.is_missing(word)) {
+            let pointer = format!("/columns/{place}/missing");
+            let detail = "null cells are stored as the first of the column's `missing` words, so that word \
+                          stays: declare another dataset, and send the rows again";
+            return Err(Problem::at(Code::Conflict, pointer, detail).into());
+        }
+    }
     if size.rows > 0 && !places.is_empty() {
         let rows = RawRows {
             which: Which::Stored,

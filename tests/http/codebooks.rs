@@ -211,6 +211,57 @@ async fn a_recipient_verifies_a_release_and_maps_rows_through_its_cut() {
     );
 }
 
+/// Missing numbers at the root are generalized with the rest, and cells of sensitive and class columns lose the spaces
+/// around them.
+#[tokio::test(flavor = "multi_thread")]
+async fn raw_rows_with_missing_and_spaced_cells_are_mapped_as_the_release_has_them() {
+    let hospital = Hospital::new().await;
+    let workers = hospital.work();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, column) in [
+        ("grown", json!({"kind": "numeric"})),
+        ("dates", json!({"kind": "date"})),
+        (
+            "ranges",
+            json!({"kind": "numeric", "taxonomy": {"generate": "ranges", "widths": [10, 20]}}),
+        ),
+    ] {
+        let mut q = column;
+        q["name"] = json!("q");
+        q["role"] = json!("quasi_identifier");
+        let columns =
+            json!([q, {"name": "s", "role": "sensitive"}, {"name": "c", "role": "class"}]);
+        let definition = json!({"name": name, "columns": columns});
+        let made = hospital.post("/v1/datasets", &definition).await.json(201);
+        let dataset = format!("/v1/datasets/{}", made["id"].as_str().unwrap());
+        let of_date = |cell: &'static str| match name {
+            "dates" if !cell.is_empty() => format!("2020-01-0{cell}"),
+            _ => cell.to_owned(),
+        };
+        let rows = ["1", "2", "", "3"].map(|cell| format!("{}, x ,y \n", of_date(cell)));
+        let rows = format!("q,s,c\n{}", rows.concat());
+        hospital.submit(&dataset, rows.clone()).await.json(201);
+        let job = json!({"dataset_id": made["id"], "release": true,
+            "privacy": {"model": "k_anonymity", "k": 4}});
+        let made = hospital.post("/v1/jobs", &job).await.json(202);
+        let ended = hospital
+            .ended(&format!("/v1/jobs/{}", made["id"].as_str().unwrap()))
+            .await;
+        let release = format!("/v1/releases/{}", ended["release_id"].as_str().unwrap());
+        let released = hospital.get(&format!("{release}/data")).await.text;
+        let document = hospital.get(&release).await.text;
+        std::fs::write(folder.path().join("R.json"), document).unwrap();
+        std::fs::write(folder.path().join("new.csv"), rows).unwrap();
+        let map = ["transform", "--release", "R.json", "new.csv"];
+        let ran = pais(folder.path(), &hospital.token, &map).await;
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{name}: {errors}");
+        let mapped = String::from_utf8(ran.stdout).unwrap();
+        assert_eq!(sorted(&mapped), sorted(&released), "{name}");
+    }
+    workers.stop().await;
+}
+
 /// The release of a job is verified by the recipient's document alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_recoding_is_verified_by_the_document_of_its_release() {

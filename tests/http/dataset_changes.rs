@@ -294,6 +294,35 @@ async fn a_column_that_is_twice_in_a_patch_is_refused_whatever_its_first_change(
         .problem(422, "invalid_schema");
 }
 
+/// Null is stored as the first word for missing, and would be a value without that word.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_word_that_null_is_stored_as_goes_on_to_mean_missing() {
+    let app = TestApp::new().await;
+    let holder = app.token("hospital", Role::Holder).await;
+    let body = json!({"name": "d", "columns": [
+        {"name": "q", "role": "quasi_identifier", "missing": ["NA", "x"]}]});
+    let made = app.post(&holder, "/v1/datasets", &body).await.json(201);
+    let path = format!("/v1/datasets/{}", text(&made["id"]));
+    let words = |words: Value| columns(json!([{"name": "q", "missing": words}]));
+    // Without rows any words do.
+    patch(&app, &holder, &path, &words(json!(["NA"])))
+        .await
+        .json(200);
+    let to = format!("{path}/submissions");
+    let rows = "{\"q\":null}\n{\"q\":\"b\"}\n";
+    app.post_bytes(&holder, &to, "application/x-ndjson", rows)
+        .await
+        .json(201);
+    let refused = patch(&app, &holder, &path, &words(json!(["-"]))).await;
+    let problem = refused.problem(409, "conflict");
+    assert_eq!(problem["errors"][0]["pointer"], "/columns/0/missing");
+    patch(&app, &holder, &path, &words(json!(["-", "NA"])))
+        .await
+        .json(200);
+    let profile = app.get(&holder, &format!("{path}/profile")).await.json(200);
+    assert_eq!(profile["columns"][0]["missing"], 1, "{profile}");
+}
+
 /// A body whose second part is sent when the sender of the channel is dropped.
 fn in_two_parts(first: &str, second: &str) -> (oneshot::Sender<()>, Body) {
     let (goes_on, waits) = oneshot::channel::<()>();

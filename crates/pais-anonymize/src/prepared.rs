@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
+use pais_core::definition::{ColumnKind, ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{
@@ -37,6 +37,26 @@ pub(crate) struct PreparedTable {
     pub(crate) cancellation: Cancellation,
 }
 
+/// Checks that the labels of each column are leaves of its taxonomy, as which they are encoded: readers of rows check
+/// it, and rows that were stored under another taxonomy would be released as a value that they never had.
+fn check_leaves(schema: &Schema, table: &Table) -> Result<(), RunError> {
+    for (spec, column) in schema.stored().zip(&table.columns) {
+        let is_recoded = spec.role() == ColumnRole::QuasiIdentifier && spec.tree().is_some();
+        if !is_recoded || spec.kind() != ColumnKind::Categorical {
+            continue;
+        }
+        if !column
+            .dictionary
+            .iter()
+            .all(|label| spec.check(label).is_ok())
+        {
+            let reason = "the stored rows of a column have a label that is no leaf of its taxonomy";
+            return Err(RunError::internal(reason));
+        }
+    }
+    Ok(())
+}
+
 impl PreparedTable {
     /// Encodes the rows for a job.
     ///
@@ -62,6 +82,7 @@ impl PreparedTable {
         stop_if_asked(observer)?;
         let order = OrderSource::new(&job, &table, observer.cancellation())?;
         stop_if_asked(observer)?;
+        check_leaves(&schema, &table)?;
         let mut table = EncodedTable::new(&schema, table);
         stop_if_asked(observer)?;
         let unchanged = UnchangedColumn::of(&schema, &table);

@@ -19,12 +19,12 @@ use crate::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Tree};
 pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Schema {
     let role = |spec: &SchemaColumn| {
         let known = codebook.columns.iter().find(|it| *it.name == *spec.name)?;
-        let is_needed = known.role == ColumnRole::QuasiIdentifier;
         let is_given = !spec.from.is_empty() || names.iter().any(|name| **name == *spec.name);
-        if is_needed {
-            Some(ColumnRole::QuasiIdentifier)
-        } else {
-            is_given.then_some(ColumnRole::Insensitive)
+        match known.role {
+            ColumnRole::QuasiIdentifier => Some(ColumnRole::QuasiIdentifier),
+            // Their cells are read as those of the release were.
+            role @ (ColumnRole::Sensitive | ColumnRole::Class) => is_given.then_some(role),
+            _ => is_given.then_some(ColumnRole::Insensitive),
         }
     };
     let columns = raw.columns.iter().filter_map(|spec| {
@@ -126,6 +126,8 @@ struct CutMap<'a> {
     labels: HashMap<&'a str, Option<Interval>>,
     /// The label that covers every value, where the cut is that label.
     topmost: Option<&'a str>,
+    /// The label of a missing value.
+    of_missing: &'a str,
     tree: Option<Arc<Tree>>,
 }
 
@@ -140,9 +142,22 @@ impl<'a> CutMap<'a> {
         let tree = spec.balanced_with_labels(&labels.iter().map(String::as_str).collect());
         let tree = tree.or_else(|| spec.tree.clone());
         let covered = |label: &str| Interval::of_label(label, spec.kind.scale()?);
+        // The outermost interval covers missing values, too: it is the whole cut.
+        let scale = spec.kind.scale();
+        let is_interval = |label: &&str| scale.is_some_and(|scale| scale.value(label).is_none());
+        let outermost = match labels {
+            [label] => Some(&**label).filter(is_interval),
+            _ => None,
+        };
+        let of_missing = match spec.kind {
+            // Nothing is known of its items.
+            ColumnKind::Set => "",
+            _ => topmost.or(outermost).unwrap_or(MISSING_LABEL),
+        };
         let labels = labels.iter().map(|label| (&**label, covered(label)));
         Self {
             spec,
+            of_missing,
             labels: labels.collect(),
             topmost,
             tree,
@@ -154,23 +169,14 @@ impl<'a> CutMap<'a> {
         let label = |text: &str| self.label(text).map(Cow::into_owned);
         let at = |line| Fault::cell(line, &*self.spec.name, self.why_unknown());
         let mut column = labelled(column, label, first_line, at, faults);
-        column.replace_null(self.missing());
+        column.replace_null(self.of_missing);
         column
-    }
-
-    /// The label of a cell without a value.
-    fn missing(&self) -> &str {
-        match self.spec.kind {
-            // Nothing is known of its items.
-            ColumnKind::Set => "",
-            _ => self.topmost.unwrap_or(MISSING_LABEL),
-        }
     }
 
     /// The label of a cell; `None` if the cut has none for it.
     fn label<'t>(&'t self, text: &'t str) -> Option<Cow<'t, str>> {
         if self.spec.is_missing(text) || text == MISSING_LABEL {
-            return Some(self.missing().into());
+            return Some(self.of_missing.into());
         }
         let value = self.spec.canonical(text);
         if self.spec.kind != ColumnKind::Set {

@@ -17,7 +17,7 @@ pub fn no_subject() -> Fault {
 
 /// The fault of a cell that is no number in a numeric column.
 pub fn no_number() -> Fault {
-    fault("the cell is not a number, and the column is numeric")
+    fault("the cell is not a number of at most 1e300, and the column is numeric")
 }
 
 fn fault(detail: impl Into<String>) -> Fault {
@@ -31,11 +31,13 @@ impl SchemaColumn {
     /// # Errors
     /// If it is not a leaf of the taxonomy, not a number or a date, or outside the domain.
     pub fn check(&self, cell: &str) -> Result<(), Fault> {
-        if self.is_missing(cell) {
-            return match self.role {
-                ColumnRole::Subject => Err(no_subject()),
-                _ => Ok(()),
-            };
+        let is_missing = self.is_missing(cell);
+        // All rows without one would be rows of one person.
+        if self.role == ColumnRole::Subject && (is_missing || cell.trim().is_empty()) {
+            return Err(no_subject());
+        }
+        if is_missing {
+            return Ok(());
         }
         match self.kind {
             ColumnKind::Numeric => check_number(self, cell),

@@ -298,13 +298,50 @@ fn last_line<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> u64 {
 
 fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadError> {
     let counted = reader.get_ref();
-    (counted.ended && counted.quotes % 2 == 1).then(|| {
-        ReadError::new(
-            ReadErrorKind::Malformed,
-            "the file has an odd number of double quotes, so one is never closed; close it, and \
-             write a quote inside a quoted cell as two",
-        )
+    (counted.ended && counted.quotes.is_open).then(|| {
+        let detail = format!(
+            "the double quote that opens a cell on line {} is never closed; close it, and write a quote \
+             inside a quoted cell as two",
+            counted.quotes.line
+        );
+        ReadError::new(ReadErrorKind::Malformed, detail)
     })
+}
+
+/// Whether the text so far ends inside a quoted cell. A quote opens a cell at its beginning only, and two quotes in
+/// a quoted cell are one of its characters.
+#[derive(Clone, Copy, Debug, Default)]
+struct QuotedCell {
+    is_open: bool,
+    /// The line of the quote that opened the last quoted cell.
+    line: u64,
+    /// The offset behind the quote that closed it last; 0 for none.
+    closed: u64,
+}
+
+impl QuotedCell {
+    /// Reads a block that begins at an offset, behind this byte and that many line feeds.
+    fn read(&mut self, block: &[u8], offset: u64, before: u8, lines: u64, delimiter: u8) {
+        let mut opened = None;
+        for place in memchr::memchr_iter(b'"', block) {
+            let at = offset + place as u64;
+            if self.is_open {
+                self.is_open = false;
+                self.closed = at + 1;
+                continue;
+            }
+            let is_escaped = self.closed == at && self.closed > 0;
+            let previous = place.checked_sub(1).map_or(before, |it| block[it]);
+            if !is_escaped && [delimiter, b'\n'].contains(&previous) {
+                opened = Some(place);
+            }
+            self.is_open = is_escaped || opened == Some(place);
+        }
+        if let Some(place) = opened {
+            let above = memchr::memchr_iter(b'\n', &block[..place]).count() as u64;
+            self.line = lines + above + 1;
+        }
+    }
 }
 
 /// Maximum size of the header, in bytes.
@@ -330,7 +367,9 @@ struct CountingReader<R> {
     /// The last bytes that were read.
     tail: Vec<u8>,
     bytes: u64,
-    quotes: u64,
+    /// Number of line feeds read.
+    lines: u64,
+    quotes: QuotedCell,
     last: u8,
     ended: bool,
     /// Number of records of which reading has begun; the header is the first.
@@ -350,7 +389,8 @@ impl<R: Read> CountingReader<R> {
             recent_start: 0,
             tail: Vec::with_capacity(2 * LINE_END),
             bytes: 0,
-            quotes: 0,
+            lines: 0,
+            quotes: QuotedCell::default(),
             last: b'\n',
             ended: false,
             records: 0,
@@ -427,12 +467,75 @@ impl<R: Read> Read for CountingReader<R> {
             self.ended = true;
             return Ok(0);
         };
+        let block = &buffer[..read];
+        let delimiter = self.delimiter.byte();
+        self.quotes
+            .read(block, self.bytes, self.last, self.lines, delimiter);
+        self.lines += memchr::memchr_iter(b'\n', block).count() as u64;
         self.last = last;
-        self.keep(&buffer[..read]);
+        self.keep(block);
         self.bytes += read as u64;
-        self.quotes += memchr::memchr_iter(b'"', &buffer[..read]).count() as u64;
-        self.check_record(&buffer[..read])
-            .map_err(std::io::Error::other)?;
+        self.check_record(block).map_err(std::io::Error::other)?;
         Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::QuotedCell;
+
+    /// The state after a text that is read in blocks of these lengths.
+    fn read(text: &[u8], lengths: &[usize]) -> QuotedCell {
+        let mut quotes = QuotedCell::default();
+        let (mut at, mut before) = (0, b'\n');
+        let mut lengths = lengths.iter().cycle();
+        while at < text.len() {
+            let length = lengths.next().copied().unwrap_or(text.len()).max(1);
+            let block = &text[at..text.len().min(at + length)];
+            let lines = text[..at].iter().filter(|&&byte| byte == b'\n').count();
+            quotes.read(block, at as u64, before, lines as u64, b',');
+            at += block.len();
+            before = block[block.len() - 1];
+        }
+        quotes
+    }
+
+    /// Whether the reader of records takes what comes behind a text as a part of its last cell.
+    fn ends_in_a_quoted_cell(text: &[u8]) -> bool {
+        let marked = [text, b"\nmark\n"].concat();
+        let reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .terminator(csv::Terminator::Any(b'\n'))
+            .from_reader(marked.as_slice());
+        let last = reader.into_byte_records().last().unwrap().unwrap();
+        last != csv::ByteRecord::from(vec!["mark"])
+    }
+
+    #[test]
+    fn the_line_of_the_quote_that_is_never_closed_is_known() {
+        for (text, line) in [
+            ("q,v\nA,6\" tall\nA,\"never closed\nA,2\n", Some(3)),
+            ("q,v\n\"A\",\"a \"\"quoted\"\" word\"\nB,2\"\n", None),
+            ("\"", Some(1)),
+            ("a,\"b\n\"\"\nc", Some(1)),
+        ] {
+            for lengths in [&[usize::MAX][..], &[1], &[3, 2]] {
+                let found = read(text.as_bytes(), lengths);
+                assert_eq!(found.is_open.then_some(found.line), line, "{text:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_open_cell_is_found_as_the_reader_of_records_has_it(
+            text in "[a\",\r\n]{0,24}", lengths in prop::collection::vec(1..5usize, 1..4),
+        ) {
+            let expected = ends_in_a_quoted_cell(text.as_bytes());
+            prop_assert_eq!(read(text.as_bytes(), &lengths).is_open, expected);
+        }
     }
 }

@@ -57,8 +57,11 @@ pub(super) fn push(
     let is_subject = builder.spec(slot).role() == ColumnRole::Subject;
     let mut text = String::new();
     let mut bytes = 0u64;
+    // Also of a column of the type Null, and of a dictionary with a null.
+    let nulls = array.logical_nulls();
+    let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
     for row in 0..array.len() {
-        if array.is_null(row) && !is_subject {
+        if is_null(row) && !is_subject {
             builder.push_null(Some(slot));
             bytes += 1;
             continue;
@@ -66,7 +69,7 @@ pub(super) fn push(
         let line = first + row as u64;
         text.clear();
         match render(row, &mut text) {
-            _ if array.is_null(row) => {
+            _ if is_null(row) => {
                 builder.refuse_cell(Some(slot), Refusal::Unfit(no_subject()), line)?
             }
             Ok(()) => builder.push_cell(Some(slot), text.as_bytes(), || line)?,
@@ -91,15 +94,15 @@ pub(super) fn push_sets(
     let limit = builder.cell_bytes();
     let rendered = items
         .iter()
-        .map(|&(item, array)| (item, array, scalar(array, limit)));
+        .map(|&(item, array)| (item, array.logical_nulls(), scalar(array, limit)));
     let rendered: Vec<_> = rendered.collect();
     let rows = items.first().map_or(0, |(_, array)| array.len());
     let mut text = String::new();
     let mut bytes = 0u64;
     for row in 0..rows {
-        for (item, array, render) in &rendered {
+        for (item, nulls, render) in &rendered {
             text.clear();
-            if !array.is_null(row) {
+            if !nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                 match render(row, &mut text) {
                     Ok(()) => sets.put(*item, text.as_bytes(), limit),
                     Err(refusal) => sets.refuse(*item, refusal),
@@ -142,11 +145,12 @@ fn joined<'a>(
     items: impl Fn(usize) -> Range<usize> + 'a,
 ) -> Render<'a> {
     let render = scalar(values, limit);
+    let nulls = values.logical_nulls();
     Box::new(move |row, text| {
         let mut cell = SetCell::new(spec, limit);
         let mut item = String::new();
         for index in items(row) {
-            if values.is_null(index) {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(index)) {
                 return Err(Refusal::unfit("an item of the set is null"));
             }
             item.clear();

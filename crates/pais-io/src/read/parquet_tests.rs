@@ -6,7 +6,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, Date64Array, Decimal128Array, DictionaryArray,
-    Float32Array, Float64Array, Int64Array, LargeStringArray, RecordBatch, StringArray,
+    Float32Array, Float64Array, Int64Array, LargeStringArray, NullArray, RecordBatch, StringArray,
     StructArray, TimestampMicrosecondArray, TimestampMillisecondArray, UInt8Array,
 };
 use pais_core::schema::Schema;
@@ -98,6 +98,22 @@ fn every_type_with_a_text_form_is_read_as_text() {
         let table = read_one(array, "categorical").unwrap();
         assert_eq!(texts(&table.columns[0]), expected, "{kind:?}");
     }
+}
+
+/// How pyarrow writes a column of which it has seen no value.
+#[test]
+fn cells_of_a_column_of_nulls_are_missing() {
+    for kind in ["categorical", "numeric", "date"] {
+        let table = read_one(Arc::new(NullArray::new(2)), kind).unwrap();
+        assert_eq!(texts(&table.columns[0]), [None, None], "{kind}");
+    }
+    let nulls = file(
+        &[("x", Arc::new(NullArray::new(2)))],
+        WriterProperties::builder(),
+    );
+    let subject = schema(serde_json::json!([{"name": "x", "role": "subject"}]));
+    let error = from_parquet(&subject, &nulls, 1 << 20).unwrap_err();
+    assert!(error.faults[0].detail.contains("subject"), "{error}");
 }
 
 #[test]

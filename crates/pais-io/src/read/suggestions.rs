@@ -47,13 +47,16 @@ pub(super) fn number(cell: &str, format: Option<&TextFormat>) -> String {
     const MISSING: &str = "write the missing value as one of the column's `missing` words";
     const WORD: &str = "write a decimal number with a point, or add the word to the column's \
                         `missing`";
+    const SPACES: &str = "remove the spaces around the number";
+    const GREAT: &str = "write a number from -1e300 to 1e300";
     const PLAIN: &str = "write a decimal number with a point and without separators of thousands";
     let own = NumberText::of(format.unwrap_or(&TextFormat::CSV));
     if cell.is_empty() {
         return MISSING.to_owned();
     }
     if own.plain(cell.trim()).is_some() {
-        return "remove the spaces around the number".to_owned();
+        let has_spaces = cell.trim().len() < cell.len();
+        return if has_spaces { SPACES } else { GREAT }.to_owned();
     }
     if !is_like_number(cell) {
         return WORD.to_owned();

@@ -357,4 +357,14 @@ fn a_row_without_a_subject_is_refused_in_every_format() {
     let null = b"{\"x\": \"p1\"}\n{\"x\": null}\n";
     let error = from_ndjson(&schema, null).unwrap_err();
     assert_eq!(error.faults[0].line(), Some(2));
+    // Also where another word means missing: all rows without a subject would be rows of one person.
+    let schema = one(json!({"role": "subject", "missing": ["NA"]}));
+    for cell in ["", "  ", "NA"] {
+        for refused in read_each(&schema, &["p1", cell]) {
+            assert!(
+                refused.unwrap_err().faults[0].detail.contains("subject"),
+                "{cell:?}"
+            );
+        }
+    }
 }
