@@ -107,7 +107,9 @@ pub(super) async fn get(
     Staff(app): Staff,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<Dataset>, ApiError> {
-    let mut dataset = get_dataset(&app, id).await?;
+    let caller = app.clone();
+    let load = async move || get_dataset(&caller, id).await;
+    let mut dataset = app.documents.load(load).await??;
     if app.caller.role == Role::Officer {
         // What was sent, and its hashes, are for the holder.
         dataset.submissions.clear();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::Response;
+use pais_core::codebook::Codebook;
 use pais_io::FileFormat;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -41,10 +42,10 @@ pub(crate) struct StackQuery {
 }
 
 impl StackQuery {
-    fn labels(&self) -> Result<StackLabels, Problem> {
+    fn has_common_labels(&self) -> Result<bool, Problem> {
         match self.editions.as_deref() {
-            None | Some("as_released") => Ok(StackLabels::AsReleased),
-            Some("common") => Ok(StackLabels::Common),
+            None | Some("as_released") => Ok(false),
+            Some("common") => Ok(true),
             Some(_) => Err(Problem::new(
                 Code::InvalidParameter,
                 "`editions` must be as_released or common",
@@ -78,7 +79,7 @@ pub(super) async fn stacked(
     Parameters(query): Parameters<StackQuery>,
     request: Parts,
 ) -> Result<Response, ApiError> {
-    let labels = query.labels()?;
+    let is_common = query.has_common_labels()?;
     let format = FormatQuery {
         format: query.format.clone(),
         ..FormatQuery::default()
@@ -91,10 +92,7 @@ pub(super) async fn stacked(
     }
     let first = get_table(&app, published[0].release_id, "data").await?;
     let format = rendering.format;
-    let word = match labels {
-        StackLabels::AsReleased => "as_released",
-        StackLabels::Common => "common",
-    };
+    let word = if is_common { "common" } else { "as_released" };
     let mut digest = Sha256::new();
     for edition in &published {
         digest.update(format!("{}:{}\n", edition.number, edition.sha256));
@@ -120,7 +118,11 @@ pub(super) async fn stacked(
     let render = || async {
         let stack = Arc::new(Stacked {
             name: name.clone(),
-            labels,
+            labels: if is_common {
+                StackLabels::Common(codebooks(&app, &published).await?)
+            } else {
+                StackLabels::AsReleased
+            },
             tables: edition_tables(&app, &published).await?,
         });
         Ok(app.renderer().render_stack(&stack, &rendering).await?)
@@ -135,17 +137,27 @@ async fn edition_tables(
 ) -> Result<Vec<EditionTable>, ApiError> {
     let mut tables = Vec::with_capacity(published.len());
     for edition in published {
-        let table = get_table(app, edition.release_id, "data").await?;
-        let release = load_release(app, edition.release_id).await?;
-        let damaged = |_| StoreError::Damaged("the codebook of a release");
-        let codebook = release.codebook.unwrap_or_default();
         tables.push(EditionTable {
             number: edition.number,
-            table,
-            codebook: serde_json::from_value(codebook).map_err(damaged)?,
+            table: get_table(app, edition.release_id, "data").await?,
         });
     }
     Ok(tables)
+}
+
+/// The codebooks of editions.
+async fn codebooks(
+    app: &CallerApp,
+    published: &[ReceivedEdition],
+) -> Result<Vec<Codebook>, ApiError> {
+    let mut codebooks = Vec::with_capacity(published.len());
+    for edition in published {
+        let release = load_release(app, edition.release_id).await?;
+        let damaged = |_| StoreError::Damaged("the codebook of a release");
+        let codebook = release.codebook.unwrap_or_default();
+        codebooks.push(serde_json::from_value(codebook).map_err(damaged)?);
+    }
+    Ok(codebooks)
 }
 
 /// The editions of a publication that the caller may read, with the SHA-256 of each.

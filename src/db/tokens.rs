@@ -173,25 +173,34 @@ pub async fn redeem(
 ) -> Result<Option<IssuedToken>, StoreError> {
     let secret = random_secret(PREFIX)?;
     let now = store.now();
+    let code = Sha256::digest(code.as_bytes());
     let mut transaction = store.begin().await?;
-    let redeemed: Option<(TokenId, OrganizationId)> = sqlx::query_as(
+    let organization: Option<OrganizationId> =
+        sqlx::query_scalar("SELECT organization_id FROM tokens WHERE enrolment_sha256 = $1")
+            .bind(code.as_slice())
+            .fetch_optional(&mut *transaction)
+            .await?;
+    let Some(organization) = organization else {
+        return Ok(None);
+    };
+    // The token may be that of an officer, who decides from now on. It is locked first, as by what revokes a token.
+    officers::lock(&mut transaction, organization).await?;
+    let redeemed: Option<TokenId> = sqlx::query_scalar(
         "UPDATE tokens t
          SET secret_sha256 = $1, enrolment_sha256 = NULL, enrolment_expires_at = NULL
          FROM organizations o
          WHERE t.enrolment_sha256 = $2 AND t.enrolment_expires_at > $3 AND t.revoked_at IS NULL
            AND o.id = t.organization_id AND o.disabled_at IS NULL
-         RETURNING t.id, t.organization_id",
+         RETURNING t.id",
     )
     .bind(digest(&secret))
-    .bind(Sha256::digest(code.as_bytes()).as_slice())
+    .bind(code.as_slice())
     .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
-    let Some((token, organization)) = redeemed else {
+    let Some(token) = redeemed else {
         return Ok(None);
     };
-    // The token may be that of an officer, who decides from now on.
-    officers::lock(&mut transaction, organization).await?;
     let actor = Actor::token(token, address);
     let event = NewEvent::of(
         organization,

@@ -14,12 +14,11 @@ use super::rendered_tables::{RenderTask, Renderer, Rendering};
 use super::{WorkError, release_packing};
 
 /// Which labels the table has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StackLabels {
     /// Those of each edition.
     AsReleased,
-    /// The finest that cover those of all editions.
-    Common,
+    /// The finest that cover those of all editions, by the codebook of each.
+    Common(Vec<Codebook>),
 }
 
 /// The table of an edition, without its rows.
@@ -28,8 +27,6 @@ pub(crate) struct EditionTable {
     pub(crate) number: u32,
     /// Its table.
     pub(crate) table: StoredTable,
-    /// What explains its labels.
-    pub(crate) codebook: Codebook,
 }
 
 /// Editions to be rendered as one table.
@@ -89,14 +86,11 @@ fn build(stack: &Stacked, chunks: Vec<Vec<Vec<u8>>>) -> Result<ReleasedTable, Wo
     let editions = stack.tables.iter().zip(chunks);
     let tables = editions.map(|(edition, chunks)| release_packing::unpack(&edition.table, chunks));
     let tables: Vec<ReleasedTable> = tables.collect::<Result<_, _>>()?;
-    let labels = match stack.labels {
+    let labels = match &stack.labels {
         StackLabels::AsReleased => None,
-        StackLabels::Common => {
-            let editions = stack.tables.iter().zip(&tables);
-            let editions = editions.map(|(edition, table)| EditionLabels {
-                table,
-                codebook: &edition.codebook,
-            });
+        StackLabels::Common(codebooks) => {
+            let editions = codebooks.iter().zip(&tables);
+            let editions = editions.map(|(codebook, table)| EditionLabels { table, codebook });
             let editions: Vec<EditionLabels> = editions.collect();
             Some(common_labels(&editions))
         }

@@ -270,15 +270,17 @@ impl Worker {
         let recording = async {
             // The run has failed before its rows were read.
             let Ok(warnings) = warnings.await else {
-                return Ok(Vec::new());
+                return (Vec::new(), true);
             };
-            queue::record_warnings(&self.store, claim, &warnings).await?;
-            Ok::<_, StoreError>(warnings)
+            let recorded = queue::record_warnings(&self.store, claim, &warnings).await;
+            if let Err(error) = &recorded {
+                tracing::warn!(%error, "the warnings could not be stored; they are when the run ends");
+            }
+            (warnings, recorded.is_ok())
         };
-        let (results, recorded) = tokio::join!(running, recording);
+        let (results, (mut warnings, are_recorded)) = tokio::join!(running, recording);
         let results = results?;
-        let mut warnings = recorded?;
-        if !results.warnings.is_empty() {
+        if !are_recorded || !results.warnings.is_empty() {
             warnings.extend_from_slice(&results.warnings);
             queue::record_warnings(&self.store, claim, &by_code(warnings)).await?;
         }
