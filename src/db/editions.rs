@@ -727,8 +727,6 @@ async fn settle_edition(
     let Some(edition) = edition else {
         return Ok(false);
     };
-    let failed = EditionStatus::Failed;
-    let refused = EditionStatus::Refused;
     let Some(release) = edition
         .release_id
         .filter(|_| edition.job_status == JobStatus::Succeeded)
@@ -738,69 +736,24 @@ async fn settle_edition(
             (_, Some(error)) => error,
             (_, None) => document(Problem::new(Code::Cancelled, "the edition was cancelled"))?,
         };
+        let failed = EditionStatus::Failed;
         edition.end(store, transaction, failed, error).await?;
         return Ok(false);
     };
-    if locked.is_deleted {
-        let problem = Problem::new(Code::Cancelled, "the publication was deleted");
-        edition
-            .end(store, transaction, refused, document(problem)?)
-            .await?;
-        return Ok(false);
-    }
-    if edition.is_withdrawn {
-        let detail = "the release was withdrawn before it was published";
-        let problem = Problem::new(Code::Withdrawn, detail);
-        edition
-            .end(store, transaction, refused, document(problem)?)
-            .await?;
-        return Ok(false);
-    }
-    match edition.lock_rows(&mut transaction).await {
-        Err(StoreError::SubmissionReplaced(problem)) => {
-            edition
-                .end(store, transaction, refused, document(*problem)?)
-                .await?;
+    let now = store.now();
+    let decided = edition.decide(&mut transaction, &locked, release, now);
+    let Publishable {
+        recipients,
+        waits_for_approval,
+    } = match decided.await? {
+        Ok(publishable) => publishable,
+        Err(problem) => {
+            let refused = EditionStatus::Refused;
+            let error = document(problem)?;
+            edition.end(store, transaction, refused, error).await?;
             return Ok(false);
         }
-        locked => locked?,
-    }
-    let (organization, now) = (edition.organization_id, store.now());
-    let policy = policies::check_release(&mut transaction, organization, release, "").await;
-    let policy = match policy {
-        Err(StoreError::BelowPolicy(problem)) => {
-            edition
-                .end(store, transaction, refused, document(*problem)?)
-                .await?;
-            return Ok(false);
-        }
-        policy => policy?,
     };
-    let decision = approvals::decision(&mut transaction, release).await?;
-    if decision == Some(Decision::Rejected) {
-        let detail = "the release was rejected; `GET /v1/releases/{id}` has the reason";
-        let problem = Problem::new(Code::ApprovalRequired, detail);
-        edition
-            .end(store, transaction, refused, document(problem)?)
-            .await?;
-        return Ok(false);
-    }
-    let recipients = publications::current_recipients(&mut transaction, publication, now).await?;
-    if let Some(other) = recipients
-        .iter()
-        .find(|it| !policy.allows_recipient(&it.recipient.name))
-    {
-        let detail = format!(
-            "the policy's `recipients` does not name `{}`; take it from the publication's \
-             recipients",
-            other.recipient.name
-        );
-        let problem = Problem::new(Code::BelowPolicy, detail);
-        edition
-            .end(store, transaction, refused, document(problem)?)
-            .await?;
-        return Ok(false);
-    }
     for Recipient { recipient, .. } in &recipients {
         let dataset = locked.dataset_id;
         let known = known_to(&mut transaction, recipient, dataset, release, now).await?;
@@ -808,14 +761,20 @@ async fn settle_edition(
             return edition.decide_again(with, transaction, &locked).await;
         }
     }
-    if decision.is_none() && policy.requires_approval() {
+    if waits_for_approval {
         edition.await_approval(transaction).await?;
-        return Ok(false);
+    } else {
+        let published = edition.publish(store, transaction, release, &recipients);
+        published.await?;
     }
-    edition
-        .publish(store, transaction, release, &recipients)
-        .await?;
     Ok(false)
+}
+
+/// A release that may leave, as far as its holder decides.
+struct Publishable {
+    recipients: Vec<Recipient>,
+    /// Whether a second person has to approve it first.
+    waits_for_approval: bool,
 }
 
 /// What a recipient knows of a dataset beside a release. Until the end of the transaction it gets no other
@@ -850,6 +809,52 @@ impl OpenEdition {
         .fetch_all(&mut *connection)
         .await?;
         lock_current(connection, &taken).await
+    }
+
+    /// Whether the release may leave; `Ok(Err(_))` with the reason why it never will.
+    async fn decide(
+        &self,
+        connection: &mut PgConnection,
+        publication: &LockedPublication,
+        release: ReleaseId,
+        now: OffsetDateTime,
+    ) -> Result<Result<Publishable, Problem>, StoreError> {
+        let refused = |code, detail: &str| Ok(Err(Problem::new(code, detail)));
+        if publication.is_deleted {
+            return refused(Code::Cancelled, "the publication was deleted");
+        }
+        if self.is_withdrawn {
+            let detail = "the release was withdrawn before it was published";
+            return refused(Code::Withdrawn, detail);
+        }
+        match self.lock_rows(connection).await {
+            Err(StoreError::SubmissionReplaced(problem)) => return Ok(Err(*problem)),
+            locked => locked?,
+        }
+        let policy = policies::check_release(connection, self.organization_id, release, "").await;
+        let policy = match policy {
+            Err(StoreError::BelowPolicy(problem)) => return Ok(Err(*problem)),
+            policy => policy?,
+        };
+        let decision = approvals::decision(connection, release).await?;
+        if decision == Some(Decision::Rejected) {
+            let detail = "the release was rejected; `GET /v1/releases/{id}` has the reason";
+            return refused(Code::ApprovalRequired, detail);
+        }
+        let recipients =
+            publications::current_recipients(connection, self.publication_id, now).await?;
+        let mut names = recipients.iter().map(|it| &it.recipient.name);
+        if let Some(other) = names.find(|name| !policy.allows_recipient(name)) {
+            let detail = format!(
+                "the policy's `recipients` does not name `{other}`; take it from the publication's \
+                 recipients"
+            );
+            return refused(Code::BelowPolicy, &detail);
+        }
+        Ok(Ok(Publishable {
+            recipients,
+            waits_for_approval: decision.is_none() && policy.requires_approval(),
+        }))
     }
 
     /// Ends the edition with an error.

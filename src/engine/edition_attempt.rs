@@ -290,7 +290,7 @@ impl EditionInput {
         })
     }
 
-    /// The number of these rows in each submission of the edition.
+    /// The number of these rows, which are ascending, in each submission of the edition.
     fn by_submission(
         &self,
         rows: &[u32],
@@ -298,9 +298,8 @@ impl EditionInput {
     ) -> BTreeMap<SubmissionId, u64> {
         let counted = self.taken().map(|it| {
             let start = starts.get(&it.id).copied().unwrap_or_default();
-            let range = start..start + it.rows;
-            let rows = rows.iter().filter(|row| range.contains(&u64::from(**row)));
-            (it.id, rows.count() as u64)
+            let below = |end: u64| rows.partition_point(|&row| u64::from(row) < end) as u64;
+            (it.id, below(start + it.rows) - below(start))
         });
         counted.collect()
     }

@@ -60,7 +60,7 @@ codes! {
     RequestTimeout = "request_timeout", 408, "The request took too long",
         "Send the request again; for an upload, without long pauses.";
     Conflict = "conflict", 409, "The change does not fit what is stored or under way",
-        "Change what `pointer` names in another way, wait for the jobs and uploads that `detail` names, or declare another dataset.";
+        "Change what `pointer` names in another way, wait for the jobs and uploads that `detail` names, send it again where another change came first, or declare another dataset.";
     NameTaken = "name_taken", 409, "The name is taken",
         "Choose another name, or use the resource that has the name.";
     TaxonomyInUse = "taxonomy_in_use", 409, "A dataset uses the taxonomy",

@@ -1204,7 +1204,7 @@ async fn what_the_client_has_is_answered_before_anything_is_loaded() {
     hospital.submit(&dataset, month(0)).await.json(201);
     published(&hospital, &publication, 1).await;
     workers.stop().await;
-    let path = format!("{publication}/data");
+    let path = format!("{publication}/data?editions=common");
     let data = hospital.app.get(&analyst, &path).await;
     assert_eq!(data.status, 200);
     let owner = hospital.app.state.unscoped().db.owner();

@@ -401,8 +401,7 @@ impl Made {
         let worst = if groups.smallest() == 1 {
             format!("with certainty for the most exposed {unit}s.")
         } else {
-            let most = at_most(groups.highest());
-            format!("with a chance of at most {most} for the most exposed {unit}.")
+            format!("with a chance of {highest} for the most exposed {unit}.")
         };
         page.take(&format!(
             "would pick the right {unit} with a chance of {average} on average, {worst}"
@@ -497,7 +496,7 @@ impl Made {
                 .iter()
                 .map(|group| table.greatest_share(group, "illness", lengths.values));
             let protected = if length <= lengths.assumed {
-                "yes"
+                lengths.protects
             } else {
                 "no: beyond what was asked"
             };
@@ -552,10 +551,20 @@ impl Made {
                 "but what is released unchanged singles out {share_text} of its records."
             ));
         }
+        let all = if columns.len() == 1 {
+            "it"
+        } else {
+            "all of them"
+        };
+        let found = if share == 0.0 {
+            format!("no record by that: at least two records have the same values in {all}.")
+        } else {
+            format!("{share_text} of the records: no other record has the same values in {all}")
+        };
         for _ in 0..2 {
             self.page.take(&format!(
-                "The privacy model assumes that nobody knows a patient's {which} released unchanged. Somebody who does finds {share_text} of \
-                 the records"
+                "The privacy model assumes that nobody knows a patient's {which} released unchanged. Somebody who does \
+                 finds {found}"
             ));
         }
     }
@@ -588,15 +597,15 @@ impl Made {
         );
         close(&page.take_field("violations"), 0.0);
         assert_eq!(page.take_field("holds"), "yes");
-        if let Some(bound) = found.bound {
+        if let Some((bound, value)) = found.bound {
             close(
                 &page.take_field("greatest_bounded_confidence"),
                 found.confidence,
             );
             page.take(&format!(
-                "The bound on sensitive values is {}; the greatest share found is {}.",
-                percent(bound),
-                percent(found.confidence)
+                "The bound on the share of a {value} is {}; the greatest share found is {}.",
+                exact(bound),
+                exact(found.confidence)
             ));
         }
         if let Some(subsets) = found.subsets {
@@ -695,6 +704,8 @@ struct Lengths {
     longest: usize,
     k: usize,
     values: Option<&'static [&'static str]>,
+    /// Of which figures the model says something.
+    protects: &'static str,
 }
 
 /// What a verifier has to find.
@@ -705,8 +716,8 @@ struct Verified {
     /// Fewest records, or persons, that are equal in all quasi-identifiers.
     class: usize,
     confidence: f64,
-    /// The bound on it, where the model has one.
-    bound: Option<f64>,
+    /// The bound on it, where the model has one, and what it is a bound of.
+    bound: Option<(f64, &'static str)>,
     /// Number of combinations, where they are counted.
     subsets: Option<usize>,
 }
@@ -765,6 +776,7 @@ async fn global() {
             longest: 4,
             k: 4,
             values: Some(&["flu"]),
+            protects: "yes, with the listed values",
         },
     );
     made.page.take(&format!(
@@ -780,7 +792,7 @@ async fn global() {
         smallest,
         class: groups.smallest(),
         confidence,
-        bound: Some(0.5),
+        bound: Some((0.5, "listed sensitive value")),
         subsets: Some([1, 1, 1, 3][varied]),
     });
     made.page
@@ -824,6 +836,7 @@ async fn local() {
             longest: 3,
             k: 5,
             values: None,
+            protects: "yes",
         },
     );
     made.take_of_verification(&Verified {
@@ -831,7 +844,7 @@ async fn local() {
         smallest,
         class: smallest,
         confidence,
-        bound: Some(0.6),
+        bound: Some((0.6, "sensitive value")),
         subsets: Some(1),
     });
     made.take_unchanged(&["note", "illness"]);
@@ -839,7 +852,7 @@ async fn local() {
     for _ in 0..2 {
         made.page.take(&format!(
             "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit, and no \
-             listed sensitive value is shared by more than {} of them.",
+             sensitive value is shared by more than {} of them.",
             at_most(confidence)
         ));
     }
@@ -875,6 +888,7 @@ async fn with_suppression() {
             longest: 3,
             k: 4,
             values: None,
+            protects: "how many fit; no confidence is bounded",
         },
     );
     made.take_of_verification(&Verified {
@@ -1090,14 +1104,14 @@ async fn lkc_with_sets() {
         smallest,
         class: groups.smallest(),
         confidence,
-        bound: Some(0.7),
+        bound: Some((0.7, "sensitive value")),
         subsets: Some(combinations),
     });
     made.take_labels(&["sex"]);
     made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         made.page.take(&format!(
-            "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no listed \
+            "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no \
              sensitive value is shared by more than {} of them.",
             at_most(confidence)
         ));
@@ -1178,6 +1192,12 @@ async fn anatomized() {
         confidence,
     });
     made.end();
+}
+
+/// A share beside a bound: a percentage of up to four digits after the point.
+fn exact(share: f64) -> String {
+    let text = format!("{:.4}", share * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
 /// A share as a bound: a percentage of two digits that is not below it.
