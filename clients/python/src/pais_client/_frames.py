@@ -33,14 +33,3 @@ def require_pyarrow() -> Any:
         return importlib.import_module("pyarrow")
     except ImportError as error:
         raise ImportError("Parquet needs pyarrow: pip install 'pais-client[parquet]'") from error
-
-
-def frame_from_csv(file: Any) -> Any:
-    """Reads a released table. Only an empty cell is missing: `NA` or `None` may be a label."""
-    pandas = require_pandas()
-    return pandas.read_csv(file, keep_default_na=False, na_values=[""], low_memory=False)
-
-
-def frame_from_parquet(file: Any) -> Any:
-    require_pyarrow()
-    return require_pandas().read_parquet(file, engine="pyarrow")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from ._frames import frame_from_csv, require_pandas
+from ._frames import require_pandas
 from ._operations import (
     Chunks,
     Operation,
@@ -22,7 +22,8 @@ from ._operations import (
     without_none,
 )
 from ._operations import path as at
-from ._releases import to_file
+from ._released import frame_from_csv
+from ._releases import release, to_file
 from .types import Edition, EditionLabels, Format, Publication, PublicationManifest, Trigger
 
 if TYPE_CHECKING:
@@ -137,12 +138,17 @@ def download_publication(
 def publication_frame(
     publication_id: str, *, editions: EditionLabels = "common"
 ) -> Operation[pd.DataFrame]:
-    """Returns all published editions as one DataFrame; needs pandas. Roles: holder, recipient."""
+    """Returns all published editions as one DataFrame; needs pandas. Roles: holder, recipient.
+
+    Its cells are as in `release_frame`, by the codebook of the latest edition.
+    """
     require_pandas()
     with tempfile.TemporaryFile() as file:
         yield from _fetch(publication_id, file, editions, "csv")
         file.seek(0)
-        frame: pd.DataFrame = yield Work(lambda: frame_from_csv(file))
+        published = (yield from publication_manifest(publication_id))["editions"]
+        latest = yield from release(str(published[-1]["release_id"]))
+        frame: pd.DataFrame = yield Work(lambda: frame_from_csv(file, latest.get("codebook")))
         return frame
 
 

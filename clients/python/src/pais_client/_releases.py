@@ -13,9 +13,10 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from ._admin import timestamp
 from ._documents import ReleaseDocument, ReportDocument
-from ._frames import frame_from_csv, frame_from_parquet, require_pandas, require_pyarrow
+from ._frames import require_pandas, require_pyarrow
 from ._operations import Chunks, Operation, Pages, Request, Work, delete, get, post, without_none
 from ._operations import path as at
+from ._released import frame_from_csv, frame_from_parquet
 from .errors import IntegrityError
 from .types import (
     Composition,
@@ -48,18 +49,18 @@ def create_release(
     """
     fields = without_none({"job_id": job_id, "step": step, "name": name, **combination})
     answer = yield post(at("releases"), fields)
-    return shown(answer)
+    return documented(answer)
 
 
 def releases(*, page_size: int | None = None) -> Pages[Release]:
     """Yields the releases of the organization (holder) or granted to it (recipient)."""
-    return Pages(at("releases"), page_size, shown)
+    return Pages(at("releases"), page_size, documented)
 
 
 def release(release_id: str) -> Operation[Release]:
     """Returns a release: tables, privacy model, cut, verification. Roles: holder, recipient."""
     answer = yield get(at("releases", release_id))
-    return shown(answer)
+    return documented(answer)
 
 
 def report(release_id: str) -> Operation[Report]:
@@ -118,7 +119,7 @@ def download_package(release_id: str, path: str | os.PathLike[str]) -> Operation
 
 
 def to_file(
-    path: str | os.PathLike[str], write: Callable[[IO[bytes]], Operation[None]]
+    path: str | os.PathLike[str], write: Callable[[IO[bytes]], Operation[object]]
 ) -> Operation[Path]:
     """Writes a file, which exists only when it is complete."""
     target = Path(path)
@@ -170,19 +171,25 @@ def release_frame(
     """Returns a table of a release as a DataFrame; needs pandas. Roles: holder, recipient.
 
     Generalized cells are text: a label of the taxonomy, or an interval such as `[30,60)`.
-    Numbers that were not generalized are numbers. Only empty cells become NaN, so a label
-    `None` remains text. With CSV, the default, a set is text, its items joined by the
-    column's separator; with `format="parquet"`, which needs pyarrow, it is a list. `table` and
-    `intervals` are as in `download`.
+    Numbers that were not generalized are numbers, and other cells are text: `001` stays `001`.
+    Cells that the column declares as missing become NaN. With CSV, the default, a set is text, its
+    items joined by the column's separator; with `format="parquet"`, which needs pyarrow, it is a
+    list. `table` and `intervals` are as in `download`.
     """
     if format not in ("csv", "parquet"):
         raise ValueError(f"a DataFrame can be read from 'csv' or 'parquet', not {format!r}")
     (require_pyarrow if format == "parquet" else require_pandas)()
     with tempfile.TemporaryFile() as file:
-        yield from fetch(release_id, file, format, table, intervals)
+        shown = yield from fetch(release_id, file, format, table, intervals)
         file.seek(0)
-        read = frame_from_parquet if format == "parquet" else frame_from_csv
-        frame: pd.DataFrame = yield Work(lambda: read(file))
+
+        def read() -> pd.DataFrame:
+            if format == "parquet":
+                return frame_from_parquet(file)
+            name = select_table(shown, table)["name"]
+            return frame_from_csv(file, shown.get("codebook"), name)
+
+        frame: pd.DataFrame = yield Work(read)
         return frame
 
 
@@ -192,9 +199,10 @@ def fetch(
     format: Format,
     table: str | None,
     intervals: Intervals | None = None,
-) -> Operation[None]:
-    """Writes a table of a release to an open file and checks its SHA-256."""
-    chosen = select_table((yield from release(release_id)), table)
+) -> Operation[Release]:
+    """Writes a table of a release to an open file and checks its SHA-256; returns the release."""
+    shown = yield from release(release_id)
+    chosen = select_table(shown, table)
     digest = hashlib.sha256()
 
     def accept(chunk: bytes) -> None:
@@ -212,6 +220,7 @@ def fetch(
             f"table {chosen['name']} of release {release_id} arrived with SHA-256 "
             f"{digest.hexdigest()}, but was released with {chosen['sha256']}; download it again"
         )
+    return shown
 
 
 def create_grant(
@@ -277,6 +286,6 @@ def select_table(release: Release, table: str | None) -> Table:
     raise ValueError(f"the release has no table {table!r}; its tables are: {names}")
 
 
-def shown(answer: Mapping[str, Any]) -> Release:
+def documented(answer: Mapping[str, Any]) -> Release:
     """Returns a release that a notebook shows as a table."""
     return cast(Release, ReleaseDocument(answer))

@@ -53,6 +53,7 @@ class CodebookColumn(_CodebookColumn, total=False):
     domain: list[float] | list[str]
     separator: str
     format: str
+    round: float
     missing: list[str]
 
 
