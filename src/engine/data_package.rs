@@ -1,8 +1,12 @@
 //! The description of a package by the Frictionless Data Package standard, version 1.
+//!
+//! Words for missing are in the fields, as in version 2. That version has no type for files that are
+//! not tables, without which Frictionless would read Parquet as a table.
 
 use pais_core::codebook::Codebook;
 use pais_core::definition::ColumnRole;
 use pais_core::table::Form;
+use pais_core::taxonomy::MISSING_LABEL;
 use pais_io::FileFormat;
 use pais_package::PackagedFile;
 use serde_json::{Map, Value, json};
@@ -88,20 +92,13 @@ fn resources(
     };
     let shapes: Vec<StoredColumn> =
         serde_json::from_value(table.columns.clone()).unwrap_or_default();
-    // The empty cell and `?` are missing cells. The standard has words for a whole table only.
-    let mut missing: Vec<Box<str>> = vec!["".into(), "?".into()];
-    for word in shapes.iter().flat_map(|shape| &shape.missing) {
-        if !missing.contains(word) {
-            missing.push(word.clone());
-        }
-    }
     let fields: Vec<Value> = shapes
         .iter()
         .map(|shape| field(shape, release, codebook))
         .collect();
     let mut text = file(csv, &stem, FileFormat::CSV, "tabular-data-resource");
     text["encoding"] = json!("utf-8");
-    text["schema"] = json!({ "fields": fields, "missingValues": missing });
+    text["schema"] = json!({ "fields": fields, "missingValues": [""] });
     let name = format!("{stem}-parquet");
     let mut columns = file(parquet, &name, FileFormat::Parquet, "data-resource");
     // Frictionless reads a table otherwise, for which it needs a further library.
@@ -148,15 +145,27 @@ fn field(shape: &StoredColumn, release: &StoredRelease, codebook: Option<&Codebo
         "name": shape.name,
         "type": kind,
         "constraints": (!constraints.is_empty()).then_some(constraints),
+        "missingValues": missing_values(shape),
         "pais:role": known.map(|known| known.role),
         "pais:kind": known.map(|known| known.kind),
         "pais:isGeneralized": quasi_identifier.map(|_| shape.form == Form::Generalized),
     });
     let optional = [
         "constraints",
+        "missingValues",
         "pais:role",
         "pais:kind",
         "pais:isGeneralized",
     ];
     without_null(field, &optional)
+}
+
+/// The cells of a field that mean missing; `None` where that is the empty cell alone, as the table
+/// says, and where there are none. A word of one column may be a value of another.
+fn missing_values(shape: &StoredColumn) -> Option<Vec<&str>> {
+    let words: Vec<&str> = match shape.form {
+        Form::Generalized => vec![MISSING_LABEL],
+        _ => shape.missing.iter().map(AsRef::as_ref).collect(),
+    };
+    Some(words).filter(|words| !matches!(words.as_slice(), [] | [""]))
 }

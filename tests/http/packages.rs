@@ -106,6 +106,11 @@ async fn a_package_has_the_tables_their_description_and_the_report() {
     assert_eq!(job["name"], "Job");
     assert_eq!(job["pais:role"], "quasi_identifier");
     assert_eq!(job["constraints"]["enum"], document["cut"]["Job"]);
+    assert_eq!(job["missingValues"], json!(["?"]));
+    let schema = &described["resources"][0]["schema"];
+    assert_eq!(schema["missingValues"], json!([""]));
+    let sensitive = schema["fields"].as_array().unwrap().last().unwrap();
+    assert!(sensitive.get("missingValues").is_none(), "{sensitive}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,11 +28,12 @@ COLUMNS: list[Column] = [
     },
     {"name": "units", "role": "insensitive", "kind": "numeric", "missing": ["NA"]},
     {"name": "drugs", "role": "insensitive", "kind": "set"},
-    {"name": "Diagnosis", "role": "sensitive"},
+    {"name": "note", "role": "insensitive"},
+    {"name": "Diagnosis", "role": "sensitive", "missing": ["."]},
 ]
-ROWS = "patient,age,born,units,drugs,Diagnosis\n" + "".join(
+ROWS = "patient,age,born,units,drugs,note,Diagnosis\n" + "".join(
     f"{n},{20 + n},19{50 + n % 20}-03-{1 + n % 28:02},{'NA' if n % 7 == 0 else n % 5},"
-    f"iron|zinc,{'ABC'[n % 3]}\n"
+    f"iron|zinc,{['?', 'NA', ''][n % 3]},{['A', 'NA', '?', '.'][n % 4]}\n"
     for n in range(60)
 )
 MODELS: list[dict[str, Any]] = [
@@ -66,6 +67,22 @@ def test_a_validator_of_the_standard_accepts_it(package: Path, tmp_path: Path) -
     table.write_bytes(table.read_bytes().replace(b"\n", b"x\n", 1))
     changed = frictionless.validate(str(tmp_path / "datapackage.json"), type="package")
     assert not changed.valid
+
+
+def test_a_word_for_missing_of_one_column_is_a_value_of_another(
+    package: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(package) as archive:
+        archive.extractall(tmp_path)
+    described: Any = frictionless.Package(str(tmp_path / "datapackage.json"))
+    tables = [each.read_rows() for each in described.resources if each.format == "csv"]
+
+    def values(column: str) -> set[Any]:
+        return {row[column] for rows in tables for row in rows if column in row}
+
+    assert values("units") == {None, 0, 1, 2, 3, 4}
+    assert values("note") == {"?", "NA", None}
+    assert values("Diagnosis") == {"A", "NA", "?", None}
 
 
 def run(service: Service, *arguments: str) -> subprocess.CompletedProcess[str]:
