@@ -96,3 +96,19 @@ fn intervals_are_spread_over_bins_of_equal_width() {
     let survival = 0.1 + 1.0 / 30.0;
     close(measured(ages, &cells, &halves), (0.0, survival));
 }
+
+/// By hand: bins of 0.3 have a third of the rows each, the sixth to the eighth. The labels give the
+/// first six a sixth of a third, the seventh a third, and the last thirteen a thirteenth of a third.
+#[test]
+fn a_number_at_the_start_of_a_bin_is_in_that_bin() {
+    let temperatures = json!({"name": "x", "role": "quasi_identifier", "kind": "numeric",
+                              "domain": [36, 42]});
+    let cells = ["37.5", "37.5", "37.8", "37.8", "38.1", "38.1"];
+    let [low, middle, high] = ["[36,37.8)", "[37.8,38.1)", "[38.1,42]"];
+    let found = measured(
+        temperatures,
+        &cells,
+        &[low, low, middle, middle, high, high],
+    );
+    close(found, (0.0, (1.0 / 6.0 + 1.0 + 1.0 / 13.0) / 3.0));
+}

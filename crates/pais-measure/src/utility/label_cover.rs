@@ -1,9 +1,11 @@
 //! What released labels cover: codes of raw values, or shares of bins of equal width.
 
 use pais_core::table::Domain;
+use pais_core::taxonomy::interval::{number, whole_and_power};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Scale};
 
-/// Most bins of a numeric column.
+/// Most bins of a numeric column: a divisor of 100, so that bins of a range of decimals end at
+/// decimals.
 const BINS: usize = 20;
 
 /// The codes that a label covers, as a range and whether missing cells of a numeric column are
@@ -37,12 +39,12 @@ pub(super) fn covered(domain: &Domain, label: &str) -> Option<(usize, usize, boo
     }
 }
 
-/// Bins of equal width. Numbers outside of them, and missing cells, have bins of their own at the
-/// end.
+/// Bins of equal width ("Distortion" in `docs/methods/report.md`). Numbers outside of them, and
+/// missing cells, have bins of their own at the end.
 pub(super) struct Bins {
-    lo: f64,
-    hi: f64,
-    count: usize,
+    /// Where each bin starts, and where the last one ends: ascending. A number at an end is in the
+    /// bin that starts there; at the last one, in the last bin.
+    ends: Vec<f64>,
     scale: Scale,
 }
 
@@ -50,31 +52,37 @@ impl Bins {
     /// Bins of a range, one where it is a point.
     pub(super) fn new(lo: f64, hi: f64, scale: Scale) -> Self {
         let count = if hi > lo { BINS } else { 1 };
-        Self {
-            lo,
-            hi,
-            count,
-            scale,
-        }
+        let end = |bin| match bin {
+            0 => lo,
+            _ if bin == count => hi,
+            _ => decimal_end(lo, hi, bin)
+                .unwrap_or_else(|| lo + (hi - lo) * (bin as f64 / BINS as f64)),
+        };
+        let ends = (0..=count).map(end).collect();
+        Self { ends, scale }
+    }
+
+    fn count(&self) -> usize {
+        self.ends.len() - 1
     }
 
     /// Number of bins, with the two at the end.
     pub(super) fn len(&self) -> usize {
-        self.count + 2
+        self.count() + 2
     }
 
     /// The bin of missing cells.
     pub(super) fn missing(&self) -> usize {
-        self.count + 1
+        self.count() + 1
     }
 
     /// The bin of a number.
     pub(super) fn of(&self, value: f64) -> usize {
-        if value < self.lo || value > self.hi {
-            return self.count;
+        let count = self.count();
+        if value < self.ends[0] || value > self.ends[count] {
+            return count;
         }
-        let share = (value - self.lo) / (self.hi - self.lo).max(f64::MIN_POSITIVE);
-        ((share * self.count as f64) as usize).min(self.count - 1)
+        self.ends[1..count].partition_point(|&end| end <= value)
     }
 
     /// Adds a share to the bins that a label covers, in proportion to the widths in common.
@@ -83,46 +91,99 @@ impl Bins {
             let bin = if label == MISSING_LABEL {
                 self.missing()
             } else {
-                self.count
+                self.count()
             };
             into[bin] += share;
             return;
         };
         let width = interval.width();
-        if width <= 0.0 || self.count == 1 {
+        if width <= 0.0 || self.count() == 1 {
             into[self.of(interval.lo)] += share;
             return;
         }
-        for (bin, sum) in into.iter_mut().enumerate().take(self.count) {
-            let (lo, hi) = self.ends(bin);
-            let common = (interval.hi.min(hi) - interval.lo.max(lo)).max(0.0);
+        for (ends, sum) in self.ends.windows(2).zip(into) {
+            let common = (interval.hi.min(ends[1]) - interval.lo.max(ends[0])).max(0.0);
             *sum += share * common / width;
         }
     }
 
-    fn ends(&self, bin: usize) -> (f64, f64) {
-        let width = (self.hi - self.lo) / self.count as f64;
-        let end = |bin: usize| {
-            if bin == self.count {
-                self.hi
-            } else {
-                self.lo + width * bin as f64
-            }
-        };
-        (end(bin), end(bin + 1))
-    }
-
-    /// The bin as an interval; `None` for the two at the end.
+    /// The bin as an interval; `None` for the two at the end. One of dates starts at the first date
+    /// in it.
     pub(super) fn label(&self, bin: usize) -> Option<String> {
-        if bin >= self.count {
-            return None;
-        }
-        let (lo, hi) = self.ends(bin);
-        let interval = if bin + 1 == self.count {
+        let ends = [*self.ends.get(bin)?, *self.ends.get(bin + 1)?];
+        let [lo, hi] = match self.scale {
+            Scale::Number => ends,
+            Scale::Day | Scale::Moment => ends.map(f64::ceil),
+        };
+        let interval = if bin + 1 == self.count() {
             Interval::closed(lo, hi)
         } else {
             Interval::half_open(lo, hi)
         };
         Some(interval.on(self.scale).to_string())
+    }
+}
+
+/// Where a bin of a range starts, as the number that its exact decimal is read as, so that it
+/// compares with numbers of cells as their decimals do. `None` for ends too far apart for 38 digits.
+fn decimal_end(lo: f64, hi: f64, bin: usize) -> Option<f64> {
+    let (low, low_power) = whole_and_power(&format!("{lo:e}"))?;
+    let (high, high_power) = whole_and_power(&format!("{hi:e}"))?;
+    let power = low_power.min(high_power);
+    let part = |whole: i128, own: i32, parts: usize| {
+        let times = u32::try_from(own.checked_sub(power)?).ok()?;
+        let whole = 10i128.checked_pow(times)?.checked_mul(whole)?;
+        whole.checked_mul((parts * (100 / BINS)) as i128)
+    };
+    let hundredths = part(low, low_power, BINS - bin)?.checked_add(part(high, high_power, bin)?)?;
+    number(&format!("{hundredths}e{}", power.checked_sub(2)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use pais_core::taxonomy::{Interval, Scale};
+
+    use super::{BINS, Bins};
+
+    /// Ends that a floating-point product misses, such as 0.05 * 3 and 36 + 0.3 * 6.
+    #[test]
+    fn bins_end_at_decimals_and_a_number_at_an_end_is_in_the_bin_that_starts_there() {
+        let tenths = Bins::new(0.0, 1.0, Scale::Number);
+        assert_eq!(tenths.label(3).as_deref(), Some("[0.15,0.2)"));
+        let degrees = Bins::new(36.0, 42.0, Scale::Number);
+        assert_eq!([37.5, 37.8, 38.1].map(|value| degrees.of(value)), [5, 6, 7]);
+        for (lo, hi) in [
+            (0.0, 1.0),
+            (36.0, 42.0),
+            (-0.3, 0.5),
+            (0.0, 0.7),
+            (-1e-7, 2e-7),
+            (1e12, 1e12 + 1.0),
+            (0.1, 123456.7),
+            (-1e300, 1e300),
+            (1e-300, 1e300),
+        ] {
+            let bins = Bins::new(lo, hi, Scale::Number);
+            assert_eq!(bins.len(), BINS + 2);
+            for bin in 0..BINS {
+                let label = Interval::parse(&bins.label(bin).unwrap()).unwrap();
+                assert_eq!(bins.of(label.lo), bin, "{label}");
+                assert_eq!(bins.of(label.hi.next_down()), bin, "{label}");
+            }
+            assert_eq!((bins.of(hi), bins.of(hi.next_up())), (BINS - 1, BINS));
+        }
+    }
+
+    /// Bins of half a day: a day is in the bin that starts with it.
+    #[test]
+    fn a_bin_of_dates_is_named_by_the_dates_in_it() {
+        let days = Bins::new(0.0, 10.0, Scale::Day);
+        let label = |day: f64| days.label(days.of(day)).unwrap();
+        assert_eq!(label(1.0), "[1970-01-02,1970-01-03)");
+        assert_eq!(label(10.0), "1970-01-11");
+        // Bins of 1.25 days from a negative number of days on: the second has one day alone.
+        let days = Bins::new(-5.0, 20.0, Scale::Day);
+        assert_eq!([-4.0, -3.0, -2.0].map(|day| days.of(day)), [0, 1, 2]);
+        assert_eq!(days.label(1).as_deref(), Some("[1969-12-29,1969-12-30)"));
     }
 }
