@@ -114,8 +114,9 @@ impl Span {
 /// the column has missing cells: the declared domain; without one, the closed interval between the
 /// least and the greatest end of the released intervals. Only an interval that encloses it covers
 /// missing cells.
-pub(super) fn outermost(
-    raw: &OriginalQuasiIdentifier,
+pub fn outermost_interval(
+    domain: &Domain,
+    declared_domain: bool,
     released: &ReleasedColumn,
 ) -> Option<Interval> {
     let Domain::Numeric {
@@ -124,11 +125,11 @@ pub(super) fn outermost(
         missing: true,
         scale,
         ..
-    } = raw.domain
+    } = domain
     else {
         return None;
     };
-    if raw.declared_domain {
+    if declared_domain {
         return Some(Interval::closed(*lo, *hi).on(*scale));
     }
     // Labels that no row has are not released.

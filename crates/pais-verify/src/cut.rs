@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use pais_core::table::{Domain, NULL_CODE, ReleasedColumn};
 
-use super::cover::{Cover, outermost};
+use super::cover::{Cover, outermost_interval};
 use super::original::OriginalQuasiIdentifier;
 
 /// Why the labels of a column are not a cut.
@@ -64,7 +64,7 @@ pub fn check_single_cut(
         .collect();
     labels.sort_unstable();
     labels.dedup();
-    let outermost = outermost(raw, column);
+    let outermost = outermost_interval(raw.domain, raw.declared_domain, column);
     let mut covers = Vec::with_capacity(labels.len());
     for label in labels {
         let cover = Cover::within(label, raw, outermost).ok_or_else(|| CutError::UnknownLabel {

@@ -59,6 +59,7 @@ pub use adversaries::{
 pub use anatomy::{AnatomyError, RawSensitive, check_counts, group_ids, join_sensitive};
 pub use classes::Classes;
 pub use composition::{ComposedRelease, Composition, MOST_RELEASES, RawRows, Recoded, compose};
+pub use cover::outermost_interval;
 pub use cut::{CutError, check_single_cut};
 pub use distinct_release::DistinctRelease;
 pub use equivalence_classes::EquivalenceClasses;

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use pais_core::table::{Domain, Form, NULL_CODE, ReleasedColumn};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Scale};
 
-use super::cover::{Cover, Span, outermost};
+use super::cover::{Cover, Span, outermost_interval};
 use super::fit_index::{Fit, Have, ITEM_BITS, ItemBits, Need};
 use super::original::OriginalQuasiIdentifier;
 use super::sets::{OriginalSet, ReleasedSet};
@@ -50,7 +50,7 @@ impl<'a> LabelledColumn<'a> {
             .collect();
         let mut spans = vec![None; known.len() + 1];
         let mut texts = vec![Box::<str>::default(); known.len() + 1];
-        let outermost = outermost(raw, finished);
+        let outermost = outermost_interval(raw.domain, raw.declared_domain, finished);
         let has_missing_label = known.contains_key(MISSING_LABEL);
         let mut ambiguous = None;
         let scale = match raw.domain {

@@ -11,7 +11,7 @@ use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
 
-use super::cover::{Cover, Span, outermost};
+use super::cover::{Cover, Span, outermost_interval};
 use super::original::{Original, OriginalQuasiIdentifier};
 use super::sets::{OriginalSet, ReleasedSet};
 
@@ -211,7 +211,7 @@ fn check_generalized(
     source_rows: &[u32],
     cancellation: &Cancellation,
 ) -> Result<(), TruthError> {
-    let outermost = outermost(raw, released);
+    let outermost = outermost_interval(raw.domain, raw.declared_domain, released);
     let labels = released.column.dictionary.iter();
     let spans: Vec<Option<Span>> = labels
         .map(|label| Some(Cover::within(label, raw, outermost)?.span(raw.domain)))

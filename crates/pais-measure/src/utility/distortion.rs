@@ -20,7 +20,7 @@ use crate::release::{MeasuredRelease, ReleaseRecoding};
 use crate::sample::RawSample;
 
 use super::holder_only::rounded;
-use super::label_cover::{Bins, covered};
+use super::label_cover::{Bins, above_missing, covered};
 
 /// A raw column beside its released labels.
 pub(super) struct DistortedColumn<'a> {
@@ -169,9 +169,10 @@ impl DistortedColumn<'_> {
         for (code, &rows) in self.raw_counts.iter().enumerate() {
             sums[code + 1] = sums[code] + rows;
         }
+        let above = above_missing(self.raw, self.spec, self.released, self.sampled);
         let mut of_label = vec![all; self.label_counts.len()];
         for (code, label, _) in self.labels() {
-            if let Some((first, end, with_missing)) = covered(&self.raw.domain, label) {
+            if let Some((first, end, with_missing)) = covered(&self.raw.domain, label, above) {
                 let missing = match &self.raw.domain {
                     Domain::Numeric { values, .. } if with_missing => {
                         sums[sums.len() - 1] - sums[values.len()]
@@ -267,7 +268,7 @@ impl DistortedColumn<'_> {
         let mut found = vec![0.0; self.raw_counts.len()];
         let labels = self.labels();
         for (_, label, rows) in labels.take_while(|_| !cancellation.is_cancelled()) {
-            if let Some((first, end, _)) = covered(&self.raw.domain, label) {
+            if let Some((first, end, _)) = covered(&self.raw.domain, label, None) {
                 let share = rows as f64 / self.rows as f64 / (end - first).max(1) as f64;
                 found[first..end].iter_mut().for_each(|leaf| *leaf += share);
             }

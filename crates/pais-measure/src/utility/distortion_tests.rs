@@ -97,6 +97,42 @@ fn intervals_are_spread_over_bins_of_equal_width() {
     close(measured(ages, &cells, &halves), (0.0, survival));
 }
 
+/// Only the outermost interval is above missing cells ("Missing values" in `docs/methods/values.md`):
+/// the declared domain, or all released numbers. Beside `?` it is so only where a missing cell is
+/// under it.
+#[test]
+fn a_number_and_an_inner_interval_are_not_above_missing_cells() {
+    let numbers = json!({"name": "x", "role": "quasi_identifier", "kind": "numeric",
+                         "missing": ["NA"]});
+    let mut with_domain = numbers.clone();
+    with_domain["domain"] = json!([0, 100]);
+    let (fives, others) = (["NA", "NA", "5", "5"], ["NA", "NA", "5", "8"]);
+    close(
+        measured(with_domain.clone(), &fives, &["?", "?", "5", "5"]),
+        (0.0, 1.0),
+    );
+    // Of 6 bits that are in the raw column two are lost, those that tell 5 from 8.
+    let inner = ["?", "?", "[5,8]", "[5,8]"];
+    close(
+        measured(with_domain.clone(), &others, &inner),
+        (1.0 / 3.0, 1.0),
+    );
+    let loss = |column: &Value, cells: &[&str], labels: &[&str]| {
+        let loss = measured(column.clone(), cells, labels).0;
+        (loss * 1e9).round() / 1e9
+    };
+    assert_eq!(loss(&with_domain, &others, &["[0,100]"; 4]), 1.0);
+    assert_eq!(loss(&numbers, &others, &inner), 0.333333333);
+    assert_eq!(loss(&numbers, &others, &["[5,8]"; 4]), 1.0);
+    assert_eq!(
+        loss(&numbers, &others, &["?", "[5,8]", "[5,8]", "[5,8]"]),
+        0.833333333
+    );
+    assert_eq!(loss(&numbers, &others, &["?", "?", "5", "8"]), 0.0);
+    assert_eq!(loss(&numbers, &fives, &["?", "?", "5", "5"]), 0.0);
+    assert_eq!(loss(&numbers, &fives, &["5"; 4]), 1.0);
+}
+
 /// By hand: bins of 0.3 have a third of the rows each, the sixth to the eighth. The labels give the
 /// first six a sixth of a third, the seventh a third, and the last thirteen a thirteenth of a third.
 #[test]

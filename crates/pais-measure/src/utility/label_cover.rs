@@ -1,16 +1,47 @@
 //! What released labels cover: codes of raw values, or shares of bins of equal width.
 
-use pais_core::table::Domain;
+use pais_core::schema::SchemaColumn;
+use pais_core::table::{Column, Domain, QuasiIdentifier, ReleasedColumn};
 use pais_core::taxonomy::interval::{number, whole_and_power};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Scale};
+use pais_verify::outermost_interval;
 
 /// Most bins of a numeric column: a divisor of 100, so that bins of a range of decimals end at
 /// decimals.
 const BINS: usize = 20;
 
+/// The interval that missing cells of a numeric column are under, with each that encloses it
+/// ("Missing values" in `docs/methods/values.md`); `None` where they are under `?` alone.
+///
+/// The sampled cells say which of them it is where `?` is released too: an interval beside it is as wide
+/// as the outermost one where no other part of that has a row.
+pub(super) fn above_missing(
+    raw: &QuasiIdentifier,
+    spec: &SchemaColumn,
+    released: &ReleasedColumn,
+    sampled: &[u32],
+) -> Option<Interval> {
+    let outermost = outermost_interval(&raw.domain, spec.domain().is_some(), released)?;
+    let Column { dictionary, codes } = &released.column;
+    let missing = raw.domain.code_count() as u32 - 1;
+    let cells = sampled.iter().zip(codes);
+    let mut of_missing = cells.filter(|(code, _)| **code == missing).peekable();
+    let is_apart = |(_, label): (_, &u32)| {
+        let label = dictionary.get(*label as usize);
+        label.is_some_and(|label| **label == *MISSING_LABEL)
+    };
+    let are_apart = of_missing.peek().is_some() && of_missing.all(is_apart);
+    (!are_apart).then_some(outermost)
+}
+
 /// The codes that a label covers, as a range and whether missing cells of a numeric column are
-/// covered too. `None` for a text that is no label of the domain.
-pub(super) fn covered(domain: &Domain, label: &str) -> Option<(usize, usize, bool)> {
+/// covered too: by an interval that encloses the one `above_missing`. `None` for a text that is no label
+/// of the domain.
+pub(super) fn covered(
+    domain: &Domain,
+    label: &str,
+    above_missing: Option<Interval>,
+) -> Option<(usize, usize, bool)> {
     match domain {
         Domain::Taxonomy(tree) => {
             let node = tree.node(tree.find(label)?);
@@ -32,9 +63,8 @@ pub(super) fn covered(domain: &Domain, label: &str) -> Option<(usize, usize, boo
                     value < interval.hi
                 }
             });
-            // The outermost interval is above missing cells too.
-            let encloses = first == 0 && end == values.len();
-            Some((first, end, encloses))
+            let with_missing = above_missing.is_some_and(|outermost| interval.encloses(&outermost));
+            Some((first, end, with_missing))
         }
     }
 }

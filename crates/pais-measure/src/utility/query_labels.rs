@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rustc_hash::FxHashMap;
 
 use super::QueryError;
-use super::label_cover::covered;
+use super::label_cover::{above_missing, covered};
 use super::query_table::{CodeRange, GroupLabels, QueryDimension, QuerySensitive, QueryTable};
 use super::value_ranks::ValueRanks;
 use crate::release::{MeasuredRelease, MethodGroups};
@@ -107,15 +107,17 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
         if labels.form != Form::Generalized {
             return None;
         }
-        released.push((column, sampled, &labels.column));
+        let spec = release.schema.stored().nth(column.position)?;
+        let above = above_missing(column, spec, labels, sampled);
+        released.push((column, sampled, &labels.column, above));
     }
     if released.is_empty() {
         return None;
     }
-    let of_rows = released.iter().map(|(raw, _, labels)| {
+    let of_rows = released.iter().map(|(raw, _, labels, above)| {
         let domain = &raw.domain;
         let ends = |text: &str| {
-            let (first, end, covers_missing) = covered(domain, text)?;
+            let (first, end, covers_missing) = covered(domain, text, *above)?;
             let end = if covers_missing {
                 domain.code_count()
             } else {
@@ -129,7 +131,7 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
     let of_rows: Vec<GroupLabels> = of_rows.collect::<Option<_>>()?;
     let groups = LabelGroups::new(rows.len(), &of_rows, release.cancellation)?;
     let dimensions = released.iter().zip(of_rows);
-    let dimensions = dimensions.map(|((raw, sampled, _), labels)| {
+    let dimensions = dimensions.map(|((raw, sampled, ..), labels)| {
         let codes = groups.order.iter();
         let of_group = groups.first_rows.iter();
         let dimension = QueryDimension {
