@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::Objective;
-use pais_core::table::{Domain, EncodedTable};
+use pais_core::table::{Domain, EncodedTable, SubjectCounter};
 
 use super::super::attribute::{Concept, Meaning};
-use super::super::known_group::{KnownClasses, KnownGroups};
+use super::super::known_group::{ClassPersons, KnownClasses, KnownGroups};
 use super::super::score;
 use super::cut_state::{CutState, Trial};
 use super::space::{REMOVED, Space};
@@ -232,6 +232,8 @@ struct Recorder {
     /// By unit, whether it was suppressed by a step before.
     is_suppressed: Vec<bool>,
     known_groups: KnownGroups,
+    /// Where *K* counts persons. Each row is a unit then.
+    persons: Option<SubjectCounter>,
 }
 
 impl Recorder {
@@ -241,6 +243,7 @@ impl Recorder {
             removed,
             is_suppressed: vec![false; space.units.count()],
             known_groups: KnownGroups::new(space.requirement.l, cancellation),
+            persons: (space.requirement.subjects).map(|it| SubjectCounter::new(it.codes())),
         }
     }
 
@@ -280,7 +283,8 @@ impl Recorder {
             let label = |concept| column.map(|column| column.label(concept));
             concepts.iter().filter_map(label).collect()
         };
-        let smallest_known_group = self.smallest_known(space, state);
+        let (smallest_group, smallest_known_group) =
+            self.smallest(space, state, &kept().collect::<Vec<_>>());
         let item = StepItem {
             step: self.next,
             attribute: column.map(|column| column.column.name.to_string()),
@@ -288,10 +292,7 @@ impl Recorder {
             children: performed.map_or_else(Vec::new, |split| labels(split.children)),
             score: performed.map(|split| split.score),
             groups: kept().count() as u64,
-            smallest_group: kept()
-                .map(|class| u64::from(classes.size[class]))
-                .min()
-                .unwrap_or(0),
+            smallest_group,
             smallest_known_group,
             greatest_confidence: greatest_confidence(space, state),
             dr: squares / (kept_rows as f64).powi(2).max(1.0),
@@ -306,27 +307,49 @@ impl Recorder {
         }
     }
 
-    /// The rows of the smallest group that an adversary can know; `None` where *K* counts persons, or
-    /// where it would take too much work.
-    fn smallest_known(&mut self, space: &Space<'_>, state: &CutState) -> Option<u64> {
-        if !self.known_groups.can_find() || space.requirement.subjects.is_some() {
-            return None;
+    /// The rows, or the persons where *K* counts these, of the smallest of the released classes, and of
+    /// the smallest group that an adversary can know ("The person is the unit" in
+    /// `docs/methods/values.md`); `None` where the latter would take too much work.
+    fn smallest(
+        &mut self,
+        space: &Space<'_>,
+        state: &CutState,
+        kept: &[usize],
+    ) -> (u64, Option<u64>) {
+        let (units, classes) = (&space.units, &state.classes);
+        let mut sizes: Vec<u32> = kept.iter().map(|&class| classes.size[class]).collect();
+        let mut rows: Vec<Vec<u32>> = Vec::new();
+        if let Some(counter) = &mut self.persons {
+            rows.resize(classes.size.len(), Vec::new());
+            for (unit, &class) in (0..).zip(&state.class_of) {
+                rows[class as usize].push(unit);
+            }
+            for (size, &class) in sizes.iter_mut().zip(kept) {
+                let persons = rows[class].iter().map(|&unit| units.person[unit as usize]);
+                *size = counter.count_up_to(u64::MAX, persons) as u32;
+            }
         }
-        let classes = &state.classes;
-        let kept: Vec<usize> = (0..classes.size.len())
-            .filter(|&class| classes.is_kept[class])
-            .collect();
+        let smallest = sizes.iter().copied().min().unwrap_or(0).into();
+        if !self.known_groups.can_find() {
+            return (smallest, None);
+        }
         let value =
             |attribute: usize, class: usize| classes.places[class * space.width() + attribute];
         let values = (0..space.width())
             .map(|attribute| kept.iter().map(|&class| value(attribute, class)).collect());
         let values: Vec<Vec<u32>> = values.collect();
-        let sizes: Vec<u32> = kept.iter().map(|&class| classes.size[class]).collect();
-        self.known_groups.find(KnownClasses {
+        let rows = kept.iter().filter_map(|&class| rows.get(class));
+        let rows: Vec<&[u32]> = rows.map(Vec::as_slice).collect();
+        let known = self.known_groups.find(KnownClasses {
             sizes: &sizes,
             values: values.iter().map(Vec::as_slice).collect(),
-            persons: None,
-        })
+            persons: self.persons.as_mut().map(|counter| ClassPersons {
+                rows: &rows,
+                of_row: &units.person,
+                counter,
+            }),
+        });
+        (smallest, known)
     }
 
     fn newly_suppressed(&mut self, space: &Space<'_>, state: &CutState) -> Vec<u32> {

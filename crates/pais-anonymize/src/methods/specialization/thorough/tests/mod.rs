@@ -337,3 +337,39 @@ fn equation_4_measures_no_table_and_is_refused() {
         (JobErrorKind::Unfit, "/utility/objective")
     );
 }
+
+/// The steps of a thorough search on rows of `x`, `y` and, with a subject column, `p`.
+fn steps_on(rows: &str, privacy: Value, utility: Value) -> Vec<StepRecord> {
+    let number = |name| json!({"name": name, "role": "quasi_identifier", "kind": "numeric"});
+    let mut columns = vec![number("x"), number("y")];
+    let mut header = "x,y\n";
+    if rows.lines().all(|row| row.split(',').count() == 3) {
+        columns.push(json!({"name": "p", "role": "subject"}));
+        header = "x,y,p\n";
+    }
+    let schema = schema(json!(columns));
+    let table = load(&schema, format!("{header}{rows}").as_bytes());
+    let job = job_of(json!({"privacy": privacy, "utility": utility})).unwrap();
+    let run = AnonymizationRun::new(schema, job, table, &Unobserved::default()).unwrap();
+    steps(&run).unwrap()
+}
+
+/// Three persons have two rows each ("The person is the unit" in `docs/methods/values.md`).
+#[test]
+fn the_smallest_groups_of_steps_count_persons() {
+    let rows = "3,9,2\n5,9,4\n9,1,1\n7,4,2\n3,7,4\n6,2,2\n";
+    let thorough = json!({"search": "thorough"});
+    let figures = |privacy: Value| -> Vec<_> {
+        let steps = steps_on(rows, privacy, thorough.clone());
+        let figures = steps.iter().map(|step| {
+            let item = &step.item;
+            (item.groups, item.smallest_group, item.smallest_known_group)
+        });
+        figures.collect()
+    };
+    let of_all = figures(json!({"model": "k_anonymity", "k": 2}));
+    assert_eq!(of_all, [(1, 3, Some(3)), (2, 2, Some(2)), (3, 2, Some(2))]);
+    let of_one = figures(json!({"model": "lkc", "l": 1, "k": 2, "c": 1}));
+    let last = [(5, 1, Some(2)), (6, 1, Some(2))];
+    assert_eq!(of_one, [&of_all[..], &last].concat());
+}
