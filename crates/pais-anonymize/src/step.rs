@@ -18,7 +18,8 @@ pub struct StepItem {
     pub value: Option<String>,
     /// *child(v)*, in the order of the taxonomy.
     pub children: Vec<String>,
-    /// *Score(v)* under the job's objective.
+    /// *Score(v)* under the job's objective; null too in steps of a thorough search whose cut a run
+    /// under another objective found, where the table is too large to find the steps to it anew.
     pub score: Option<f64>,
     /// Equivalence classes after the step.
     pub groups: u64,

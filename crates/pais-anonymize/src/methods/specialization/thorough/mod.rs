@@ -124,7 +124,8 @@ pub(super) fn search(
         observer: &deadline,
     };
     let mut found = None;
-    if counters.saturating_mul(space.units.count()) <= MOST_COUNTERS {
+    let is_searched = counters.saturating_mul(space.units.count()) <= MOST_COUNTERS;
+    if is_searched {
         let usable = if suppresses || budget == 0 {
             0..starts.len()
         } else {
@@ -136,25 +137,37 @@ pub(super) fn search(
         return Err(RunError::Cancelled);
     }
     space.observer = observer;
-    let least = starts[best].loss;
-    if let Some((target, loss)) = found
-        && loss < least - 1e-12
-        && let Some(steps) = path::steps_to(
+    let mut best = starts.swap_remove(best);
+    let has_other_scores = best.objective != settings.objective;
+    let target = match found {
+        Some((target, loss)) if loss < best.loss - 1e-12 => Some(target),
+        _ if has_other_scores && is_searched => Some(best.target),
+        _ => None,
+    };
+    let cancellation = observer.cancellation();
+    let steps = target.and_then(|target| {
+        path::steps_to(
             &space,
             &target,
             removed,
             &mut Trial::default(),
-            observer.cancellation(),
+            cancellation,
         )
+    });
+    let objective = settings.objective;
+    if let Some(found) = steps.and_then(|it| Start::new(table, it, objective, &space.measure))
+        && found.loss < best.loss + 1e-9
     {
-        observer.counted(Count::StepsDone(steps.len() as u64 - 1));
-        return Ok(steps);
+        observer.counted(Count::StepsDone(found.steps.len() as u64 - 1));
+        return Ok(found.steps);
     }
     if observer.must_stop() {
-        Err(RunError::Cancelled)
-    } else {
-        Ok(starts.swap_remove(best).steps)
+        return Err(RunError::Cancelled);
     }
+    if has_other_scores {
+        best.steps.iter_mut().for_each(|it| it.item.score = None);
+    }
+    Ok(best.steps)
 }
 
 /// The columns at the rows that are not removed.

@@ -98,18 +98,22 @@ impl Target {
         concept: &Concept,
     ) -> Option<Vec<Concept>> {
         let dimension = &space.dimensions[attribute];
-        let point = match concept.meaning {
-            Meaning::Missing => return None,
-            Meaning::Node(node) if self.nodes[attribute][node.index()] => return None,
-            Meaning::Node(_) => None,
+        match concept.meaning {
+            Meaning::Missing => None,
+            Meaning::Node(node) if self.nodes[attribute][node.index()] => None,
+            Meaning::Node(_) => dimension.children(concept, None),
             Meaning::Interval(_) => {
                 let points = &self.points[attribute];
                 let start = points.partition_point(|&point| point <= concept.codes.start);
                 let end = points.partition_point(|&point| point < concept.codes.end);
-                Some(*points.get(start..end)?.get((end - start) / 2)?)
+                let point = *points.get(start..end)?.get((end - start) / 2)?;
+                if dimension.rows(concept) == 0 {
+                    return None;
+                }
+                // The rows of a part may be among those that were removed.
+                dimension.attribute.interval_split(concept, point)
             }
-        };
-        dimension.children(concept, point)
+        }
     }
 }
 

@@ -25,6 +25,8 @@ const SHARE_OF_TIME: f64 = 0.4;
 
 /// A greedy run that ended.
 pub(super) struct Start {
+    /// The objective that the scores of the steps are of.
+    pub(super) objective: Objective,
     pub(super) steps: Vec<StepRecord>,
     pub(super) target: Target,
     /// The loss of its last table under the objective asked for.
@@ -32,7 +34,12 @@ pub(super) struct Start {
 }
 
 impl Start {
-    fn new(table: &EncodedTable, steps: Vec<StepRecord>, measure: &Measure) -> Option<Self> {
+    pub(super) fn new(
+        table: &EncodedTable,
+        steps: Vec<StepRecord>,
+        objective: Objective,
+        measure: &Measure,
+    ) -> Option<Self> {
         let last = &steps.last()?.item;
         let cuts = replay::cuts_at(table, &steps, last.step).ok()?;
         let loss = match measure.objective() {
@@ -41,6 +48,7 @@ impl Start {
             Objective::Classification => class_loss(table, &cuts, &steps, measure),
         };
         Some(Self {
+            objective,
             target: Target::of_cuts(table, &cuts),
             steps,
             loss,
@@ -116,7 +124,7 @@ impl GreedyRuns<'_> {
             };
             let steps = search::search(task, repeated);
             match steps {
-                Ok(steps) => starts.extend(Start::new(table, steps, self.measure)),
+                Ok(steps) => starts.extend(Start::new(table, steps, objective, self.measure)),
                 Err(error) if number == 0 || observer.must_stop() => return Err(error),
                 Err(_) => {}
             }

@@ -105,6 +105,13 @@ proptest! {
         let mut least = f64::INFINITY;
         for (number, record) in steps.iter().enumerate() {
             prop_assert_eq!(record.item.step as usize, number);
+            prop_assert_eq!(record.item.score.is_some(), number > 0);
+            if let (Some(before), "ncp") = (number.checked_sub(1), objective)
+                && record.suppressed.is_empty()
+            {
+                let decrease = steps[before].item.ncp - record.item.ncp;
+                prop_assert!((record.item.score.unwrap() - decrease).abs() < 1e-9);
+            }
             let release = verified(&prepared, &steps, Some(record.item.step));
             let rows = label_rows(&release.unwrap());
             prop_assert!(holds(&rows, &case, &QUASI_IDENTIFIERS), "step {}", number);
@@ -372,4 +379,19 @@ fn the_smallest_groups_of_steps_count_persons() {
     let of_one = figures(json!({"model": "lkc", "l": 1, "k": 2, "c": 1}));
     let last = [(5, 1, Some(2)), (6, 1, Some(2))];
     assert_eq!(of_one, [&of_all[..], &last].concat());
+}
+
+/// The run under `discernibility` finds the best cut first; the run goes on under `ncp` ("Steps and
+/// sweeps" in `docs/methods/lkc.md`).
+#[test]
+fn the_scores_of_steps_are_those_of_the_objective() {
+    let rows = "1,9\n8,3\n4,4\n4,1\n7,4\n7,6\n";
+    let utility = json!({"objective": "ncp", "search": "thorough"});
+    let steps = steps_on(rows, json!({"model": "k_anonymity", "k": 2}), utility);
+    assert_eq!(steps.len(), 3);
+    for pair in steps.windows(2) {
+        let [before, after] = [0, 1].map(|at| &pair[at].item);
+        let decrease = before.ncp - after.ncp;
+        assert!((after.score.unwrap() - decrease).abs() < 1e-12, "{after:?}");
+    }
 }
