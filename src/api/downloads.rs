@@ -84,22 +84,14 @@ impl Download {
             }
             self.describe(response.headers_mut(), etag);
             if is_get {
-                for &id in &self.releases {
-                    releases::record_fetch(&app.db, app.caller, self.owner, id, &self.part).await?;
-                }
+                let (by, ids) = (app.caller, &self.releases);
+                releases::record_fetch(&app.db, by, self.owner, ids, &self.part).await?;
             }
             let (app, ids, table) = (app.clone(), self.releases, self.table);
             return Ok(response.map(|body| {
                 while_permitted(CHECK_INTERVAL, body, move || {
                     let (app, ids, table) = (app.clone(), ids.clone(), table.clone());
-                    async move {
-                        for id in ids {
-                            if !may_still_read(&app, id, &table).await {
-                                return false;
-                            }
-                        }
-                        true
-                    }
+                    async move { may_still_read(&app, &ids, &table).await }
                 })
             }));
         }
@@ -130,17 +122,19 @@ impl Download {
     }
 }
 
-/// Whether a caller who has begun to read a table of a release may still read it: its token works,
-/// a recipient still has a grant, and the release is not withdrawn. `false` if the database fails.
-async fn may_still_read(app: &CallerApp, id: ReleaseId, name: &str) -> bool {
+/// Whether a caller who has begun to read a table of releases may still read it: its token works,
+/// a recipient still has a grant of each, and none is withdrawn. `false` if the database fails.
+async fn may_still_read(app: &CallerApp, ids: &[ReleaseId], name: &str) -> bool {
     let permitted = async {
-        let is_valid = token_validity::is_valid(&app.db, app.caller.token).await?;
-        let place = releases::table_place(&app.db, viewer(app.caller), id, name).await?;
-        Ok::<_, StoreError>(is_valid && place.is_some_and(|place| !place.is_withdrawn))
+        let mut is_permitted = token_validity::is_valid(&app.db, app.caller.token).await?;
+        for &id in ids {
+            let place = releases::table_place(&app.db, viewer(app.caller), id, name).await?;
+            is_permitted &= place.is_some_and(|place| !place.is_withdrawn);
+        }
+        Ok::<_, StoreError>(is_permitted)
     };
     permitted.await.unwrap_or_else(|error| {
         tracing::warn!(
-            release = %id,
             error = &error as &dyn std::error::Error,
             "a download ends because its permission could not be checked"
         );

@@ -141,7 +141,7 @@ async fn open_report_link(
         address,
     });
     let (owner, page) = get_report_page(&app, body.release).await?;
-    releases::record_fetch(&app.db, app.caller, owner, body.release, "report").await?;
+    releases::record_fetch(&app.db, app.caller, owner, &[body.release], "report").await?;
     Ok(page)
 }
 

@@ -77,7 +77,7 @@ pub(super) async fn report(
             }
             (owner, Json(report).into_response())
         };
-        releases::record_fetch(&app.db, app.caller, owner, id, "report").await?;
+        releases::record_fetch(&app.db, app.caller, owner, &[id], "report").await?;
         Ok(([(header::VARY, "accept")], response))
     };
     let bytes = bytes.report + if wants_page { bytes.release } else { 0 };

@@ -226,9 +226,9 @@ pub(crate) async fn record(
     Ok(())
 }
 
-/// Like [`commit`]; the event is also in the log of `other`, if that is another one.
-pub(super) async fn commit_in_both(
-    mut transaction: Transaction<'_, Postgres>,
+/// Like [`record`]; the event is also in the log of `other`, if that is another one.
+pub(super) async fn record_in_both(
+    connection: &mut PgConnection,
     at: OffsetDateTime,
     event: NewEvent,
     other: OrganizationId,
@@ -238,9 +238,20 @@ pub(super) async fn commit_in_both(
             organization: other,
             ..event.clone()
         };
-        record(&mut transaction, at, copy).await?;
+        record(&mut *connection, at, copy).await?;
     }
-    commit(transaction, at, event).await
+    record(connection, at, event).await
+}
+
+/// Like [`commit`]; the event is also in the log of `other`, if that is another one.
+pub(super) async fn commit_in_both(
+    mut transaction: Transaction<'_, Postgres>,
+    at: OffsetDateTime,
+    event: NewEvent,
+    other: OrganizationId,
+) -> Result<(), StoreError> {
+    record_in_both(&mut transaction, at, event, other).await?;
+    Ok(transaction.commit().await?)
 }
 
 /// Writes an event and commits the transaction of the action that it records.

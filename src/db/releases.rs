@@ -478,25 +478,29 @@ pub(crate) async fn record_fetch(
     store: &Store,
     by: Caller,
     owner: OrganizationId,
-    release: ReleaseId,
+    releases: &[ReleaseId],
     part: &str,
 ) -> Result<(), StoreError> {
-    let detail = json!({ "part": part, "by": by.organization });
-    let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
     let now = store.now();
     let mut transaction = store.begin().await?;
     if by.role == Role::Recipient {
         sqlx::query(
-            "INSERT INTO release_readers (release_id, recipient_id, first_at) VALUES ($1, $2, $3)
+            "INSERT INTO release_readers (release_id, recipient_id, first_at)
+             SELECT id, $2, $3 FROM unnest($1) AS fetched(id) ORDER BY id
              ON CONFLICT DO NOTHING",
         )
-        .bind(release)
+        .bind(releases)
         .bind(by.organization)
         .bind(now)
         .execute(&mut *transaction)
         .await?;
     }
-    audit::commit_in_both(transaction, now, event, owner).await
+    for release in releases {
+        let detail = json!({ "part": part, "by": by.organization });
+        let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
+        audit::record_in_both(&mut transaction, now, event, owner).await?;
+    }
+    Ok(transaction.commit().await?)
 }
 
 /// Records in the audit logs of the holder and of the caller that the caller made a link to the
