@@ -16,6 +16,7 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
@@ -29,7 +30,8 @@ use super::classes::{Classes, Values};
 use super::combinations::for_each_subset;
 use super::requirement::LkcRequirement;
 use super::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
-use super::verification::VerifyError;
+use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS, WorstGroup};
+use super::violations::FoundViolations;
 
 /// Most pairs of a part of a box and a box that are compared.
 const BUDGET: u64 = 1 << 32;
@@ -46,6 +48,14 @@ pub struct OverlapVerification {
     /// The greatest confidence in a bounded value that a qid may give, from 0 to 1; at least the
     /// greatest that one gives.
     pub greatest_bounded_confidence: f64,
+}
+
+/// What is decided of a table with overlapping labels.
+pub(super) struct DecidedOverlaps {
+    pub(super) found: OverlapVerification,
+    /// The violating qids of labels that cover a violating qid of raw values, of the greatest size that
+    /// has any. Each is listed with the figures of the worst that it covers.
+    pub(super) violations: FoundViolations,
 }
 
 /// A group over some columns.
@@ -72,6 +82,16 @@ pub fn verify_overlapping_lkc(
     model: &Lkc,
     cancellation: &Cancellation,
 ) -> Result<OverlapVerification, VerifyError> {
+    Ok(decide_overlaps(table, schema, model, cancellation)?.found)
+}
+
+/// As [`verify_overlapping_lkc`], with the violating qids.
+pub(super) fn decide_overlaps(
+    table: &ReleasedTable,
+    schema: &Schema,
+    model: &Lkc,
+    cancellation: &Cancellation,
+) -> Result<DecidedOverlaps, VerifyError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sensitive = schema.names(ColumnRole::Sensitive);
     let requirement = LkcRequirement::from_model(model, names.len(), &sensitive);
@@ -95,7 +115,7 @@ pub fn verify_overlapping_lkc(
             };
             (
                 labels.map(range).collect(),
-                bounded.tally(class, classes.sizes[class as usize]),
+                bounded.tally(class, row, classes.sizes[class as usize]),
             )
         })
         .collect();
@@ -109,6 +129,9 @@ pub fn verify_overlapping_lkc(
             smallest_group: table.rows as u64,
             greatest_bounded_confidence: 0.0,
         },
+        worst_of_box: None,
+        violations: 0,
+        worst: Vec::new(),
     };
     // A column with one label adds nothing to a qid.
     let varied: Vec<usize> = (0..columns.len())
@@ -118,16 +141,47 @@ pub fn verify_overlapping_lkc(
     for known in 0..=requirement.l.min(varied.len()) {
         for_each_subset(&varied, known, &mut Vec::new(), &mut decide)?;
     }
-    Ok(decision.found)
+    let name = |violating: &ViolatingBox| {
+        let row = violating.tally.row.unwrap_or(0) as usize;
+        let known = violating.columns.iter().map(|&column| &columns[column]);
+        let greatest = bounded.greatest(&violating.tally);
+        WorstGroup {
+            quasi_identifiers: known.map(|values| values.name(values.at(row))).collect(),
+            size: violating.tally.rows,
+            sensitive: greatest.value.map(|value| bounded.name(value)),
+            confidence: greatest.share,
+        }
+    };
+    Ok(DecidedOverlaps {
+        found: decision.found,
+        violations: FoundViolations {
+            count: decision.violations.min(VIOLATION_CAP),
+            worst: decision.worst.iter().map(name).collect(),
+        },
+    })
+}
+
+/// A box that holds a violating qid.
+struct ViolatingBox {
+    /// The columns of the qid.
+    columns: Vec<usize>,
+    /// What its worst qid matches. The first row is one of the box.
+    tally: GroupTally,
 }
 
 struct Decision<'a> {
     requirement: &'a LkcRequirement,
-    bounded: &'a BoundedValues,
+    bounded: &'a BoundedValues<'a>,
     cancellation: &'a Cancellation,
     /// Pairs compared so far.
     compared: u64,
     found: OverlapVerification,
+    /// What the worst violating qid matches that was found in the box that is decided.
+    worst_of_box: Option<GroupTally>,
+    /// Number of violating boxes of as many columns as the `worst` have.
+    violations: u64,
+    /// The worst of them, the worst first.
+    worst: Vec<ViolatingBox>,
 }
 
 impl Decision<'_> {
@@ -147,7 +201,7 @@ impl Decision<'_> {
         let groups: Vec<OverlapGroup> = merged
             .into_iter()
             .map(|(ranges, tally)| OverlapGroup {
-                exceeds: self.bounded.greatest(&tally).1,
+                exceeds: self.bounded.greatest(&tally).exceeds,
                 ranges,
                 tally,
             })
@@ -163,8 +217,38 @@ impl Decision<'_> {
                 .filter(|other| overlap(&other.ranges, &group.ranges))
                 .collect();
             self.decide_part(&group.ranges, group.tally.clone(), &overlapping)?;
+            if let Some(tally) = self.worst_of_box.take() {
+                self.keep(ViolatingBox {
+                    columns: columns.to_vec(),
+                    tally,
+                });
+            }
         }
         Ok(())
+    }
+
+    /// Counts a violating box, and keeps it where it is among the worst. Boxes of more columns come
+    /// later, and replace those of fewer.
+    fn keep(&mut self, found: ViolatingBox) {
+        let last = self.worst.first().map(|other| other.columns.len());
+        if last.is_some_and(|last| last < found.columns.len()) {
+            self.worst.clear();
+            self.violations = 0;
+        }
+        self.violations += 1;
+        let before = |other: &ViolatingBox| self.order(&other.tally, &found.tally).is_le();
+        let position = self.worst.partition_point(before);
+        self.worst.insert(position, found);
+        self.worst.truncate(WORST_GROUPS);
+    }
+
+    /// The worse first: of fewer records below *K*, and then of a greater confidence.
+    fn order(&self, one: &GroupTally, other: &GroupTally) -> Ordering {
+        let size = |tally: &GroupTally| tally.rows.min(self.requirement.k);
+        size(one).cmp(&size(other)).then_with(|| {
+            let share = |tally| self.bounded.greatest(tally).share;
+            share(other).total_cmp(&share(one))
+        })
     }
 
     /// Decides the points of a part of a box. `holding` is the tally of the groups that are known to
@@ -187,7 +271,7 @@ impl Decision<'_> {
                 partial.push(group)
             }
         }
-        let exceeds = self.bounded.greatest(&holding).1;
+        let exceeds = self.bounded.greatest(&holding).exceeds;
         let is_safe = holding.rows >= self.requirement.k && !exceeds;
         if is_safe && partial.iter().all(|group| !group.exceeds) {
             self.note(&holding);
@@ -201,6 +285,10 @@ impl Decision<'_> {
         let Some((column, (&(from, to), &(first, last)))) = border else {
             self.note(&holding);
             self.found.holds &= is_safe;
+            let worst = self.worst_of_box.as_ref();
+            if !is_safe && worst.is_none_or(|worst| self.order(&holding, worst).is_lt()) {
+                self.worst_of_box = Some(holding);
+            }
             return Ok(());
         };
         let within = (from.max(first), to.min(last));
@@ -222,9 +310,11 @@ impl Decision<'_> {
     /// Records the figures of a union of groups.
     fn note(&mut self, tally: &GroupTally) {
         let found = &mut self.found;
-        let greatest = self.bounded.greatest(tally).0;
         found.smallest_group = found.smallest_group.min(tally.rows);
-        found.greatest_bounded_confidence = found.greatest_bounded_confidence.max(greatest);
+        if !self.requirement.c.is_unbounded() {
+            let greatest = self.bounded.greatest(tally).share;
+            found.greatest_bounded_confidence = found.greatest_bounded_confidence.max(greatest);
+        }
     }
 
     fn count(&mut self, pairs: u64) -> Result<(), VerifyError> {
@@ -252,8 +342,10 @@ fn encloses(outer: &[LabelRange], inner: &[LabelRange]) -> bool {
     pairs.all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
 }
 
-/// The bounded values of a table, numbered across denominators.
-struct BoundedValues {
+/// The values that a model lists, numbered across denominators.
+struct BoundedValues<'t> {
+    /// By denominator, its values.
+    indexes: Vec<SensitiveIndex<'t>>,
     /// By denominator, how many records of each class have each value.
     counts: Vec<ClassCounts>,
     /// Number of the first value of each denominator.
@@ -264,6 +356,8 @@ struct BoundedValues {
 /// The records of some groups.
 #[derive(Clone, Debug, Default)]
 struct GroupTally {
+    /// A row of the first group.
+    row: Option<u32>,
     /// *|T\[qid\]|*.
     rows: u64,
     /// By denominator, the records among which a confidence in its values is a share.
@@ -272,17 +366,22 @@ struct GroupTally {
     holding: Vec<(u32, u64)>,
 }
 
-impl BoundedValues {
+/// The listed value with the greatest share.
+#[derive(Default)]
+struct GreatestShare {
+    share: f64,
+    value: Option<u32>,
+    /// Whether a share exceeds *C*.
+    exceeds: bool,
+}
+
+impl<'t> BoundedValues<'t> {
     fn new(
-        table: &ReleasedTable,
+        table: &'t ReleasedTable,
         classes: &Classes,
         requirement: &LkcRequirement,
     ) -> Result<Self, VerifyError> {
-        let columns = if requirement.c.is_unbounded() {
-            Vec::new()
-        } else {
-            SensitiveColumn::named(table, requirement)?
-        };
+        let columns = SensitiveColumn::named(table, requirement)?;
         let indexes = SensitiveIndex::by_denominator(columns, requirement.missing_sensitive);
         let of_index = |index: &SensitiveIndex| index.class_counts(classes, classes.numbers());
         let counts = indexes.iter().map(of_index);
@@ -295,11 +394,12 @@ impl BoundedValues {
             counts: counts.collect::<Result<_, _>>()?,
             first: first.collect(),
             bound: requirement.c,
+            indexes,
         })
     }
 
-    /// The tally of a class with this number of rows.
-    fn tally(&self, class: u32, rows: u32) -> GroupTally {
+    /// The tally of a class with this first row and number of rows.
+    fn tally(&self, class: u32, row: u32, rows: u32) -> GroupTally {
         let holding = self
             .counts
             .iter()
@@ -312,6 +412,7 @@ impl BoundedValues {
         holding.sort_unstable();
         let known = self.counts.iter();
         GroupTally {
+            row: Some(row),
             rows: rows.into(),
             known: known
                 .map(|counts| counts.records[class as usize].into())
@@ -320,14 +421,25 @@ impl BoundedValues {
         }
     }
 
-    /// The greatest share of a bounded value, and whether one exceeds *C*.
-    fn greatest(&self, tally: &GroupTally) -> (f64, bool) {
-        let mut greatest = (0.0f64, false);
+    fn denominator(&self, value: u32) -> usize {
+        self.first.partition_point(|&first| first <= value) - 1
+    }
+
+    fn name(&self, value: u32) -> ColumnValue {
+        let denominator = self.denominator(value);
+        self.indexes[denominator].name(value - self.first[denominator])
+    }
+
+    fn greatest(&self, tally: &GroupTally) -> GreatestShare {
+        let mut greatest = GreatestShare::default();
         for &(value, holding) in &tally.holding {
-            let denominator = self.first.partition_point(|&first| first <= value) - 1;
-            let known = tally.known[denominator];
-            greatest.0 = greatest.0.max(holding as f64 / known as f64);
-            greatest.1 |= self.bound.is_exceeded_by(holding, known);
+            let known = tally.known[self.denominator(value)];
+            let share = holding as f64 / known as f64;
+            if share > greatest.share {
+                greatest.share = share;
+                greatest.value = Some(value);
+            }
+            greatest.exceeds |= self.bound.is_exceeded_by(holding, known);
         }
         greatest
     }
@@ -336,6 +448,7 @@ impl BoundedValues {
 impl GroupTally {
     /// Adds the records of another group.
     fn add(&mut self, other: &Self) {
+        self.row = self.row.or(other.row);
         self.rows += other.rows;
         self.known.resize(other.known.len(), 0);
         for (known, more) in self.known.iter_mut().zip(&other.known) {

@@ -1,9 +1,11 @@
 //! Random tables of overlapping labels, compared with every raw qid of at most L values.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::verify_overlapping_lkc;
+use super::{decide_overlaps, verify_overlapping_lkc};
 use crate::verify_local_lkc;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, DatasetDefinition};
@@ -98,6 +100,88 @@ fn table(rows: &[([usize; 3], usize)]) -> ReleasedTable {
 /// and the greatest confidence.
 fn brute_force(rows: &[([usize; 3], usize)], model: &Lkc, l: usize) -> (bool, u64, f64) {
     let (mut holds, mut smallest, mut greatest) = (true, rows.len() as u64, 0.0f64);
+    for_each_qid(rows, model, l, |_, _, figures| {
+        holds &= figures.meets;
+        smallest = smallest.min(figures.size);
+        greatest = greatest.max(figures.confidence);
+    });
+    (holds, smallest, greatest)
+}
+
+/// By combination of labels that violates and has a violating raw qid, of the greatest number of columns
+/// that has any, the fewest records that one of these matches, or K. Columns with one label are left
+/// out.
+fn violating_labels(
+    rows: &[([usize; 3], usize)],
+    model: &Lkc,
+    l: usize,
+) -> BTreeMap<Vec<(&'static str, &'static str)>, u64> {
+    let mut found: BTreeMap<Vec<(&str, &str)>, u64> = BTreeMap::new();
+    let varies = |&column: &usize| rows.iter().any(|row| row.0[column] != rows[0].0[column]);
+    for_each_qid(rows, model, l, |known, qid, figures| {
+        if figures.meets || !known.iter().all(varies) {
+            return;
+        }
+        for (row, _) in rows {
+            let labels = known.iter().map(|&column| LABELS[column][row[column]]);
+            let mut pairs = labels.clone().zip(known).zip(qid);
+            let equal = rows.iter().filter(|(other, _)| {
+                let mut known = known.iter();
+                known.all(|&column| other[column] == row[column])
+            });
+            let equal: Vec<usize> = equal.map(|row| row.1).collect();
+            if !QidFigures::new(&equal, model).meets
+                && pairs.all(|((label, &column), raw)| covers(column, label, raw))
+            {
+                let names = known.iter().map(|&column| ["t", "n", "f"][column]);
+                let size = figures.size.min(model.k.get());
+                let least = found.entry(names.zip(labels).collect()).or_insert(size);
+                *least = size.min(*least);
+            }
+        }
+    });
+    let longest = found.keys().map(Vec::len).max();
+    found.retain(|labels, _| Some(labels.len()) == longest);
+    found
+}
+
+/// What a raw qid matches.
+struct QidFigures {
+    meets: bool,
+    size: u64,
+    confidence: f64,
+}
+
+impl QidFigures {
+    /// Of the sensitive values that are matched.
+    fn new(matching: &[usize], model: &Lkc) -> Self {
+        let mut figures = Self {
+            meets: matching.len() as u64 >= model.k.get(),
+            size: matching.len() as u64,
+            confidence: 0.0,
+        };
+        let of = match model.missing_sensitive {
+            MissingSensitive::Excluded => matching.iter().filter(|&&it| it != 3).count(),
+            MissingSensitive::Counted => matching.len(),
+        };
+        for value in 0..2 {
+            let holding = matching.iter().filter(|&&it| it == value).count();
+            figures.meets &= !model.c.is_exceeded_by(holding as u64, of as u64);
+            if holding > 0 {
+                figures.confidence = figures.confidence.max(holding as f64 / of as f64);
+            }
+        }
+        figures
+    }
+}
+
+/// The raw qids of at most `l` values that match a record.
+fn for_each_qid(
+    rows: &[([usize; 3], usize)],
+    model: &Lkc,
+    l: usize,
+    mut visit: impl FnMut(&[usize], &[&str], QidFigures),
+) {
     for columns in 0u32..8 {
         let known: Vec<usize> = (0..3).filter(|column| columns & 1 << column != 0).collect();
         if known.len() > l {
@@ -123,22 +207,10 @@ fn brute_force(rows: &[([usize; 3], usize)], model: &Lkc, l: usize) -> (bool, u6
             if matching.is_empty() {
                 continue;
             }
-            smallest = smallest.min(matching.len() as u64);
-            holds &= matching.len() as u64 >= model.k.get();
-            let of = match model.missing_sensitive {
-                MissingSensitive::Excluded => matching.iter().filter(|&&it| it != 3).count(),
-                MissingSensitive::Counted => matching.len(),
-            };
-            for value in 0..2 {
-                let holding = matching.iter().filter(|&&it| it == value).count();
-                holds &= !model.c.is_exceeded_by(holding as u64, of as u64);
-                if holding > 0 {
-                    greatest = greatest.max(holding as f64 / of as f64);
-                }
-            }
+            let figures = QidFigures::new(&matching, model);
+            visit(&known, &qid, figures);
         }
     }
-    (holds, smallest, greatest)
 }
 
 fn rows() -> impl Strategy<Value = Vec<([usize; 3], usize)>> {
@@ -176,8 +248,18 @@ proptest! {
         let schema = schema();
         let table = table(&rows);
         let cancellation = Cancellation::new();
-        let found = verify_overlapping_lkc(&table, &schema, &model, &cancellation).unwrap();
+        let decided = decide_overlaps(&table, &schema, &model, &cancellation).unwrap();
+        let found = decided.found;
         let (holds, smallest, greatest) = brute_force(&rows, &model, l as usize);
+        let violating = violating_labels(&rows, &model, l as usize);
+        prop_assert_eq!(decided.violations.count, violating.len() as u64);
+        prop_assert_eq!(decided.violations.worst.len(), violating.len().min(10));
+        for worst in &decided.violations.worst {
+            let known = worst.quasi_identifiers.iter();
+            let known: Vec<_> = known.map(|it| (&*it.column, it.value.as_deref().unwrap())).collect();
+            prop_assert_eq!(Some(&worst.size.min(k)), violating.get(&known), "{:?}", worst);
+        }
+        prop_assert!(decided.violations.worst.is_sorted_by_key(|it| it.size.min(k)));
         prop_assert_eq!(found.holds, holds);
         prop_assert!(found.smallest_group <= smallest);
         if c < 1.0 {

@@ -28,9 +28,8 @@ use self::subjects::ReleasedSubjects;
 use crate::assignment::assign;
 use crate::classes::find_column;
 use crate::models::verify_model;
-use crate::{
-    CountedTable, Original, PrivacyFinding, Verification, VerifyError, verify_overlapping_lkc,
-};
+use crate::overlap::decide_overlaps;
+use crate::{CountedTable, Original, PrivacyFinding, Verification, VerifyError};
 
 pub use self::raw_comparison::{RawComparison, RawTexts};
 pub use self::streamed::StreamedVerification;
@@ -289,35 +288,38 @@ fn decide(
     let sensitive = schema.names(ColumnRole::Sensitive);
     let found = verify_model(table, &names, &sensitive, model, cancellation)?;
     let is_local = recoding == Some(Recoding::Local) && table.subjects.is_none();
-    if let (PrivacyModel::Lkc(model), PrivacyFinding::Subsets(violating)) = (model, &found)
-        && is_local
-        && !violating.holds
-        && let Some(found) = decide_overlapping(schema, model, table.table, violating, cancellation)
-    {
-        return Ok(PrivacyFinding::Subsets(found));
+    match (model, found) {
+        (PrivacyModel::Lkc(model), PrivacyFinding::Subsets(found)) if is_local && !found.holds => {
+            let found = decide_overlapping(schema, model, table.table, found, cancellation)?;
+            Ok(PrivacyFinding::Subsets(found))
+        }
+        (_, found) => Ok(found),
     }
-    Ok(found)
 }
 
-/// The finding on a table with a group of equal labels that violates the model, where each raw qid
-/// meets it nevertheless, since other labels cover what the group's do. `None` where that is not
-/// known.
+/// The finding on a table with a group of equal labels that violates the model, by what raw qids
+/// match, which other labels may cover too. `found` itself where that is not known.
 fn decide_overlapping(
     schema: &Schema,
     model: &Lkc,
     table: &ReleasedTable,
-    found: &Verification,
+    found: Verification,
     cancellation: &Cancellation,
-) -> Option<Verification> {
-    let overlapping = verify_overlapping_lkc(table, schema, model, cancellation).ok()?;
+) -> Result<Verification, VerifyError> {
+    let decided = match decide_overlaps(table, schema, model, cancellation) {
+        Err(VerifyError::Stopped) => return Err(VerifyError::Stopped),
+        Err(_) => return Ok(found),
+        Ok(decided) => decided,
+    };
     let bounds_some = found.greatest_bounded_confidence.is_some();
-    overlapping.holds.then(|| Verification {
-        holds: true,
-        smallest_group: overlapping.smallest_group,
-        greatest_bounded_confidence: bounds_some.then_some(overlapping.greatest_bounded_confidence),
-        violations: 0,
-        worst: Vec::new(),
-        ..found.clone()
+    let greatest = decided.found.greatest_bounded_confidence;
+    Ok(Verification {
+        holds: decided.found.holds,
+        smallest_group: decided.found.smallest_group,
+        greatest_bounded_confidence: bounds_some.then_some(greatest),
+        violations: decided.violations.count,
+        worst: decided.violations.worst,
+        ..found
     })
 }
 

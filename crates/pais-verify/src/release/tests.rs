@@ -1,14 +1,20 @@
 //! Releases as a whole, on small tables.
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{DatasetDefinition, Job, JobDefinition, JobErrorKind, json};
+use pais_core::definition::{
+    ColumnRole, DatasetDefinition, Job, JobDefinition, JobErrorKind, Recoding, json,
+};
+use pais_core::model::PrivacyModel;
 use pais_core::reimport;
 use pais_core::schema::Schema;
-use pais_core::table::Table;
+use pais_core::table::{ReleasedTable, Table};
 use pais_core::warning::WarningCode;
 use pais_io::read::csv;
 
-use super::{FoundRecoding, ReleaseError, ReleaseTables, ReleaseVerification, verify_release};
+use super::{
+    FoundRecoding, PrivacyFinding, ReleaseError, ReleaseTables, ReleaseVerification, VerifyError,
+    decide_overlapping, verify_model, verify_release,
+};
 
 const SCHEMA: &[u8] = br#"{"name": "visits", "columns": [
     {"name": "id", "role": "identifier"},
@@ -190,4 +196,68 @@ fn a_narrowed_outermost_interval_covers_missing_cells() {
     assert!(found.holds(), "{:?}", found.raw);
     let raw = found.raw.unwrap();
     assert_eq!((raw.lost, raw.recoding), (1, FoundRecoding::Global));
+}
+
+/// Two rows [25,30] and five [20,40], and a job of L = 2, K = 3 and C = 80 %.
+fn overlapping() -> (Schema, ReleasedTable, Job) {
+    let schema = br#"{"name": "a", "columns": [
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric", "domain": [0, 100]},
+        {"name": "w", "role": "quasi_identifier"},
+        {"name": "s", "role": "sensitive"}]}"#;
+    let dataset: DatasetDefinition = json::parse(schema).unwrap();
+    let schema = Schema::inline(&dataset).unwrap();
+    let rows = ["\"[25,30]\",a,x\n".repeat(2), "\"[20,40]\",a,y\n".repeat(5)];
+    let file = format!("age,w,s\n{}", rows.concat());
+    let names: Vec<String> = csv::names(file.as_bytes(), pais_io::read::TextFormat::CSV).unwrap();
+    let read_by = reimport::columns(&schema, &names);
+    let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
+    let table = reimport::released(&schema, &read_by, table, 2).unwrap();
+    let mut job = job(r#"{"model": "lkc", "l": 2, "k": 3, "c": 0.8}"#);
+    job.recoding = Some(Recoding::Local);
+    (schema, table, job)
+}
+
+/// An age of [25,30] matches all seven rows with a confidence of 5/7, so that only [20,40] has ages
+/// that violate ("The verification" in `docs/methods/verification.md`).
+#[test]
+fn a_failing_table_of_overlapping_labels_has_the_figures_of_raw_qids() {
+    let (schema, table, job) = overlapping();
+    let release = ReleaseTables::Generalized(table);
+    let found = verify_release(&schema, &job, &release, None, &Cancellation::new()).unwrap();
+    let Some(PrivacyFinding::Subsets(found)) = found.privacy else {
+        panic!("LKC-privacy is decided by subsets");
+    };
+    assert!(!found.holds);
+    assert_eq!((found.violations, found.smallest_group), (1, 5));
+    assert_eq!(found.greatest_bounded_confidence, Some(1.0));
+    let [worst] = &found.worst[..] else {
+        panic!("one qid violates: {:?}", found.worst);
+    };
+    let known = worst.quasi_identifiers.iter();
+    let known: Vec<_> = known.map(|it| it.value.as_deref()).collect();
+    assert_eq!((known, worst.size), (vec![Some("[20,40]")], 5));
+    let sensitive = worst.sensitive.as_ref().and_then(|it| it.value.as_deref());
+    assert_eq!((sensitive, worst.confidence), (Some("y"), 1.0));
+}
+
+/// A verification that is stopped has no result.
+#[test]
+fn a_stopped_decision_on_overlapping_labels_is_no_finding() {
+    let (schema, table, job) = overlapping();
+    let model = schema.privacy_model(&job).unwrap();
+    let names = schema.names(ColumnRole::QuasiIdentifier);
+    let sensitive = schema.names(ColumnRole::Sensitive);
+    let going = Cancellation::new();
+    let PrivacyFinding::Subsets(found) =
+        verify_model((&table).into(), &names, &sensitive, &model, &going).unwrap()
+    else {
+        panic!("LKC-privacy is decided by subsets");
+    };
+    let PrivacyModel::Lkc(model) = model else {
+        panic!("the job is of LKC-privacy");
+    };
+    let stopped = Cancellation::new();
+    stopped.cancel();
+    let decided = decide_overlapping(&schema, &model, &table, found, &stopped);
+    assert_eq!(decided, Err(VerifyError::Stopped));
 }
