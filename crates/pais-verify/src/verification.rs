@@ -30,7 +30,7 @@ pub struct Verification {
     pub groups: u64,
     /// The smallest *|T\[qid\]|* over all qids with at most L values, in records, or in persons
     /// where the dataset has a subject column; 0 for an empty table. Exact, whether the table
-    /// holds or not.
+    /// holds or not; a lower bound where labels of a column overlap.
     pub smallest_group: u64,
     /// Records, or persons, of the smallest equivalence class, the records that agree on all
     /// quasi-identifiers; 0 for an empty table. Equal to `smallest_group` where the model knows all
@@ -39,7 +39,8 @@ pub struct Verification {
     /// The greatest *P(s|qid)* over all qids with at most L values, from 0 to 1, measured for
     /// every declared sensitive column: over the values that the model lists for the column, else
     /// over all its values. It is measured whether the model bounds it or not; 0 if no record has
-    /// such a value. Exact but for the rounding of the division.
+    /// such a value. Exact but for the rounding of the division; an upper bound where labels of a column
+    /// overlap.
     ///
     /// Under an *L* with set-valued columns a qid is a combination of at most L facts: values of
     /// columns that are not set-valued, and items.

@@ -155,7 +155,8 @@ impl DistortedColumn<'_> {
 
     /// Non-uniform entropy loss (Gionis and Tassa, TKDE 2009, Section 3): the mean of *-log P(value |
     /// label)* with the raw frequencies, divided by that of a column that is generalized or
-    /// suppressed as a whole. 0 where the raw column has one value.
+    /// suppressed as a whole. 0 where the raw column has one value. The values of a numeric column with
+    /// a taxonomy are its leaf ranges.
     pub(super) fn entropy_loss(&self) -> f64 {
         let logarithm = |&count: &u64| (count.max(1) as f64).log2();
         let of_code: Vec<f64> = self.raw_counts.iter().map(logarithm).collect();

@@ -105,7 +105,8 @@ pub struct Utility {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_error: Option<QueryError>,
     /// Non-uniform entropy loss of each quasi-identifier that is not a set, from 0 to 1, lower is
-    /// better. For the holder alone, with two significant digits.
+    /// better. In a numeric column with a taxonomy a leaf range is one value. For the holder alone, with
+    /// two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy_loss_by_column: Option<BTreeMap<String, f64>>,
     /// How much of the frequencies of raw values can be estimated from the released labels of each
