@@ -119,7 +119,8 @@ impl FactModel {
         let (by_fact, known): (Vec<Values>, Vec<Values>) =
             columns.into_iter().partition(self.is_by_fact);
         let groups = Classes::new(table.rows, &known, cancellation)?;
-        let facts = FactLists::new(table.rows, &by_fact);
+        let facts = FactLists::new(table.rows, &by_fact, u32::MAX);
+        let facts = facts.ok_or_else(|| self.too_many.clone())?;
         let mut search = Search::new(FactSearch {
             model: self,
             facts: &facts,
@@ -161,7 +162,8 @@ struct FactLists {
 }
 
 impl FactLists {
-    fn new(rows: usize, columns: &[Values]) -> Self {
+    /// `None` where the rows have more than `most` facts together.
+    fn new(rows: usize, columns: &[Values], most: u32) -> Option<Self> {
         let mut names = Vec::new();
         let of_value: Vec<Lists<u32>> = columns
             .iter()
@@ -175,9 +177,12 @@ impl FactLists {
             }
             facts.sort_unstable();
             facts.dedup();
+            if of_row.entries() + facts.len() > most as usize {
+                return None;
+            }
             of_row.push(facts.drain(..));
         }
-        Self { of_row, names }
+        Some(Self { of_row, names })
     }
 }
 

@@ -5,6 +5,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 
+use super::FactLists;
+use crate::classes::Values;
 use crate::{CountedTable, Verification, verify_km, verify_lkc_model};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, KmAnonymity, Lkc, MissingSensitive};
@@ -47,6 +49,16 @@ fn facts(row: &Row) -> Vec<(u8, u8)> {
     known
         .chain(items.into_iter().map(|item| (2, item)))
         .collect()
+}
+
+/// Two rows have seven facts. Lists of more than 32 bits can number would have wrong ends.
+#[test]
+fn more_facts_than_can_be_numbered_have_no_lists() {
+    let table = table(&[(0, 1, vec![1, 2], 1), (0, 2, vec![3], 1)]);
+    let known = ["sex", "ward", "drugs"];
+    let columns = Values::new_all(&table, &known).unwrap();
+    let entries = |most| FactLists::new(2, &columns, most).map(|it| it.of_row.entries());
+    assert_eq!((entries(7), entries(6)), (Some(7), None));
 }
 
 /// What is found under k^m-anonymity.
