@@ -26,7 +26,7 @@ use super::error::ApiError;
 use super::extract::headers::require_json;
 use super::extract::{Holder, Path, WholeBody};
 use super::located_datasets::taxonomy_deleted;
-use super::raw_rows::{RawRows, on_rows};
+use super::raw_rows::{RawRows, despite_deletions, on_rows};
 use super::state::CallerApp;
 
 /// Change a dataset.
@@ -37,7 +37,7 @@ use super::state::CallerApp;
 #[utoipa::path(patch, path = "/v1/datasets/{id}", tag = "datasets", request_body = DatasetPatch,
     params(("id" = DatasetId, Path, description = "Its id")),
     responses((status = 200, description = "The changed dataset", body = Dataset),
-        (status = 409, description = "`conflict`: the rows would have to be read again, or do not fit, or jobs or uploads of the dataset are under way"),
+        (status = 409, description = "`conflict`: the rows would have to be read again, or do not fit, or jobs or uploads of the dataset are under way, or another request changed it meanwhile"),
         (status = 422, description = "`invalid_schema`, `invalid_taxonomy`, `invalid_value`, `limit_exceeded`")))]
 pub(super) async fn change(
     Holder(app): Holder,
@@ -48,7 +48,10 @@ pub(super) async fn change(
     require_json(&headers)?;
     body.process(async move |body| {
         let patch: DatasetPatch = json::parse(&body)?;
-        Ok(Json(apply_patch(&app, id, patch).await?))
+        let patch = Arc::new(patch);
+        let change = |app| apply_patch(app, id, Arc::clone(&patch));
+        let changed = despite_deletions(&app, id, change);
+        Ok(Json(changed.await?))
     })
     .await
 }
@@ -106,10 +109,11 @@ struct Changed {
 /// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
 /// the database fails.
 async fn apply_patch(
-    app: &CallerApp,
+    app: CallerApp,
     id: DatasetId,
-    patch: DatasetPatch,
+    patch: Arc<DatasetPatch>,
 ) -> Result<Dataset, ApiError> {
+    let app = &app;
     let dataset = load(app, id).await?;
     let revision = dataset.revision;
     let Changed { definition, places } = changed(&dataset, &patch)?;
@@ -130,10 +134,10 @@ async fn apply_patch(
     for (&at, &place) in &places {
         let (before, after) = (&dataset.schema.columns[at], &schema.columns[at]);
         let null = before.null_word();
-        if size.rows > 0 && null.is_some_and(|word| !after.is_missing(word)) {
+        if size.rows > 0 && null.is_some() && null != after.null_word() {
             let pointer = format!("/columns/{place}/missing");
-            let detail = "null cells are stored as the first of the column's `missing` words, so that word \
-                          stays: declare another dataset, and send the rows again";
+            let detail = "null cells are stored as the first of the column's `missing` words, so that word stays \
+                          the first one: declare another dataset, and send the rows again";
             return Err(Problem::at(Code::Conflict, pointer, detail).into());
         }
     }
@@ -168,9 +172,9 @@ async fn apply_patch(
         ChangeResult::JobsUnderWay => conflict(
             "jobs of the dataset are queued or running; wait for their end, or cancel them",
         ),
-        ChangeResult::RowsUnderWay => {
-            conflict("rows of the dataset are being sent or deleted; try again afterwards")
-        }
+        ChangeResult::RowsUnderWay => conflict(
+            "rows of the dataset are being sent or deleted, or its key is rotated; try again afterwards",
+        ),
         ChangeResult::TaxonomyDeleted => Err(taxonomy_deleted()),
         ChangeResult::ChangedMeanwhile => conflict(
             "the dataset was changed by another request meanwhile; look at it, and try again",

@@ -54,7 +54,7 @@ const CHUNK_BYTES: u64 = 128 << 20;
         (status = 202, description = "Queued", body = StoredJob,
          headers(("Location" = String, description = "The job"))),
         (status = 404, description = "`not_found`: no such dataset or submission"),
-        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`"),
+        (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `conflict`: the columns of the dataset were changed meanwhile"),
         (status = 422, description = "`invalid_privacy`, `invalid_job`, `invalid_value`, with a pointer to `executor` where it is not one of the service, or does not take the job; `location_not_granted`; `unchanged_key`: a column that is nearly a key would be released unchanged; `below_policy`: the pointer is to what the policy does not allow, the detail names its line"),
     ),
 )]
@@ -319,7 +319,7 @@ async fn insert_job(
     let key = load_rows::open_key(&app.keys, &dataset)?;
     let new = NewJob {
         dataset: dataset.id,
-        revision: dataset.revision,
+        columns_revision: dataset.columns_revision,
         key: &key,
         definition: &request.sent,
         body_sha256: request.sha256,
@@ -333,9 +333,9 @@ async fn insert_job(
             Ok(answer)
         }
         JobCreation::NoDataset => Err(no_dataset()),
-        JobCreation::DatasetChanged => Err(ApiError::new(
+        JobCreation::ColumnsChanged => Err(ApiError::new(
             Code::Conflict,
-            "the dataset was changed while the job was checked; send it again",
+            "the columns of the dataset were changed while the job was checked; send it again",
         )),
         JobCreation::NoSubmission(index) => Err(Problem::at(
             Code::NotFound,

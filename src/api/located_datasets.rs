@@ -103,7 +103,7 @@ pub(super) async fn create_located(
         datasets::complete_located(&app.db, &mut writer, app.caller, &new, &objects).await?;
     check_created(completed)?;
     let rules = SubmissionRules {
-        revision: DatasetRevision::default(),
+        columns_revision: DatasetRevision::default(),
         duplicates: Duplicates::Allowed,
         replaces: None,
         quotas: &app.limits.quotas,

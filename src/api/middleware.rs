@@ -239,9 +239,8 @@ fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) 
     !headers.contains_key(header::ETAG)
 }
 
-/// Leaves of `Accept-Encoding` what the compression may follow: nothing for byte ranges, which count in the
-/// uncompressed table, and else all but prohibitions of uncompressed responses. Those would make a 406 of a
-/// response after the request had its effect.
+/// Removes `identity;q=0` and `*;q=0` from `Accept-Encoding`, which would make a 406 of a request that has had
+/// its effect; and the whole header for byte ranges, which count in the uncompressed table.
 pub(crate) async fn permitted_encodings(mut request: Request, next: Next) -> Response {
     let headers = request.headers_mut();
     if let header::Entry::Occupied(accepted) = headers.entry(header::ACCEPT_ENCODING) {

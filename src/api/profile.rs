@@ -19,7 +19,8 @@ use crate::problem::{Code, Problem};
 use super::datasets::load;
 use super::error::ApiError;
 use super::extract::{Path, Staff};
-use super::raw_rows::{RawRows, on_rows};
+use super::raw_rows::{RawRows, despite_deletions, on_rows};
+use super::state::CallerApp;
 
 /// A dataset in numbers.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -65,6 +66,11 @@ pub(super) async fn show(
     Staff(app): Staff,
     Path(id): Path<DatasetId>,
 ) -> Result<Json<ProfileDocument>, ApiError> {
+    let profile = despite_deletions(&app, id, move |app| profile_of(app, id));
+    Ok(Json(profile.await?))
+}
+
+async fn profile_of(app: CallerApp, id: DatasetId) -> Result<ProfileDocument, ApiError> {
     let dataset = load(&app, id).await?;
     // Persons are counted by submission, so the submissions are settled before the rows are read.
     let submissions = match dataset.schema.subject() {
@@ -95,7 +101,7 @@ pub(super) async fn show(
     let (rows, columns, subjects) = profile.await?;
     let event = NewEvent::by(app.caller, Action::ProfileRead, id.0, json!({}));
     audit::record_alone(&app.db, event).await?;
-    Ok(Json(ProfileDocument {
+    Ok(ProfileDocument {
         dataset_id: id,
         rows,
         columns,
@@ -104,5 +110,5 @@ pub(super) async fn show(
         shared_subjects: subjects.map(|counts| counts.shared_subjects),
         identifier_repeats: submissions::identifier_repeats(&app.db, id).await?,
         warnings: datasets::row_warnings(&app.db, id).await?,
-    }))
+    })
 }

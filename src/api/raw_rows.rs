@@ -7,14 +7,14 @@ use pais_core::cancellation::Cancellation;
 use pais_core::schema::Schema;
 use pais_core::table::{Column, Table};
 
-use crate::db::datasets::StoredDataset;
+use crate::db::datasets::{self, StoredDataset};
 use crate::db::submissions::{SubmissionsSize, Which};
 use crate::engine::table_memory::TableLimits;
 use crate::engine::table_work::{TableKind, TableWork, WorkGuard};
 use crate::engine::{WorkError, load_rows, on_thread};
+use crate::ids::DatasetId;
 use crate::problem::{Code, Problem};
 
-use super::datasets::load;
 use super::error::ApiError;
 use super::state::CallerApp;
 
@@ -81,37 +81,49 @@ impl LoadedRows {
 /// Most times that rows are loaded which are deleted meanwhile.
 const ATTEMPTS: u32 = 3;
 
-/// Loads rows of a dataset, and works on them on a thread of its own. Where some are deleted meanwhile, the
-/// remaining ones are loaded.
+/// Works on the rows of a dataset, anew where submissions are deleted while they are read.
 ///
 /// # Errors
-/// Those of [`RawRows::load`], but `not_found` where the dataset is deleted meanwhile; the error of the work.
+/// Those of the work; `not_found` where the dataset is deleted meanwhile; `busy`.
+pub(super) async fn despite_deletions<T, F>(
+    app: &CallerApp,
+    id: DatasetId,
+    work: impl Fn(CallerApp) -> F,
+) -> Result<T, ApiError>
+where
+    F: Future<Output = Result<T, ApiError>>,
+{
+    for _ in 0..ATTEMPTS {
+        match work(app.clone()).await {
+            Err(ApiError::Problem(problem)) if problem.code == Code::DatasetDeleted => {
+                let name = datasets::name(&app.db, app.caller.organization, id).await?;
+                name.ok_or_else(ApiError::not_found)?;
+            }
+            done => return done,
+        }
+    }
+    let detail = "submissions of the dataset are being deleted; try again afterwards";
+    Err(ApiError::new(Code::Busy, detail))
+}
+
+/// Loads rows of a dataset, and works on them on a thread of its own.
+///
+/// # Errors
+/// Those of [`RawRows::load`]; the error of the work.
 pub(super) async fn on_rows<T: Send + 'static>(
     app: &CallerApp,
     dataset: StoredDataset,
     rows: RawRows<'_>,
     work: impl FnOnce(&Arc<Schema>, Table, &Cancellation) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let mut attempt = 1;
-    let loaded = loop {
-        match rows.load(app, dataset.clone()).await {
-            Err(ApiError::Problem(problem)) if problem.code == Code::DatasetDeleted => {
-                load(app, dataset.id).await?;
-                if attempt == ATTEMPTS {
-                    let detail =
-                        "submissions of the dataset are being deleted; try again afterwards";
-                    return Err(ApiError::new(Code::Busy, detail));
-                }
-                attempt += 1;
-            }
-            loaded => break loaded?,
-        }
-    };
-    let done = loaded.work(move |schema, mut table, shared| {
-        // The columns come with the chunks; without a submission there are none.
-        let stored = schema.stored().count();
-        table.columns.resize_with(stored, Column::default);
-        Ok(work(&schema, table, shared.cancellation())?)
-    });
+    let done = rows
+        .load(app, dataset)
+        .await?
+        .work(move |schema, mut table, shared| {
+            // The columns come with the chunks; without a submission there are none.
+            let stored = schema.stored().count();
+            table.columns.resize_with(stored, Column::default);
+            Ok(work(&schema, table, shared.cancellation())?)
+        });
     done.await
 }

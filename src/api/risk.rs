@@ -15,7 +15,8 @@ use crate::problem::{Code, Problem};
 use super::datasets::load;
 use super::error::ApiError;
 use super::extract::{Parameters, Path, Staff};
-use super::raw_rows::{RawRows, on_rows};
+use super::raw_rows::{RawRows, despite_deletions, on_rows};
+use super::state::CallerApp;
 
 /// Which combinations are examined.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
@@ -74,6 +75,14 @@ pub(super) async fn show(
     Parameters(query): Parameters<RiskQuery>,
 ) -> Result<Json<RiskDocument>, ApiError> {
     let l = query.parse()?;
+    let risk = despite_deletions(&app, id, move |app| risk_of(app, id, l));
+    let risk = risk.await?;
+    let event = NewEvent::by(app.caller, Action::RiskRead, id.0, json!({ "l": l }));
+    audit::record_alone(&app.db, event).await?;
+    Ok(Json(risk))
+}
+
+async fn risk_of(app: CallerApp, id: DatasetId, l: usize) -> Result<RiskDocument, ApiError> {
     let dataset = load(&app, id).await?;
     let size = submissions::size(&app.db, id, Which::Current).await?;
     // Refused before it waits for a place and for memory.
@@ -95,8 +104,5 @@ pub(super) async fn show(
         let suggestions = sample.suggestions(&risk.feasible, cancellation)?;
         Ok(RiskDocument { risk, suggestions })
     });
-    let risk = risk.await?;
-    let event = NewEvent::by(app.caller, Action::RiskRead, id.0, json!({ "l": l }));
-    audit::record_alone(&app.db, event).await?;
-    Ok(Json(risk))
+    risk.await
 }

@@ -50,9 +50,9 @@ pub(super) fn committed(
             Ok(answer)
         }
         SubmissionResult::NoDataset => Err(ApiError::not_found()),
-        SubmissionResult::DatasetChanged => Err(ApiError::new(
+        SubmissionResult::ColumnsChanged => Err(ApiError::new(
             Code::Conflict,
-            "the dataset was changed while the rows were sent, and nothing was stored; send them again",
+            "the columns of the dataset were changed while the rows were sent, and nothing was stored; send them again",
         )),
         SubmissionResult::KeyTaken => Err(key_in_use()),
         SubmissionResult::NotReplaceable { replaced, reason } => {

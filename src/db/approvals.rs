@@ -230,12 +230,14 @@ pub(crate) async fn decide(
     new: NewDecision<'_>,
 ) -> Result<ApprovalCreation, StoreError> {
     let mut transaction = store.begin().await?;
+    let now = store.now();
+    // Before the release, as a grant locks its token before.
+    let may_decide = officers::may_decide(&mut transaction, by, now).await?;
     let found = releases::lock(&mut transaction, by.organization, release).await?;
     let Some(found) = found else {
         return Ok(ApprovalCreation::NoRelease);
     };
-    let now = store.now();
-    if !officers::may_decide(&mut transaction, by, now).await? {
+    if !may_decide {
         return Ok(ApprovalCreation::OfficerDecides);
     }
     if found.is_withdrawn {

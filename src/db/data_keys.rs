@@ -2,7 +2,7 @@
 //! kept where they can be destroyed: a deleted row stays in the files of a table and in the
 //! write-ahead log for a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -32,7 +32,7 @@ const STALE: Duration = Duration::from_secs(60 * 60);
 const DOOMED_SUFFIX: &str = ".destroyed";
 
 /// Whose key it is.
-#[derive(Clone, Copy, Debug, sqlx::Type)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct KeyOwner(Uuid);
 
@@ -210,6 +210,23 @@ impl DataKeys {
         }
     }
 
+    /// Stores the key of an owner that the transaction of the connection makes.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(crate) async fn create(
+        &self,
+        connection: &mut PgConnection,
+        owner: impl Into<KeyOwner>,
+        wrapped: &[u8],
+    ) -> Result<(), StoreError> {
+        let owner = owner.into();
+        if let Self::Directory(_) = self {
+            lock(connection, owner).await?;
+        }
+        self.write(connection, owner, wrapped).await
+    }
+
     /// Stores a key, or replaces it. In a directory it is on the disk when this
     /// returns, before the transaction of the connection commits.
     ///
@@ -235,7 +252,6 @@ impl DataKeys {
                 Ok(())
             }
             Self::Directory(directory) => {
-                lock(connection, owner).await?;
                 let (directory, wrapped) = (directory.clone(), wrapped.to_owned());
                 on_thread(move || {
                     let path = file_of(&directory, owner);
@@ -298,7 +314,7 @@ impl DataKeys {
         Ok(())
     }
 
-    /// Destroys a key, if it is there. Not inside a transaction.
+    /// Destroys a key, if it is there. Not inside a transaction where the keys are in the table.
     ///
     /// # Errors
     /// When the database or the file fails.
@@ -353,13 +369,17 @@ impl DataKeys {
     ///
     /// # Errors
     /// When the directory cannot be read.
-    pub(crate) async fn of_no_owner(&self, live: Vec<Uuid>) -> Result<Vec<KeyOwner>, StoreError> {
+    pub(crate) async fn of_no_owner(
+        &self,
+        live: Vec<Uuid>,
+    ) -> Result<HashSet<KeyOwner>, StoreError> {
         let Self::Directory(directory) = self else {
-            return Ok(Vec::new());
+            return Ok(HashSet::new());
         };
         let directory = directory.clone();
         on_thread(move || {
-            let mut found = Vec::new();
+            let live: HashSet<Uuid> = live.into_iter().collect();
+            let mut found = HashSet::new();
             for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
                 let entry = entry.map_err(failed(&directory))?;
                 let name = entry.file_name().to_string_lossy().into_owned();

@@ -44,6 +44,8 @@ pub struct StoredDataset {
     pub wrapped_key: Vec<u8>,
     /// How often it had been changed.
     pub revision: DatasetRevision,
+    /// How often its columns had.
+    pub columns_revision: DatasetRevision,
 }
 
 /// A dataset to be created.
@@ -157,7 +159,7 @@ async fn insert(
     // The key is there before the dataset is: a crash in between leaves a key without a dataset.
     let stored = store.data_keys();
     stored
-        .write(&mut *transaction, new.id, &wrapped_key)
+        .create(&mut *transaction, new.id, &wrapped_key)
         .await?;
     Ok(true)
 }
@@ -298,14 +300,14 @@ pub(crate) async fn change(
     sqlx::query(
         "UPDATE datasets SET definition = $2, delete_after = $3, warnings = $4,
                              revision = revision + 1,
-                             columns_revision = CASE WHEN $5 THEN revision + 1 ELSE columns_revision END
+                             columns_revision = columns_revision + $5
          WHERE id = $1",
     )
     .bind(id)
     .bind(Json(trees::without_trees(&definition)))
     .bind(delete_after)
     .bind(Json(&warnings))
-    .bind(!columns.is_empty())
+    .bind(i32::from(!columns.is_empty()))
     .execute(&mut *transaction)
     .await?;
     trees::unlink(&mut transaction, by.organization, id).await?;
@@ -331,21 +333,22 @@ pub async fn load(
 ) -> Result<Option<StoredDataset>, StoreError> {
     // The definition is that of the trees: a change in between would give it those of another one.
     let mut before = revision(store, organization, id).await?;
-    let (stored, trees, revision) = loop {
+    let (stored, trees, revision, columns_revision) = loop {
         let trees = trees::of_dataset(store, id).await?;
-        let found: Option<(Json<DatasetDefinition>, DatasetRevision)> = sqlx::query_as(
-            "SELECT definition, revision FROM datasets
+        let found: Option<(Json<DatasetDefinition>, DatasetRevision, DatasetRevision)> =
+            sqlx::query_as(
+                "SELECT definition, revision, columns_revision FROM datasets
              WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
-        )
-        .bind(organization)
-        .bind(id)
-        .fetch_optional(&mut *store.connection().await?)
-        .await?;
-        let Some((Json(stored), revision)) = found else {
+            )
+            .bind(organization)
+            .bind(id)
+            .fetch_optional(&mut *store.connection().await?)
+            .await?;
+        let Some((Json(stored), revision, of_columns)) = found else {
             return Ok(None);
         };
         if before.replace(revision) == Some(revision) {
-            break (stored, trees, revision);
+            break (stored, trees, revision, of_columns);
         }
     };
     let wrapped_key = store
@@ -362,6 +365,7 @@ pub async fn load(
         definition: trees::declared(stored, &trees),
         wrapped_key,
         revision,
+        columns_revision,
     }))
 }
 

@@ -741,11 +741,11 @@ async fn settle_edition(
         return Ok(false);
     };
     let now = store.now();
-    let decided = edition.decide(&mut transaction, &locked, release, now);
+    let checked = edition.check(&mut transaction, &locked, release, now);
     let Publishable {
         recipients,
         waits_for_approval,
-    } = match decided.await? {
+    } = match checked.await? {
         Ok(publishable) => publishable,
         Err(problem) => {
             let refused = EditionStatus::Refused;
@@ -812,7 +812,7 @@ impl OpenEdition {
     }
 
     /// Whether the release may leave; `Ok(Err(_))` with the reason why it never will.
-    async fn decide(
+    async fn check(
         &self,
         connection: &mut PgConnection,
         publication: &LockedPublication,

@@ -150,8 +150,8 @@ impl std::ops::Deref for StoredJob {
 pub struct NewJob<'a> {
     /// The dataset it runs on.
     pub dataset: DatasetId,
-    /// The revision of the dataset that it was checked with.
-    pub revision: DatasetRevision,
+    /// The revision of the columns that it was checked with.
+    pub columns_revision: DatasetRevision,
     /// The data key of the dataset.
     pub key: &'a DataKey,
     /// The definition as it was sent.
@@ -173,8 +173,8 @@ pub enum JobCreation {
     Queued(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
     NoDataset,
-    /// The dataset was changed after the job was checked.
-    DatasetChanged,
+    /// The columns were changed after the job was checked.
+    ColumnsChanged,
     /// The submission at this index of the list is not one of the dataset.
     NoSubmission(usize),
     /// There are no rows to read.
@@ -232,7 +232,9 @@ pub async fn create(
     policies::check(&mut transaction, by.organization, job.check).await?;
     match lock_dataset(&mut transaction, job.dataset).await? {
         None => return Ok(JobCreation::NoDataset),
-        Some(revision) if revision != job.revision => return Ok(JobCreation::DatasetChanged),
+        Some(revision) if revision != job.columns_revision => {
+            return Ok(JobCreation::ColumnsChanged);
+        }
         Some(_) => {}
     }
     let present: Vec<SubmissionId> = sqlx::query_scalar(
@@ -307,7 +309,7 @@ pub(super) async fn insert(
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
                  (SELECT coalesce(sum(s.rows), 0)::bigint FROM submissions s
                   WHERE s.id = ANY ($5)),
-                 (SELECT d.revision FROM datasets d WHERE d.id = $3))
+                 (SELECT d.columns_revision FROM datasets d WHERE d.id = $3))
          RETURNING ",
         columns!()
     ))
@@ -327,7 +329,7 @@ pub(super) async fn insert(
 /// Whether the columns of the dataset of a job are those that it ran on.
 pub(crate) async fn has_its_columns(store: &Store, id: JobId) -> Result<bool, StoreError> {
     let query = sqlx::query_scalar(
-        "SELECT j.dataset_revision >= d.columns_revision FROM jobs j JOIN datasets d ON d.id = j.dataset_id
+        "SELECT j.dataset_revision = d.columns_revision FROM jobs j JOIN datasets d ON d.id = j.dataset_id
          WHERE j.id = $1",
     );
     let mut connection = store.connection().await?;

@@ -151,8 +151,8 @@ pub(super) struct LockedPublication {
 }
 
 /// Locks a publication until the end of the transaction, and before it its dataset against deletion. What
-/// locks several things of a publication does so in this order: dataset, publication, edition, release,
-/// policy, recipients, so that no two wait for each other.
+/// locks several things of a publication does so in this order: decisions of officers, token and organization of
+/// the caller, dataset, publication, edition, release, policy, recipients, so that no two wait for each other.
 pub(super) async fn lock(
     connection: &mut PgConnection,
     id: PublicationId,

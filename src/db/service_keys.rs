@@ -175,18 +175,19 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         .fetch_one(&mut *transaction)
         .await?;
     let service = ring.open_service_key(&wrapped)?;
-    let live = live_datasets(store).await?;
-    for &dataset in &live {
+    let mut rewrapped = 0;
+    for dataset in live_datasets(store).await? {
         // From here on it cannot be deleted: its key would be written again after it was destroyed.
         if lock_dataset(&mut transaction, dataset).await?.is_none() {
             continue;
         }
         let wrapped = store.data_keys().read(&mut *transaction, dataset).await?;
         let Some(wrapped) = wrapped else { continue };
+        rewrapped += 1;
         if !ring.is_current(&wrapped) {
-            let rewrapped = ring.rewrap(ring.current(), dataset, &wrapped)?;
+            let wrapped = ring.rewrap(ring.current(), dataset, &wrapped)?;
             let keys = store.data_keys();
-            keys.write(&mut transaction, dataset, &rewrapped).await?;
+            keys.write(&mut transaction, dataset, &wrapped).await?;
         }
     }
     sqlx::query("UPDATE service_keys SET key_id = $1, wrapped_key = $2")
@@ -195,7 +196,7 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    Ok(live.len())
+    Ok(rewrapped)
 }
 
 /// The datasets that are not deleted.

@@ -139,8 +139,8 @@ pub(crate) enum SubmissionResult {
     Stored(IdempotentAnswer),
     /// The dataset was deleted meanwhile.
     NoDataset,
-    /// The dataset was changed after its rows began to be read.
-    DatasetChanged,
+    /// The columns were changed after the rows began to be read.
+    ColumnsChanged,
     /// A later request has taken over the idempotency key.
     KeyTaken,
     /// An earlier submission, which is this one, has the same rows.
@@ -178,8 +178,8 @@ pub(crate) enum Duplicates {
 /// What a submission has to meet at its commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubmissionRules<'a> {
-    /// The revision of the dataset whose columns the rows were read as.
-    pub(crate) revision: DatasetRevision,
+    /// The revision of the columns as which the rows were read.
+    pub(crate) columns_revision: DatasetRevision,
     /// Whether rows that the dataset has already are refused.
     pub(crate) duplicates: Duplicates,
     /// The submission whose place it takes.
@@ -253,7 +253,7 @@ impl SubmissionWriter {
         .execute(&mut *transaction)
         .await?;
         let keys = store.data_keys();
-        keys.write(&mut transaction, id, sealed_key).await?;
+        keys.create(&mut transaction, id, sealed_key).await?;
         Ok(Self {
             store: store.clone(),
             transaction,
@@ -312,10 +312,10 @@ impl SubmissionWriter {
         let Some(revision) = locked else {
             return Ok(SubmissionResult::NoDataset);
         };
-        let refused = if revision == rules.revision {
+        let refused = if revision == rules.columns_revision {
             refused(&mut self.transaction, &submission, totals, rules).await?
         } else {
-            Some(SubmissionResult::DatasetChanged)
+            Some(SubmissionResult::ColumnsChanged)
         };
         if let Some(refused) = refused {
             self.transaction.rollback().await?;

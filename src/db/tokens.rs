@@ -183,7 +183,8 @@ pub async fn redeem(
     let Some(organization) = organization else {
         return Ok(None);
     };
-    // The token may be that of an officer, who decides from now on. It is locked first, as by what revokes a token.
+    // The token may be that of an officer, who decides from now on. As in `revoke`, the lock of decisions comes
+    // before that of the token.
     officers::lock(&mut transaction, organization).await?;
     let redeemed: Option<TokenId> = sqlx::query_scalar(
         "UPDATE tokens t

@@ -274,7 +274,7 @@ impl Worker {
             };
             let recorded = queue::record_warnings(&self.store, claim, &warnings).await;
             if let Err(error) = &recorded {
-                tracing::warn!(%error, "the warnings could not be stored; they are when the run ends");
+                tracing::warn!(%error, "the warnings could not be stored; that is tried again when the run succeeds");
             }
             (warnings, recorded.is_ok())
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{ColumnKind, ColumnRole, Job, Output, SuppressionFor};
+use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{
@@ -37,12 +37,12 @@ pub(crate) struct PreparedTable {
     pub(crate) cancellation: Cancellation,
 }
 
-/// Checks that the labels of each column are leaves of its taxonomy, as which they are encoded: readers of rows check
+/// Checks that the cells of each column are leaves of its taxonomy, as which they are encoded: readers of rows check
 /// it, and rows that were stored under another taxonomy would be released as a value that they never had.
 fn check_leaves(schema: &Schema, table: &Table) -> Result<(), RunError> {
     for (spec, column) in schema.stored().zip(&table.columns) {
         let is_recoded = spec.role() == ColumnRole::QuasiIdentifier && spec.tree().is_some();
-        if !is_recoded || spec.kind() != ColumnKind::Categorical {
+        if !is_recoded {
             continue;
         }
         if !column
@@ -50,7 +50,8 @@ fn check_leaves(schema: &Schema, table: &Table) -> Result<(), RunError> {
             .iter()
             .all(|label| spec.check(label).is_ok())
         {
-            let reason = "the stored rows of a column have a label that is no leaf of its taxonomy";
+            let reason = "the stored rows of a column have a cell that is no leaf of its taxonomy; \
+                          send the rows again to a new dataset";
             return Err(RunError::internal(reason));
         }
     }

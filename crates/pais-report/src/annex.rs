@@ -179,7 +179,7 @@ fn of_verification(name: &str) -> &'static str {
             "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
         }
         "smallest_equivalence_class" => {
-            "fewest records, or patients, that are equal in all quasi-identifiers; where these are exact, of a group"
+            "fewest records, or patients, that are equal in all quasi-identifiers; of an anatomized release, of a group"
         }
         "greatest_confidence" => {
             "greatest share of one sensitive value that an adversary of the model finds, bounded or not; of a column whose values the job lists, of these alone"

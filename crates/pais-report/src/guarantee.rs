@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::input::ReportPage;
+use crate::input::{Reader, ReportPage};
 use crate::summary;
-use crate::words::{counted, exact_percent, list, plain, texts};
+use crate::words::{counted, fine_percent, list, plain, texts};
 
 /// The section on what the job asked for.
 pub(crate) fn asked(page: &ReportPage) -> Markup {
@@ -31,7 +31,7 @@ pub(crate) fn asked(page: &ReportPage) -> Markup {
 fn model_in_words(page: &ReportPage) -> String {
     let privacy = &page.privacy;
     let number = |name: &str| plain(&privacy[name]);
-    let share = |name: &str| exact_percent(privacy[name].as_f64().unwrap_or(1.0));
+    let share = |name: &str| fine_percent(privacy[name].as_f64().unwrap_or(1.0));
     let (_, many) = page.unit();
     let value = page.bounded_value();
     match page.model() {
@@ -41,7 +41,8 @@ fn model_in_words(page: &ReportPage) -> String {
                     "and can conclude no {value} with a confidence above C = {}.",
                     share("c")
                 ),
-                None => "whatever these have in common: C = 100 % bounds no conclusion.".to_owned(),
+                None => "whatever these have in common: C = 100 % limits no conclusion from them."
+                    .to_owned(),
             };
             format!(
                 "LKC-privacy: whoever knows at most L = {} attributes of a patient finds at least K = {} \
@@ -155,11 +156,14 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
                 li { (summary::protection(page)) }
                 @if let (Some(bound), Some(found)) = (page.bound(), page.bounded_confidence()) {
                     li {
-                        "The bound on the share of a " (page.bounded_value()) " is " (exact_percent(bound))
+                        "The bound on the share of a " (page.bounded_value()) " is " (fine_percent(bound))
                         @if found == 0.0 {
-                            "; no record has one. Check how the values are written."
+                            "; no record has one."
+                            @if matches!(page.reader, Reader::Holder { .. }) {
+                                " Check how the values are written."
+                            }
                         } @else {
-                            "; the greatest share found is " (exact_percent(found)) "."
+                            "; the greatest share found is " (fine_percent(found)) "."
                         }
                     }
                 }

@@ -82,7 +82,7 @@ fn by_length(page: &ReportPage) -> Markup {
     let within = match page.bound() {
         Some(_) if page.lists_values() => "yes, with the listed values",
         Some(_) => "yes",
-        None => "how many fit; no confidence is bounded",
+        None => "the number that fits, not the confidence",
     };
     let protected = |length: &Value| match page.known_facts() {
         Some(facts) if length.as_u64().is_none_or(|length| length > facts) => {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::facts::Verdict;
 use crate::input::{ApprovalFact, ApprovalState, Reader, ReportPage};
 use crate::unchanged;
-use crate::words::{capital, count, counted, exact_percent, percent, percent_at_most, rounded_up};
+use crate::words::{capital, count, counted, fine_percent, percent, percent_at_most, rounded_up};
 
 /// Title, people and purpose.
 pub(crate) fn head(page: &ReportPage) -> Markup {
@@ -139,7 +139,7 @@ pub(crate) fn protection(page: &ReportPage) -> String {
             page.bounded_value(),
             // Rounded up, the share could look greater than the bound.
             if rounded_up(found_share) > bound {
-                exact_percent(found_share)
+                fine_percent(bound)
             } else {
                 percent_at_most(found_share)
             }

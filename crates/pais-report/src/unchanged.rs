@@ -30,8 +30,8 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
     );
     if found == 0.0 {
         return Some(format!(
-            "{assumption} Somebody who does finds no record by that: at least two records have the \
-             same values in {all}."
+            "{assumption} Somebody who does finds no record by that: each has the same values in {all} as \
+             another one."
         ));
     }
     let telling = texts(&unchanged["most_telling"]["columns"]);
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(
             sentence(&page(one)).unwrap(),
             "The privacy model assumes that nobody knows a patient's a, which is released unchanged. \
-             Somebody who does finds no record by that: at least two records have the same values in it."
+             Somebody who does finds no record by that: each has the same values in it as another one."
         );
         for none in [
             json!(null),

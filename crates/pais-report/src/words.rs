@@ -25,7 +25,7 @@ pub(crate) fn rounded_up(share: f64) -> f64 {
 
 /// A share as a percentage with up to four digits after the point, for a bound beside what was
 /// found of it: `33.3333 %`.
-pub(crate) fn exact_percent(share: f64) -> String {
+pub(crate) fn fine_percent(share: f64) -> String {
     shown(share, format!("{:.4}", share * 100.0))
 }
 

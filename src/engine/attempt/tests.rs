@@ -111,6 +111,7 @@ impl Hospital {
                 schema,
                 wrapped_key: keys.new_data_key(id).unwrap(),
                 revision: DatasetRevision::default(),
+                columns_revision: DatasetRevision::default(),
             },
             keys,
         }

@@ -557,7 +557,7 @@ impl Made {
             "all of them"
         };
         let found = if share == 0.0 {
-            format!("no record by that: at least two records have the same values in {all}.")
+            format!("no record by that: each has the same values in {all} as another one.")
         } else {
             format!("{share_text} of the records: no other record has the same values in {all}")
         };
@@ -888,7 +888,7 @@ async fn with_suppression() {
             longest: 3,
             k: 4,
             values: None,
-            protects: "how many fit; no confidence is bounded",
+            protects: "the number that fits, not the confidence",
         },
     );
     made.take_of_verification(&Verified {

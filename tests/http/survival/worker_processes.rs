@@ -35,6 +35,27 @@ impl Drop for WorkerProcess {
     }
 }
 
+/// Makes a file three hours old.
+fn age(file: &Path) {
+    let old = std::time::SystemTime::now() - Duration::from_secs(3 * 60 * 60);
+    let opened = std::fs::File::options().write(true).open(file).unwrap();
+    opened.set_modified(old).unwrap();
+}
+
+/// A process that has looked for leftover keys: one of nobody is gone.
+async fn after_a_look_for_leftovers(data: &Path) -> WorkerProcess {
+    let name = format!("{}.key", uuid::Uuid::now_v7());
+    let nobodys = data.join("dataset-keys").join(name);
+    std::fs::write(&nobodys, "key").unwrap();
+    age(&nobodys);
+    let worker = WorkerProcess::start(data, &[]);
+    let gone = poll_async(Duration::from_secs(60), async || {
+        (!nobodys.exists()).then_some(())
+    });
+    gone.await.expect("the key of nobody is destroyed");
+    worker
+}
+
 /// The key of rows that are being sent is on the disk before their submission is there, however long they take.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_key_of_an_upload_under_way_survives_the_start_of_another_process() {
@@ -71,16 +92,13 @@ async fn the_key_of_an_upload_under_way_survives_the_start_of_another_process() 
             keys().into_iter().find(sent_later)
         });
         let file = file.await.expect("the upload has a key");
-        let old = std::time::SystemTime::now() - Duration::from_secs(3 * 60 * 60);
-        let opened = std::fs::File::options().write(true).open(&file).unwrap();
-        opened.set_modified(old).unwrap();
+        age(&file);
         file
     };
     let before = keys();
     let (goes_on, sent) = begin();
     let file = aged(before).await;
-    let worker = WorkerProcess::start(&data, &[]);
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let worker = after_a_look_for_leftovers(&data).await;
     assert!(file.exists(), "the key was destroyed");
     drop(goes_on);
     assert_eq!(sent.await.unwrap().unwrap().status(), 201);
@@ -92,10 +110,9 @@ async fn the_key_of_an_upload_under_way_survives_the_start_of_another_process() 
     let (_goes_on, sent) = begin();
     let file = aged(kept).await;
     sent.abort();
+    // The transaction of the upload ends soon after.
     let destroyed = poll_async(Duration::from_secs(60), async || {
-        let worker = WorkerProcess::start(&data, &[]);
-        tokio::time::sleep(Duration::from_secs(3)).await;
-        worker.terminate();
+        after_a_look_for_leftovers(&data).await.terminate();
         (!file.exists()).then_some(())
     });
     destroyed.await.expect("the key is destroyed");

@@ -17,7 +17,7 @@ pub fn no_subject() -> Fault {
 
 /// The fault of a cell that is no number in a numeric column.
 pub fn no_number() -> Fault {
-    fault("the cell is not a number of at most 1e300, and the column is numeric")
+    fault("the cell is not a number, and the column is numeric")
 }
 
 fn fault(detail: impl Into<String>) -> Fault {
