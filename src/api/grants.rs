@@ -42,8 +42,8 @@ pub(super) async fn create(
     Path(release): Path<ReleaseId>,
     JsonBody(mut new, _memory): JsonBody<NewGrant>,
 ) -> Result<impl IntoResponse, ApiError> {
-    for text in std::iter::once(&mut new.purpose).chain(&mut new.acknowledge_composition_risk) {
-        *text = text.trim().to_owned();
+    for given in std::iter::once(&mut new.purpose).chain(&mut new.acknowledge_composition_risk) {
+        *given = text::trimmed(given).to_owned();
     }
     let granted = decide_grant(&app, release, &new).await;
     let recorded = app.recorded(Action::GrantCreated, release.0, granted);

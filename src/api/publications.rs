@@ -185,7 +185,7 @@ fn check_recipients(app: &CallerApp, recipients: &mut [NewRecipient]) -> Result<
         return Err(Problem::at(Code::InvalidValue, "/recipients", detail));
     }
     for (place, new) in recipients.iter_mut().enumerate() {
-        new.purpose = new.purpose.trim().to_owned();
+        new.purpose = text::trimmed(&new.purpose).to_owned();
         let at = |field: &str| format!("/recipients/{place}/{field}");
         if new.purpose.is_empty() {
             let detail = "the purpose is empty; say what the recipient needs the data for";

@@ -1,5 +1,7 @@
 //! Checks of names and free text.
 
+use pais_core::look_alike::visible_text;
+
 use crate::problem::{Code, Problem};
 
 /// Maximum length of a name, in characters.
@@ -24,12 +26,21 @@ pub(crate) fn name(text: &str) -> Result<String, Problem> {
     Ok(name.to_owned())
 }
 
+/// A text without surrounding white space; empty if nobody could see anything of it.
+pub(crate) fn trimmed(text: &str) -> &str {
+    if visible_text(text).is_empty() {
+        ""
+    } else {
+        text.trim()
+    }
+}
+
 /// Checks the reason for an action, such as `the rows must be kept`, and removes surrounding white space.
 ///
 /// # Errors
 /// `invalid_value` at `/reason` if it is empty or too long.
 pub(crate) fn reason<'t>(text: &'t str, action: &str) -> Result<&'t str, Problem> {
-    let reason = text.trim();
+    let reason = trimmed(text);
     if reason.is_empty() {
         let detail = format!("the reason is empty; say why {action}");
         return Err(Problem::at(Code::InvalidValue, "/reason", detail));

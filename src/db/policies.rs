@@ -75,13 +75,11 @@ pub(super) async fn check_release(
     .fetch_one(&mut *connection)
     .await?;
     let Json(codebook) = found.codebook;
-    let columns = codebook.columns.into_iter();
-    let roles = columns.map(|column| (column.name, column.role)).collect();
     let table = ReleasedTable {
         privacy: &found.privacy,
         suppressed: found.suppressed,
         other_columns: &found.other_columns,
-        roles: &roles,
+        columns: &codebook.columns,
     };
     let decided = check(connection, organization, |policy| {
         policy.check_release(&table, pointer)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pais_anonymize::Observer;
-use pais_core::codebook::Codebook;
+use pais_core::codebook::{Codebook, values_shown};
 use pais_core::definition::{ColumnRole, PrivacyDefinition, SubmissionId};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
@@ -116,11 +116,9 @@ pub(crate) fn decide(
     submissions: &[SubmissionRows],
     work: &TableWork,
 ) -> Result<Result<Composition, VerifyError>, WorkError> {
-    let starts = starts(submissions);
-    let ready = parts.into_iter().map(|part| known(part, schema, &starts));
-    let ready: Vec<KnownRelease> = ready.collect::<Result<_, _>>()?;
+    let (ready, shown) = known(parts, schema, &starts(submissions))?;
     let releases: Vec<&KnownRelease> = ready.iter().collect();
-    let raw = RawTable::new(schema, raw);
+    let raw = RawTable::new(&shown, raw);
     match raw.compose(&releases, work.cancellation()) {
         Err(VerifyError::UnknownSource) => Err(damaged().into()),
         found => Ok(found),
@@ -142,10 +140,28 @@ pub(crate) fn starts(submissions: &[SubmissionRows]) -> BTreeMap<SubmissionId, u
     starts.collect()
 }
 
-/// A release that is ready to be decided with others, over raw rows that begin at `starts`.
+/// Releases that are ready to be decided together, over raw rows that begin at `starts`, and the schema by which
+/// they show values.
 pub(crate) fn known(
-    part: StoredParts,
+    parts: Vec<StoredParts>,
     schema: &Schema,
+    starts: &BTreeMap<SubmissionId, u64>,
+) -> Result<(Vec<KnownRelease>, Schema), StoreError> {
+    let codebooks = parts.iter().map(|part| {
+        let codebook = part.release.codebook.clone().ok_or_else(damaged)?;
+        serde_json::from_value(codebook).map_err(|_| damaged())
+    });
+    let codebooks: Vec<Codebook> = codebooks.collect::<Result<_, _>>()?;
+    let shown = values_shown(schema, &codebooks);
+    let parts = parts.into_iter().zip(&codebooks);
+    let known = parts.map(|(part, codebook)| known_release(part, codebook, &shown, starts));
+    Ok((known.collect::<Result<_, _>>()?, shown))
+}
+
+fn known_release(
+    part: StoredParts,
+    codebook: &Codebook,
+    shown: &Schema,
     starts: &BTreeMap<SubmissionId, u64>,
 ) -> Result<KnownRelease, StoreError> {
     let StoredParts {
@@ -155,8 +171,6 @@ pub(crate) fn known(
         sources,
     } = part;
     let table = release_packing::unpack(&table, chunks)?;
-    let codebook = release.codebook.ok_or_else(damaged)?;
-    let codebook: Codebook = serde_json::from_value(codebook).map_err(|_| damaged())?;
     let names = |role: ColumnRole| {
         let columns = codebook.columns.iter();
         let columns = columns.filter(move |column| column.role == role);
@@ -175,7 +189,7 @@ pub(crate) fn known(
         source_rows: source_rows(&sources, starts),
         quasi_identifiers: names(ColumnRole::QuasiIdentifier),
         sensitive: names(ColumnRole::Sensitive),
-        model: canonical_model(model, schema),
+        model: canonical_model(model, shown),
         recoded,
         table,
     })

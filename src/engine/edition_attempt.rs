@@ -7,9 +7,7 @@ use pais_anonymize::Observer;
 use pais_core::definition::{SubmissionId, Sweep};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_editions::{
-    EarlierEdition, EditionError, EditionTask, KnownRelease, connected, decide_edition,
-};
+use pais_editions::{EarlierEdition, EditionError, EditionTask, connected, decide_edition};
 use pais_verify::NOWHERE;
 use serde_json::Value;
 
@@ -233,9 +231,7 @@ impl EditionInput {
         let starts = composition_tables::starts(&self.read);
         let parts = std::mem::take(&mut self.known);
         let ids: Vec<ReleaseId> = parts.iter().map(|part| part.release.id).collect();
-        let known = parts.into_iter();
-        let known = known.map(|part| composition_tables::known(part, &dataset.schema, &starts));
-        let known: Vec<KnownRelease> = known.collect::<Result<_, _>>()?;
+        let (known, shown) = composition_tables::known(parts, &dataset.schema, &starts)?;
         let place = |release: &ReleaseId| ids.iter().position(|id| id == release);
         let histories = self.plan.known.values();
         let histories = histories.map(|releases| releases.iter().filter_map(place).collect());
@@ -257,6 +253,7 @@ impl EditionInput {
             earlier: &earlier,
             order_key: Some(key.order_key()),
             raw: table,
+            shown: &shown,
             candidates: candidates.clone(),
             known: &known,
             histories: &histories,

@@ -11,7 +11,7 @@ use pais_core::taxonomy::interval::canonical_number;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{MOST_NAMES, Policy, ReleasedTable, escaped};
+use super::{MOST_NAMES, Policy, ReleasedTable, escaped, is_of, is_same};
 
 /// Most values that a policy names of a column.
 const MOST_VALUES: usize = 10_000;
@@ -106,24 +106,25 @@ impl Policy {
         };
         let mut faults = Vec::new();
         for (name, required) in columns {
-            let Some(spec) = schema.stored().find(|spec| *spec.name() == **name) else {
-                continue;
-            };
-            let given = given(name);
-            match given.unwrap_or(spec.role()) {
-                ColumnRole::Identifier | ColumnRole::Subject => continue,
-                ColumnRole::Sensitive => {}
-                _ => {
-                    let pointer = match given {
-                        Some(_) => format!("/roles/{}", escaped(name)),
-                        None => "/dataset_id".to_owned(),
-                    };
-                    faults.push(Fault::at(pointer, must_be_sensitive(name)));
-                    continue;
+            for spec in schema.stored().filter(|spec| is_of(spec, name)) {
+                let given = given(spec.name());
+                match given.unwrap_or(spec.role()) {
+                    ColumnRole::Identifier | ColumnRole::Subject => continue,
+                    ColumnRole::Sensitive => {}
+                    _ => {
+                        let pointer = match given {
+                            Some(_) => format!("/roles/{}", escaped(spec.name())),
+                            None => "/dataset_id".to_owned(),
+                        };
+                        faults.push(Fault::at(pointer, must_be_sensitive(name)));
+                        continue;
+                    }
                 }
-            }
-            if let Some(fault) = unbounded(privacy, name, required, Some(spec)) {
-                faults.push(fault);
+                let words = spec.missing().iter().map(AsRef::as_ref);
+                if names_missing(required, words, Some(spec)) {
+                    faults.push(Fault::at("/dataset_id", must_be_values(name)));
+                }
+                faults.extend(unbounded(privacy, spec.name(), required, Some(spec)));
             }
         }
         faults
@@ -139,16 +140,22 @@ impl Policy {
                 .map(|it| it.detail)
                 .collect();
         };
-        let found =
-            columns
-                .iter()
-                .filter_map(|(name, required)| match release.roles.get(name)? {
-                    ColumnRole::Identifier | ColumnRole::Subject => None,
-                    ColumnRole::Sensitive => {
-                        unbounded(privacy, name, required, None).map(|fault| fault.detail)
-                    }
-                    _ => Some(must_be_sensitive(name)),
-                });
+        let named = columns.iter().flat_map(|(name, required)| {
+            let of_name = release.columns.iter();
+            let of_name = of_name.filter(|column| is_same(&column.name, name));
+            of_name.map(move |column| (name, required, column))
+        });
+        let found = named.filter_map(|(name, required, column)| match column.role {
+            ColumnRole::Identifier | ColumnRole::Subject => None,
+            ColumnRole::Sensitive => {
+                let words = column.missing.iter().flatten().map(String::as_str);
+                if names_missing(required, words, None) {
+                    return Some(must_be_values(name));
+                }
+                unbounded(privacy, &column.name, required, None).map(|fault| fault.detail)
+            }
+            _ => Some(must_be_sensitive(name)),
+        });
         found.collect()
     }
 
@@ -285,6 +292,27 @@ fn form<'v>(spec: Option<&SchemaColumn>, value: &'v str) -> Cow<'v, str> {
         Cow::Borrowed(value) => visible_text(value),
         Cow::Owned(value) => Cow::Owned(visible_text(&value).into_owned()),
     }
+}
+
+/// Whether a policy names a value that is one of these words for missing: a missing cell is bounded by no model.
+fn names_missing<'w>(
+    required: &BoundedValues,
+    words: impl Iterator<Item = &'w str>,
+    spec: Option<&SchemaColumn>,
+) -> bool {
+    let BoundedValues::Listed(values) = required else {
+        return false;
+    };
+    let words: Vec<Cow<'_, str>> = words.map(visible_text).collect();
+    let mut forms = values.iter().map(|value| form(spec, value));
+    forms.any(|form| !form.is_empty() && words.contains(&form))
+}
+
+fn must_be_values(name: &str) -> String {
+    format!(
+        "the policy's `sensitive_values` names a value of `{name}` that is a word for missing here; take it \
+         from the column's `missing`"
+    )
 }
 
 fn must_be_sensitive(name: &str) -> String {

@@ -4,9 +4,11 @@ mod bounded_values;
 
 use std::collections::BTreeMap;
 
+use pais_core::codebook::CodebookColumn;
 use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
+use pais_core::look_alike::visible_text;
 use pais_core::rejection::Fault;
-use pais_core::schema::{MOST_NAME_BYTES, Schema};
+use pais_core::schema::{MOST_NAME_BYTES, Schema, SchemaColumn};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -126,8 +128,8 @@ pub struct ReleasedTable<'a> {
     pub suppressed: f64,
     /// The names of its columns that are no quasi-identifiers.
     pub other_columns: &'a [String],
-    /// The roles of its columns.
-    pub roles: &'a BTreeMap<String, ColumnRole>,
+    /// Its columns.
+    pub columns: &'a [CodebookColumn],
 }
 
 impl Policy {
@@ -141,19 +143,21 @@ impl Policy {
         let suppression = self.suppression(limit);
         faults.extend(suppression.map(|detail| Fault::at("/suppression_limit", detail)));
         for name in self.quasi_identifiers.iter().flatten() {
-            let Some(column) = schema.columns.iter().find(|it| *it.name() == **name) else {
-                continue;
-            };
-            let given = job.roles.as_ref().and_then(|roles| roles.get(name));
-            let role = given.copied().unwrap_or(column.role());
-            if is_protected(role) {
-                continue;
+            for column in schema.columns.iter().filter(|it| is_of(it, name)) {
+                let given = job
+                    .roles
+                    .as_ref()
+                    .and_then(|roles| roles.get(column.name()));
+                let role = given.copied().unwrap_or(column.role());
+                if is_protected(role) {
+                    continue;
+                }
+                let pointer = match given {
+                    Some(_) => format!("/roles/{}", escaped(column.name())),
+                    None => "/dataset_id".to_owned(),
+                };
+                faults.push(Fault::at(pointer, must_be_quasi_identifier(name)));
             }
-            let pointer = match given {
-                Some(_) => format!("/roles/{}", escaped(name)),
-                None => "/dataset_id".to_owned(),
-            };
-            faults.push(Fault::at(pointer, must_be_quasi_identifier(name)));
         }
         faults.extend(self.unbounded_in_job(job, schema));
         refuse(Code::BelowPolicy, faults)
@@ -169,7 +173,10 @@ impl Policy {
         let mut details: Vec<String> = of_model.map(|fault| fault.detail).collect();
         details.extend(self.suppression(release.suppressed));
         let named = self.quasi_identifiers.iter().flatten();
-        let others = named.filter(|name| release.other_columns.contains(name));
+        let others = named.filter(|name| {
+            let mut others = release.other_columns.iter();
+            others.any(|other| is_same(other, name))
+        });
         details.extend(others.map(|name| must_be_quasi_identifier(name)));
         details.extend(self.unbounded_in_release(release));
         let faults = details.into_iter();
@@ -258,6 +265,18 @@ impl Policy {
         let most = self.suppression_max?;
         (share > most).then(|| format!("the policy's `suppression_max` is {most}"))
     }
+}
+
+/// Whether two names look the same.
+fn is_same(one: &str, other: &str) -> bool {
+    visible_text(one) == visible_text(other)
+}
+
+/// Whether a column has this name, or is made of one that has it.
+fn is_of(spec: &SchemaColumn, name: &str) -> bool {
+    let sources = spec.from().iter().map(AsRef::as_ref);
+    let mut names = std::iter::once(spec.name()).chain(sources);
+    names.any(|own| is_same(own, name))
 }
 
 /// Whether a column of this role cannot be matched by somebody who knows its values of a patient

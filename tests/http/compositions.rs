@@ -230,3 +230,79 @@ async fn a_composition_is_for_the_holder_and_a_recipient_that_exists() {
     let foreign = hospital.app.get(&other, &foreign).await;
     foreign.problem(404, "not_found");
 }
+
+/// What releases say together is what they show: a word that means missing since, or a rounding that ended since, takes
+/// nothing back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_change_of_a_column_does_not_change_what_releases_say() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let leaf = |label: &str| json!({ "label": label });
+    let tree = json!({ "label": "*", "children": [
+        { "label": "b1", "children": [leaf("p"), leaf("q")] },
+        { "label": "b2", "children": [leaf("r"), leaf("s")] }] });
+    // Each of 24 rows has another value of dx, but for the 8 rows of y and b1.
+    let mut number = 0;
+    let mut rows = |a: &str, b: [&str; 2], count: usize, dx: Option<&str>| {
+        let row = |place: usize| {
+            number += 1;
+            let value = dx.map_or_else(|| format!("{}", 1000 + number * 100), str::to_owned);
+            format!("{a},{},{value}\n", b[place % 2])
+        };
+        (0..count).map(row).collect::<String>()
+    };
+    for (name, column, values, change) in [
+        ("words", json!({}), Some("7"), json!({ "missing": ["7"] })),
+        (
+            "rounding",
+            json!({ "kind": "numeric", "round": 10 }),
+            None,
+            json!({ "round": null }),
+        ),
+    ] {
+        let mut dx = column;
+        (dx["name"], dx["role"]) = (json!("dx"), json!("sensitive"));
+        let columns = json!([{ "name": "a", "role": "quasi_identifier" },
+            { "name": "b", "role": "quasi_identifier", "taxonomy": tree }, dx]);
+        let body = json!({ "name": name, "columns": columns });
+        let made = hospital.post("/v1/datasets", &body).await.json(201);
+        let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+        let (b1, b2) = (["p", "q"], ["r", "s"]);
+        let bounded = match values {
+            Some(value) => rows("y", b1, 8, Some(value)),
+            None => [6, 7, 8, 9]
+                .map(|it| rows("y", b1, 2, Some(&it.to_string())))
+                .concat(),
+        };
+        let others = [
+            rows("x", b1, 24, None),
+            rows("x", b2, 24, None),
+            rows("y", b2, 8, None),
+        ];
+        let file = format!("a,b,dx\n{}{bounded}", others.concat());
+        hospital.submit(&dataset, file).await.json(201);
+        let by = async |objective: &str| {
+            let job = json!({ "dataset_id": made["id"], "utility": { "objective": objective },
+                "privacy": { "model": "lkc", "l": 2, "k": 4, "c": 0.5 } });
+            released(&hospital, job).await
+        };
+        let (one, other) = (by("ncp").await, by("discernibility").await);
+        grant(&hospital, &one, json!({})).await.json(201);
+        let refused = grant(&hospital, &other, json!({})).await;
+        refused.problem(409, "composition_risk");
+        let mut column = change;
+        column["name"] = json!("dx");
+        let change = hospital.app.request(reqwest::Method::PATCH, &dataset);
+        let change = change
+            .bearer_auth(&hospital.token)
+            .json(&json!({ "columns": [column] }));
+        assert_eq!(change.send().await.unwrap().status(), 200, "{name}");
+        let refused = grant(&hospital, &other, json!({})).await;
+        refused.problem(409, "composition_risk");
+        assert_eq!(
+            composition(&hospital, &other, "bts").await["holds"],
+            false,
+            "{name}"
+        );
+    }
+}

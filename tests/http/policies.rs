@@ -230,6 +230,78 @@ async fn a_list_of_values_meets_the_policy_only_with_those_that_it_names() {
     }
 }
 
+/// A line of the policy is about what a reader takes for its name, and about columns that are made of it; a value that
+/// it names is no word for missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_does_not_get_round_the_policy_by_its_words_its_sources_or_its_name() {
+    let hospital = Hospital::new().await;
+    let policy = json!({ "c_max": 0.5, "quasi_identifiers": ["age"], "sensitive_values": { "dx": ["hiv"] } });
+    set(&hospital, &policy).await.json(200);
+    let other = json!({ "name": "other", "role": "sensitive" });
+    let sex = json!({ "name": "sex", "role": "quasi_identifier" });
+    for (name, column) in [
+        (
+            "words",
+            json!({ "name": "dx", "role": "sensitive", "missing": ["hiv"] }),
+        ),
+        (
+            "written otherwise",
+            json!({ "name": "dx", "role": "sensitive", "missing": [" hiv\u{200b}"] }),
+        ),
+        (
+            "sources",
+            json!({ "name": "x", "kind": "set", "role": "insensitive", "from": ["age", "dx"] }),
+        ),
+        (
+            "age",
+            json!({ "name": "age\u{200b}", "role": "insensitive" }),
+        ),
+        ("dx", json!({ "name": "dx ", "role": "insensitive" })),
+    ] {
+        let columns = json!([sex, other, column]);
+        let body = json!({ "name": name, "columns": columns });
+        let made = hospital.post("/v1/datasets", &body).await.json(201);
+        let job = json!({ "dataset_id": made["id"],
+            "privacy": { "model": "lkc", "l": 1, "k": 2, "c": 0.5 } });
+        let refused = hospital.post("/v1/jobs", &job).await;
+        let problem = refused.problem(422, "below_policy");
+        assert_eq!(
+            problem["errors"][0]["pointer"], "/dataset_id",
+            "{name}: {problem}"
+        );
+    }
+}
+
+/// Also where the word comes to mean missing between the policy and the release.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_release_in_which_a_value_of_the_policy_means_missing_is_not_granted() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let columns = json!([{ "name": "sex", "role": "quasi_identifier" },
+        { "name": "dx", "role": "sensitive", "missing": ["hiv"] }]);
+    let body = json!({ "name": "d", "columns": columns });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", made["id"].as_str().unwrap());
+    let rows = "sex,dx\nf,hiv\nf,flu\nf,gout\nf,cold\n";
+    hospital.submit(&dataset, rows).await.json(201);
+    let privacy = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.5 });
+    let job = hospital
+        .job(&dataset, json!({ "privacy": privacy, "release": true }))
+        .await;
+    let workers = hospital.work();
+    let ended = hospital.ended(&job).await;
+    workers.stop().await;
+    let policy = json!({ "c_max": 0.5, "sensitive_values": { "dx": ["hiv"] } });
+    set(&hospital, &policy).await.json(200);
+    let grants = format!(
+        "/v1/releases/{}/grants",
+        ended["release_id"].as_str().unwrap()
+    );
+    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+    let refused = hospital.post(&grants, &grant).await;
+    refused.problem(422, "below_policy");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_release_that_bounds_other_values_than_the_policy_names_is_not_granted() {
     let hospital = Hospital::new().await;

@@ -29,6 +29,8 @@ pub struct EditionTask<'a> {
     pub earlier: &'a [EarlierEdition],
     /// The secret of the dataset, on which the order of a seeded release depends.
     pub order_key: Option<[u8; 32]>,
+    /// The schema by which the known releases show values.
+    pub shown: &'a Schema,
     /// The raw rows: those of the edition, and those that the known releases come from.
     pub raw: &'a Table,
     /// The rows that no edition has, ascending.
@@ -108,7 +110,7 @@ pub fn decide_edition(
     observer: &dyn Observer,
 ) -> Result<DecidedEdition, EditionError> {
     let bases = Bases::of(task.earlier);
-    let persons = RawTable::new(&task.schema, task.raw.clone());
+    let persons = RawTable::new(task.shown, task.raw.clone());
     let histories = task.histories.iter();
     let histories = histories.map(|it| related(it, task.known, &task.candidates, &persons));
     let histories = histories.collect();

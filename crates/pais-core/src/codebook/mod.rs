@@ -11,6 +11,8 @@ mod transform;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::schema::Schema;
+
 use crate::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, DomainBound, TaxonomyNode,
     TaxonomyReference,
@@ -40,6 +42,24 @@ pub struct CodebookDataset {
     pub name: String,
     /// Its description.
     pub description: Option<String>,
+}
+
+/// The schema by which all of these releases show the values of a dataset: a word means missing where it does in each
+/// of them and in the dataset, and numbers are rounded as in the one that rounds most. So a later change of the dataset
+/// makes no value of a release missing.
+pub fn values_shown(schema: &Schema, codebooks: &[Codebook]) -> Schema {
+    let default = [String::new()];
+    let mut shown = schema.clone();
+    for spec in &mut shown.columns {
+        for codebook in codebooks {
+            let mut columns = codebook.columns.iter();
+            if let Some(column) = columns.find(|column| *column.name == *spec.name()) {
+                let missing = column.missing.as_deref().unwrap_or(&default);
+                spec.show_as(missing, column.round);
+            }
+        }
+    }
+    shown
 }
 
 /// The holder of a release.

@@ -6,6 +6,7 @@ use super::SchemaColumn;
 use super::subject_id::canonical_subject;
 use crate::canonical_text::canonical_text;
 use crate::definition::{ColumnKind, ColumnRole};
+use crate::taxonomy::Multiples;
 use crate::taxonomy::interval::{canonical_number, is_plain_number, number};
 
 /// The items of a set's cell; an empty cell has none.
@@ -112,6 +113,15 @@ impl SchemaColumn {
             ColumnKind::Categorical => self.tree.is_none(),
             ColumnKind::Set => true,
         }
+    }
+
+    /// Makes the column tell values apart no finer than a release does that has these words for missing and
+    /// this rounding.
+    pub(crate) fn show_as(&mut self, declared: &[String], round: Option<f64>) {
+        let words = self.words_for_missing(declared);
+        self.missing.retain(|word| words.contains(word));
+        let rounds = self.round.into_iter().chain(round.and_then(Multiples::of));
+        self.round = rounds.max_by(|one, other| one.width().total_cmp(&other.width()));
     }
 
     /// The words for missing of this column: the canonical forms of the declared ones, then those

@@ -245,6 +245,7 @@ impl Publication {
             job: job.clone(),
             earlier: &earlier,
             order_key: None,
+            shown: &self.schema,
             raw: &raw,
             candidates: candidates.clone(),
             known: &known,
