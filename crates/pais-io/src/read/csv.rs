@@ -511,7 +511,7 @@ mod tests {
             .terminator(csv::Terminator::Any(b'\n'))
             .from_reader(marked.as_slice());
         let last = reader.into_byte_records().last().unwrap().unwrap();
-        last != csv::ByteRecord::from(vec!["mark"])
+        last != vec!["mark"]
     }
 
     #[test]
