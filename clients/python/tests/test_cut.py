@@ -47,6 +47,17 @@ def test_numbers_and_dates_need_no_taxonomy() -> None:
     assert frame["age"].tolist()[0] == 59.9
 
 
+def test_missing_values_are_under_the_only_interval() -> None:
+    shown = release(age=["[1,3]"], born=["[1990-01-01,2000-01-01)"])
+    frame = pd.DataFrame({"age": [2, None], "born": ["1991-02-03", None]})
+    mapped = transform(shown, frame)
+    assert mapped["age"].tolist() == ["[1,3]", "[1,3]"]
+    assert mapped["born"].tolist() == ["[1990-01-01,2000-01-01)"] * 2
+    # A single number is no interval: nothing says that the missing value is that.
+    exact = transform(release(age=["5"]), pd.DataFrame({"age": [5, None]}))
+    assert exact["age"].tolist() == ["5", "?"]
+
+
 def test_labels_below_the_cut_need_the_taxonomy() -> None:
     shown = release(job=["Blue", "Doctor", "?"])
     frame = pd.DataFrame({"job": ["Mover", "Doctor", "NA"]})

@@ -104,6 +104,10 @@ class ColumnCut:
             self.climb(tree, None)
         ordered = self.kind in ORDERED
         self.covers = [(label, self.cover(label)) for label in labels] if ordered else []
+        # The outermost interval covers missing values, too: it is the whole cut.
+        single = labels[0] if ordered and len(labels) == 1 else None
+        outermost = single if single is not None and self.value(single) is None else None
+        self.of_missing = self.topmost or outermost or MISSING
         self.known: dict[str, str] = {}
 
     def climb(self, node: Mapping[str, Any], label: str | None) -> None:
@@ -151,11 +155,11 @@ class ColumnCut:
         if self.kind == "set":
             return self.labels_of_set(cell)
         if cell is None or cell != cell:
-            return self.topmost or MISSING
+            return self.of_missing
         text = cell_text(cell)
         if text not in self.known:
             is_missing = canonical(text, self.column) in self.missing
-            found = self.topmost or MISSING if is_missing else self.label_of(text)
+            found = self.of_missing if is_missing else self.label_of(text)
             if found is None:
                 return None
             self.known[text] = found
