@@ -371,14 +371,13 @@ impl DataKeys {
     /// When the directory cannot be read.
     pub(crate) async fn of_no_owner(
         &self,
-        live: Vec<Uuid>,
+        live: BTreeSet<Uuid>,
     ) -> Result<HashSet<KeyOwner>, StoreError> {
         let Self::Directory(directory) = self else {
             return Ok(HashSet::new());
         };
         let directory = directory.clone();
         on_thread(move || {
-            let live: HashSet<Uuid> = live.into_iter().collect();
             let mut found = HashSet::new();
             for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
                 let entry = entry.map_err(failed(&directory))?;
@@ -508,7 +507,7 @@ const SNAPSHOT_WAIT: Duration = Duration::from_secs(5);
 const REWRITE_PAUSE: Duration = Duration::from_secs(5);
 
 /// SQLSTATE of a lock that was not granted in time.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
+pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// Time between two looks at them.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(20);

@@ -23,7 +23,7 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use pais_core::warning::{Warning, by_code};
 
 use super::audit::{self, Action, NewEvent};
-use super::data_keys::KeyOwner;
+use super::data_keys::{KeyOwner, LOCK_NOT_AVAILABLE};
 use super::dataset_revisions::DatasetRevision;
 use super::key_ring::KeyRing;
 use super::legal_holds::{LegalHold, LegalHoldColumns};
@@ -190,9 +190,6 @@ async fn complete(
     audit::record(transaction, store.now(), event).await?;
     Ok(DatasetCreation::Created)
 }
-
-/// The SQLSTATE of a row that another transaction has locked.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// A dataset as it is to become.
 #[derive(Clone, Debug)]
@@ -382,15 +379,6 @@ async fn revision(
     let mut connection = store.connection().await?;
     let revision = revision.bind(organization).bind(id);
     Ok(revision.fetch_optional(&mut *connection).await?)
-}
-
-/// The datasets that are not deleted, and the submissions.
-pub(super) async fn key_owners(store: &Store) -> Result<Vec<Uuid>, StoreError> {
-    let ids = sqlx::query_scalar(
-        "SELECT id FROM datasets WHERE deleted_at IS NULL
-         UNION ALL SELECT id FROM submissions",
-    );
-    Ok(ids.fetch_all(&mut *store.connection().await?).await?)
 }
 
 /// Whether a dataset that is not deleted, or a submission, owns a key.

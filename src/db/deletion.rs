@@ -17,7 +17,7 @@ use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::data_keys::KeyOwner;
-use super::{Store, StoreError, data_keys, datasets, trees};
+use super::{Store, StoreError, backup, data_keys, datasets, trees};
 
 /// The result of a deletion that a legal hold prevents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
     if !datasets::has_had_any(store).await? {
         return destroy_remaining_keys(store).await;
     }
-    let live = datasets::key_owners(store).await?;
+    let live = backup::key_owners(store).await?;
     let mut destroyed = 0;
     for owner in store.data_keys().of_no_owner(live).await? {
         destroyed += u64::from(destroy_unowned(store, owner).await?);
