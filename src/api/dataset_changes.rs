@@ -133,8 +133,8 @@ async fn apply_patch(
     let size = submissions::size(&app.db, id, Which::Stored).await?;
     for (&at, &place) in &places {
         let (before, after) = (&dataset.schema.columns[at], &schema.columns[at]);
-        let null = before.null_word();
-        if size.rows > 0 && null.is_some() && null != after.null_word() {
+        let is_other_word = before.null_word().is_some() && before.null_word() != after.null_word();
+        if is_other_word && submissions::may_have_null(&app.db, id).await? {
             let pointer = format!("/columns/{place}/missing");
             let detail = "null cells are stored as the first of the column's `missing` words, so that word stays \
                           the first one: declare another dataset, and send the rows again";

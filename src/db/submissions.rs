@@ -602,6 +602,16 @@ pub(crate) async fn keys(
     Ok(keys)
 }
 
+/// Whether a stored submission of a dataset came in a format that has null: every one but text.
+pub(crate) async fn may_have_null(store: &Store, dataset: DatasetId) -> Result<bool, StoreError> {
+    let found = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM submissions
+                        WHERE dataset_id = $1 AND media_type NOT LIKE 'text/%')",
+    );
+    let mut connection = store.connection().await?;
+    Ok(found.bind(dataset).fetch_one(&mut *connection).await?)
+}
+
 /// A submission and its number of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, FromRow)]
 pub(crate) struct SubmissionRows {

@@ -309,6 +309,15 @@ async fn the_word_that_null_is_stored_as_goes_on_to_mean_missing() {
     free.json(200);
     let to = format!("{path}/submissions");
     let rows = "{\"q\":null}\n{\"q\":\"b\"}\n";
+    // CSV has no null.
+    let csv = app.post_bytes(&holder, &to, "text/csv", "q\nNA\nc\n");
+    csv.await.json(201);
+    patch(&app, &holder, &path, &words(json!(["-"])))
+        .await
+        .json(200);
+    patch(&app, &holder, &path, &words(json!(["NA"])))
+        .await
+        .json(200);
     let sent = app.post_bytes(&holder, &to, "application/x-ndjson", rows);
     sent.await.json(201);
     // Neither at once nor in two steps.
@@ -320,7 +329,7 @@ async fn the_word_that_null_is_stored_as_goes_on_to_mean_missing() {
     let more = patch(&app, &holder, &path, &words(json!(["NA", "-"]))).await;
     more.json(200);
     let profile = app.get(&holder, &format!("{path}/profile")).await.json(200);
-    assert_eq!(profile["columns"][0]["missing"], 1, "{profile}");
+    assert_eq!(profile["columns"][0]["missing"], 2, "{profile}");
 }
 
 /// A body whose second part is sent when the sender of the channel is dropped.
