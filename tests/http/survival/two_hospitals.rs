@@ -93,7 +93,7 @@ impl Hub {
 
 /// Models that together take long to search.
 pub(super) fn slow() -> Value {
-    json!({ "model": "lkc", "l": [3, 4, 5], "k": [10, 15, 20, 25, 30, 35, 40, 45], "c": 1.0 })
+    json!({ "model": "lkc", "l": [3, 4], "k": [10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 32], "c": 1.0 })
 }
 
 /// A model that takes the shortest time.
