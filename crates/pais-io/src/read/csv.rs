@@ -299,10 +299,10 @@ fn last_line<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> u64 {
 fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadError> {
     let counted = reader.get_ref();
     (counted.ended && counted.quotes.is_open).then(|| {
+        let line = reader.position().line() - counted.quotes.behind;
         let detail = format!(
-            "the double quote that opens a cell on line {} is never closed; close it, and write a quote \
-             inside a quoted cell as two",
-            counted.quotes.line
+            "the double quote that opens a cell on line {line} is never closed; close it, and write a quote \
+             inside a quoted cell as two"
         );
         ReadError::new(ReadErrorKind::Malformed, detail)
     })
@@ -313,15 +313,15 @@ fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadErro
 #[derive(Clone, Copy, Debug, Default)]
 struct QuotedCell {
     is_open: bool,
-    /// The line of the quote that opened the last quoted cell.
-    line: u64,
+    /// Line feeds behind the quote that opened it.
+    behind: u64,
     /// The offset behind the quote that closed it last; 0 for none.
     closed: u64,
 }
 
 impl QuotedCell {
-    /// Reads a block that begins at an offset, behind this byte and that many line feeds.
-    fn read(&mut self, block: &[u8], offset: u64, before: u8, lines: u64, delimiter: u8) {
+    /// Reads a block that begins at an offset, behind this byte.
+    fn read(&mut self, block: &[u8], offset: u64, before: u8, delimiter: u8) {
         let mut opened = None;
         for place in memchr::memchr_iter(b'"', block) {
             let at = offset + place as u64;
@@ -337,9 +337,11 @@ impl QuotedCell {
             }
             self.is_open = is_escaped || opened == Some(place);
         }
-        if let Some(place) = opened {
-            let above = memchr::memchr_iter(b'\n', &block[..place]).count() as u64;
-            self.line = lines + above + 1;
+        // The first of two quotes may end the block.
+        if self.is_open || self.closed == offset + block.len() as u64 {
+            let cell = &block[opened.unwrap_or(0)..];
+            let earlier = opened.map_or(self.behind, |_| 0);
+            self.behind = earlier + memchr::memchr_iter(b'\n', cell).count() as u64;
         }
     }
 }
@@ -367,8 +369,6 @@ struct CountingReader<R> {
     /// The last bytes that were read.
     tail: Vec<u8>,
     bytes: u64,
-    /// Number of line feeds read.
-    lines: u64,
     quotes: QuotedCell,
     last: u8,
     ended: bool,
@@ -389,7 +389,6 @@ impl<R: Read> CountingReader<R> {
             recent_start: 0,
             tail: Vec::with_capacity(2 * LINE_END),
             bytes: 0,
-            lines: 0,
             quotes: QuotedCell::default(),
             last: b'\n',
             ended: false,
@@ -469,9 +468,7 @@ impl<R: Read> Read for CountingReader<R> {
         };
         let block = &buffer[..read];
         let delimiter = self.delimiter.byte();
-        self.quotes
-            .read(block, self.bytes, self.last, self.lines, delimiter);
-        self.lines += memchr::memchr_iter(b'\n', block).count() as u64;
+        self.quotes.read(block, self.bytes, self.last, delimiter);
         self.last = last;
         self.keep(block);
         self.bytes += read as u64;
@@ -482,6 +479,8 @@ impl<R: Read> Read for CountingReader<R> {
 
 #[cfg(test)]
 mod tests {
+    use pais_core::schema::Schema;
+    use pais_core::table::ReadErrorKind;
     use proptest::prelude::*;
 
     use super::QuotedCell;
@@ -494,8 +493,7 @@ mod tests {
         while at < text.len() {
             let length = lengths.next().copied().unwrap_or(text.len()).max(1);
             let block = &text[at..text.len().min(at + length)];
-            let lines = text[..at].iter().filter(|&&byte| byte == b'\n').count();
-            quotes.read(block, at as u64, before, lines as u64, b',');
+            quotes.read(block, at as u64, before, b',');
             at += block.len();
             before = block[block.len() - 1];
         }
@@ -516,17 +514,30 @@ mod tests {
 
     #[test]
     fn the_line_of_the_quote_that_is_never_closed_is_known() {
-        for (text, line) in [
-            ("q,v\nA,6\" tall\nA,\"never closed\nA,2\n", Some(3)),
+        for (text, behind) in [
+            ("q,v\nA,6\" tall\nA,\"never closed\nA,2\n", Some(2)),
             ("q,v\n\"A\",\"a \"\"quoted\"\" word\"\nB,2\"\n", None),
-            ("\"", Some(1)),
-            ("a,\"b\n\"\"\nc", Some(1)),
+            ("\"", Some(0)),
+            ("a,\"b\n\"\"\nc", Some(2)),
         ] {
-            for lengths in [&[usize::MAX][..], &[1], &[3, 2]] {
+            for lengths in [&[usize::MAX][..], &[1], &[3, 2], &[4, 2]] {
                 let found = read(text.as_bytes(), lengths);
-                assert_eq!(found.is_open.then_some(found.line), line, "{text:?}");
+                assert_eq!(found.is_open.then_some(found.behind), behind, "{text:?}");
             }
         }
+        let schema = columns(&["q", "v"]);
+        let file = "q,v\n\nA,6\" tall\nA,\"never closed\nA,2\nA,3\n";
+        let refused = super::read_table(&schema, file.as_bytes()).unwrap_err();
+        assert_eq!(refused.kind, ReadErrorKind::Malformed);
+        assert!(refused.detail.contains("on line 4"), "{refused}");
+    }
+
+    fn columns(names: &[&str]) -> Schema {
+        let columns = names.iter();
+        let columns = columns.map(|name| serde_json::json!({"name": name, "role": "insensitive"}));
+        let columns: Vec<serde_json::Value> = columns.collect();
+        let definition = serde_json::json!({"name": "t", "columns": columns});
+        Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap()
     }
 
     proptest! {
