@@ -243,18 +243,21 @@ fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) 
 /// its effect; and the whole header for byte ranges, which count in the uncompressed table.
 pub(crate) async fn permitted_encodings(mut request: Request, next: Next) -> Response {
     let headers = request.headers_mut();
-    if let header::Entry::Occupied(accepted) = headers.entry(header::ACCEPT_ENCODING) {
-        let (name, values) = accepted.remove_entry_mult();
-        let values: Vec<HeaderValue> = values.collect();
-        let members = values.iter().filter_map(|value| value.to_str().ok());
-        let members = members.flat_map(|value| value.split(','));
-        let permitted: Vec<&str> = members.filter(|it| !forbids_uncompressed(it)).collect();
-        let permitted = HeaderValue::try_from(permitted.join(","));
+    if headers.contains_key(header::RANGE) {
+        headers.remove(header::ACCEPT_ENCODING);
+    }
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter();
+    let members = values.filter_map(|value| value.to_str().ok());
+    let mut members: Vec<&str> = members.flat_map(|value| value.split(',')).collect();
+    let all = members.len();
+    members.retain(|member| !forbids_uncompressed(member));
+    if members.len() < all {
+        let permitted = HeaderValue::try_from(members.join(","));
+        headers.remove(header::ACCEPT_ENCODING);
         if let Ok(permitted) = permitted
             && !permitted.is_empty()
-            && !headers.contains_key(header::RANGE)
         {
-            headers.insert(name, permitted);
+            headers.insert(header::ACCEPT_ENCODING, permitted);
         }
     }
     next.run(request).await

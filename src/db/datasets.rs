@@ -329,7 +329,8 @@ pub async fn load(
     id: DatasetId,
 ) -> Result<Option<StoredDataset>, StoreError> {
     // The definition is that of the trees: a change in between would give it those of another one.
-    let mut before = revision(store, organization, id).await?;
+    let before = revision_and_name(store, organization, id).await?;
+    let mut before = before.map(|(revision, _)| revision);
     let (stored, trees, revision, columns_revision) = loop {
         let trees = trees::of_dataset(store, id).await?;
         let found: Option<(Json<DatasetDefinition>, DatasetRevision, DatasetRevision)> =
@@ -366,19 +367,19 @@ pub async fn load(
     }))
 }
 
-/// The revision of a dataset of the organization; `None` if it has none that is not deleted.
-async fn revision(
+/// The revision and the name of a dataset of the organization; `None` if it has none that is not deleted.
+async fn revision_and_name(
     store: &Store,
     organization: OrganizationId,
     id: DatasetId,
-) -> Result<Option<DatasetRevision>, StoreError> {
-    let revision = sqlx::query_scalar(
-        "SELECT revision FROM datasets
+) -> Result<Option<(DatasetRevision, String)>, StoreError> {
+    let found = sqlx::query_as(
+        "SELECT revision, name FROM datasets
          WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
     );
     let mut connection = store.connection().await?;
-    let revision = revision.bind(organization).bind(id);
-    Ok(revision.fetch_optional(&mut *connection).await?)
+    let found = found.bind(organization).bind(id);
+    Ok(found.fetch_optional(&mut *connection).await?)
 }
 
 /// Whether a dataset that is not deleted, or a submission, owns a key.
@@ -662,7 +663,7 @@ pub(crate) async fn data_key(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<DataKey>, StoreError> {
-    match revision(store, organization, id).await? {
+    match revision_and_name(store, organization, id).await? {
         Some(_) => open_key(store, keys, id).await,
         None => Ok(None),
     }
@@ -674,13 +675,8 @@ pub(crate) async fn name(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<String>, StoreError> {
-    let name = sqlx::query_scalar(
-        "SELECT name FROM datasets
-         WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
-    );
-    let mut connection = store.connection().await?;
-    let name = name.bind(organization).bind(id);
-    Ok(name.fetch_optional(&mut *connection).await?)
+    let found = revision_and_name(store, organization, id).await?;
+    Ok(found.map(|(_, name)| name))
 }
 
 /// The data key of a dataset; `None` if it was deleted.

@@ -10,6 +10,7 @@ use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_editions::{KnownRelease, RawTable, canonical_model};
 use pais_verify::{Composition, NOWHERE, Recoded, VerifyError};
+use serde::Deserialize;
 
 use crate::db::releases::{self, SourceRows, StoredRelease, StoredTable, Viewer};
 use crate::db::seal::DataKey;
@@ -148,8 +149,8 @@ pub(crate) fn known(
     starts: &BTreeMap<SubmissionId, u64>,
 ) -> Result<(Vec<KnownRelease>, Schema), StoreError> {
     let codebooks = parts.iter().map(|part| {
-        let codebook = part.release.codebook.clone().ok_or_else(damaged)?;
-        serde_json::from_value(codebook).map_err(|_| damaged())
+        let codebook = part.release.codebook.as_ref().ok_or_else(damaged)?;
+        Codebook::deserialize(codebook).map_err(|_| damaged())
     });
     let codebooks: Vec<Codebook> = codebooks.collect::<Result<_, _>>()?;
     let shown = values_shown(schema, &codebooks);

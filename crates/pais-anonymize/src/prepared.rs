@@ -174,3 +174,31 @@ impl PreparedTable {
         warnings
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::test_data::{job_of, load, schema};
+    use crate::{AnonymizationRun, RunError, Unobserved};
+
+    /// Rows that were stored before their column had the taxonomy, or by a reader that did not check them. They would
+    /// be released as its first leaf.
+    #[test]
+    fn stored_cells_that_are_no_leaves_of_their_taxonomy_are_not_released() {
+        let tree = json!({"label": "*", "children": [{"label": "A"}, {"label": "B"}]});
+        for (kind, rows) in [
+            ("categorical", "q\nA\nA\nZ\nZ\n"),
+            ("set", "q\nA\nA|B\nA|Z\nZ\n"),
+        ] {
+            let column = json!({"name": "q", "kind": kind, "role": "quasi_identifier"});
+            let mut with_tree = column.clone();
+            with_tree["taxonomy"] = tree.clone();
+            let table = load(&schema(json!([column])), rows.as_bytes());
+            let job = job_of(json!({"privacy": {"model": "k_anonymity", "k": 2}})).unwrap();
+            let schema = schema(json!([with_tree]));
+            let run = AnonymizationRun::new(schema, job, table, &Unobserved::default());
+            assert!(matches!(run, Err(RunError::Internal { .. })), "{kind}");
+        }
+    }
+}

@@ -38,15 +38,14 @@ fn model_in_words(page: &ReportPage) -> String {
         "lkc" => {
             let conclusions = match page.bound() {
                 Some(_) => format!(
-                    "and can conclude no {value} with a confidence above C = {}.",
+                    ", and can conclude no {value} with a confidence above C = {}.",
                     share("c")
                 ),
-                None => "whatever these have in common: C = 100 % limits no conclusion from them."
-                    .to_owned(),
+                None => "; C = 100 % does not limit what can be concluded from them.".to_owned(),
             };
             format!(
                 "LKC-privacy: whoever knows at most L = {} attributes of a patient finds at least K = {} \
-                 {many} that fit, {conclusions}",
+                 {many} that fit{conclusions}",
                 number("l"),
                 number("k")
             )

@@ -78,7 +78,7 @@ fn by_length(page: &ReportPage) -> Markup {
         return html! {};
     }
     let (_, many) = page.unit();
-    // The figure of confidence stands beside it: without a bound only the number is protected.
+    // The table also has a confidence, which only a bound protects.
     let within = match page.bound() {
         Some(_) if page.lists_values() => "yes, with the listed values",
         Some(_) => "yes",

@@ -299,7 +299,7 @@ fn last_line<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> u64 {
 fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadError> {
     let counted = reader.get_ref();
     (counted.ended && counted.quotes.is_open).then(|| {
-        let line = reader.position().line() - counted.quotes.behind;
+        let line = reader.position().line().saturating_sub(counted.quotes.behind);
         let detail = format!(
             "the double quote that opens a cell on line {line} is never closed; close it, and write a quote \
              inside a quoted cell as two"
