@@ -11,6 +11,7 @@ use pais_core::table::{
     row_warnings,
 };
 use pais_core::warning::{Warning, WarningCode, by_code};
+use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::observer::{Observer, stop_if_asked};
@@ -45,11 +46,8 @@ fn check_leaves(schema: &Schema, table: &Table) -> Result<(), RunError> {
         if !is_recoded {
             continue;
         }
-        if !column
-            .dictionary
-            .iter()
-            .all(|label| spec.check(label).is_ok())
-        {
+        let labels = column.dictionary.par_iter();
+        if !labels.all(|label| spec.check(label).is_ok()) {
             let reason = "the stored rows of a column have a cell that is no leaf of its taxonomy; \
                           send the rows again to a new dataset";
             return Err(RunError::internal(reason));
