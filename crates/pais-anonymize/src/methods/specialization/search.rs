@@ -311,7 +311,7 @@ impl<'a> SearchState<'a> {
                 continue;
             };
             if self.has_small_child(best) || self.needs_suppression(best) {
-                self.reject(best, observer);
+                self.reject(best, rounds, observer)?;
             } else {
                 if let Some(rounds) = rounds
                     && !self.distinguishes(best)
@@ -331,7 +331,7 @@ impl<'a> SearchState<'a> {
                     let none = Suppression::default();
                     steps.push(self.perform(steps.len(), best, &split_counts, &none));
                 } else {
-                    self.reject(best, observer);
+                    self.reject(best, rounds, observer)?;
                 }
             }
             decided += 1;
@@ -675,13 +675,53 @@ impl SearchState<'_> {
         (1..self.requirement.k.get()).contains(&rows)
     }
 
-    /// Drops an invalid candidate, or replaces the split of an interval by the next best one.
-    fn reject(&mut self, candidate: usize, observer: &dyn Observer) {
-        if self.has_few_missing_cells(candidate) {
+    /// Drops an invalid candidate, or replaces the split of an interval by the next best one that is
+    /// valid.
+    fn reject(
+        &mut self,
+        candidate: usize,
+        rounds: Option<Rounds<'_>>,
+        observer: &dyn Observer,
+    ) -> Result<(), RunError> {
+        if self.has_few_missing_cells(candidate)
+            || !self.replace_split(candidate, rounds, observer)?
+        {
             self.candidates.swap_remove(candidate);
-            return;
         }
-        self.remove_invalid_points(candidate, observer);
+        Ok(())
+    }
+
+    /// Replaces the split of an interval by the next best one that is valid; false if none is.
+    ///
+    /// Every point is checked now and none later: the score of a worse split may be the greater one,
+    /// so the steps would depend on when a point is found to be invalid.
+    fn replace_split(
+        &mut self,
+        candidate: usize,
+        rounds: Option<Rounds<'_>>,
+        observer: &dyn Observer,
+    ) -> Result<bool, RunError> {
+        if let Some(rounds) = rounds
+            && !self.distinguishes_points(candidate)
+        {
+            self.count_next(candidate, rounds, observer)?;
+        }
+        loop {
+            let is_valid = self.remove_invalid_points(candidate, observer);
+            if observer.must_stop() {
+                return Err(RunError::Cancelled);
+            }
+            if !self.go_to_next_split(candidate) {
+                return Ok(false);
+            }
+            if is_valid || self.is_valid_without_suppression(candidate, observer) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Replaces the split of a candidate by the next best one; false if there is none.
+    fn go_to_next_split(&mut self, candidate: usize) -> bool {
         let CutCandidate {
             attribute,
             concept,
@@ -692,20 +732,29 @@ impl SearchState<'_> {
         let column = &self.attributes[attribute];
         let value = column.concept(concept);
         let Some(split) = splits.next(column, value) else {
-            self.candidates.swap_remove(candidate);
-            return;
+            return false;
         };
         let score = self.score(attribute, value, &split);
         let candidate = &mut self.candidates[candidate];
         candidate.split = split;
         candidate.score = score;
         candidate.scored_at = None;
+        true
+    }
+
+    fn is_valid_without_suppression(&mut self, candidate: usize, observer: &dyn Observer) -> bool {
+        if self.has_small_child(candidate) || self.needs_suppression(candidate) {
+            return false;
+        }
+        let mut split_counts = self.count_split(candidate);
+        self.is_valid(candidate, &mut split_counts, observer)
     }
 
     /// Removes invalid split points from those that remain to be tried. Checks the best points
     /// first, and the next ones only if none of those is valid. A few remaining points are not
-    /// checked here: trying them one by one is faster.
-    fn remove_invalid_points(&mut self, candidate: usize, observer: &dyn Observer) {
+    /// checked here: trying them one by one is faster. Returns whether the first one that is left is
+    /// known to be valid.
+    fn remove_invalid_points(&mut self, candidate: usize, observer: &dyn Observer) -> bool {
         let CutCandidate {
             attribute,
             concept,
@@ -716,17 +765,13 @@ impl SearchState<'_> {
         let value = column.concept(concept);
         let others = self.others(attribute);
         if subsets(others.len(), self.requirement.l - 1) > MAX_SUBSETS {
-            return;
+            return false;
         }
         let mut valid: Vec<u32> = Vec::new();
         let mut remaining = splits.remaining();
         while remaining.len() >= MIN_POINTS && valid.is_empty() && !observer.must_stop() {
             let most = remaining.len().min(IntervalSplits::MAX_POINTS);
-            let separate = self.separate_points(attribute, value, &remaining[..most]);
-            if separate == 0 {
-                break;
-            }
-            let (best, rest) = remaining.split_at(separate);
+            let (best, rest) = remaining.split_at(most);
             remaining = rest;
             let mut points = best.to_vec();
             points.sort_unstable();
@@ -754,8 +799,10 @@ impl SearchState<'_> {
                 |point: &u32| points.binary_search(point).is_ok_and(|at| is_valid_at[at]);
             valid.extend(best.iter().copied().filter(is_valid));
         }
+        let is_valid = !valid.is_empty();
         valid.extend(remaining);
         self.candidates[candidate].splits.keep(valid);
+        is_valid
     }
 }
 

@@ -75,23 +75,22 @@ impl<'a> SearchState<'a> {
         floors.is_none_or(|floors| floors[attribute].separates(split))
     }
 
-    /// How many of these points of an interval can be counted, from the first one on.
-    pub(super) fn separate_points(
-        &self,
-        attribute: usize,
-        interval: &Concept,
-        points: &[u32],
-    ) -> usize {
-        let Some(floors) = &self.floors else {
-            return points.len();
+    /// Whether the parts of an interval can be counted for each point that remains to be tried.
+    pub(super) fn distinguishes_points(&self, candidate: usize) -> bool {
+        let CutCandidate {
+            attribute,
+            ref splits,
+            ..
+        } = self.candidates[candidate];
+        let points = splits.remaining();
+        let Some(floors) = self.floors.as_ref().filter(|_| !points.is_empty()) else {
+            return true;
         };
-        let floor = &floors[attribute];
-        let missing = self.attributes[attribute].numbers(interval).end;
-        if missing < interval.codes.end && !floor.starts_at(missing) {
-            return 0;
-        }
-        let separate = points.iter().take_while(|&&point| floor.starts_at(point));
-        separate.count()
+        // The cells of the interval that are missing are a part of every split.
+        self.distinguishes(candidate)
+            && points
+                .iter()
+                .all(|&point| floors[attribute].starts_at(point))
     }
 
     /// Asks for the next set: one that distinguishes the children of the candidate `best`, and as
@@ -117,7 +116,7 @@ impl<'a> SearchState<'a> {
                     counted => break counted?,
                 }
             };
-            if self.go_on_with(set) && self.distinguishes(best) {
+            if self.go_on_with(set) && self.distinguishes(best) && self.distinguishes_points(best) {
                 return Ok(());
             }
         }
