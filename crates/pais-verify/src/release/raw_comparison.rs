@@ -184,7 +184,8 @@ impl RawComparison {
             dictionary,
         });
         let columns = columns.collect();
-        let mut each = EncodedTable::new(schema, Table { rows, columns });
+        let each = EncodedTable::new(schema, Table { rows, columns });
+        let mut each = each.map_err(ReleaseError::malformed)?;
         for column in &mut each.quasi_identifiers {
             let spec = stored[column.position];
             // These texts are missing cells, but others may be numbers.
