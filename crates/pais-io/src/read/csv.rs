@@ -235,19 +235,30 @@ fn next<R: Read>(
 ) -> io::Result<bool> {
     loop {
         reader.get_mut().start_record();
-        let is_record =
-            reader
-                .read_byte_record(record)
-                .map_err(|error| match error.into_kind() {
-                    csv::ErrorKind::Io(error) => error,
-                    // The reader has no other error: byte records are not decoded, and `flexible` is
-                    // set.
-                    kind => io::Error::other(format!("{kind:?}")),
-                })?;
+        let read = reader.read_byte_record(record);
+        let is_record = read.map_err(|error| match error.into_kind() {
+            csv::ErrorKind::Io(error) => with_line(error, reader.position().line()),
+            // The reader has no other error: byte records are not decoded, and `flexible` is set.
+            kind => io::Error::other(format!("{kind:?}")),
+        })?;
         if !is_record || !is_blank(reader, record) {
             return Ok(is_record);
         }
     }
+}
+
+/// The error of a block that begins on this line.
+fn with_line(error: io::Error, first: u64) -> io::Error {
+    let behind = match error.downcast::<TextBehindQuote>() {
+        Ok(behind) => behind,
+        Err(error) => return error,
+    };
+    let line = first + behind.line_feeds;
+    let detail = format!(
+        "a quoted cell goes on behind the double quote on line {line} that closes it; write a quote inside a quoted \
+         cell as two"
+    );
+    io::Error::other(ReadError::new(ReadErrorKind::Malformed, detail))
 }
 
 /// Cells without the CR of a CRLF.
@@ -308,6 +319,14 @@ fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadErro
     })
 }
 
+/// Text between the quote that closes a cell and the next delimiter: the cell could mean several things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a quoted cell goes on behind the quote that closes it")]
+struct TextBehindQuote {
+    /// Line feeds before it in its block.
+    line_feeds: u64,
+}
+
 /// Whether the text so far ends inside a quoted cell. A quote opens a cell at its beginning only, and two quotes in
 /// a quoted cell are one of its characters.
 #[derive(Clone, Copy, Debug, Default)]
@@ -321,11 +340,28 @@ struct QuotedCell {
 
 impl QuotedCell {
     /// Reads a block that begins at an offset, behind this byte.
-    fn read(&mut self, block: &[u8], offset: u64, before: u8, delimiter: u8) {
+    fn read(
+        &mut self,
+        block: &[u8],
+        offset: u64,
+        before: u8,
+        delimiter: u8,
+    ) -> Result<(), TextBehindQuote> {
+        // Of what may follow the quote that closes a cell, the CR is that of a CRLF.
+        let check_behind = |place: usize| match block.get(place) {
+            Some(byte) if ![delimiter, b'"', b'\r', b'\n'].contains(byte) => Err(TextBehindQuote {
+                line_feeds: memchr::memchr_iter(b'\n', &block[..place]).count() as u64,
+            }),
+            _ => Ok(()),
+        };
+        if self.closed == offset && self.closed > 0 {
+            check_behind(0)?;
+        }
         let mut opened = None;
         for place in memchr::memchr_iter(b'"', block) {
             let at = offset + place as u64;
             if self.is_open {
+                check_behind(place + 1)?;
                 self.is_open = false;
                 self.closed = at + 1;
                 continue;
@@ -343,6 +379,7 @@ impl QuotedCell {
             let earlier = opened.map_or(self.behind, |_| 0);
             self.behind = earlier + memchr::memchr_iter(b'\n', cell).count() as u64;
         }
+        Ok(())
     }
 }
 
@@ -468,7 +505,8 @@ impl<R: Read> Read for CountingReader<R> {
         };
         let block = &buffer[..read];
         let delimiter = self.delimiter.byte();
-        self.quotes.read(block, self.bytes, self.last, delimiter);
+        let quotes = self.quotes.read(block, self.bytes, self.last, delimiter);
+        quotes.map_err(io::Error::other)?;
         self.last = last;
         self.keep(block);
         self.bytes += read as u64;
@@ -483,21 +521,21 @@ mod tests {
     use pais_core::table::ReadErrorKind;
     use proptest::prelude::*;
 
-    use super::QuotedCell;
+    use super::{QuotedCell, TextBehindQuote};
 
     /// The state after a text that is read in blocks of these lengths.
-    fn read(text: &[u8], lengths: &[usize]) -> QuotedCell {
+    fn read(text: &[u8], lengths: &[usize]) -> Result<QuotedCell, TextBehindQuote> {
         let mut quotes = QuotedCell::default();
         let (mut at, mut before) = (0, b'\n');
         let mut lengths = lengths.iter().cycle();
         while at < text.len() {
             let length = lengths.next().copied().unwrap_or(text.len()).max(1);
             let block = &text[at..text.len().min(at + length)];
-            quotes.read(block, at as u64, before, b',');
+            quotes.read(block, at as u64, before, b',')?;
             at += block.len();
             before = block[block.len() - 1];
         }
-        quotes
+        Ok(quotes)
     }
 
     /// Whether the reader of records takes what comes behind a text as a part of its last cell.
@@ -521,7 +559,7 @@ mod tests {
             ("a,\"b\n\"\"\nc", Some(2)),
         ] {
             for lengths in [&[usize::MAX][..], &[1], &[3, 2], &[4, 2]] {
-                let found = read(text.as_bytes(), lengths);
+                let found = read(text.as_bytes(), lengths).unwrap();
                 assert_eq!(found.is_open.then_some(found.behind), behind, "{text:?}");
             }
         }
@@ -545,8 +583,50 @@ mod tests {
         fn an_open_cell_is_found_as_the_reader_of_records_has_it(
             text in "[a\",\r\n]{0,24}", lengths in prop::collection::vec(1..5usize, 1..4),
         ) {
-            let expected = ends_in_a_quoted_cell(text.as_bytes());
-            prop_assert_eq!(read(text.as_bytes(), &lengths).is_open, expected);
+            let text = text.as_bytes();
+            let found = read(text, &lengths);
+            prop_assert_eq!(found.is_err(), goes_on_behind_a_quote(text));
+            if let Ok(found) = found {
+                prop_assert_eq!(found.is_open, ends_in_a_quoted_cell(text));
+            }
         }
+    }
+
+    /// Whether a quoted cell of a text goes on behind the quote that closes it, byte by byte.
+    fn goes_on_behind_a_quote(text: &[u8]) -> bool {
+        let (mut quoted, mut at) = (false, 0);
+        while at < text.len() {
+            let is_first = at == 0 || b",\n".contains(&text[at - 1]);
+            match (quoted, text[at], text.get(at + 1)) {
+                (true, b'"', Some(b'"')) => at += 1,
+                (true, b'"', None | Some(b',' | b'\r' | b'\n')) => quoted = false,
+                (true, b'"', Some(_)) => return true,
+                (false, b'"', _) if is_first => quoted = true,
+                _ => {}
+            }
+            at += 1;
+        }
+        false
+    }
+
+    #[test]
+    fn a_cell_that_goes_on_behind_its_closing_quote_is_refused_with_its_line() {
+        let schema = columns(&["q", "v"]);
+        let good = "A,\"b, c\"\n".repeat(1 << 16);
+        for (rows, line) in [
+            ("A,\"Smith\" Hospital\n", 2),
+            ("\n\"a\nb\",\"\"x\n", 4),
+            (&format!("{good}\"Smith\" ,2\n{good}"), 2 + (1 << 16)),
+        ] {
+            let file = format!("q,v\n{rows}");
+            let refused = super::read_table(&schema, file.as_bytes()).unwrap_err();
+            assert_eq!(refused.kind, ReadErrorKind::Malformed);
+            assert!(
+                refused.detail.contains(&format!("on line {line} ")),
+                "{refused}"
+            );
+        }
+        let open = super::read_table(&schema, "q,v\nA,6\" tall\nA \"b\",2\n".as_bytes());
+        assert_eq!(open.unwrap().rows, 2);
     }
 }
