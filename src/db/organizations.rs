@@ -112,9 +112,11 @@ pub(crate) async fn set_disabled(
 ) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
+    // The lock waits for transactions of its tokens (`token_validity::lock_valid`).
     let changed = sqlx::query(
-        "UPDATE organizations SET disabled_at = CASE WHEN $2 THEN $3 END
-         WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2",
+        "WITH locked AS (SELECT id FROM organizations WHERE id = $1 FOR UPDATE)
+         UPDATE organizations o SET disabled_at = CASE WHEN $2 THEN $3 END
+         FROM locked WHERE o.id = locked.id AND (disabled_at IS NOT NULL) <> $2",
     )
     .bind(id)
     .bind(is_disabled)

@@ -172,10 +172,13 @@ pub(super) async fn lock_valid(
     token: TokenId,
     now: OffsetDateTime,
 ) -> Result<(), StoreError> {
-    let found: Option<StoredToken> = sqlx::query_as(stored_token!("t.id = $1 FOR SHARE OF t, o"))
-        .bind(token)
-        .fetch_optional(connection)
-        .await?;
+    // Of the organization the weakest lock, which `set_disabled` waits for. A claim of a job writes that row after it has
+    // locked the job, which a deletion waits for with locks that the transactions of callers take after this one.
+    let found: Option<StoredToken> =
+        sqlx::query_as(stored_token!("t.id = $1 FOR SHARE OF t FOR KEY SHARE OF o"))
+            .bind(token)
+            .fetch_optional(connection)
+            .await?;
     works(found, now)
         .then_some(())
         .ok_or(StoreError::TokenEnded)

@@ -498,7 +498,7 @@ async fn a_change_whose_token_is_revoked_while_it_is_made_is_not_made() {
         let waits = poll_async(LIMIT, async || {
             let waiting: bool = sqlx::query_scalar(
                 "SELECT EXISTS (SELECT FROM pg_stat_activity
-                                WHERE wait_event_type = 'Lock' AND query LIKE '%FOR SHARE OF t, o%')",
+                                WHERE wait_event_type = 'Lock' AND query LIKE '%FOR SHARE OF t FOR KEY SHARE OF o%')",
             )
             .fetch_one(owner)
             .await

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::hospital::Hospital;
+use crate::hospital::{Hospital, id};
 use crate::replacements::wait_for;
 use pais_test_support::poll::poll_async;
 
@@ -203,10 +203,10 @@ async fn a_job_returned_to_the_queue_keeps_its_attempts() {
     );
 }
 
-/// The two waited for each other, and one of them failed: a claim locks a job and then its organization,
-/// whose turn it is.
+/// They waited for one another, and one of them failed: a claim locks a job and then its organization, whose turn it is;
+/// a deletion waits for the job, and a new job, which locks the organization of its caller, for the deletion.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_and_the_claim_of_a_job_do_not_wait_for_each_other() {
+async fn a_deletion_a_new_job_and_the_claim_of_a_job_do_not_wait_for_one_another() {
     let hospital = Arc::new(Hospital::new().await);
     let dataset = hospital.filled_dataset().await;
     hospital.job(&dataset, json!({})).await;
@@ -221,6 +221,14 @@ async fn a_deletion_and_the_claim_of_a_job_do_not_wait_for_each_other() {
         tokio::spawn(async move { hospital.app.delete(&hospital.token, &dataset).await })
     };
     wait_for(&hospital, 1).await;
+    let job = {
+        let (hospital, body) = (
+            hospital.clone(),
+            json!({ "dataset_id": id(&dataset), "privacy": { "model": "k_anonymity", "k": 2 } }),
+        );
+        tokio::spawn(async move { hospital.post("/v1/jobs", &body).await })
+    };
+    wait_for(&hospital, 2).await;
     run(
         &mut claim,
         "UPDATE organizations SET job_claimed_at = clock_timestamp()",
@@ -228,4 +236,5 @@ async fn a_deletion_and_the_claim_of_a_job_do_not_wait_for_each_other() {
     .await;
     claim.commit().await.unwrap();
     assert_eq!(deletion.await.unwrap().status, 204);
+    assert!([404, 409].contains(&job.await.unwrap().status.as_u16()));
 }
