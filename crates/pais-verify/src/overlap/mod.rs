@@ -200,10 +200,13 @@ impl Decision<'_> {
         }
         let groups: Vec<OverlapGroup> = merged
             .into_iter()
-            .map(|(ranges, tally)| OverlapGroup {
-                exceeds: self.bounded.greatest(&tally).exceeds,
-                ranges,
-                tally,
+            .map(|(ranges, mut tally)| {
+                tally.sum_up();
+                OverlapGroup {
+                    exceeds: self.bounded.greatest(&tally).exceeds,
+                    ranges,
+                    tally,
+                }
             })
             .collect();
         for (index, group) in groups.iter().enumerate() {
@@ -271,6 +274,7 @@ impl Decision<'_> {
                 partial.push(group)
             }
         }
+        holding.sum_up();
         let exceeds = self.bounded.greatest(&holding).exceeds;
         let is_safe = holding.rows >= self.requirement.k && !exceeds;
         if is_safe && partial.iter().all(|group| !group.exceeds) {
@@ -362,8 +366,11 @@ struct GroupTally {
     rows: u64,
     /// By denominator, the records among which a confidence in its values is a share.
     known: Vec<u64>,
-    /// Records by value, ascending by its number; without the values of none.
+    /// Records by value, ascending by its number; without the values of none. Of a group that was added last, until
+    /// they are summed up, further entries behind them.
     holding: Vec<(u32, u64)>,
+    /// The entries of `holding` that are summed up.
+    summed: usize,
 }
 
 /// The listed value with the greatest share.
@@ -412,6 +419,7 @@ impl<'t> BoundedValues<'t> {
         holding.sort_unstable();
         let known = self.counts.iter();
         GroupTally {
+            summed: holding.len(),
             row: Some(row),
             rows: rows.into(),
             known: known
@@ -446,7 +454,8 @@ impl<'t> BoundedValues<'t> {
 }
 
 impl GroupTally {
-    /// Adds the records of another group.
+    /// Adds the records of another group, whose values are to be summed up: one by one, a group of many values would
+    /// take the square of their number.
     fn add(&mut self, other: &Self) {
         self.row = self.row.or(other.row);
         self.rows += other.rows;
@@ -454,14 +463,25 @@ impl GroupTally {
         for (known, more) in self.known.iter_mut().zip(&other.known) {
             *known += more;
         }
-        for &(value, rows) in &other.holding {
-            match self
-                .holding
-                .binary_search_by_key(&value, |&(value, _)| value)
-            {
-                Ok(index) => self.holding[index].1 += rows,
-                Err(index) => self.holding.insert(index, (value, rows)),
-            }
+        self.holding.extend_from_slice(&other.holding);
+        if self.holding.len() > 2 * self.summed.max(other.holding.len()) + 64 {
+            self.sum_up();
         }
+    }
+
+    /// Sums up the records of each value.
+    fn sum_up(&mut self) {
+        if self.summed == self.holding.len() {
+            return;
+        }
+        self.holding.sort_unstable_by_key(|&(value, _)| value);
+        self.holding.dedup_by(|next, kept| {
+            let is_same = next.0 == kept.0;
+            if is_same {
+                kept.1 += next.1;
+            }
+            is_same
+        });
+        self.summed = self.holding.len();
     }
 }
