@@ -20,17 +20,20 @@ use super::text;
 pub(crate) struct LegalHoldDefinition {
     /// Why the rows must be kept.
     #[schema(min_length = 1, max_length = 2000)]
-    pub reason: String,
+    pub reason: Option<String>,
 }
+
+/// The reason of a hold that was placed without one.
+const NO_REASON: &str = "no reason was given";
 
 /// Place a legal hold on a dataset
 ///
 /// Until it is lifted, neither the dataset nor a submission of it is deleted: a request is answered with
-/// 409 `legal_hold`, and retention waits. A second hold replaces the reason and keeps the time.
+/// 409 `legal_hold`, and retention waits. A second hold replaces the reason and keeps the time. The body may be left out.
 #[utoipa::path(
     put, path = "/v1/datasets/{id}/legal-hold", tag = "datasets",
     params(("id" = DatasetId, Path, description = "The dataset")),
-    request_body = LegalHoldDefinition,
+    request_body = Option<LegalHoldDefinition>,
     responses(
         (status = 200, description = "The hold", body = LegalHold),
         (status = 422, description = "`invalid_value`"),
@@ -39,9 +42,11 @@ pub(crate) struct LegalHoldDefinition {
 pub(super) async fn place(
     Staff(app): Staff,
     Path(dataset): Path<DatasetId>,
-    JsonBody(definition, _memory): JsonBody<LegalHoldDefinition>,
+    body: Option<JsonBody<Option<LegalHoldDefinition>>>,
 ) -> Result<Json<LegalHold>, ApiError> {
-    let reason = text::reason(&definition.reason, "the rows must be kept")?;
+    let given = body.and_then(|JsonBody(definition, _memory)| definition?.reason);
+    let reason = given.as_deref().unwrap_or(NO_REASON);
+    let reason = text::reason(reason, "the rows must be kept")?;
     let placed = legal_holds::place(&app.db, app.caller, dataset, reason).await?;
     Ok(Json(placed.ok_or_else(ApiError::not_found)?))
 }

@@ -81,6 +81,7 @@ pub(super) async fn create(
     responses(
         (status = 200, description = "The report as a page", content((String = "text/html"))),
         (status = 404, description = "The link does not work, or no longer", content((String = "text/html"))),
+        (status = 410, description = "The release was withdrawn", content((String = "text/html"))),
     ),
 )]
 pub(super) async fn open(
@@ -93,11 +94,20 @@ pub(super) async fn open(
         Err(ApiError::Problem(problem))
             if matches!(problem.code, Code::NotFound | Code::Withdrawn) =>
         {
-            let content = html! {
-                p { "It works for 15 minutes, and ends with the permission of the one who made it. Ask for a new one." }
+            let (status, title, text) = match problem.code {
+                Code::Withdrawn => (
+                    StatusCode::GONE,
+                    "The release was withdrawn",
+                    "Its report is not served any more.",
+                ),
+                _ => (
+                    StatusCode::NOT_FOUND,
+                    "This link does not work, or no longer",
+                    "It works for 15 minutes, and ends with the permission of the one who made it. Ask for a new one.",
+                ),
             };
-            let mut ended = response::html_page("This link does not work, or no longer", &content);
-            *ended.status_mut() = StatusCode::NOT_FOUND;
+            let mut ended = response::html_page(title, &html! { p { (text) } });
+            *ended.status_mut() = status;
             ended
         }
         Err(error) => error.into_response(),

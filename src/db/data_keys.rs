@@ -473,7 +473,11 @@ fn destroy_file(path: &Path) -> Result<(), KeyFileError> {
         Err(error) => return Err(failed(&doomed)(error)),
     };
     overwrite(file).map_err(failed(&doomed))?;
-    fs::remove_file(&doomed).map_err(failed(&doomed))?;
+    match fs::remove_file(&doomed) {
+        // Another task has overwritten it too.
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&doomed)(error)),
+        _ => {}
+    }
     let directory = path.parent().unwrap_or(Path::new("."));
     sync_directory(directory).map_err(failed(path))
 }

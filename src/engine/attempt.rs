@@ -150,7 +150,7 @@ impl PreparedAttempt {
         });
         let (release, compared) = (release?, compared?);
         let mut warnings = match &release {
-            Some(release) => at_top(release.warnings()),
+            Some(release) => of_job(release.warnings()),
             None => run.warnings_after(&found),
         };
         warnings.extend(compared);
@@ -182,10 +182,11 @@ impl PreparedAttempt {
 
 /// The warnings of a release that its job gets too. The others are about released rows, and the job
 /// has its own about the raw ones.
-pub(super) fn at_top(warnings: &[Warning]) -> Vec<Warning> {
-    let of_columns = warnings.iter();
-    let of_columns = of_columns.filter(|warning| warning.code == WarningCode::ColumnAtTop);
-    of_columns.cloned().collect()
+pub(super) fn of_job(warnings: &[Warning]) -> Vec<Warning> {
+    use WarningCode::{ColumnAtTop, SuppressedForConfidence};
+    let of_run = warnings.iter();
+    let of_run = of_run.filter(|it| matches!(it.code, ColumnAtTop | SuppressedForConfidence));
+    of_run.cloned().collect()
 }
 
 fn sweep_results(

@@ -172,6 +172,9 @@ async fn submissions_are_deleted_after_their_retention_unless_they_are_held() {
         send(put.bearer_auth(&hospital.token).json(&body)).await
     };
     place(" ").await.problem(422, "invalid_value");
+    let bare = app.request(reqwest::Method::PUT, &hold);
+    let bare = send(bare.bearer_auth(&hospital.token)).await.json(200);
+    assert_eq!(bare["reason"], "no reason was given");
     let placed = place("The court asked for it").await.json(200);
     let again = place("Two courts asked for it").await.json(200);
     assert_eq!(again["since"], placed["since"]);

@@ -119,7 +119,7 @@ async fn a_link_to_a_withdrawn_release_opens_nothing() {
         .post(&format!("{release}/withdrawal"), &reason)
         .await
         .json(201);
-    assert_eq!(open(&hospital, &path).await.status, 404);
+    assert_eq!(open(&hospital, &path).await.status, 410);
     let again = hospital
         .post(&format!("{release}/report/link"), &json!({}))
         .await;

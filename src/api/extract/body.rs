@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use axum::extract::{FromRequest, Request};
+use axum::body::HttpBody;
+use axum::extract::{FromRequest, OptionalFromRequest, Request};
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -196,5 +197,19 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<AppState> for JsonBody<T>
         let memory = body.memory.take();
         let value = body.process(async move |body| Ok(json::parse(&body)?));
         Ok(Self(value.await?, memory))
+    }
+}
+
+/// `None` for a request without a body.
+impl<T: DeserializeOwned + Send + 'static> OptionalFromRequest<AppState> for JsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Option<Self>, ApiError> {
+        let has_type = request.headers().contains_key(header::CONTENT_TYPE);
+        if !has_type && request.body().is_end_stream() {
+            return Ok(None);
+        }
+        let found = <Self as FromRequest<AppState>>::from_request(request, state);
+        found.await.map(Some)
     }
 }
