@@ -11,7 +11,7 @@ use pais_core::taxonomy::interval::canonical_number;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{MOST_NAMES, Policy, ReleasedTable, escaped, is_of, is_same};
+use super::{MOST_NAMES, Policy, ReleasedTable, escaped, is_of, is_released_of};
 
 /// Most values that a policy names of a column.
 const MOST_VALUES: usize = 10_000;
@@ -142,7 +142,7 @@ impl Policy {
         };
         let named = columns.iter().flat_map(|(name, required)| {
             let of_name = release.columns.iter();
-            let of_name = of_name.filter(|column| is_same(&column.name, name));
+            let of_name = of_name.filter(|column| is_released_of(column, name));
             of_name.map(move |column| (name, required, column))
         });
         let found = named.filter_map(|(name, required, column)| match column.role {

@@ -174,8 +174,9 @@ impl Policy {
         details.extend(self.suppression(release.suppressed));
         let named = self.quasi_identifiers.iter().flatten();
         let others = named.filter(|name| {
-            let mut others = release.other_columns.iter();
-            others.any(|other| is_same(other, name))
+            let is_other = |column: &str| release.other_columns.iter().any(|it| it == column);
+            let mut columns = release.columns.iter();
+            columns.any(|column| is_other(&column.name) && is_released_of(column, name))
         });
         details.extend(others.map(|name| must_be_quasi_identifier(name)));
         details.extend(self.unbounded_in_release(release));
@@ -276,6 +277,13 @@ fn is_same(one: &str, other: &str) -> bool {
 fn is_of(spec: &SchemaColumn, name: &str) -> bool {
     let sources = spec.from().iter().map(AsRef::as_ref);
     let mut names = std::iter::once(spec.name()).chain(sources);
+    names.any(|own| is_same(own, name))
+}
+
+/// As [`is_of`], of a column of a release.
+fn is_released_of(column: &CodebookColumn, name: &str) -> bool {
+    let sources = column.from.iter().flatten();
+    let mut names = std::iter::once(&column.name).chain(sources);
     names.any(|own| is_same(own, name))
 }
 

@@ -272,34 +272,58 @@ async fn a_column_does_not_get_round_the_policy_by_its_words_its_sources_or_its_
     }
 }
 
-/// Also where the word comes to mean missing between the policy and the release.
+/// Also where the policy comes after the release.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_release_in_which_a_value_of_the_policy_means_missing_is_not_granted() {
+async fn a_release_does_not_get_round_a_later_policy_by_its_words_or_its_sources() {
     let hospital = Hospital::new().await;
     hospital.app.token("bts", Role::Recipient).await;
-    let columns = json!([{ "name": "sex", "role": "quasi_identifier" },
-        { "name": "dx", "role": "sensitive", "missing": ["hiv"] }]);
-    let body = json!({ "name": "d", "columns": columns });
-    let made = hospital.post("/v1/datasets", &body).await.json(201);
-    let dataset = format!("/v1/datasets/{}", made["id"].as_str().unwrap());
-    let rows = "sex,dx\nf,hiv\nf,flu\nf,gout\nf,cold\n";
-    hospital.submit(&dataset, rows).await.json(201);
-    let privacy = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.5 });
-    let job = hospital
-        .job(&dataset, json!({ "privacy": privacy, "release": true }))
-        .await;
     let workers = hospital.work();
-    let ended = hospital.ended(&job).await;
+    let values = json!({ "c_max": 0.5, "sensitive_values": { "dx": ["hiv"] } });
+    let set_of_two =
+        json!({ "name": "x", "kind": "set", "role": "insensitive", "from": ["one", "two"] });
+    for (name, column, rows, policy) in [
+        (
+            "words",
+            json!({ "name": "dx", "role": "sensitive", "missing": ["hiv"] }),
+            "sex,dx\nf,hiv\nf,flu\nf,gout\nf,cold\n",
+            values,
+        ),
+        (
+            "sources",
+            set_of_two.clone(),
+            "sex,one,two\nf,a,b\nf,a,c\nf,b,c\nf,a,b\n",
+            json!({ "quasi_identifiers": ["two"] }),
+        ),
+        (
+            "sources of a sensitive value",
+            set_of_two,
+            "sex,one,two\nf,a,b\nf,a,c\nf,b,c\nf,a,b\n",
+            json!({ "sensitive_values": { "one": "all" } }),
+        ),
+    ] {
+        set(&hospital, &json!({})).await.json(200);
+        let columns = json!([{ "name": "sex", "role": "quasi_identifier" }, column]);
+        let body = json!({ "name": name, "columns": columns });
+        let made = hospital.post("/v1/datasets", &body).await.json(201);
+        let dataset = format!("/v1/datasets/{}", made["id"].as_str().unwrap());
+        hospital.submit(&dataset, rows).await.json(201);
+        let privacy = match name {
+            "words" => json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.5 }),
+            _ => json!({ "model": "k_anonymity", "k": 2 }),
+        };
+        let job = hospital
+            .job(&dataset, json!({ "privacy": privacy, "release": true }))
+            .await;
+        let ended = hospital.ended(&job).await;
+        set(&hospital, &policy).await.json(200);
+        let release = ended["release_id"].as_str().unwrap();
+        let grants = format!("/v1/releases/{release}/grants");
+        let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
+        let refused = hospital.post(&grants, &grant).await;
+        assert_eq!(refused.status, 422, "{name}: {}", refused.text);
+        refused.problem(422, "below_policy");
+    }
     workers.stop().await;
-    let policy = json!({ "c_max": 0.5, "sensitive_values": { "dx": ["hiv"] } });
-    set(&hospital, &policy).await.json(200);
-    let grants = format!(
-        "/v1/releases/{}/grants",
-        ended["release_id"].as_str().unwrap()
-    );
-    let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
-    let refused = hospital.post(&grants, &grant).await;
-    refused.problem(422, "below_policy");
 }
 
 #[tokio::test(flavor = "multi_thread")]

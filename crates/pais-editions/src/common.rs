@@ -174,6 +174,7 @@ mod tests {
                 name: "a".to_owned(),
                 role: ColumnRole::QuasiIdentifier,
                 kind,
+                from: None,
                 taxonomy,
                 domain: None,
                 separator: None,

@@ -49,6 +49,7 @@ fn column(
         name: spec.name.to_string(),
         role: spec.role,
         kind: spec.kind,
+        from: declared.from.clone(),
         taxonomy,
         domain: declared.domain.clone(),
         separator: is_set.then(|| spec.separator.to_string()),

@@ -44,22 +44,38 @@ pub struct CodebookDataset {
     pub description: Option<String>,
 }
 
-/// The schema by which all of these releases show the values of a dataset: a word means missing where it does in each
-/// of them and in the dataset, and numbers are rounded as in the one that rounds most. So a later change of the dataset
-/// makes no value of a release missing.
-pub fn values_shown(schema: &Schema, codebooks: &[Codebook]) -> Schema {
-    let default = [String::new()];
-    let mut shown = schema.clone();
-    for spec in &mut shown.columns {
-        for codebook in codebooks {
-            let mut columns = codebook.columns.iter();
-            if let Some(column) = columns.find(|column| *column.name == *spec.name()) {
-                let missing = column.missing.as_deref().unwrap_or(&default);
-                spec.show_as(missing, column.round);
+/// The schemas by which these releases show the sensitive values of a dataset, each once: a later change of the dataset
+/// makes no value of a release missing, and rounds none. `own` is one of them if the dataset's own is wanted too.
+///
+/// None of them stands for the others: multiples of 50 and of 30 divide numbers differently, and a word that means
+/// missing in one release only is counted in the other.
+pub fn views<'c>(
+    schema: &Schema,
+    own: Option<&Schema>,
+    codebooks: impl IntoIterator<Item = &'c Codebook>,
+) -> Vec<Schema> {
+    let shown = codebooks.into_iter().map(|codebook| {
+        let mut shown = schema.clone();
+        let sensitive = codebook.columns.iter();
+        for column in sensitive.filter(|column| column.role == ColumnRole::Sensitive) {
+            let mut columns = shown.columns.iter_mut();
+            if let Some(spec) = columns.find(|spec| *spec.name() == *column.name) {
+                spec.show_as(column.missing.as_deref(), column.round);
             }
         }
+        shown
+    });
+    let mut views: Vec<Schema> = Vec::new();
+    for shown in own.cloned().into_iter().chain(shown) {
+        let are_alike = |other: &Schema| {
+            let mut columns = other.columns.iter().zip(&shown.columns);
+            columns.all(|(one, other)| one.shows_as(other))
+        };
+        if !views.iter().any(are_alike) {
+            views.push(shown);
+        }
     }
-    shown
+    views
 }
 
 /// The holder of a release.
@@ -84,6 +100,8 @@ pub struct CodebookColumn {
     pub role: ColumnRole,
     /// How its raw cells were read.
     pub kind: ColumnKind,
+    /// The columns of the raw rows that its items come from, of a set that is made of several.
+    pub from: Option<Vec<String>>,
     /// The released labels and the labels above them, of a generalized column with a taxonomy.
     pub taxonomy: Option<TaxonomyNode>,
     /// The declared outermost interval.

@@ -228,6 +228,7 @@ fn numbers_that_a_release_rounds_are_rounded_by_its_codebook() {
         name: "cost".to_owned(),
         role: pais_core::definition::ColumnRole::Insensitive,
         kind: pais_core::definition::ColumnKind::Numeric,
+        from: None,
         round: Some(1000.0),
         taxonomy: None,
         domain: None,
