@@ -2,6 +2,7 @@
 //! together.
 
 use axum::Json;
+use pais_core::codebook::views;
 use pais_core::definition::SubmissionId;
 use pais_verify::Composition;
 use serde::{Deserialize, Serialize};
@@ -206,11 +207,17 @@ async fn decide(
     let which = Which::Listed(&ids);
     let size = submissions::size(&app.db, dataset.id, which).await?;
     let released = parts.iter().map(|part| part.bytes(size.rows));
+    let schema = &dataset.schema;
+    // One after the other is decided, and the last one without a copy.
+    let copies = match views(schema, None, parts.iter().map(|part| &part.codebook)).len() {
+        0 | 1 => 0,
+        _ => composition_tables::view_bytes(schema, size),
+    };
     let rows = RawRows {
         which,
         size,
         plans: &[],
-        extra_bytes: released.fold(0, u64::saturating_add),
+        extra_bytes: released.fold(copies, u64::saturating_add),
     };
     let loaded = rows.load(app, dataset).await?;
     for part in &mut parts {

@@ -4,17 +4,16 @@
 use std::collections::BTreeMap;
 
 use pais_anonymize::Observer;
-use pais_core::codebook::{Codebook, values_shown};
+use pais_core::codebook::{Codebook, views};
 use pais_core::definition::{ColumnRole, PrivacyDefinition, SubmissionId};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_editions::{KnownRelease, RawTable, canonical_model};
+use pais_editions::{KnownRelease, RawTable};
 use pais_verify::{Composition, NOWHERE, Recoded, VerifyError};
-use serde::Deserialize;
 
 use crate::db::releases::{self, SourceRows, StoredRelease, StoredTable, Viewer};
 use crate::db::seal::DataKey;
-use crate::db::submissions::SubmissionRows;
+use crate::db::submissions::{SubmissionRows, SubmissionsSize};
 use crate::db::{Store, StoreError};
 use crate::engine::{WorkError, release_packing};
 use crate::ids::{OrganizationId, ReleaseId};
@@ -27,6 +26,7 @@ pub(crate) const ANATOMIZED_TABLE: &str = "qit";
 /// A release as it is stored.
 pub(crate) struct StoredParts {
     pub(crate) release: StoredRelease,
+    pub(crate) codebook: Codebook,
     pub(crate) table: StoredTable,
     pub(crate) chunks: Vec<Vec<u8>>,
     pub(crate) sources: SourceRows,
@@ -58,7 +58,8 @@ pub(crate) async fn load(
     let mut parts = Vec::new();
     for id in ids {
         let release = releases::load(store, viewer, id).await?;
-        let release = release.ok_or_else(damaged)?;
+        let mut release = release.ok_or_else(damaged)?;
+        let codebook = release.codebook.take().ok_or_else(damaged)?;
         let place = releases::table_place(store, viewer, id, "data").await?;
         if place.is_some_and(|place| place.is_in_files) {
             return Ok(Err(UnknownRows::InFiles(id)));
@@ -75,6 +76,7 @@ pub(crate) async fn load(
         };
         parts.push(StoredParts {
             release,
+            codebook: serde_json::from_value(codebook).map_err(|_| damaged())?,
             table,
             chunks: Vec::new(),
             sources,
@@ -106,7 +108,16 @@ impl StoredParts {
     }
 }
 
-/// Decides releases over the rows of `submissions`, which are those of `raw`, in its order.
+/// Bytes of the raw table as it is shown once more.
+pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
+    let codes = 4 * schema.stored().count() as u64;
+    size.rows
+        .saturating_mul(codes)
+        .saturating_add(size.text_bytes)
+}
+
+/// Decides releases over the rows of `submissions`, which are those of `raw`, in its order: as each of the releases
+/// shows the values. The finding is that of a view in which a model does not hold, or else the worst of all.
 ///
 /// # Errors
 /// What is stored is damaged; the work was stopped. `Ok(Err(_))` where it cannot be decided.
@@ -117,13 +128,32 @@ pub(crate) fn decide(
     submissions: &[SubmissionRows],
     work: &TableWork,
 ) -> Result<Result<Composition, VerifyError>, WorkError> {
-    let (ready, shown) = known(parts, schema, &starts(submissions))?;
-    let releases: Vec<&KnownRelease> = ready.iter().collect();
-    let raw = RawTable::new(&shown, raw);
-    match raw.compose(&releases, work.cancellation()) {
-        Err(VerifyError::UnknownSource) => Err(damaged().into()),
-        found => Ok(found),
+    let views = views(schema, None, parts.iter().map(|part| &part.codebook));
+    let known = known(parts, &starts(submissions))?;
+    let releases: Vec<&KnownRelease> = known.iter().collect();
+    let mut worst: Option<Composition> = None;
+    let mut raw = Some(raw);
+    for (place, view) in views.iter().enumerate() {
+        let rows = match place + 1 < views.len() {
+            true => raw.clone(),
+            false => raw.take(),
+        };
+        let shown = RawTable::new(view, rows.unwrap_or_default());
+        let found = match shown.compose(&releases, work.cancellation()) {
+            Err(VerifyError::UnknownSource) => return Err(damaged().into()),
+            Err(error) => return Ok(Err(error)),
+            Ok(found) => found,
+        };
+        let found = match worst {
+            Some(worst) => worst.or_worse(found),
+            None => found,
+        };
+        if !found.holds {
+            return Ok(Ok(found));
+        }
+        worst = Some(found);
     }
+    worst.map(Ok).ok_or_else(|| damaged().into())
 }
 
 fn damaged() -> StoreError {
@@ -141,32 +171,22 @@ pub(crate) fn starts(submissions: &[SubmissionRows]) -> BTreeMap<SubmissionId, u
     starts.collect()
 }
 
-/// Releases that are ready to be decided together, over raw rows that begin at `starts`, and the schema by which
-/// they show values.
+/// Releases that are ready to be decided together, over raw rows that begin at `starts`.
 pub(crate) fn known(
     parts: Vec<StoredParts>,
-    schema: &Schema,
     starts: &BTreeMap<SubmissionId, u64>,
-) -> Result<(Vec<KnownRelease>, Schema), StoreError> {
-    let codebooks = parts.iter().map(|part| {
-        let codebook = part.release.codebook.as_ref().ok_or_else(damaged)?;
-        Codebook::deserialize(codebook).map_err(|_| damaged())
-    });
-    let codebooks: Vec<Codebook> = codebooks.collect::<Result<_, _>>()?;
-    let shown = values_shown(schema, &codebooks);
-    let parts = parts.into_iter().zip(&codebooks);
-    let known = parts.map(|(part, codebook)| known_release(part, codebook, &shown, starts));
-    Ok((known.collect::<Result<_, _>>()?, shown))
+) -> Result<Vec<KnownRelease>, StoreError> {
+    let known = parts.into_iter().map(|part| known_release(part, starts));
+    known.collect()
 }
 
 fn known_release(
     part: StoredParts,
-    codebook: &Codebook,
-    shown: &Schema,
     starts: &BTreeMap<SubmissionId, u64>,
 ) -> Result<KnownRelease, StoreError> {
     let StoredParts {
         release,
+        codebook,
         table,
         chunks,
         sources,
@@ -190,7 +210,7 @@ fn known_release(
         source_rows: source_rows(&sources, starts),
         quasi_identifiers: names(ColumnRole::QuasiIdentifier),
         sensitive: names(ColumnRole::Sensitive),
-        model: canonical_model(model, shown),
+        model,
         recoded,
         table,
     })

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use pais_anonymize::Observer;
+use pais_core::codebook::views;
 use pais_core::definition::{SubmissionId, Sweep};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
@@ -49,9 +50,9 @@ const COPIES: u64 = 4;
 
 /// Bytes of the copies of the raw table, and of its persons.
 fn copies(schema: &Schema, size: SubmissionsSize) -> u64 {
-    let codes = 4 * schema.stored().count() as u64;
-    let rows = size.rows.saturating_mul(COPIES * codes + PERSON_BYTES);
-    rows.saturating_add(size.text_bytes.saturating_mul(COPIES))
+    let persons = size.rows.saturating_mul(PERSON_BYTES);
+    let copy = composition_tables::view_bytes(schema, size);
+    copy.saturating_mul(COPIES).saturating_add(persons)
 }
 
 /// The job of an edition, and the rows that it reads.
@@ -172,11 +173,19 @@ impl EditionInput {
 
     /// Bytes that the decision needs beside the run.
     pub(crate) fn bytes(&self, schema: &Schema, size: SubmissionsSize) -> u64 {
+        let views = self.views(schema).len().saturating_sub(1) as u64;
+        let views = composition_tables::view_bytes(schema, size).saturating_mul(views);
         let known = self.known.iter().map(|part| part.bytes(size.rows));
         let published = self.published.iter();
         let published = published.map(|sources| sources.rows.len() as u64 * SOURCE_BYTES);
-        let all = known.chain(published).chain([copies(schema, size)]);
+        let all = known.chain(published).chain([copies(schema, size), views]);
         all.fold(0, u64::saturating_add)
+    }
+
+    /// The schemas by which the edition and the releases that recipients know show values.
+    fn views(&self, schema: &Schema) -> Vec<Schema> {
+        let codebooks = self.known.iter().map(|part| &part.codebook);
+        views(schema, Some(schema), codebooks)
     }
 
     /// Loads the rows of the releases.
@@ -229,9 +238,10 @@ impl EditionInput {
             key,
         } = *job;
         let starts = composition_tables::starts(&self.read);
+        let views = self.views(&dataset.schema);
         let parts = std::mem::take(&mut self.known);
         let ids: Vec<ReleaseId> = parts.iter().map(|part| part.release.id).collect();
-        let (known, shown) = composition_tables::known(parts, &dataset.schema, &starts)?;
+        let known = composition_tables::known(parts, &starts)?;
         let place = |release: &ReleaseId| ids.iter().position(|id| id == release);
         let histories = self.plan.known.values();
         let histories = histories.map(|releases| releases.iter().filter_map(place).collect());
@@ -253,7 +263,7 @@ impl EditionInput {
             earlier: &earlier,
             order_key: Some(key.order_key()),
             raw: table,
-            shown: &shown,
+            views: &views,
             candidates: candidates.clone(),
             known: &known,
             histories: &histories,
@@ -264,7 +274,7 @@ impl EditionInput {
         let mut warnings = run.warnings();
         let release =
             PackedRelease::of_verified(&run, &found, edition.verified, csv_bytes, observer)?;
-        warnings.extend(attempt::at_top(release.warnings()));
+        warnings.extend(attempt::of_job(release.warnings()));
         drop(run);
         let steps = attempt::seal(key, origin.job, 0, found.into_steps(), observer)?;
         origin.rows = Some(edition.rows);

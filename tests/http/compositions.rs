@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::app::{Answer, text};
 use crate::hospital::{Hospital, id};
+use crate::publications::settled;
 
 /// Rows of which no two agree in both quasi-identifiers. Each of the two other columns follows from
 /// one of them, so that as the class it decides which one is specialized.
@@ -305,4 +306,142 @@ async fn a_later_change_of_a_column_does_not_change_what_releases_say() {
             "{name}"
         );
     }
+}
+
+/// The rows of a dataset with two quasi-identifiers, of which the 8 rows of (a1,b1) have the first two values.
+fn crossing_rows(values: [&str; 2]) -> String {
+    let cells = [
+        ("a1,b1", values),
+        ("a1,b2", ["1000", "1300"]),
+        ("a2,b1", ["2000", "2300"]),
+        ("a2,b2", ["3000", "3300"]),
+    ];
+    let row = |(labels, [one, other]): (&str, [&str; 2])| {
+        format!("{labels},{one}\n{labels},{other}\n").repeat(4)
+    };
+    format!("a,b,s\n{}", cells.map(row).concat())
+}
+
+async fn crossing(hospital: &Hospital, name: &str, sensitive: &Value, values: [&str; 2]) -> String {
+    let columns = json!([
+        { "name": "a", "role": "quasi_identifier" },
+        { "name": "b", "role": "quasi_identifier" },
+        sensitive,
+    ]);
+    let body = json!({ "name": name, "columns": columns });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    let rows = crossing_rows(values);
+    hospital.submit(&dataset, rows).await.json(201);
+    dataset
+}
+
+/// LKC-privacy with one of the quasi-identifiers at its topmost value.
+async fn without(hospital: &Hospital, dataset: &str, column: &str, c: f64) -> String {
+    let mut levels = serde_json::Map::new();
+    levels.insert(column.to_owned(), json!({ "level": 1 }));
+    let job = json!({
+        "dataset_id": id(dataset), "pre_generalization": levels,
+        "privacy": { "model": "lkc", "l": 2, "k": 2, "c": c },
+    });
+    released(hospital, job).await
+}
+
+async fn change_sensitive(hospital: &Hospital, dataset: &str, mut change: Value) {
+    change["name"] = json!("s");
+    let request = hospital.app.request(reqwest::Method::PATCH, dataset);
+    let request = request
+        .bearer_auth(&hospital.token)
+        .json(&json!({ "columns": [change] }));
+    assert_eq!(request.send().await.unwrap().status(), 200);
+}
+
+/// Neither of two roundings, nor the words for missing of one release, stand for those of the other.
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_are_decided_as_each_of_them_shows_the_values() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let rounded =
+        |round: u32| json!({ "name": "s", "role": "sensitive", "kind": "numeric", "round": round });
+    let words = |words: &[&str]| json!({ "name": "s", "role": "sensitive", "missing": words });
+    for (name, column, change, values) in [
+        // 40 and 60 are 0 and 100, but both 50.
+        (
+            "coarser first",
+            rounded(100),
+            json!({ "round": 50 }),
+            ["40", "60"],
+        ),
+        (
+            "coarser last",
+            rounded(50),
+            json!({ "round": 100 }),
+            ["40", "60"],
+        ),
+        // 20 and 30 are 0 and 50, but both 30.
+        (
+            "not nested",
+            rounded(50),
+            json!({ "round": 30 }),
+            ["20", "30"],
+        ),
+        // Of those whose value is known, all have the first one.
+        (
+            "missing last",
+            words(&[""]),
+            json!({ "missing": ["", "unknown"] }),
+            ["HIV", "unknown"],
+        ),
+        (
+            "missing first",
+            words(&["", "unknown"]),
+            json!({ "missing": [""] }),
+            ["HIV", "unknown"],
+        ),
+    ] {
+        let dataset = crossing(&hospital, name, &column, values).await;
+        let one = without(&hospital, &dataset, "b", 0.6).await;
+        grant(&hospital, &one, json!({})).await.json(201);
+        change_sensitive(&hospital, &dataset, change).await;
+        let other = without(&hospital, &dataset, "a", 0.6).await;
+        let refused = grant(&hospital, &other, json!({})).await;
+        assert_eq!(refused.status, 409, "{name}: {}", refused.text);
+        refused.problem(409, "composition_risk");
+    }
+}
+
+/// A value that a publication bounds is that of its editions, however a release before them rounds it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_is_decided_as_it_shows_the_values_and_as_earlier_releases_do() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let column = json!({ "name": "s", "role": "sensitive", "kind": "numeric", "round": 50 });
+    let dataset = crossing(&hospital, "rounded", &column, ["30", "30"]).await;
+    let known = without(&hospital, &dataset, "b", 1.0).await;
+    grant(&hospital, &known, json!({})).await.json(201);
+    change_sensitive(&hospital, &dataset, json!({ "round": 10 })).await;
+    let publication = json!({
+        "name": "rounded", "dataset_id": id(&dataset), "trigger": "manual",
+        "recipients": [{ "recipient": "bts", "purpose": "blood usage" }],
+        "job": {
+            "privacy": { "model": "lkc", "l": 2, "k": 2, "c": 0.6, "sensitive_values": { "s": ["30"] } },
+            "pre_generalization": { "a": { "level": 1 } },
+        },
+    });
+    let made = hospital
+        .post("/v1/publications", &publication)
+        .await
+        .json(201);
+    let publication = format!("/v1/publications/{}", text(&made["id"]));
+    let editions = format!("{publication}/editions");
+    hospital.post(&editions, &json!({})).await.json(202);
+    let workers = hospital.work();
+    let ended = settled(&hospital, &publication, 1).await;
+    workers.stop().await;
+    // All rows of (a1,b1) have the value 30, so those of b1 wait.
+    assert_eq!(ended["status"], "published", "{ended}");
+    assert_eq!(
+        (&ended["rows"], &ended["held_back_rows"]),
+        (&json!(16), &json!(16))
+    );
 }

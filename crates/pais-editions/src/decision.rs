@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use crate::base::{self, Bases, EarlierEdition};
 use crate::held_back::{History, persons_to_hold_back};
-use crate::known::{KnownRelease, RawTable, canonical_model};
+use crate::known::{KnownRelease, RawTable};
 use crate::rows::gathered;
 
 /// Rounds after which all persons of earlier releases are held back at once.
@@ -29,8 +29,9 @@ pub struct EditionTask<'a> {
     pub earlier: &'a [EarlierEdition],
     /// The secret of the dataset, on which the order of a seeded release depends.
     pub order_key: Option<[u8; 32]>,
-    /// The schema by which the known releases show values.
-    pub shown: &'a Schema,
+    /// The schemas by which the edition and the known releases show values
+    /// ([`pais_core::codebook::views`]); at least one.
+    pub views: &'a [Schema],
     /// The raw rows: those of the edition, and those that the known releases come from.
     pub raw: &'a Table,
     /// The rows that no edition has, ascending.
@@ -110,15 +111,21 @@ pub fn decide_edition(
     observer: &dyn Observer,
 ) -> Result<DecidedEdition, EditionError> {
     let bases = Bases::of(task.earlier);
-    let persons = RawTable::new(task.shown, task.raw.clone());
+    let views = task.views.iter();
+    let views = views.map(|schema| RawTable::new(schema, task.raw.clone()));
+    let views: Vec<RawTable> = views.collect();
+    let Some(persons) = views.first() else {
+        return Err(internal("an edition is shown by no schema").into());
+    };
     let histories = task.histories.iter();
-    let histories = histories.map(|it| related(it, task.known, &task.candidates, &persons));
+    let histories = histories.map(|it| related(it, task.known, &task.candidates, persons));
     let histories = histories.collect();
     let decision = Decision {
         schema: task.schema,
         order_key: task.order_key,
         raw: task.raw,
         persons,
+        views: &views,
         known: task.known,
         histories,
         observer,
@@ -155,7 +162,10 @@ struct Decision<'a> {
     schema: Arc<Schema>,
     order_key: Option<[u8; 32]>,
     raw: &'a Table,
-    persons: RawTable,
+    /// One of the views: they have the same persons.
+    persons: &'a RawTable,
+    /// The raw table as the edition and the known releases show it.
+    views: &'a [RawTable],
     known: &'a [KnownRelease],
     /// The known releases of each recipient that the edition is decided with.
     histories: Vec<Vec<usize>>,
@@ -259,6 +269,10 @@ impl Decision<'_> {
     }
 }
 
+fn internal(reason: &'static str) -> RunError {
+    RunError::Internal { reason }
+}
+
 /// The mean NCP after the last step of a search.
 fn mean_ncp(found: &SearchOutcome) -> f64 {
     found.steps().last().map_or(0.0, |step| step.item.ncp)
@@ -312,31 +326,34 @@ impl DecidedEdition {
     pub fn release(&self, job: &Job) -> Result<KnownRelease, EditionError> {
         let schema = self.verified.schema();
         let table = self.verified.tables().first();
-        let internal = || RunError::Internal {
-            reason: "an edition has no table",
-        };
         let recoded = match self.verified.cut() {
             Some(_) => Recoded::OneCut,
             None => Recoded::Overlapping,
         };
         Ok(KnownRelease {
-            table: table.ok_or_else(internal)?.clone(),
+            table: table
+                .ok_or_else(|| internal("an edition has no table"))?
+                .clone(),
             source_rows: self.source_rows(),
             quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
             sensitive: schema.names(ColumnRole::Sensitive),
-            model: canonical_model(schema.privacy_model(job).map_err(RunError::from)?, schema),
+            model: schema.privacy_model(job).map_err(RunError::from)?,
             recoded,
         })
     }
 }
 
 impl Decision<'_> {
-    /// The persons to be held back: those who surely break the model for some recipient and, where there
-    /// are none, those among whom the decision of the whole finds it broken.
+    /// The persons to be held back: those who surely break the model for some recipient in some view and, where
+    /// there are none, those among whom the decision of the whole finds it broken.
     fn held_back(&self, new: &KnownRelease) -> Result<HashSet<u32>, EditionError> {
-        let (raw, cancellation) = (&self.persons, self.observer.cancellation());
+        let cancellation = self.observer.cancellation();
+        let decided = || {
+            let views = self.views.iter();
+            views.flat_map(|raw| self.distinct().map(move |(place, it)| (raw, place, it)))
+        };
         let mut persons = HashSet::new();
-        for (_, history) in self.distinct() {
+        for (raw, _, history) in decided() {
             let earlier = self.earlier_of(history);
             let history = History::new(new, &earlier, raw)?;
             persons.extend(persons_to_hold_back(&history, cancellation)?);
@@ -344,7 +361,7 @@ impl Decision<'_> {
         if !persons.is_empty() {
             return Ok(persons);
         }
-        for (recipient, history) in self.distinct() {
+        for (raw, recipient, history) in decided() {
             let earlier = self.earlier_of(history);
             if earlier.is_empty() {
                 continue;
@@ -372,7 +389,7 @@ impl Decision<'_> {
         let mut persons = HashSet::new();
         for (_, history) in self.distinct() {
             let earlier = self.earlier_of(history);
-            persons.extend(History::new(new, &earlier, &self.persons)?.returning());
+            persons.extend(History::new(new, &earlier, self.persons)?.returning());
         }
         if persons.is_empty() {
             return self.held_back(new);

@@ -30,6 +30,8 @@ pub(crate) struct History<'a> {
     new: &'a KnownRelease,
     earlier: &'a [&'a KnownRelease],
     raw: &'a RawTable,
+    /// The model of the edition, with its listed values in the form of the cells.
+    model: PrivacyModel,
     /// In which earlier releases a person is; none for a person of the edition alone.
     presence: HashMap<u32, ReleaseBits>,
     /// The persons of the edition.
@@ -85,6 +87,7 @@ impl<'a> History<'a> {
             new,
             earlier,
             raw,
+            model: raw.canonical(&new.model),
             presence,
             persons: persons.collect(),
         })
@@ -211,12 +214,12 @@ struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    fn of(history: &History<'a>) -> Self {
+    fn of(history: &'a History<'_>) -> Self {
         let columns = history.new.quasi_identifiers.len();
         let mut releases = history.earlier.iter().copied().chain([history.new]);
         // Where labels overlap, groups are decided by all their labels.
         let is_one_cut = releases.all(|release| release.recoded == Recoded::OneCut);
-        match &history.new.model {
+        match &history.model {
             PrivacyModel::Lkc(model) => Self {
                 k: model.k.get(),
                 known: match model.l {

@@ -17,43 +17,29 @@ pub struct KnownRelease {
     pub quasi_identifiers: Vec<Box<str>>,
     /// The sensitive columns of its job.
     pub sensitive: Vec<Box<str>>,
-    /// The model that it was made under.
+    /// The model that it was made under, with its listed values as the job has them.
     pub model: PrivacyModel,
     /// How its labels relate.
     pub recoded: Recoded,
 }
 
 impl KnownRelease {
-    fn composed(&self) -> ComposedRelease<'_> {
+    fn composed<'a>(&'a self, model: &'a PrivacyModel) -> ComposedRelease<'a> {
         ComposedRelease {
             table: &self.table,
             source_rows: &self.source_rows,
             quasi_identifiers: &self.quasi_identifiers,
             sensitive: &self.sensitive,
-            model: &self.model,
+            model,
             recoded: self.recoded,
         }
     }
 }
 
-/// A model with its listed values in the form of the cells.
-pub fn canonical_model(mut model: PrivacyModel, schema: &Schema) -> PrivacyModel {
-    if let PrivacyModel::Lkc(lkc) = &mut model {
-        for (name, values) in lkc.sensitive_values.iter_mut().flatten() {
-            let Some(spec) = schema.stored().find(|spec| *spec.name() == **name) else {
-                continue;
-            };
-            for value in values {
-                *value = spec.rounded(&spec.canonical(value)).into_owned();
-            }
-        }
-    }
-    model
-}
-
-/// The raw rows that releases come from: their persons and their values.
+/// The raw rows that releases come from: their persons, and their values as one of the releases shows them.
 #[derive(Clone, Debug)]
 pub struct RawTable {
+    schema: Schema,
     rows: usize,
     subjects: Option<Subjects>,
     /// All stored columns but the subject, by name.
@@ -84,7 +70,25 @@ impl RawTable {
             rows,
             subjects,
             columns: columns.collect(),
+            schema: schema.clone(),
         }
+    }
+
+    /// A model with its listed values in the form of the cells.
+    pub(crate) fn canonical(&self, model: &PrivacyModel) -> PrivacyModel {
+        let mut model = model.clone();
+        if let PrivacyModel::Lkc(lkc) = &mut model {
+            for (name, values) in lkc.sensitive_values.iter_mut().flatten() {
+                let mut columns = self.schema.stored();
+                let Some(spec) = columns.find(|spec| *spec.name() == **name) else {
+                    continue;
+                };
+                for value in values {
+                    *value = spec.rounded(&spec.canonical(value)).into_owned();
+                }
+            }
+        }
+        model
     }
 
     /// The person of a row; a number of its own where each row is a person, and for
@@ -109,7 +113,12 @@ impl RawTable {
         releases: &[&KnownRelease],
         cancellation: &Cancellation,
     ) -> Result<Composition, VerifyError> {
-        let composed: Vec<ComposedRelease> = releases.iter().map(|it| it.composed()).collect();
+        let models = releases.iter().map(|it| self.canonical(&it.model));
+        let models: Vec<PrivacyModel> = models.collect();
+        let composed = releases.iter().zip(&models);
+        let composed: Vec<ComposedRelease> = composed
+            .map(|(release, model)| release.composed(model))
+            .collect();
         let is_sensitive = |name: &str| {
             let mut named = releases.iter().flat_map(|release| &release.sensitive);
             named.any(|sensitive| **sensitive == *name)

@@ -23,6 +23,6 @@ mod stack;
 pub use base::EarlierEdition;
 pub use common::{EditionLabels, LabelMap, common_labels};
 pub use decision::{DecidedEdition, EditionError, EditionTask, connected, decide_edition};
-pub use known::{KnownRelease, RawTable, canonical_model};
+pub use known::{KnownRelease, RawTable};
 pub use rows::gathered;
 pub use stack::{NumberedTable, stacked};

@@ -107,7 +107,7 @@ fn publish_editions() -> anyhow::Result<(Vec<Month>, Vec<DecidedEdition>)> {
             job: job.clone(),
             earlier: &earlier,
             order_key: None,
-            shown: &schema,
+            views: std::slice::from_ref(&*schema),
             raw: &so_far,
             candidates: waiting.clone(),
             known: &known,

@@ -115,13 +115,17 @@ impl SchemaColumn {
         }
     }
 
-    /// Makes the column tell values apart no finer than a release does that has these words for missing and
-    /// this rounding.
-    pub(crate) fn show_as(&mut self, declared: &[String], round: Option<f64>) {
-        let words = self.words_for_missing(declared);
-        self.missing.retain(|word| words.contains(word));
-        let rounds = self.round.into_iter().chain(round.and_then(Multiples::of));
-        self.round = rounds.max_by(|one, other| one.width().total_cmp(&other.width()));
+    /// Makes the column show values as a release does for which these words for missing and this rounding are
+    /// declared.
+    pub(crate) fn show_as(&mut self, missing: Option<&[String]>, round: Option<f64>) {
+        let default = [String::new()];
+        self.missing = self.words_for_missing(missing.unwrap_or(&default));
+        self.round = round.and_then(Multiples::of);
+    }
+
+    /// Whether two columns have the same words for missing and the same rounding.
+    pub(crate) fn shows_as(&self, other: &Self) -> bool {
+        self.missing == other.missing && self.round == other.round
     }
 
     /// The words for missing of this column: the canonical forms of the declared ones, then those

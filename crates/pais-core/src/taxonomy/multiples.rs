@@ -31,11 +31,6 @@ impl Multiples {
         (width > 0.0).then_some(Self { width, exact })
     }
 
-    /// The number that they are multiples of.
-    pub(crate) fn width(&self) -> f64 {
-        self.width
-    }
-
     /// The greatest multiple that is at most `value`. `None` where the value is so great beside the
     /// width that 38 digits cannot write the multiple.
     pub fn floor(&self, value: f64) -> Option<f64> {

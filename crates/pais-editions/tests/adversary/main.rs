@@ -18,8 +18,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{ReleasedTable, Table};
 use pais_core::taxonomy::Interval;
 use pais_editions::{
-    EarlierEdition, EditionError, EditionTask, KnownRelease, RawTable, canonical_model,
-    decide_edition,
+    EarlierEdition, EditionError, EditionTask, KnownRelease, RawTable, decide_edition,
 };
 use pais_io::read::csv;
 use pais_test_support::adversary::{self, RawRow, ReleasedLabels};
@@ -245,7 +244,7 @@ impl Publication {
             job: job.clone(),
             earlier: &earlier,
             order_key: None,
-            shown: &self.schema,
+            views: std::slice::from_ref(&*self.schema),
             raw: &raw,
             candidates: candidates.clone(),
             known: &known,
@@ -288,7 +287,7 @@ impl Publication {
                 source_rows,
                 quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
                 sensitive: schema.names(ColumnRole::Sensitive),
-                model: canonical_model(schema.privacy_model(&job).unwrap(), schema),
+                model: schema.privacy_model(&job).unwrap(),
                 recoded: match &cut {
                     Some(_) => Recoded::OneCut,
                     None => Recoded::Overlapping,

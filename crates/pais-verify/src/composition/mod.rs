@@ -85,6 +85,25 @@ pub struct Composition {
 }
 
 impl Composition {
+    /// Of two findings on the same releases one in which a model does not hold, or else what is worse in each.
+    #[must_use]
+    pub fn or_worse(self, other: Self) -> Self {
+        if !self.holds {
+            return self;
+        }
+        if !other.holds {
+            return other;
+        }
+        let smallest = self.smallest_group.into_iter().chain(other.smallest_group);
+        let confidences = [self.greatest_confidence, other.greatest_confidence];
+        Self {
+            smallest_group: smallest.min(),
+            greatest_confidence: confidences.into_iter().flatten().reduce(f64::max),
+            exact: self.exact && other.exact,
+            ..self
+        }
+    }
+
     /// The finding where no releases have to be joined.
     fn unjoined() -> Self {
         Self {
