@@ -1,6 +1,6 @@
-// Parts of a release's document that its schema leaves open.
+// A release's documents, and the parts of them that the schema leaves open.
 
-import type { Schemas } from '../../api/client';
+import { api, read, type Schemas } from '../../api/client';
 
 export type Release = Schemas['ReleaseDocument'];
 
@@ -12,6 +12,18 @@ export interface Verification {
 
 export function verificationOf(release: Release): Verification {
   return (release.verification ?? {}) as Verification;
+}
+
+/** Its report; the service notes that the caller has it. */
+export async function reportOf(id: string): Promise<Schemas['ReportDocument']> {
+  const params = { path: { id } };
+  const call = api.GET('/v1/releases/{id}/report', { params, headers: { Accept: 'application/json' } });
+  return (await read(call)) as Schemas['ReportDocument'];
+}
+
+/** Whether a confidence in a sensitive value says anything. */
+export function hasSensitive(codebook: Release['codebook']): boolean {
+  return codebook == null || codebook.columns.some((column) => column.role === 'sensitive');
 }
 
 /** The path of a table in a format. */
