@@ -6,7 +6,9 @@ test('nobody fetches a release before a second person has approved it', async ({
   const dataset = await world.dataset();
   const engineer = await world.token('holder', 'engineer');
   await world.token('recipient');
-  await world.call(engineer, 'PUT', '/v1/policy', { require_approval: true, k_min: 5, recipients: [world.bts] });
+  await world.call(engineer, 'PUT', '/v1/policy', {
+    require_approval: true, k_min: 5, recipients: [world.bts], quasi_identifiers: ['sex', 'Sex'],
+  });
   const release = await world.release(dataset, 'to approve');
   const grant = async (): Promise<void> => {
     await page.getByRole('combobox', { name: 'Recipient' }).fill(world.bts);
@@ -24,7 +26,12 @@ test('nobody fetches a release before a second person has approved it', async ({
   await expect(page.getByText(/of the rows are unique by the columns that stay unchanged/)).toBeVisible();
   await expect(page.getByText(`Together with what ${world.bts} has`)).toBeVisible();
   await expect(page.getByText('the model holds')).toBeVisible();
+  await expect(page.getByText(/of the rows are unique by all columns that are not sensitive/)).toBeVisible();
   await expect(page.getByText('K at least')).toBeVisible();
+  await expect(page.getByRole('listitem').filter({ hasText: 'always a quasi-identifier' })).toHaveText([
+    /^met .* sex · here quasi-identifier$/, /^no such column .* Sex$/,
+  ]);
+  await expect(page.getByText('a second person approves each release')).toBeVisible();
   await page.getByRole('button', { name: 'Reject' }).click();
   await expect(page.getByRole('textbox', { name: 'Reason' })).toHaveAttribute('aria-invalid', 'true');
   await page.getByRole('button', { name: 'Approve' }).click();
@@ -32,6 +39,51 @@ test('nobody fetches a release before a second person has approved it', async ({
   await page.getByRole('link', { name: 'the release itself' }).click();
   await grant();
   await expect(page.getByRole('cell', { name: 'Blood', exact: true })).toBeVisible();
+});
+
+test('who approves an edition sees its publication, who gets it, and what they have', async ({ page, world, enter }) => {
+  const dataset = await world.dataset();
+  const holder = await world.token('holder');
+  await world.token('recipient');
+  await world.call(holder, 'PUT', '/v1/policy', { require_approval: true });
+  const publication = await world.call<{ id: string }>(holder, 'POST', '/v1/publications', {
+    name: 'monthly',
+    dataset_id: dataset,
+    job: { privacy: { model: 'k_anonymity', k: 5 } },
+    recipients: [{ recipient: world.bts, purpose: 'Supply of blood' }],
+    trigger: 'manual',
+  });
+  const path = `/v1/publications/${publication.id}/editions`;
+  await world.call(holder, 'POST', path);
+  let release: string | null | undefined;
+  await expect(async () => {
+    const { items } = await world.call<{ items: { release_id: string | null }[] }>(holder, 'GET', path);
+    release = items[0]?.release_id;
+    expect(release).toBeTruthy();
+  }).toPass();
+  await enter(page, await world.token('officer'), `#/approvals/${String(release)}`);
+  await expect(page.getByRole('heading', { name: 'Edition 1 of the publication monthly' })).toBeVisible();
+  await expect(page.getByText(`${world.bts}: Supply of blood`)).toBeVisible();
+  await expect(page.getByText(`Together with what ${world.bts} has`)).toBeVisible();
+});
+
+test('a release without a sensitive column has no confidence, and shows why a key is in it', async ({ page, world, enter }) => {
+  const holder = await world.token('holder');
+  const columns = [{ name: 'sex', role: 'quasi_identifier' }, { name: 'number', role: 'insensitive' }];
+  const dataset = await world.call<{ id: string }>(holder, 'POST', '/v1/datasets', { name: 'keyed', columns });
+  const rows = Array.from({ length: 40 }, (_, row) => `${row % 2 === 0 ? 'f' : 'm'},N${String(row)}\n`);
+  await world.call(holder, 'POST', `/v1/datasets/${dataset.id}/submissions`, `sex,number\n${rows.join('')}`);
+  const release = await world.release(dataset.id, 'keyed', {
+    privacy: { model: 'k_anonymity', k: 5 },
+    acknowledge_unchanged: { number: 'Needed for the follow-up' },
+  });
+  await enter(page, await world.token('officer'));
+  for (const address of [`#/approvals/${release}`, `#/releases/${release}/report`, `#/releases/${release}`]) {
+    await page.goto(`/console/${address}`);
+    await expect(page.getByText('– highest confidence there is no sensitive column')).toBeVisible();
+    await expect(page.getByText(/^100% of the rows are unique by all columns that are not sensitive/)).toBeVisible();
+    if (address !== `#/releases/${release}`) await expect(page.getByText('number Needed for the follow-up')).toBeVisible();
+  }
 });
 
 test('the policy is read, changed and saved', async ({ page, world, enter }) => {
