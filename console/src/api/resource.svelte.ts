@@ -39,6 +39,8 @@ export class Resource<T> {
       this.failure = null;
     } catch (thrown) {
       if (turn !== this.#latest) return;
+      // What was loaded before may no longer be so.
+      this.data = undefined;
       this.failure = asFailure(thrown);
     } finally {
       if (turn === this.#latest) this.isLoading = false;
