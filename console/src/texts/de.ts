@@ -200,6 +200,7 @@ export const de: Texts = {
     replaced: 'durch eine spätere Lieferung ersetzt',
     size: 'Größe',
     deleteRows: 'Diese Zeilen löschen',
+    deleteRowsHint: 'Gelöschte Zeilen sind nicht wiederherstellbar. Ein fertiger Lauf über sie kann danach nicht mehr freigegeben werden.',
     delete: 'Löschung',
     deleteHint: 'Die Rohzeilen sind danach nicht wiederherstellbar, laufende Läufe werden abgebrochen. Freigaben bleiben.',
     hold: (reason) => `Eine Aufbewahrungspflicht besteht: ${reason}`,

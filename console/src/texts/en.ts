@@ -196,6 +196,7 @@ export const en = {
     replaced: 'replaced by a later submission',
     size: 'Size',
     deleteRows: 'Delete these rows',
+    deleteRowsHint: 'Deleted rows are unrecoverable. A finished job of them can then not be released any more.',
     delete: 'Deletion',
     deleteHint: 'The raw rows become unrecoverable, and running jobs are cancelled. Releases stay.',
     hold: (reason: string) => `A legal hold is on it: ${reason}`,
