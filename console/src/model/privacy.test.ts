@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { definition, emptyForm, isSweep, MODELS, PRESETS } from './privacy';
+import { definition, emptyForm, isSweep, keeps, MODELS, PRESETS } from './privacy';
 import { checkChain } from './chain';
 
 const JOB = '00000000-0000-0000-0000-000000000001';
@@ -60,6 +60,18 @@ it('has a preset for each guideline, as in examples/guidelines', () => {
     recoding: 'local',
     pre_generalization: { zip: { level: 1 } },
   });
+});
+
+it('knows whether a form still asks for what a preset has set', () => {
+  const ema = () => ({ ...emptyForm(), ...structuredClone(PRESETS.ema) });
+  expect(keeps(ema(), 'ema', {})).toBe(true);
+  expect(keeps({ ...ema(), suppression: '0.05', levels: { age: '1' } }, 'ema', {})).toBe(true);
+  expect(keeps({ ...ema(), model: 'confidence_bounding' }, 'ema', {})).toBe(false);
+  expect(keeps({ ...ema(), recoding: 'both' }, 'ema', {})).toBe(false);
+  expect(keeps({ ...ema(), lists: { ...emptyForm().lists, k: '2 12' } }, 'ema', {})).toBe(false);
+  const harbor = { ...emptyForm(), ...structuredClone(PRESETS.harbor), levels: { zip: '1', sex: '' } };
+  expect(keeps(harbor, 'harbor', { zip: '1' })).toBe(true);
+  expect(keeps({ ...harbor, levels: { zip: '' } }, 'harbor', { zip: '1' })).toBe(false);
 });
 
 it('recognizes a sweep', () => {

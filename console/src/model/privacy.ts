@@ -141,6 +141,14 @@ export const PRESETS: Readonly<Record<Preset, Partial<JobForm>>> = {
   compare: { model: 'lkc', values: values('10', '3', '0.5'), recoding: 'both', lists: lists('5 10 20', '2 3') },
 };
 
+/** Whether a form still asks for what a preset has set: the guarantee, the recoding, and these levels. */
+export function keeps(it: JobForm, preset: Preset, levels: JobForm['levels']): boolean {
+  const [asked, set] = [it, { ...emptyForm(), ...PRESETS[preset] }].map((one) => definition(one, []));
+  const isSame = (part: string): boolean => JSON.stringify(asked?.[part]) === JSON.stringify(set?.[part]);
+  return isSame('privacy') && isSame('recoding') &&
+    Object.entries(levels).every(([column, level]) => it.levels[column] === level);
+}
+
 function values(k: string, l: string, c: string): JobForm['values'] {
   return { ...emptyForm().values, k, l, c };
 }
