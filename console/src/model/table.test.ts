@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { code, records, uniqueShare, valueRows } from './table';
+import { code, records, rounded, uniqueShare, valueRows } from './table';
 
 const FORMAT = { delimiter: ',', decimal: '.', thousands: null, encoding: 'utf-8' };
 
@@ -38,4 +38,17 @@ it('counts the rows of each value, by brute force', () => {
   for (const cell of cells) expected.set(cell.trim(), (expected.get(cell.trim()) ?? 0) + 1);
   expect(valueRows(table, 'x')).toEqual([...expected].map(([value, rows]) => ({ value, rows })));
   expect(valueRows(table, 'none')).toEqual([]);
+});
+
+it('rounds numbers as a release does, and leaves words', () => {
+  const cells = ['1.149,99', '1.150', '-1.150', '99', '0,5', '', '-', 'about 5'];
+  const format = { ...FORMAT, delimiter: ';', decimal: ',', thousands: '.' };
+  const table = code(['a', ...cells.map((cell) => `${cell};`)].join('\n'), format, 100);
+  const shown = (round: number, missing?: string[]) =>
+    valueRows(rounded(table, { name: 'a', round, missing }, format), 'a').map(({ value, rows }) => `${value}x${String(rows)}`);
+  expect(shown(100)).toEqual(['1100x1', '1200x1', '-1200x1', '100x1', '0x1', 'x1', '-x1', 'about 5x1']);
+  expect(shown(10_000, ['99'])).toEqual(['0x4', '99x1', 'x1', '-x1', 'about 5x1']);
+  const tenths = code('a\n0.15\n0.2\n', FORMAT, 100);
+  expect(uniqueShare(tenths, ['a'])).toBe(1);
+  expect(uniqueShare(rounded(tenths, { name: 'a', round: 0.1 }, FORMAT), ['a'])).toBe(0);
 });

@@ -121,3 +121,34 @@ export function uniqueShare(table: CodedTable, columns: readonly string[]): numb
   for (const count of counts.values()) if (count === 1) unique += 1;
   return unique / table.rows;
 }
+
+/** What a cell says as a number; `null` for one that is none. */
+function numberOf(cell: string, { decimal, thousands }: TextFormat): number | null {
+  const plain = (thousands ? cell.replaceAll(thousands, '') : cell).replace(decimal, '.');
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : null;
+}
+
+/** The table with the numbers of a column rounded to multiples, of two the one further from 0, as they are released. */
+export function rounded(
+  table: CodedTable,
+  { name, round, missing }: { name: string; round: number; missing?: readonly string[] | null | undefined },
+  format: TextFormat,
+): CodedTable {
+  const [codes, cells] = [table.codes.get(name), table.cells.get(name)];
+  if (codes === undefined || cells === undefined) return table;
+  const dictionary = new Map<string, number>();
+  const codeOf = cells.map((cell) => {
+    const value = missing?.includes(cell) ? null : numberOf(cell, format);
+    // The quotient of two decimals, such as 0.15 and 0.1, is a little beside the exact one.
+    const times = value === null ? 0 : Math.sign(value) * Math.round(Number((Math.abs(value) / round).toPrecision(12)));
+    const shown = value === null ? cell : String(Number((times * round).toPrecision(12)));
+    const known = dictionary.get(shown) ?? dictionary.size;
+    dictionary.set(shown, known);
+    return known;
+  });
+  return {
+    ...table,
+    codes: new Map(table.codes).set(name, codes.map((code) => codeOf[code] ?? 0)),
+    cells: new Map(table.cells).set(name, [...dictionary.keys()]),
+  };
+}
