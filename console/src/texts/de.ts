@@ -714,10 +714,14 @@ export const de: Texts = {
     recipientsHint: 'Namen von Organisationen, einer je Zeile; leer für alle.',
     values: 'Zu begrenzende Werte',
     valuesHint: 'Eine Spalte je Zeile: „Diagnose: all“ oder „Diagnose: HIV | Syphilis“.',
+    valuesWrong: (lines: readonly number[]) =>
+      `Nichts ist gespeichert. Schreiben Sie eine Spalte, einen Doppelpunkt und ihre Werte, jede Spalte einmal: Zeile ${lines.join(', ')}`,
     approval: 'Eine zweite Person genehmigt jede Freigabe',
     approvalHint: 'Vorher wirkt keine Gewährung.',
     save: 'Richtlinie speichern',
     saved: 'Sie ist gespeichert und gilt von jetzt an.',
+    changed: 'Die Richtlinie wurde inzwischen geändert. Von dieser Seite ist nichts gespeichert.',
+    showChanged: 'Ihren jetzigen Stand zeigen',
   },
   log: {
     title: 'Protokoll',

@@ -710,10 +710,14 @@ export const en = {
     recipientsHint: 'Names of organizations, one a line; empty for all.',
     values: 'Values to bound',
     valuesHint: 'One column a line: “diagnosis: all”, or “diagnosis: HIV | Syphilis”.',
+    valuesWrong: (lines: readonly number[]) =>
+      `Nothing is saved. Write one column, one colon and its values, each column once: line ${lines.join(', ')}`,
     approval: 'A second person approves each release',
     approvalHint: 'No grant takes effect before that.',
     save: 'Save policy',
     saved: 'It is saved, and holds from now on.',
+    changed: 'The policy was changed meanwhile. Nothing of this page is saved.',
+    showChanged: 'Show it as it is now',
   },
   log: {
     title: 'Log',
