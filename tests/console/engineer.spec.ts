@@ -87,6 +87,13 @@ test('the preset of Safe Harbor takes the levels of the table', async ({ page, w
   await page.getByText('More choices').click();
   await expect(page.getByRole('spinbutton', { name: 'Level of zip' })).toHaveValue('1');
   await expect(page.getByRole('spinbutton', { name: 'Level of admitted' })).toHaveValue('1');
+  // What it sets is its own no more once it is changed.
+  await page.getByRole('spinbutton', { name: 'Level of zip' }).fill('');
+  await expect(page.getByRole('combobox', { name: 'For whom' })).toHaveValue('');
+  await page.getByRole('combobox', { name: 'For whom' }).selectOption('EMA and Health Canada: risk of 0.09');
+  await page.getByRole('combobox', { name: 'Privacy model' }).selectOption('confidence_bounding');
+  await expect(page.getByRole('combobox', { name: 'For whom' })).toHaveValue('');
+  await page.getByRole('combobox', { name: 'For whom' }).selectOption('HIPAA Safe Harbor');
   await page.getByRole('button', { name: 'Start' }).click();
   await expect(page.getByRole('button', { name: 'Release this table' })).toBeVisible({ timeout: 60_000 });
   const job = page.url().split('/').at(-1) ?? '';
@@ -128,6 +135,73 @@ test('rows are not stored twice without a word', async ({ page, world, enter }) 
   await page.getByRole('button', { name: 'Upload rows' }).click();
   await expect(page.getByText('2,000 rows are stored.')).toBeVisible();
   await expect(page.getByRole('alert')).toHaveCount(0);
+});
+
+test('a reason for one dataset does not go along to another, and a risk that is not computed is said', async ({ page, world, enter }) => {
+  const holder = await world.token('holder');
+  const table = `id,sex\n${Array.from({ length: 200 }, (_, row) => `${String(row)},${'MF'[row % 2] ?? ''}`).join('\n')}\n`;
+  for (const name of ['one', 'two']) {
+    const columns = [{ name: 'id', role: 'insensitive' }, { name: 'sex', role: 'quasi_identifier' }];
+    const { id } = await world.call<{ id: string }>(holder, 'POST', '/v1/datasets', { name, columns });
+    await world.call(holder, 'POST', `/v1/datasets/${id}/submissions`, table);
+  }
+  await enter(page, holder, '#/jobs/new');
+  await page.getByRole('combobox', { name: 'Dataset' }).selectOption('one');
+  await page.getByRole('combobox', { name: 'Privacy model' }).selectOption('k_anonymity');
+  await page.getByRole('button', { name: 'Start' }).click();
+  const reason = page.getByRole('textbox', { name: /may be released unchanged/ });
+  await reason.fill('meant for one');
+  // It is sent as long as it is shown.
+  await page.getByRole('link', { name: 'Datasets' }).click();
+  await page.getByRole('link', { name: 'Jobs' }).click();
+  await page.getByRole('link', { name: 'New job' }).click();
+  await expect(reason).toHaveValue('meant for one');
+  await page.route('**/risk', (route) =>
+    route.fulfill({ status: 422, json: { code: 'limit_exceeded', title: 'A limit', detail: 'too many', status: 422 } }));
+  await page.getByRole('combobox', { name: 'Dataset' }).selectOption('two');
+  await expect(page.getByRole('alert')).toContainText('too many');
+  await expect(reason).toHaveCount(0);
+  await page.getByRole('button', { name: 'Start' }).click();
+  await expect(reason).toHaveValue('');
+});
+
+test('no figures of other rows are shown, and rows are deleted by who is sure', async ({ page, world, enter }) => {
+  const dataset = await world.dataset();
+  await enter(page, await world.token('holder'), `#/datasets/${dataset}`);
+  await expect(page.getByText('greatest K that it can meet')).toBeVisible();
+  await page.route('**/risk', (route) =>
+    route.fulfill({ status: 422, json: { code: 'limit_exceeded', title: 'A limit', detail: 'too many', status: 422 } }));
+  await page.getByLabel('File').setInputFiles(TRANSFUSIONS);
+  await page.getByRole('button', { name: 'Upload rows' }).click();
+  await page.getByLabel('They are other patients').check();
+  await page.getByRole('button', { name: 'Upload rows' }).click();
+  await expect(page.getByText('2,000 rows are stored.')).toBeVisible();
+  await expect(page.getByRole('alert')).toContainText('too many');
+  await expect(page.getByText('greatest K that it can meet')).toHaveCount(0);
+  await page.unroute('**/risk');
+
+  const submission = page.getByRole('region', { name: 'Latest submissions' }).getByRole('row').nth(1);
+  const remove = submission.getByRole('button', { name: 'Delete these rows' });
+  await expect(remove).toBeDisabled();
+  await submission.getByRole('checkbox', { name: 'I am sure' }).check();
+  await remove.click();
+  await expect(page.getByRole('button', { name: 'Delete these rows' })).toHaveCount(1);
+  await expect(page.getByText('greatest K that it can meet')).toBeVisible();
+});
+
+test('the figures of a draft are those of rounded numbers', async ({ page, world, enter }) => {
+  await enter(page, await world.token('holder'), '#/datasets/new');
+  const rows = Array.from({ length: 100 }, (_, row) => `${'MF'[row % 2] ?? ''},${String(1000 + row)}.5`);
+  await page.getByLabel('File').setInputFiles({ name: 'costs.csv', mimeType: 'text/csv', buffer: Buffer.from(`sex,cost\n${rows.join('\n')}\n`) });
+  await page.getByRole('combobox', { name: 'Role of cost' }).selectOption('insensitive');
+  await page.getByRole('combobox', { name: 'Role of sex' }).selectOption('quasi_identifier');
+  const round = page.getByRole('textbox', { name: /[Rr]ound.*cost/ });
+  await round.fill('');
+  await round.blur();
+  await expect(page.getByText(/^100% of the rows are unique by the/)).toBeVisible();
+  await round.fill('100');
+  await round.blur();
+  await expect(page.getByText(/^0% of the rows are unique by the/)).toBeVisible();
 });
 
 test('a hierarchy of ARX is taken, and used by a new dataset', async ({ page, world, enter }) => {

@@ -74,6 +74,30 @@ for (const role of ['holder', 'officer', 'recipient', 'auditor', 'admin'] as con
   });
 }
 
+test('long names of columns and long links fit a telephone, and no label lies on another', async ({ page, world, enter }) => {
+  const holder = await world.token('holder');
+  const names = [0, 1, 2, 3].map((number) => `a_very_long_name_of_a_laboratory_column_${String(number)}_measured_at_admission`);
+  const columns = names.map((name, at) => ({ name, role: at === 3 ? 'sensitive' : 'quasi_identifier' }));
+  const { id } = await world.call<{ id: string }>(holder, 'POST', '/v1/datasets', { name: 'wide', columns });
+  const rows = Array.from({ length: 200 }, (_, row) => [1, 2, 4, 8].map((width) => 'ab'[Math.floor(row / width) % 2]).join(','));
+  await world.call(holder, 'POST', `/v1/datasets/${id}/submissions`, [names.join(','), ...rows, ''].join('\n'));
+  const job = await world.job(id, { privacy: { model: 'lkc', l: 2, k: 5, c: 0.9 }, release: true });
+  const release = job.release_id ?? '';
+  await enter(page, holder);
+  for (const address of [`#/datasets/${id}`, `#/jobs/new?dataset=${id}`, `#/jobs/${job.id}`, `#/releases/${release}`, `#/releases/${release}/report`]) {
+    await visit(page, address);
+    if (address.endsWith('/report')) await page.getByRole('button', { name: 'Make a link for others' }).click();
+    for (const width of [360, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      const found = await page.evaluate(() => ({
+        needed: document.documentElement.scrollWidth,
+        over: Array.from(document.querySelectorAll('main label, main caption')).filter((it) => it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0).length,
+      }));
+      expect.soft(found, `${address} at ${String(width)}`).toEqual({ needed: width, over: 0 });
+    }
+  }
+});
+
 test('the sign-in is accessible', async ({ page }) => {
   await page.goto('/console/');
   for (const colorScheme of ['light', 'dark'] as const) {
