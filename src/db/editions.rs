@@ -89,6 +89,14 @@ pub(crate) struct Edition {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ProblemDocument>)]
     pub error: Option<Value>,
+    /// Whether its job was started.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub has_run: bool,
+    /// Whether it has ended by the decision on an approval.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub was_decided: bool,
 }
 
 /// A published edition as its recipients see it.
@@ -116,7 +124,10 @@ pub(crate) struct ReceivedEdition {
 macro_rules! holder_editions {
     () => {
         "SELECT e.number, e.job_id, e.release_id, e.held_back_rows, e.is_base, e.created_at,
-                e.published_at, e.error, r.rows,
+                e.published_at, e.error, r.rows, j.started_at IS NOT NULL AS has_run,
+                e.status IN ('published', 'refused') AND EXISTS (
+                    SELECT FROM release_approvals a WHERE a.release_id = e.release_id
+                    AND a.decided_at <= coalesce(e.published_at, a.decided_at)) AS was_decided,
                 CASE WHEN e.status = 'queued' AND j.status <> 'queued' THEN 'running'
                      ELSE e.status END AS status,
                 ARRAY(SELECT s.submission_id FROM edition_submissions s

@@ -55,31 +55,48 @@ impl SeenEdition {
         }
     }
 
-    /// The edition in the states that it has passed since it was seen before: a job can run and end between
-    /// two polls.
+    /// The edition in the states that it has passed since it was seen before: a job can run and end, and be
+    /// approved, between two polls.
     fn passed(&self, before: Option<&Self>) -> impl Iterator<Item = Self> {
         use EditionStatus::{AwaitingApproval, Failed, Published, Queued, Refused, Running};
-        let passed: &[EditionStatus] = match (self.status(), before.and_then(Self::status)) {
-            (Some(Running | Failed), None) => &[Queued],
-            (Some(AwaitingApproval | Published | Refused), None) => &[Queued, Running],
-            (Some(AwaitingApproval | Published | Refused), Some(Queued)) => &[Running],
-            _ => &[],
+        let before = before.and_then(Self::status);
+        let (status, has_run, was_decided) = match self {
+            Self::Held(edition) => (edition.status, edition.has_run, edition.was_decided),
+            Self::Received(_) => (Published, false, false),
         };
-        passed.iter().filter_map(|&status| match self {
-            Self::Held(edition) => Some(Self::Held(Box::new(Edition {
-                status,
-                release_id: None,
-                rows: None,
-                held_back_rows: None,
-                is_base: None,
-                sha256: None,
-                published_at: None,
-                error: None,
-                submissions: edition.submissions.clone(),
-                ..**edition
-            }))),
-            Self::Received(_) => None,
-        })
+        let has_ended = match status {
+            Queued | Running => false,
+            AwaitingApproval | Published => true,
+            Failed | Refused => has_run,
+        };
+        let was_queued = before.is_none() && status != Queued;
+        let was_running = has_ended && matches!(before, None | Some(Queued));
+        let has_waited = was_decided
+            && matches!(status, Published | Refused)
+            && before != Some(AwaitingApproval);
+        let passed = [
+            was_queued.then_some(Queued),
+            was_running.then_some(Running),
+            has_waited.then_some(AwaitingApproval),
+        ];
+        passed
+            .into_iter()
+            .flatten()
+            .filter_map(|status| match self {
+                Self::Held(edition) => Some(Self::Held(Box::new(Edition {
+                    status,
+                    release_id: None,
+                    rows: None,
+                    held_back_rows: None,
+                    is_base: None,
+                    sha256: None,
+                    published_at: None,
+                    error: None,
+                    submissions: edition.submissions.clone(),
+                    ..**edition
+                }))),
+                Self::Received(_) => None,
+            })
     }
 
     /// Its state, for its holder.
@@ -271,15 +288,17 @@ mod tests {
             created_at: OffsetDateTime::UNIX_EPOCH,
             published_at: Some(OffsetDateTime::UNIX_EPOCH),
             error: None,
+            has_run: true,
+            was_decided: false,
         }))
     }
 
     #[test]
     fn states_between_two_polls_are_seen_without_what_was_decided_later() {
-        use EditionStatus::{Failed, Published, Queued, Running};
-        let passed = |now, before: Option<EditionStatus>| -> Vec<EditionStatus> {
+        use EditionStatus::{AwaitingApproval, Failed, Published, Queued, Refused, Running};
+        let passed_by = |now: SeenEdition, before: Option<EditionStatus>| -> Vec<EditionStatus> {
             let before = before.map(edition);
-            let passed = edition(now).passed(before.as_ref()).collect::<Vec<_>>();
+            let passed = now.passed(before.as_ref()).collect::<Vec<_>>();
             for seen in &passed {
                 let SeenEdition::Held(seen) = seen else {
                     panic!("a holder sees what is held")
@@ -288,13 +307,33 @@ mod tests {
             }
             passed.iter().filter_map(SeenEdition::status).collect()
         };
+        let passed = |now, before| passed_by(edition(now), before);
         assert_eq!(passed(Queued, None), []);
         assert_eq!(passed(Running, None), [Queued]);
         assert_eq!(passed(Published, None), [Queued, Running]);
         assert_eq!(passed(Published, Some(Queued)), [Running]);
         assert_eq!(passed(Published, Some(Running)), []);
+        assert_eq!(passed(Failed, None), [Queued, Running]);
+        assert_eq!(passed(Failed, Some(Queued)), [Running]);
+        let with = |status, has_run, was_decided| match edition(status) {
+            SeenEdition::Held(held) => SeenEdition::Held(Box::new(Edition {
+                has_run,
+                was_decided,
+                ..*held
+            })),
+            seen => seen,
+        };
         // A job that is cancelled while it waits fails without having run.
-        assert_eq!(passed(Failed, None), [Queued]);
-        assert_eq!(passed(Failed, Some(Queued)), []);
+        let cancelled = || with(Failed, false, false);
+        assert_eq!(passed_by(cancelled(), None), [Queued]);
+        assert_eq!(passed_by(cancelled(), Some(Queued)), []);
+        // An officer can decide at once.
+        for decided in [Published, Refused] {
+            let decided = || with(decided, true, true);
+            let waited = [Running, AwaitingApproval];
+            assert_eq!(passed_by(decided(), Some(Queued)), waited);
+            assert_eq!(passed_by(decided(), Some(Running)), [AwaitingApproval]);
+            assert_eq!(passed_by(decided(), Some(AwaitingApproval)), []);
+        }
     }
 }

@@ -187,3 +187,13 @@ fn what_does_not_fit_a_column_is_refused() {
         assert!(schema(column.clone()).is_err(), "{column}");
     }
 }
+
+/// Cells of a column that is not generalized are not trimmed, so that one can be the label above another.
+#[test]
+fn a_hierarchy_that_nothing_is_generalized_by_need_not_be_possible() {
+    let column = json!({"role": "insensitive", "taxonomy": {"generate": "prefix", "lengths": [4]}});
+    let schema = schema(column).unwrap();
+    let table = csv::read_table(&schema, "x\n8010\n8010 \n8011\n".as_bytes()).unwrap();
+    let made = schema.with_made_hierarchies(&table).unwrap();
+    assert!(made.columns[0].tree().is_none());
+}

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use super::{Schema, SchemaColumn, items};
 use crate::definition::{ColumnKind, ColumnRole, GeneratedHierarchy, TaxonomyNode};
 use crate::table::{Column, Table};
-use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
+use crate::taxonomy::{MISSING_LABEL, Tree, TreeError, TreeLimits};
 
 pub(super) use declared::{check, ordered_tree};
 pub use redrawn::ReleasedLeaves;
@@ -45,22 +45,35 @@ impl Schema {
             let Some(made) = spec.made.clone() else {
                 continue;
             };
-            let values = spec.values_of(column);
-            if matches!(made, GeneratedHierarchy::Ranges { balance: true, .. })
-                && values.values().sum::<u64>() < table.rows as u64
-            {
-                return Err(spec.unmade(
-                    "cannot be balanced, because cells of the column are missing; leave out `balance`",
-                ));
+            match spec.make(&made, column, table.rows) {
+                // Nothing is generalized by it.
+                Err(_) if matches!(spec.role, ColumnRole::Insensitive | ColumnRole::Class) => {}
+                made => made.map_err(|detail| spec.unmade(&detail))?,
             }
-            let drawn = spec.make_tree(&made, &values, TreeLimits::default());
-            drawn.map_err(|detail| spec.unmade(&detail))?;
         }
         Ok(schema)
     }
 }
 
 impl SchemaColumn {
+    /// Makes the tree over the values of a column of this many rows.
+    fn make(
+        &mut self,
+        made: &GeneratedHierarchy,
+        column: &Column,
+        rows: usize,
+    ) -> Result<(), String> {
+        let values = self.values_of(column);
+        if matches!(made, GeneratedHierarchy::Ranges { balance: true, .. })
+            && values.values().sum::<u64>() < rows as u64
+        {
+            let detail =
+                "cannot be balanced, because cells of the column are missing; leave out `balance`";
+            return Err(detail.to_owned());
+        }
+        self.make_tree(made, &values, TreeLimits::default())
+    }
+
     /// The distinct values of a column of this kind; those of sets are their items.
     fn values_of(&self, column: &Column) -> Values {
         let mut values = Values::new();
@@ -183,7 +196,14 @@ impl SchemaColumn {
             return Err("has nothing below its root".to_owned());
         }
         let tree = Tree::with_missing_below(root, limits, limits.depth);
-        let tree = tree.map_err(|error| format!("cannot be made: {error}"))?;
+        let tree = tree.map_err(|error| match error {
+            // The label is a value of a row.
+            TreeError::RepeatedLabel { .. } => {
+                "cannot be made: a value is written like a label above others; correct the cells, or declare a taxonomy"
+                    .to_owned()
+            }
+            error => format!("cannot be made: {error}"),
+        })?;
         if self.kind == ColumnKind::Numeric {
             self.ranges = Some(tree.ranges()?.into());
         }
