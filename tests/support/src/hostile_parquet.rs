@@ -90,9 +90,14 @@ pub fn footer(schema: Vec<Thrift>, rows: i64, groups: Vec<Thrift>) -> Thrift {
 
 /// A row group of one column, whose pages begin after the magic number.
 pub fn row_group(rows: i64, values: i64, stored: usize) -> Thrift {
+    compressed_row_group(rows, values, stored, 0)
+}
+
+/// As [`row_group`], compressed by the codec of this number.
+pub fn compressed_row_group(rows: i64, values: i64, stored: usize, codec: i64) -> Thrift {
     let column = Thrift::default()
         .int(1, 6)
-        .int(4, 0)
+        .int(4, codec)
         .int(5, values)
         .int(6, stored as i64)
         .int(7, stored as i64)

@@ -9,7 +9,8 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, StringArray};
 use pais_core::table::{ReadError, ReadErrorKind};
 use pais_test_support::hostile_parquet::{
-    Thrift, column, file, footer, group, many_row_groups, nested_groups, row_group,
+    Thrift, column, compressed_row_group, file, footer, group, many_row_groups, nested_groups,
+    row_group,
 };
 
 use crate::read::format_tests::{from_parquet, texts};
@@ -133,6 +134,18 @@ fn encrypted_files_are_refused_as_such() {
     let signed = file(&[], plain.structure(8, Thrift::default()).end(), b"PAR1");
     for file in [magic, signed] {
         assert!(refusal(&file).detail.contains("encrypted"));
+    }
+}
+
+/// The footer says the codec, so that the file is not called damaged.
+#[test]
+fn files_of_a_codec_that_is_not_read_are_refused_as_such() {
+    for (codec, name) in [(3, "LZO"), (4, "BROTLI")] {
+        let groups = vec![compressed_row_group(1, 1, 10, codec)];
+        let file = file(&[0; 10], footer(schema_of_one(), 1, groups).end(), b"PAR1");
+        let error = refusal(&file);
+        assert_eq!(error.kind, ReadErrorKind::Malformed);
+        assert!(error.detail.contains(name), "{error}");
     }
 }
 

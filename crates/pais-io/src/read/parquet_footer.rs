@@ -241,12 +241,21 @@ impl ColumnChunk {
 
     fn metadata(self, leaf: &ColumnDescPtr, end: u64) -> io::Result<ColumnChunkMetaData> {
         let mut codecs = CompressionCodec::VARIANTS.iter();
-        let codec = codecs.find(|codec| **codec as i32 == self.codec);
+        let codec = *codecs
+            .find(|codec| **codec as i32 == self.codec)
+            .ok_or_else(invalid)?;
+        if matches!(codec, CompressionCodec::LZO | CompressionCodec::BROTLI) {
+            let detail = format!(
+                "the file is compressed by {codec}, which is not read; write it with zstd, snappy, gzip, lz4 or \
+                 without compression"
+            );
+            return Err(refusal(ReadErrorKind::Malformed, detail));
+        }
         let data_offset = self.data_offset.ok_or_else(invalid)?;
         // Some writers give 0 where there is no dictionary.
         let dictionary_offset = self.dictionary_offset.filter(|&offset| offset > 0);
         let column = ColumnChunkMetaData::builder(leaf.clone())
-            .set_compression_codec(*codec.ok_or_else(invalid)?)
+            .set_compression_codec(codec)
             .set_num_values(self.values)
             .set_total_uncompressed_size(self.decoded)
             .set_total_compressed_size(self.stored)
