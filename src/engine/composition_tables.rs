@@ -124,7 +124,7 @@ pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
 pub(crate) fn decide(
     parts: Vec<StoredParts>,
     schema: &Schema,
-    raw: Table,
+    mut raw: Table,
     submissions: &[SubmissionRows],
     work: &TableWork,
 ) -> Result<Result<Composition, VerifyError>, WorkError> {
@@ -132,13 +132,13 @@ pub(crate) fn decide(
     let known = known(parts, &starts(submissions))?;
     let releases: Vec<&KnownRelease> = known.iter().collect();
     let mut worst: Option<Composition> = None;
-    let mut raw = Some(raw);
     for (place, view) in views.iter().enumerate() {
-        let rows = match place + 1 < views.len() {
-            true => raw.clone(),
-            false => raw.take(),
+        let rows = if place + 1 < views.len() {
+            raw.clone()
+        } else {
+            std::mem::take(&mut raw)
         };
-        let shown = RawTable::new(view, rows.unwrap_or_default());
+        let shown = RawTable::new(view, rows);
         let found = match shown.compose(&releases, work.cancellation()) {
             Err(VerifyError::UnknownSource) => return Err(damaged().into()),
             Err(error) => return Ok(Err(error)),
