@@ -43,6 +43,17 @@ impl ReportPage {
         unchanged["singled_out_share"].as_f64().unwrap_or(0.0)
     }
 
+    /// Share of the records that are unique by all columns that are not sensitive, where those beside the
+    /// quasi-identifiers, of which the model does not speak, add a share to it that matters.
+    pub(crate) fn unique_by_others(&self) -> Option<f64> {
+        /// That of the verdict.
+        const ACCEPTED: f64 = 0.09;
+        let found = &self.report["guidelines"]["opinion_05_2014"]["singling_out"];
+        let by_all = found["unique_share"].as_f64()?;
+        let by_quasi_identifiers = found["unique_by_quasi_identifiers"].as_f64()?;
+        (by_all - by_quasi_identifiers > ACCEPTED).then_some(by_all)
+    }
+
     /// The greatest share of one sensitive value that an adversary of the model finds, and its column.
     pub(crate) fn attribute(&self) -> Option<(f64, &str)> {
         let attribute = &self.risk()["attribute"];
@@ -155,5 +166,36 @@ impl ReportPage {
             Some(name) => format!("Report on the release of {name}"),
             None => "Report on a release".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::input::ReportPage;
+
+    /// A release of an exact post code beside k-anonymous labels, and one under LKC-privacy, of which more columns are
+    /// known than the model assumes.
+    #[test]
+    fn columns_that_the_model_does_not_speak_of_are_in_the_summary_where_they_make_records_unique()
+    {
+        for (by_quasi_identifiers, by_all, found) in [
+            (0.0, 0.53, Some(0.53)),
+            (0.5, 0.53, None),
+            (0.0, 0.05, None),
+        ] {
+            let singling_out = json!({"unique_by_quasi_identifiers": by_quasi_identifiers, "unique_share": by_all});
+            let page = ReportPage {
+                report: json!({"guidelines": {"opinion_05_2014": {"singling_out": singling_out}}}),
+                ..ReportPage::default()
+            };
+            assert_eq!(page.unique_by_others(), found);
+            assert_eq!(
+                page.render().contains("53 % of the records are unique"),
+                found.is_some()
+            );
+        }
+        assert_eq!(ReportPage::default().unique_by_others(), None);
     }
 }

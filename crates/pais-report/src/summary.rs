@@ -81,6 +81,12 @@ pub(crate) fn summary(page: &ReportPage) -> Markup {
                 Some(Verdict::DoesNotHold) => p.verdict.no { "✗ The released table does not meet its privacy model." },
                 None => {}
             }
+            @if let Some(share) = page.unique_by_others() {
+                p.verdict.but {
+                    (percent(share)) " of the records are unique by all columns that are not sensitive, taken together: \
+                     somebody who knows these values of a patient finds the record."
+                }
+            }
             @if let Some(unchanged) = unchanged::sentence(page) { p { (unchanged) } }
             p { (protection(page)) }
             p { (cost(page)) }
