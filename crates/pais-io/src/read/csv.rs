@@ -237,28 +237,37 @@ fn next<R: Read>(
         reader.get_mut().start_record();
         let read = reader.read_byte_record(record);
         let is_record = read.map_err(|error| match error.into_kind() {
-            csv::ErrorKind::Io(error) => with_line(error, reader.position().line()),
+            csv::ErrorKind::Io(error) => error,
             // The reader has no other error: byte records are not decoded, and `flexible` is set.
             kind => io::Error::other(format!("{kind:?}")),
         })?;
+        check_quotes(reader)?;
         if !is_record || !is_blank(reader, record) {
             return Ok(is_record);
         }
     }
 }
 
-/// The error of a block that begins on this line.
-fn with_line(error: io::Error, first: u64) -> io::Error {
-    let behind = match error.downcast::<TextBehindQuote>() {
-        Ok(behind) => behind,
-        Err(error) => return error,
+/// Checks that no quoted cell of the last read record goes on behind the quote that closes it. A header may: it is compared
+/// with the columns, which says more of a file in another format.
+fn check_quotes<R: Read>(reader: &mut csv::Reader<CountingReader<R>>) -> io::Result<()> {
+    let (end, line) = (reader.position().byte(), last_line(reader));
+    let counted = reader.get_mut();
+    let Some(behind) = counted.quotes.behind_closed.filter(|it| it.first < end) else {
+        return Ok(());
     };
-    let line = first + behind.line_feeds;
+    if counted.records <= 1 {
+        counted.quotes.behind_closed = behind.after(end);
+        return Ok(());
+    }
     let detail = format!(
-        "a quoted cell goes on behind the double quote on line {line} that closes it; write a quote inside a quoted \
-         cell as two"
+        "a quoted cell of the record that ends on line {line} goes on behind the double quote that closes it; write a \
+         quote inside a quoted cell as two"
     );
-    io::Error::other(ReadError::new(ReadErrorKind::Malformed, detail))
+    Err(io::Error::other(ReadError::new(
+        ReadErrorKind::Malformed,
+        detail,
+    )))
 }
 
 /// Cells without the CR of a CRLF.
@@ -319,12 +328,27 @@ fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadErro
     })
 }
 
-/// Text between the quote that closes a cell and the next delimiter: the cell could mean several things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a quoted cell goes on behind the quote that closes it")]
-struct TextBehindQuote {
-    /// Line feeds before it in its block.
-    line_feeds: u64,
+/// Where quoted cells go on behind the quote that closes them: such a cell could mean several things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TextBehindQuotes {
+    /// The offsets of the first and the last such text.
+    first: u64,
+    last: u64,
+}
+
+impl TextBehindQuotes {
+    /// What of it is not before an offset.
+    fn after(self, offset: u64) -> Option<Self> {
+        let first = self.first.max(offset);
+        (self.last >= offset).then_some(Self {
+            first: if self.first < offset {
+                self.last
+            } else {
+                first
+            },
+            ..self
+        })
+    }
 }
 
 /// Whether the text so far ends inside a quoted cell. A quote opens a cell at its beginning only, and two quotes in
@@ -336,34 +360,29 @@ struct QuotedCell {
     behind: u64,
     /// The offset behind the quote that closed it last; 0 for none.
     closed: u64,
+    behind_closed: Option<TextBehindQuotes>,
 }
 
 impl QuotedCell {
     /// Reads a block that begins at an offset, behind this byte.
-    fn read(
-        &mut self,
-        block: &[u8],
-        offset: u64,
-        before: u8,
-        delimiter: u8,
-    ) -> Result<(), TextBehindQuote> {
+    fn read(&mut self, block: &[u8], offset: u64, before: u8, delimiter: u8) {
         // Of what may follow the quote that closes a cell, the CR is that of a CRLF.
-        let check_behind = |place: usize| match block.get(place) {
-            Some(byte) if ![delimiter, b'"', b'\r', b'\n'].contains(byte) => Err(TextBehindQuote {
-                line_feeds: memchr::memchr_iter(b'\n', &block[..place]).count() as u64,
-            }),
-            _ => Ok(()),
+        let goes_on = |place: usize| {
+            let next = block.get(place);
+            next.is_some_and(|byte| ![delimiter, b'"', b'\r', b'\n'].contains(byte))
         };
-        if self.closed == offset && self.closed > 0 {
-            check_behind(0)?;
+        if self.closed == offset && self.closed > 0 && goes_on(0) {
+            self.goes_on_at(offset);
         }
         let mut opened = None;
         for place in memchr::memchr_iter(b'"', block) {
             let at = offset + place as u64;
             if self.is_open {
-                check_behind(place + 1)?;
                 self.is_open = false;
                 self.closed = at + 1;
+                if goes_on(place + 1) {
+                    self.goes_on_at(at + 1);
+                }
                 continue;
             }
             let is_escaped = self.closed == at && self.closed > 0;
@@ -379,7 +398,14 @@ impl QuotedCell {
             let earlier = opened.map_or(self.behind, |_| 0);
             self.behind = earlier + memchr::memchr_iter(b'\n', cell).count() as u64;
         }
-        Ok(())
+    }
+
+    fn goes_on_at(&mut self, offset: u64) {
+        let first = self.behind_closed.map_or(offset, |behind| behind.first);
+        self.behind_closed = Some(TextBehindQuotes {
+            first,
+            last: offset,
+        });
     }
 }
 
@@ -505,8 +531,7 @@ impl<R: Read> Read for CountingReader<R> {
         };
         let block = &buffer[..read];
         let delimiter = self.delimiter.byte();
-        let quotes = self.quotes.read(block, self.bytes, self.last, delimiter);
-        quotes.map_err(io::Error::other)?;
+        self.quotes.read(block, self.bytes, self.last, delimiter);
         self.last = last;
         self.keep(block);
         self.bytes += read as u64;
@@ -521,21 +546,21 @@ mod tests {
     use pais_core::table::ReadErrorKind;
     use proptest::prelude::*;
 
-    use super::{QuotedCell, TextBehindQuote};
+    use super::QuotedCell;
 
     /// The state after a text that is read in blocks of these lengths.
-    fn read(text: &[u8], lengths: &[usize]) -> Result<QuotedCell, TextBehindQuote> {
+    fn read(text: &[u8], lengths: &[usize]) -> QuotedCell {
         let mut quotes = QuotedCell::default();
         let (mut at, mut before) = (0, b'\n');
         let mut lengths = lengths.iter().cycle();
         while at < text.len() {
             let length = lengths.next().copied().unwrap_or(text.len()).max(1);
             let block = &text[at..text.len().min(at + length)];
-            quotes.read(block, at as u64, before, b',')?;
+            quotes.read(block, at as u64, before, b',');
             at += block.len();
             before = block[block.len() - 1];
         }
-        Ok(quotes)
+        quotes
     }
 
     /// Whether the reader of records takes what comes behind a text as a part of its last cell.
@@ -559,7 +584,7 @@ mod tests {
             ("a,\"b\n\"\"\nc", Some(2)),
         ] {
             for lengths in [&[usize::MAX][..], &[1], &[3, 2], &[4, 2]] {
-                let found = read(text.as_bytes(), lengths).unwrap();
+                let found = read(text.as_bytes(), lengths);
                 assert_eq!(found.is_open.then_some(found.behind), behind, "{text:?}");
             }
         }
@@ -585,10 +610,8 @@ mod tests {
         ) {
             let text = text.as_bytes();
             let found = read(text, &lengths);
-            prop_assert_eq!(found.is_err(), goes_on_behind_a_quote(text));
-            if let Ok(found) = found {
-                prop_assert_eq!(found.is_open, ends_in_a_quoted_cell(text));
-            }
+            prop_assert_eq!(found.behind_closed.is_some(), goes_on_behind_a_quote(text));
+            prop_assert_eq!(found.is_open, ends_in_a_quoted_cell(text));
         }
     }
 
