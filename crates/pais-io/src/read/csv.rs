@@ -251,11 +251,14 @@ fn next<R: Read>(
 /// Checks that no quoted cell of the last read record goes on behind the quote that closes it. A header may: it is compared
 /// with the columns, which says more of a file in another format.
 fn check_quotes<R: Read>(reader: &mut csv::Reader<CountingReader<R>>) -> io::Result<()> {
-    let (end, line) = (reader.position().byte(), last_line(reader));
-    let counted = reader.get_mut();
-    let Some(behind) = counted.quotes.behind_closed.filter(|it| it.first < end) else {
+    let Some(behind) = reader.get_ref().quotes.behind_closed else {
         return Ok(());
     };
+    let (end, line) = (reader.position().byte(), last_line(reader));
+    if behind.first >= end {
+        return Ok(());
+    }
+    let counted = reader.get_mut();
     if counted.records <= 1 {
         counted.quotes.behind_closed = behind.after(end);
         return Ok(());
@@ -339,15 +342,12 @@ struct TextBehindQuotes {
 impl TextBehindQuotes {
     /// What of it is not before an offset.
     fn after(self, offset: u64) -> Option<Self> {
-        let first = self.first.max(offset);
-        (self.last >= offset).then_some(Self {
-            first: if self.first < offset {
-                self.last
-            } else {
-                first
-            },
-            ..self
-        })
+        let first = if self.first < offset {
+            self.last
+        } else {
+            self.first
+        };
+        (self.last >= offset).then_some(Self { first, ..self })
     }
 }
 
