@@ -54,7 +54,7 @@ fn main() -> anyhow::Result<()> {
                 "seconds": seconds, "peak_bytes": bytes,
             }));
             if let Some(table) = baseline {
-                let encoded = EncodedTable::new(&schema, table)?;
+                let encoded = EncodedTable::new(&schema, table);
                 let began = Instant::now();
                 let classes = recoding::recode(&encoded.sets[0], K);
                 let earlier = began.elapsed().as_secs_f64();

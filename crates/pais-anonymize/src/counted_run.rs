@@ -142,7 +142,7 @@ impl CountedRun {
         // Refuses a run that cannot be expected to end.
         method.bytes_needed(&schema, values.rows, 1)?;
         let order = OrderSource::of_digest(&job, values.digest)?;
-        let mut table = EncodedTable::new(&schema, table)?;
+        let mut table = EncodedTable::new(&schema, table);
         stop_if_asked(observer)?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         let input = PreparedTable {

@@ -2,7 +2,6 @@
 
 use pais_core::definition::{JobError, JobErrorKind};
 use pais_core::rejection::Fault;
-use pais_core::table::NotInDomain;
 use thiserror::Error;
 
 /// Why a run ends without a release.
@@ -54,15 +53,6 @@ fn available(last: Option<u32>) -> String {
     match last {
         Some(last) => format!("its steps are 0 to {last}"),
         None => "the method has no steps, leave `step` out".to_owned(),
-    }
-}
-
-impl From<NotInDomain> for RunError {
-    fn from(_: NotInDomain) -> Self {
-        Self::internal(
-            "the stored rows of a column have a cell that is no leaf of its taxonomy, or no number; \
-             send the rows again to a new dataset",
-        )
     }
 }
 

@@ -11,6 +11,7 @@ use pais_core::table::{
     row_warnings,
 };
 use pais_core::warning::{Warning, WarningCode, by_code};
+use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::observer::{Observer, stop_if_asked};
@@ -35,6 +36,24 @@ pub(crate) struct PreparedTable {
     /// The request to stop the run. What is built after it is incomplete; the gate asks before it
     /// looks at a table.
     pub(crate) cancellation: Cancellation,
+}
+
+/// Checks that the cells of each column are leaves of its taxonomy, as which they are encoded: readers of rows check
+/// it, and rows that were stored under another taxonomy would be released as a value that they never had.
+fn check_leaves(schema: &Schema, table: &Table) -> Result<(), RunError> {
+    for (spec, column) in schema.stored().zip(&table.columns) {
+        let is_recoded = spec.role() == ColumnRole::QuasiIdentifier && spec.tree().is_some();
+        if !is_recoded {
+            continue;
+        }
+        let labels = column.dictionary.par_iter();
+        if !labels.all(|label| spec.check(label).is_ok()) {
+            let reason = "the stored rows of a column have a cell that is no leaf of its taxonomy; \
+                          send the rows again to a new dataset";
+            return Err(RunError::internal(reason));
+        }
+    }
+    Ok(())
 }
 
 impl PreparedTable {
@@ -62,7 +81,8 @@ impl PreparedTable {
         stop_if_asked(observer)?;
         let order = OrderSource::new(&job, &table, observer.cancellation())?;
         stop_if_asked(observer)?;
-        let mut table = EncodedTable::new(&schema, table)?;
+        check_leaves(&schema, &table)?;
+        let mut table = EncodedTable::new(&schema, table);
         stop_if_asked(observer)?;
         let unchanged = UnchangedColumn::of(&schema, &table);
         let value_counts = unchanged.iter().map(|column| column.counts).collect();
@@ -160,31 +180,23 @@ mod tests {
     use crate::test_data::{job_of, load, schema};
     use crate::{AnonymizationRun, RunError, Unobserved};
 
-    /// Rows that were stored under another schema, or by a reader that did not check them. They would be released as
-    /// values that they never had.
+    /// Rows that were stored before their column had the taxonomy, or by a reader that did not check them. They would
+    /// be released as its first leaf.
     #[test]
-    fn stored_cells_that_are_not_in_the_domain_of_their_column_are_not_released() {
+    fn stored_cells_that_are_no_leaves_of_their_taxonomy_are_not_released() {
         let tree = json!({"label": "*", "children": [{"label": "A"}, {"label": "B"}]});
-        let stored = |kind: &str| json!({"name": "q", "kind": kind, "role": "quasi_identifier"});
-        let with_tree = |kind: &str| {
-            let mut column = stored(kind);
-            column["taxonomy"] = tree.clone();
-            column
-        };
-        for (rows, before, now) in [
-            (
-                "A\nA\nZ\nZ\n",
-                stored("categorical"),
-                with_tree("categorical"),
-            ),
-            ("A\nA|B\nA|Z\nZ\n", stored("set"), with_tree("set")),
-            ("1\n2\nZ\nZ\n", stored("categorical"), stored("numeric")),
+        for (kind, rows) in [
+            ("categorical", "q\nA\nA\nZ\nZ\n"),
+            ("set", "q\nA\nA|B\nA|Z\nZ\n"),
         ] {
-            let table = load(&schema(json!([before])), format!("q\n{rows}").as_bytes());
+            let column = json!({"name": "q", "kind": kind, "role": "quasi_identifier"});
+            let mut with_tree = column.clone();
+            with_tree["taxonomy"] = tree.clone();
+            let table = load(&schema(json!([column])), rows.as_bytes());
             let job = job_of(json!({"privacy": {"model": "k_anonymity", "k": 2}})).unwrap();
-            let run =
-                AnonymizationRun::new(schema(json!([now])), job, table, &Unobserved::default());
-            assert!(matches!(run, Err(RunError::Internal { .. })), "{rows}");
+            let schema = schema(json!([with_tree]));
+            let run = AnonymizationRun::new(schema, job, table, &Unobserved::default());
+            assert!(matches!(run, Err(RunError::Internal { .. })), "{kind}");
         }
     }
 }

@@ -138,7 +138,7 @@ impl Runner {
             Source::ItemsetRecoding { table, k } => {
                 let schema = table.schema()?;
                 let rows = csv::read_table(&schema, File::open(self.files.file(table)?)?)?;
-                let encoded = EncodedTable::new(&schema, rows)?;
+                let encoded = EncodedTable::new(&schema, rows);
                 let column = encoded.sets.first().context("a set-valued column")?;
                 let began = Instant::now();
                 recoding::recode(column, *k);

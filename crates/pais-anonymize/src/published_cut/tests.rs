@@ -22,7 +22,7 @@ fn encoded(column: Value, cells: &[&str]) -> (Arc<Schema>, EncodedTable) {
     for (row, cell) in cells.iter().enumerate() {
         file += &format!("{cell},{row}\n");
     }
-    let table = EncodedTable::new(&schema, load(&schema, file.as_bytes())).unwrap();
+    let table = EncodedTable::new(&schema, load(&schema, file.as_bytes()));
     (schema, table)
 }
 

@@ -101,7 +101,7 @@ mod tests {
     fn rows_stored_in_several_spellings_are_one_value() {
         let load = schema(json!({"name": "load", "role": "sensitive", "kind": "numeric"}));
         let stored = table(&["200", "7", "200.0", "2e2"], &[0, 1, 2, NULL_CODE, 3]);
-        let encoded = EncodedTable::new(&load, stored).unwrap();
+        let encoded = EncodedTable::new(&load, stored);
         let texts = ["200".into(), "7".into()];
         assert_eq!(encoded.sensitive[0].values, texts);
         assert_eq!(encoded.sensitive[0].codes, [0, 1, 0, NULL_CODE, 0]);
@@ -109,7 +109,7 @@ mod tests {
 
         let city = schema(json!({"name": "city", "role": "quasi_identifier"}));
         let stored = table(&["K\u{f6}ln ", "Ko\u{308}ln", " "], &[0, 1, 2, 0]);
-        let encoded = EncodedTable::new(&city, stored).unwrap();
+        let encoded = EncodedTable::new(&city, stored);
         // The leaf 1 is `?`: the default word for missing is the empty cell.
         assert_eq!(
             encoded.quasi_identifiers[0].codes.of_rows(&[0, 1, 2, 3]),

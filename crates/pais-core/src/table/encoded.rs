@@ -175,36 +175,13 @@ pub struct EncodedTable {
     pub untouched: Vec<(usize, crate::table::Column)>,
 }
 
-/// A cell of a quasi-identifier is no value of its domain. Readers of rows refuse such a cell, so the rows were read
-/// under another schema.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a cell of the column {column} is no leaf of its taxonomy, or no number or date; the rows were read under another \
-     schema"
-)]
-pub struct NotInDomain {
-    /// Name of the column.
-    pub column: Box<str>,
-}
-
-impl NotInDomain {
-    pub(crate) fn of(spec: &SchemaColumn) -> Self {
-        Self {
-            column: spec.name.clone(),
-        }
-    }
-}
-
 impl EncodedTable {
     /// Encodes a table whose cells were checked against `schema` when they were read. It is
     /// brought to canonical form first, with rounded numbers ([`Table::as_released`]).
     ///
     /// Reads the text of each distinct value once, and makes one pass over the codes of each
     /// column; quasi-identifiers side by side.
-    ///
-    /// # Errors
-    /// [`NotInDomain`].
-    pub fn new(schema: &Schema, table: Table) -> Result<Self, NotInDomain> {
+    pub fn new(schema: &Schema, table: Table) -> Self {
         let table = table.as_released(schema);
         let mut encoded = Self {
             rows: table.rows,
@@ -221,7 +198,7 @@ impl EncodedTable {
                 ColumnRole::Identifier => {}
                 ColumnRole::Subject => encoded.subjects = Subjects::new(column).map(Arc::new),
                 ColumnRole::QuasiIdentifier if spec.kind == ColumnKind::Set => {
-                    encoded.sets.push(SetColumn::new(spec, position, column)?);
+                    encoded.sets.push(SetColumn::new(spec, position, column));
                 }
                 ColumnRole::QuasiIdentifier => quasi_identifiers.push((spec, position, column)),
                 ColumnRole::Sensitive => {
@@ -235,19 +212,14 @@ impl EncodedTable {
                 ColumnRole::Insensitive => encoded.untouched.push((position, column)),
             }
         }
-        let quasi_identifiers = parallel::map(quasi_identifiers, |(spec, position, column)| {
+        encoded.quasi_identifiers = parallel::map(quasi_identifiers, |(spec, position, column)| {
             quasi_identifier(spec, position, column)
         });
-        encoded.quasi_identifiers = quasi_identifiers.into_iter().collect::<Result<_, _>>()?;
-        Ok(encoded)
+        encoded
     }
 }
 
-fn quasi_identifier(
-    spec: &SchemaColumn,
-    position: usize,
-    column: Column,
-) -> Result<QuasiIdentifier, NotInDomain> {
+fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> QuasiIdentifier {
     let null = column.codes.contains(&NULL_CODE);
     let is_missing =
         |text: &str| spec.is_missing(text) || (spec.is_flat_or_made() && text == MISSING_LABEL);
@@ -256,10 +228,10 @@ fn quasi_identifier(
     let numbers = column.dictionary.iter().any(|text| !is_missing(text));
     let (domain, missing_code, map) =
         if spec.has_grown_intervals() && (numbers || spec.domain.is_some()) {
-            numeric(spec, &column.dictionary, missing, is_missing)
+            numeric(spec, &column.dictionary, missing)
         } else {
             categorical(spec, &column.dictionary, missing, is_missing)
-        }?;
+        };
     let code = |&code: &u32| map.get(code as usize).copied().unwrap_or(missing_code);
     // Of the codes themselves: one that were cut off would be another value, to the verifier too.
     let greatest = map
@@ -271,34 +243,16 @@ fn quasi_identifier(
     let codes = Codes::computed(column.codes.len(), count, &|rows, out| {
         out.extend(column.codes[rows].iter().map(code));
     });
-    Ok(QuasiIdentifier {
+    QuasiIdentifier {
         name: spec.name.clone(),
         position,
         domain,
         codes,
-    })
+    }
 }
 
 /// The domain, the code of missing cells, and the new code of each old code.
 type Recoded = (Domain, u32, Vec<u32>);
-
-/// The new code of each text: its `code`, or that of missing cells.
-fn recoded(
-    spec: &SchemaColumn,
-    dictionary: &[Box<str>],
-    missing_code: u32,
-    is_missing: impl Fn(&str) -> bool,
-    code: impl Fn(usize, &str) -> Option<u32>,
-) -> Result<Vec<u32>, NotInDomain> {
-    let recode = |(at, text): (usize, &str)| {
-        if is_missing(text) {
-            return Ok(missing_code);
-        }
-        code(at, text).ok_or_else(|| NotInDomain::of(spec))
-    };
-    let texts = dictionary.iter().map(AsRef::as_ref).enumerate();
-    texts.map(recode).collect()
-}
 
 /// The numbers or dates of a column in their order.
 pub(crate) struct RankedNumbers {
@@ -325,16 +279,12 @@ impl RankedNumbers {
     }
 }
 
-fn numeric(
-    spec: &SchemaColumn,
-    dictionary: &[Box<str>],
-    missing: bool,
-    is_missing: impl Fn(&str) -> bool,
-) -> Result<Recoded, NotInDomain> {
+fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
     let scale = spec.scale();
     let RankedNumbers { values, rank } = RankedNumbers::of(spec, dictionary);
     let missing_code = values.len() as u32;
-    let map = recoded(spec, dictionary, missing_code, is_missing, |at, _| rank[at])?;
+    let map = rank.into_iter().map(|rank| rank.unwrap_or(missing_code));
+    let map = map.collect();
     let range = (
         values.first().copied().unwrap_or(0.0),
         values.last().copied().unwrap_or(0.0),
@@ -348,16 +298,19 @@ fn numeric(
         (Some(round), None) => round.enclosing(lo, hi, None),
         _ => (lo, hi),
     };
-    let domain = Domain::Numeric {
-        values,
-        lo,
-        hi,
-        missing,
-        scale,
-        round: spec.round,
-        ends: None,
-    };
-    Ok((domain, missing_code, map))
+    (
+        Domain::Numeric {
+            values,
+            lo,
+            hi,
+            missing,
+            scale,
+            round: spec.round,
+            ends: None,
+        },
+        missing_code,
+        map,
+    )
 }
 
 fn categorical(
@@ -365,7 +318,7 @@ fn categorical(
     dictionary: &[Box<str>],
     missing: bool,
     is_missing: impl Fn(&str) -> bool,
-) -> Result<Recoded, NotInDomain> {
+) -> Recoded {
     let tree = match &spec.tree {
         Some(tree) if missing => Arc::new(tree.with_missing_leaf()),
         Some(tree) => Arc::clone(tree),
@@ -382,12 +335,21 @@ fn categorical(
     };
     // If no cell is missing, no row has this code.
     let missing_code = tree.missing_leaf().unwrap_or(0);
-    let leaf = |_, text: &str| match &spec.tree {
+    let leaf = |text: &str| match &spec.tree {
         Some(_) => spec.leaf(text),
         None => tree.leaf_number(text),
     };
-    let map = recoded(spec, dictionary, missing_code, is_missing, leaf)?;
-    Ok((Domain::Taxonomy(tree), missing_code, map))
+    let map = dictionary
+        .iter()
+        .map(|text| {
+            if is_missing(text) {
+                missing_code
+            } else {
+                leaf(text).unwrap_or(missing_code)
+            }
+        })
+        .collect();
+    (Domain::Taxonomy(tree), missing_code, map)
 }
 
 fn sensitive(spec: &SchemaColumn, position: usize, column: &Column) -> SensitiveColumn {

@@ -6,7 +6,7 @@ use crate::taxonomy::Tree;
 
 use crate::schema::SchemaColumn;
 use crate::schema::items;
-use crate::table::{Column, NULL_CODE, NotInDomain};
+use crate::table::{Column, NULL_CODE};
 
 /// A set-valued quasi-identifier, a transactional attribute of the 2014 paper.
 ///
@@ -33,10 +33,7 @@ pub struct SetColumn {
 
 impl SetColumn {
     /// Encodes a column whose cells were checked when they were read. A repeated item counts once.
-    ///
-    /// # Errors
-    /// [`NotInDomain`].
-    pub fn new(spec: &SchemaColumn, position: usize, column: Column) -> Result<Self, NotInDomain> {
+    pub fn new(spec: &SchemaColumn, position: usize, column: Column) -> Self {
         let separator = spec.separator;
         let items_of = |text| items(text, separator).filter(|_| !spec.is_missing(text));
         let tree = match &spec.tree {
@@ -55,12 +52,7 @@ impl SetColumn {
         let mut set: Vec<u32> = Vec::new();
         for text in &column.dictionary {
             set.clear();
-            for item in items_of(text) {
-                set.push(
-                    tree.leaf_number(item)
-                        .ok_or_else(|| NotInDomain::of(spec))?,
-                );
-            }
+            set.extend(items_of(text).filter_map(|item| tree.leaf_number(item)));
             set.sort_unstable();
             set.dedup();
             leaves.extend_from_slice(&set);
@@ -73,7 +65,7 @@ impl SetColumn {
         for code in codes.iter_mut().filter(|code| **code == NULL_CODE) {
             *code = empty;
         }
-        Ok(Self {
+        Self {
             name: spec.name.clone(),
             position,
             separator,
@@ -81,7 +73,7 @@ impl SetColumn {
             codes,
             starts,
             items: leaves,
-        })
+        }
     }
 
     /// The same sets with their items in another tree: the leaf `leaves[i]` is item `i`. An item

@@ -222,7 +222,7 @@ mod tests {
             }
             counter.push(&table(columns, chunk));
         }
-        let whole = EncodedTable::new(schema, table(columns, cells)).unwrap();
+        let whole = EncodedTable::new(schema, table(columns, cells));
         let whole = UnchangedColumn::of(schema, &whole);
         [counter.finish(), refuse_keys(whole, job)].map(names)
     }

@@ -138,7 +138,7 @@ fn released(columns: Vec<ReleasedColumn>, rows: usize) -> ReleasedTable {
 /// Labels that a release can have for a stored column, chosen by some numbers.
 fn labels(schema: &Schema, table: &Table, choices: &[prop::sample::Index]) -> ReleasedColumn {
     let spec = &schema.columns[0];
-    let encoded = EncodedTable::new(schema, table.clone()).unwrap();
+    let encoded = EncodedTable::new(schema, table.clone());
     let mut column = Column::default();
     for choice in choices {
         let label = match encoded.quasi_identifiers.first().map(|it| &it.domain) {

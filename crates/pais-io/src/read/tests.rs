@@ -172,7 +172,7 @@ fn equal_numbers_have_one_code_and_missing_cells_have_the_last() {
         {"name": "s", "role": "sensitive", "missing": ["-"]},
     ]));
     let file = "n,c,s\n10,b,x\n1.0,NA,-\n,a,x\n1,b,y\n";
-    let encoded = EncodedTable::new(&schema, load(&schema, file.as_bytes()).unwrap()).unwrap();
+    let encoded = EncodedTable::new(&schema, load(&schema, file.as_bytes()).unwrap());
     assert_eq!(
         encoded.quasi_identifiers[0].codes.of_rows(&[0, 1, 2, 3]),
         [1, 0, 2, 0]

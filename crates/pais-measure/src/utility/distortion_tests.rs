@@ -12,8 +12,7 @@ use crate::test_data::schema;
 fn measured(column: Value, cells: &[&str], labels: &[&str]) -> (f64, f64) {
     let schema = schema(json!([column]));
     let file = format!("x\n{}\n", cells.join("\n"));
-    let table =
-        EncodedTable::new(&schema, csv::read_table(&schema, file.as_bytes()).unwrap()).unwrap();
+    let table = EncodedTable::new(&schema, csv::read_table(&schema, file.as_bytes()).unwrap());
     let released = ReleasedColumn {
         name: "x".into(),
         form: Form::Generalized,

@@ -432,7 +432,7 @@ mod tests {
         persons: Option<&SubjectGroups>,
     ) -> Report {
         let schema = schema(columns.clone());
-        let mut raw = EncodedTable::new(&schema, Table::default()).unwrap();
+        let mut raw = EncodedTable::new(&schema, Table::default());
         raw.rows = table.rows + lost;
         let release = MeasuredRelease {
             schema: &schema,

@@ -331,7 +331,7 @@ fn compare(
     table: &ReleasedTable,
     raw: Table,
 ) -> Result<(RawFinding, ReleasedSubjects), ReleaseError> {
-    let raw = EncodedTable::new(schema, raw).map_err(ReleaseError::malformed)?;
+    let raw = EncodedTable::new(schema, raw);
     let minimum_levels = minimum_levels(job, schema, &raw)?;
     let stored: Vec<_> = schema.stored().collect();
     let untouched: Vec<(&str, Column)> = raw

@@ -184,8 +184,7 @@ impl RawComparison {
             dictionary,
         });
         let columns = columns.collect();
-        let each = EncodedTable::new(schema, Table { rows, columns });
-        let mut each = each.map_err(ReleaseError::malformed)?;
+        let mut each = EncodedTable::new(schema, Table { rows, columns });
         for column in &mut each.quasi_identifiers {
             let spec = stored[column.position];
             // These texts are missing cells, but others may be numbers.

@@ -81,7 +81,7 @@ impl Raw {
                 rows.iter().map(|row| row.0).collect(),
                 rows.iter().map(|row| row.1).collect(),
             ],
-            items: SetColumn::new(spec, 0, cells).unwrap(),
+            items: SetColumn::new(spec, 0, cells),
             illness: Column {
                 dictionary: illnesses(),
                 codes: rows.iter().map(|row| row.3).collect(),

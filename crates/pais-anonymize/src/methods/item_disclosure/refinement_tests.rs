@@ -35,7 +35,7 @@ struct Case {
 impl Case {
     fn new(schema: &Schema, file: &[u8], job: Value) -> Self {
         let job = job_of(job).unwrap();
-        let table = EncodedTable::new(schema, load(schema, file)).unwrap();
+        let table = EncodedTable::new(schema, load(schema, file));
         let k = k_of(&job);
         let settings = settings(schema, &job, k).unwrap();
         Self {

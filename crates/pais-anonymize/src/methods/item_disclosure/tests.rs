@@ -66,7 +66,7 @@ fn rows(table: &ReleasedTable) -> Vec<String> {
 fn item_losses(release: &VerifiedRelease, job: Value) -> Vec<f64> {
     let schema = schema(columns());
     let job = job_of(job).unwrap();
-    let mut raw = EncodedTable::new(&schema, load(&schema, TABLE_1.as_bytes())).unwrap();
+    let mut raw = EncodedTable::new(&schema, load(&schema, TABLE_1.as_bytes()));
     let levels = PreGeneralized::new(&schema, &job, &mut raw).unwrap();
     let table = &release.tables()[0];
     let column = |name: &str| {
@@ -162,7 +162,7 @@ fn rounds(
 ) -> Vec<Vec<String>> {
     let schema = schema(json!([{"name": "drugs", "role": "quasi_identifier", "kind": "set"}]));
     let file = "drugs\na|b|z\na|z\nc|x|y\nb|x|y\n";
-    let table = EncodedTable::new(&schema, load(&schema, file.as_bytes())).unwrap();
+    let table = EncodedTable::new(&schema, load(&schema, file.as_bytes()));
     let vocabulary = Vocabulary::new(&table.sets[0], None);
     let round = DisclosureRound {
         set: 0,

@@ -177,7 +177,7 @@ fn with_task<T>(
     let PrivacyModel::Lkc(model) = job.model.clone() else {
         panic!("the model is LKC-privacy");
     };
-    let table = EncodedTable::new(&schema, table).unwrap();
+    let table = EncodedTable::new(&schema, table);
     let requirement = Requirement::of_model(&model, &table);
     let task = SpecializationTask {
         table: &table,

@@ -79,7 +79,7 @@ fn few_iterations_are_far_below_the_greedy_loss_on_adult() {
     let PrivacyModel::Lkc(model) = job.model.clone() else {
         panic!("k-anonymity is LKC-privacy");
     };
-    let table = EncodedTable::new(&schema, table).unwrap();
+    let table = EncodedTable::new(&schema, table);
     let requirement = Requirement::of_model(&model, &table);
     let settings = SpecializationSettings {
         objective: Objective::Ncp,

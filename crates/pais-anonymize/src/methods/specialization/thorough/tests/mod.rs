@@ -301,7 +301,7 @@ fn the_time_limit_ends_the_search_with_a_valid_cut() {
     let PrivacyModel::Lkc(model) = job.model.clone() else {
         panic!("k-anonymity is LKC-privacy");
     };
-    let table = EncodedTable::new(&schema, table).unwrap();
+    let table = EncodedTable::new(&schema, table);
     let requirement = Requirement::of_model(&model, &table);
     let settings = greedy::SpecializationSettings {
         objective: pais_core::definition::Objective::Ncp,
