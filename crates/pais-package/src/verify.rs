@@ -70,9 +70,6 @@ impl Verification {
     }
 }
 
-/// What a zip file with entries begins with.
-const ZIP: [u8; 4] = *b"PK\x03\x04";
-
 /// Verifies a package. With `pinned`, it must be signed by that key; without, by the key that it
 /// names itself, which anybody can make.
 ///
@@ -81,22 +78,11 @@ const ZIP: [u8; 4] = *b"PK\x03\x04";
 /// and needs memory for the directory and the manifest, which are bounded.
 ///
 /// # Errors
-/// Those of `package`, and [`io::ErrorKind::InvalidData`] for what is no zip file. A package that does not hold is a
-/// result, not an error.
+/// Those of `package`. A package that does not hold is a result, not an error.
 pub fn verify(
     package: &mut (impl Read + Seek),
     pinned: Option<&PublicKey>,
 ) -> io::Result<Verification> {
-    let mut first = [0; ZIP.len()];
-    package.rewind()?;
-    match package.read_exact(&mut first) {
-        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
-        _ if first != ZIP => {
-            let kind = io::ErrorKind::InvalidData;
-            return Err(io::Error::new(kind, "it is no zip file, and so no package"));
-        }
-        _ => {}
-    }
     let entries = match entries(package)? {
         Ok(entries) => entries,
         Err(detail) => return Ok(Verification::failed(Fault::Form(detail))),
@@ -182,7 +168,7 @@ pub fn verify(
 /// The entries of a package, if its directory has the one form; else a sentence.
 fn entries(package: &mut (impl Read + Seek)) -> io::Result<Result<Vec<Entry>, &'static str>> {
     const NOT_A_PACKAGE: &str =
-        "the zip file is not a package: it does not end like one, or has bytes after its end";
+        "the file is not a package: it does not end like one, or has bytes after its end";
     const OTHER_FORM: &str = "the directory of the zip file is not that of a package";
     let size = package.seek(SeekFrom::End(0))?;
     let Some(end_at) = size.checked_sub(END_BYTES) else {
