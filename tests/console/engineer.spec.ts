@@ -82,11 +82,22 @@ test('the preset of Safe Harbor takes the levels of the table', async ({ page, w
   const example = (name: string): string => readFileSync(join(ROOT, 'examples/guidelines', name)).toString();
   const { id } = await world.call<{ id: string }>(holder, 'POST', '/v1/datasets', JSON.parse(example('dataset.json')));
   await world.call(holder, 'POST', `/v1/datasets/${id}/submissions`, example('admissions.csv'));
+  let assessed = 0;
+  page.on('request', (request) => { assessed += Number(request.url().endsWith('/risk')); });
   await enter(page, holder, `#/jobs/new?dataset=${id}`);
   await page.getByRole('combobox', { name: 'For whom' }).selectOption('HIPAA Safe Harbor');
   await page.getByText('More choices').click();
   await expect(page.getByRole('spinbutton', { name: 'Level of zip' })).toHaveValue('1');
   await expect(page.getByRole('spinbutton', { name: 'Level of admitted' })).toHaveValue('1');
+  // What it sets is its own no more once it is changed.
+  await page.getByRole('spinbutton', { name: 'Level of zip' }).fill('');
+  await expect(page.getByRole('combobox', { name: 'For whom' })).toHaveValue('');
+  // A second answer would set the levels again.
+  expect(assessed).toBe(1);
+  await page.getByRole('combobox', { name: 'For whom' }).selectOption('EMA and Health Canada: risk of 0.09');
+  await page.getByRole('combobox', { name: 'Privacy model' }).selectOption('confidence_bounding');
+  await expect(page.getByRole('combobox', { name: 'For whom' })).toHaveValue('');
+  await page.getByRole('combobox', { name: 'For whom' }).selectOption('HIPAA Safe Harbor');
   await page.getByRole('button', { name: 'Start' }).click();
   await expect(page.getByRole('button', { name: 'Release this table' })).toBeVisible({ timeout: 60_000 });
   const job = page.url().split('/').at(-1) ?? '';
