@@ -208,8 +208,9 @@ async fn decide(
     let size = submissions::size(&app.db, dataset.id, which).await?;
     let released = parts.iter().map(|part| part.bytes(size.rows));
     let schema = &dataset.schema;
+    let views = views(schema, None, parts.iter().map(|part| &part.codebook));
     // One after the other is decided, and the last one without a copy.
-    let copies = match views(schema, None, parts.iter().map(|part| &part.codebook)).len() {
+    let copies = match views.len() {
         0 | 1 => 0,
         _ => composition_tables::view_bytes(schema, size),
     };
@@ -223,8 +224,8 @@ async fn decide(
     for part in &mut parts {
         part.load_chunks(&app.db).await?;
     }
-    let decided = loaded.work(move |schema, table, work| {
-        let found = composition_tables::decide(parts, &schema, table, &submissions, work)?;
+    let decided = loaded.work(move |_, table, work| {
+        let found = composition_tables::decide(parts, &views, table, &submissions, work)?;
         Ok(found.map_err(|error| error.to_string()))
     });
     decided.await

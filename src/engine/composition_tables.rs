@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pais_anonymize::Observer;
-use pais_core::codebook::{Codebook, views};
+use pais_core::codebook::Codebook;
 use pais_core::definition::{ColumnRole, PrivacyDefinition, SubmissionId};
 use pais_core::schema::Schema;
 use pais_core::table::Table;
@@ -116,19 +116,17 @@ pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
         .saturating_add(size.text_bytes)
 }
 
-/// Decides releases over the rows of `submissions`, which are those of `raw`, in its order: as each of the releases
-/// shows the values. The finding is that of a view in which a model does not hold, or else the worst of all.
+/// Decides releases over the rows of `submissions`, which are those of `raw`, in its order, in each of the views. The finding is that of a view in which a model does not hold, or else the worst of all.
 ///
 /// # Errors
 /// What is stored is damaged; the work was stopped. `Ok(Err(_))` where it cannot be decided.
 pub(crate) fn decide(
     parts: Vec<StoredParts>,
-    schema: &Schema,
+    views: &[Schema],
     mut raw: Table,
     submissions: &[SubmissionRows],
     work: &TableWork,
 ) -> Result<Result<Composition, VerifyError>, WorkError> {
-    let views = views(schema, None, parts.iter().map(|part| &part.codebook));
     let known = known(parts, &starts(submissions))?;
     let releases: Vec<&KnownRelease> = known.iter().collect();
     let mut worst: Option<Composition> = None;

@@ -356,7 +356,7 @@ async fn change_sensitive(hospital: &Hospital, dataset: &str, mut change: Value)
     assert_eq!(request.send().await.unwrap().status(), 200);
 }
 
-/// Neither of two roundings, nor the words for missing of one release, stand for those of the other.
+/// Values that one rounding merges can be apart in a coarser one, and words for missing of one release can be values of another.
 #[tokio::test(flavor = "multi_thread")]
 async fn releases_are_decided_as_each_of_them_shows_the_values() {
     let hospital = Hospital::new().await;

@@ -134,6 +134,41 @@ async fn a_release_names_what_rows_could_be_suppressed_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_suppressed_for_confidence_are_a_warning_of_the_job_and_its_release() {
+    let hospital = Hospital::new().await;
+    let columns = json!([{ "name": "sex", "role": "quasi_identifier" }, { "name": "ill", "role": "sensitive" }]);
+    let body = json!({ "name": "confidence", "columns": columns });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    // Six of ten have the flu; without two of them it is half of the rows.
+    let rows = format!(
+        "sex,ill\n{}F,cold\nF,gout\nF,TB\nF,HIV\n",
+        "F,flu\n".repeat(6)
+    );
+    hospital.submit(&dataset, rows).await.json(201);
+    let workers = hospital.work();
+    for (reading, is_warned) in [("size_and_confidence", true), ("size", false)] {
+        let c = if is_warned { 0.5 } else { 0.6 };
+        let job = json!({
+            "privacy": { "model": "lkc", "l": 1, "k": 2, "c": c },
+            "suppression_limit": 0.3, "suppression_for": reading, "release": true,
+        });
+        let job = hospital.job(&dataset, job).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let release = hospital.get(&release).await.json(200);
+        assert_eq!(release["suppressed_rows"], if is_warned { 2 } else { 0 });
+        for document in [&ended, &release] {
+            let found = codes(document);
+            let is_found = found.contains(&"suppressed_for_confidence");
+            assert_eq!(is_found, is_warned, "{reading}: {found:?}");
+        }
+    }
+    workers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn columns_that_single_out_together_or_stay_at_their_top_are_warnings_of_all() {
     let hospital = Hospital::new().await;
     let body = json!({ "name": "top", "columns": [

@@ -47,7 +47,7 @@ pub struct CodebookDataset {
 /// The schemas by which these releases show the sensitive values of a dataset, each once: a later change of the dataset
 /// makes no value of a release missing, and rounds none. `own` is one of them if the dataset's own is wanted too.
 ///
-/// None of them stands for the others: multiples of 50 and of 30 divide numbers differently, and a word that means
+/// A model has to hold in each of them: multiples of 50 and of 30 divide numbers differently, and a word that means
 /// missing in one release only is counted in the other.
 pub fn views<'c>(
     schema: &Schema,

@@ -46,8 +46,11 @@ class _CodebookColumn(TypedDict):
     kind: Kind
 
 
-class CodebookColumn(_CodebookColumn, total=False):
-    """A column of a release; `taxonomy` has its labels and those above them."""
+_Sources = TypedDict("_Sources", {"from": list[str]}, total=False)
+
+
+class CodebookColumn(_CodebookColumn, _Sources, total=False):
+    """A column of a release; `taxonomy` has its labels and those above them, `from` what a set is made of."""
 
     taxonomy: TaxonomyNode
     domain: list[float] | list[str]
