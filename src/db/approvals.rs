@@ -15,7 +15,7 @@ use crate::roles::Caller;
 use super::audit::{self, Action, NewEvent};
 use super::officers;
 use super::policies::check_release;
-use super::{Store, StoreError, releases};
+use super::{Store, StoreError, locked_release};
 
 /// Whether a release may leave.
 #[derive(
@@ -233,7 +233,7 @@ pub(crate) async fn decide(
     let now = store.now();
     // Before the release, as a grant locks its token before.
     let may_decide = officers::may_decide(&mut transaction, by, now).await?;
-    let found = releases::lock(&mut transaction, by.organization, release).await?;
+    let found = locked_release::lock(&mut transaction, by.organization, release).await?;
     let Some(found) = found else {
         return Ok(ApprovalCreation::NoRelease);
     };

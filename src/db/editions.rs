@@ -29,10 +29,10 @@ use super::jobs::{self, JobStatus, QueuedJob};
 use super::key_ring::KeyRing;
 use super::publications::{self, LockedPublication, Recipient};
 use super::quotas::Quotas;
-use super::releases::{self, Viewer, known_releases, visible};
+use super::releases::{Viewer, known_releases, visible};
 use super::seal::SealedItem;
 use super::submissions::{has_subject, lock_current};
-use super::{Store, StoreError, policies};
+use super::{Store, StoreError, locked_release, policies};
 
 /// States of an edition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema, sqlx::Type)]
@@ -721,7 +721,7 @@ async fn settle_edition(
     .fetch_optional(&mut *transaction)
     .await?;
     if let Some(Some(release)) = release {
-        releases::lock(&mut transaction, locked.organization_id, release).await?;
+        locked_release::lock(&mut transaction, locked.organization_id, release).await?;
     }
     let edition: Option<OpenEdition> = sqlx::query_as(
         "SELECT e.publication_id, e.number, e.organization_id, e.status, e.release_id,

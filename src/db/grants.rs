@@ -13,9 +13,9 @@ use crate::roles::Caller;
 
 use super::approvals::{self, Decision};
 use super::audit::{self, Action, Actor, NewEvent};
-use super::releases::{self, known_releases};
+use super::releases::known_releases;
 use super::{Store, StoreError};
-use super::{organizations, policies, token_validity};
+use super::{locked_release, organizations, policies, token_validity};
 
 /// A grant in its current state.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
@@ -115,7 +115,7 @@ pub async fn create(
     let refused = |refusal| Ok(GrantCreation::Refused(refusal));
     let mut transaction = token_validity::begin(store, by).await?;
     // The lock serializes two equal requests.
-    let found = releases::lock(&mut transaction, by.organization, release).await?;
+    let found = locked_release::lock(&mut transaction, by.organization, release).await?;
     let Some(found) = found else {
         return refused(GrantRefusal::NoRelease);
     };

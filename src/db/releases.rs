@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection, PgExecutor, Row};
+use sqlx::{FromRow, PgExecutor, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::ids::{JobId, OrganizationId, PublicationId, ReleaseId, TokenId};
+use crate::ids::{JobId, OrganizationId, PublicationId, ReleaseId};
 use crate::roles::{Caller, Role};
 use pais_core::codebook::Codebook;
 use pais_core::definition::{DatasetId, SuppressionFor};
@@ -21,7 +21,7 @@ use pais_core::warning::Warning;
 use super::approvals::{Approval, ApprovalColumns, approval_columns};
 use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
-use super::{RowScope, Store, StoreError, token_validity};
+use super::{RowScope, Store, StoreError, locked_release, token_validity};
 
 pub use super::new_release::{ModelOptions, NewFile, NewRelease, NewTable, TableContent, create};
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
@@ -276,31 +276,6 @@ pub(crate) async fn load(
     .bind(store.now())
     .bind(id)
     .fetch_optional(&mut *store.connection().await?)
-    .await?)
-}
-
-/// A release that is locked until the end of the transaction.
-#[derive(FromRow)]
-pub(super) struct LockedRelease {
-    pub(super) dataset_id: DatasetId,
-    pub(super) created_by: Option<TokenId>,
-    pub(super) is_withdrawn: bool,
-}
-
-/// Locks a release of an organization, so that it gets no other grant, approval or withdrawal meanwhile;
-/// `None` if there is none.
-pub(super) async fn lock(
-    connection: &mut PgConnection,
-    organization: OrganizationId,
-    id: ReleaseId,
-) -> Result<Option<LockedRelease>, StoreError> {
-    Ok(sqlx::query_as(
-        "SELECT dataset_id, created_by, withdrawn_at IS NOT NULL AS is_withdrawn FROM releases
-         WHERE id = $1 AND organization_id = $2 FOR UPDATE",
-    )
-    .bind(id)
-    .bind(organization)
-    .fetch_optional(connection)
     .await?)
 }
 
@@ -667,7 +642,7 @@ pub async fn withdraw(
     reason: &str,
 ) -> Result<WithdrawalCreation, StoreError> {
     let mut transaction = token_validity::begin(store, by).await?;
-    let found = lock(&mut transaction, by.organization, release).await?;
+    let found = locked_release::lock(&mut transaction, by.organization, release).await?;
     let Some(found) = found else {
         return Ok(WithdrawalCreation::NoRelease);
     };

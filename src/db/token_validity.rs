@@ -1,5 +1,4 @@
-//! Whether a token still works: when a request begins, when it commits, and while it streams. People who
-//! sign in with an issuer act through a token of their own, whose secret nobody knows.
+//! Whether a token still works: when a request begins, when it commits, and while it streams.
 
 use std::net::IpAddr;
 
@@ -13,8 +12,7 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
-use super::{Store, StoreError, officers, organizations};
-use pais_seal::random;
+use super::{Store, StoreError};
 
 /// Time between two audit events about refused uses of one token, so that a script which goes on
 /// using it does not fill the log.
@@ -74,6 +72,7 @@ macro_rules! stored_token {
         )
     };
 }
+pub(super) use stored_token;
 
 impl StoredToken {
     /// Whether it works at `now`.
@@ -196,93 +195,4 @@ pub(super) async fn begin(
     let mut transaction = store.begin().await?;
     lock_valid(&mut transaction, by.token, store.now()).await?;
     Ok(transaction)
-}
-
-/// A person as the issuer names them.
-#[derive(Clone, Copy, Debug)]
-pub struct Person<'a> {
-    /// In which role the person acts.
-    pub role: Role,
-    /// The issuer's subject.
-    pub subject: &'a str,
-}
-
-/// Looks up a person of the organization with this name or id. A person who comes for the first time
-/// gets a token, which the audit log records; one whose token was revoked is refused.
-///
-/// # Errors
-/// When the operating system returns no random bytes.
-pub(crate) async fn authenticate_person(
-    store: &Store,
-    organization: &str,
-    person: Person<'_>,
-    address: Option<IpAddr>,
-) -> Result<Authentication, StoreError> {
-    let mut connection = store.connection().await?;
-    let found = organizations::find(&mut *connection, organization).await?;
-    let Some(organization) = found else {
-        return Ok(Authentication::Unknown);
-    };
-    let known = find_person(&mut connection, organization.id, person).await?;
-    drop(connection);
-    if let Some(known) = known {
-        return Ok(known.authenticate(store.now()));
-    }
-    // A person who comes for the first time gets no token then.
-    if organization.disabled_at.is_some() {
-        return Ok(Authentication::Unknown);
-    }
-    let mut unknown = [0; 32];
-    random(&mut unknown)?;
-    let token = TokenId::new();
-    let mut transaction = store.begin().await?;
-    if person.role == Role::Officer {
-        officers::lock(&mut transaction, organization.id).await?;
-    }
-    let made = sqlx::query(
-        "INSERT INTO tokens (id, organization_id, role, secret_sha256, created_at, oidc_subject)
-         VALUES ($1, $2, $3, $4, $5, $6)
-         ON CONFLICT (organization_id, role, oidc_subject) WHERE oidc_subject IS NOT NULL
-         DO NOTHING",
-    )
-    .bind(token)
-    .bind(organization.id)
-    .bind(person.role.as_str())
-    .bind(Sha256::digest(unknown).as_slice())
-    .bind(store.now())
-    .bind(person.subject)
-    .execute(&mut *transaction)
-    .await?;
-    if made.rows_affected() == 1 {
-        let detail = json!({ "role": person.role, "oidc_subject": person.subject });
-        let actor = Actor::token(token, address);
-        let event = NewEvent::of(
-            organization.id,
-            actor,
-            Action::TokenCreated,
-            token.0,
-            detail,
-        );
-        audit::record(&mut transaction, store.now(), event).await?;
-    }
-    transaction.commit().await?;
-    // Of two first requests at the same time, one has made the token.
-    let known = find_person(&mut *store.connection().await?, organization.id, person).await?;
-    let known = known.ok_or(StoreError::Damaged("a person"))?;
-    Ok(known.authenticate(store.now()))
-}
-
-async fn find_person(
-    connection: &mut PgConnection,
-    organization: OrganizationId,
-    person: Person<'_>,
-) -> Result<Option<StoredToken>, StoreError> {
-    Ok(sqlx::query_as(stored_token!(
-        "t.organization_id = $1 AND t.role = $2 AND t.oidc_subject = $3"
-    ))
-    .bind(organization)
-    .bind(person.role.as_str())
-    .bind(person.subject)
-    .fetch_optional(connection)
-    .await?)
 }

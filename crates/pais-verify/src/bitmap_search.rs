@@ -23,8 +23,8 @@
 //! usually half as large.
 
 use super::bitmaps::{AttributeValue, BitmapCounts, BitmapSet, GroupBitmaps, GroupMasks};
+use super::group_visitor::{FoundQids, GroupVisitor};
 use super::profiles::{Grid, ProfileGroup, Share, ValueCount};
-use super::qid_search::{FoundQids, GroupVisitor};
 use super::unfolding::Unfolding;
 
 /// A search over the qids of a group with bitmaps. It reports neither the qid of a group nor

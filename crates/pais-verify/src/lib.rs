@@ -24,6 +24,7 @@ mod distinct_rows;
 mod equivalence_classes;
 mod facts;
 mod fit_index;
+mod group_visitor;
 mod lists;
 mod lkc;
 mod matched_columns;

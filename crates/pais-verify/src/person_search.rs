@@ -10,10 +10,10 @@ use std::iter::once;
 use std::ops::Range;
 
 use super::combinations::{Combinations, Group, Part, Search};
+use super::group_visitor::{FoundQids, GroupVisitor};
 use super::lists::{DividedGroup, Divider, Lists, PartOrder};
 use super::persons::{PersonCounter, Persons};
 use super::profiles::{Grid, KnownValue};
-use super::qid_search::{FoundQids, GroupVisitor};
 use super::verification::VerifyError;
 
 /// The classes of a table with their persons.

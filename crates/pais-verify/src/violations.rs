@@ -9,9 +9,10 @@ use pais_core::cancellation::Cancellation;
 use super::LkcRequirement;
 use super::classes::Values;
 use super::combinations::{Search, for_each_subset};
+use super::group_visitor::{FoundQids, GroupVisitor};
 use super::person_search::ClassGroups;
 use super::profiles::{Grid, KnownValue, Share, Suffixes, ValueCount};
-use super::qid_search::{FoundQids, GroupVisitor, ProfileParts, ProfileSearch};
+use super::qid_search::{ProfileParts, ProfileSearch};
 use super::sensitive::SensitiveIndex;
 use super::verification::{VIOLATION_CAP, VerifyError, WORST_GROUPS, WorstGroup};
 

@@ -10,7 +10,8 @@ use headers::authorization::{Authorization, Bearer};
 use crate::api::connections::ClientAddress;
 use crate::api::error::ApiError;
 use crate::api::state::{AppState, CallerApp};
-use crate::db::token_validity::{self, Authentication, Person, RefusalReason};
+use crate::db::people::{self, Person};
+use crate::db::token_validity::{self, Authentication, RefusalReason};
 use crate::db::{Store, tokens};
 use crate::oidc::{self, Refusal, Verifier};
 use crate::problem::Code;
@@ -98,8 +99,7 @@ async fn person(
                 role: person.role,
                 subject: &person.subject,
             };
-            let found =
-                token_validity::authenticate_person(db, &person.organization, who, address).await?;
+            let found = people::authenticate(db, &person.organization, who, address).await?;
             admitted(db, found, address).await
         }
         Err(Refusal::Invalid) => Ok(None),

@@ -3,7 +3,7 @@
 use pais_report::chart::{Axis, Chart, Scale, Series};
 
 use crate::measured::MeasuredFigure;
-use crate::plan::{self, Figure};
+use crate::plan::Figure;
 
 /// The chart of a measured figure, of the series that have a style.
 pub(crate) fn svg(figure: &Figure, measured: &MeasuredFigure) -> String {
@@ -30,7 +30,7 @@ pub(crate) fn svg(figure: &Figure, measured: &MeasuredFigure) -> String {
     chart.document()
 }
 
-fn axis(axis: plan::Axis) -> Axis {
+fn axis(axis: crate::axis::Axis) -> Axis {
     Axis {
         title: axis.label.to_owned(),
         scale: if axis.logarithmic {

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod axis;
 mod chart;
 mod exponential_l;
 mod figures;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 
-use crate::plan::Axis;
+use crate::axis::Axis;
 
 /// The measured values of a figure.
 #[derive(Clone, Debug, Default, PartialEq)]

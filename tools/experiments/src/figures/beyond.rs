@@ -6,7 +6,8 @@ use serde_json::Value;
 use super::claims;
 use super::kdd09::{BE, CE, CE_AXIS, COST, DR, DR_AXIS, K_AXIS, L_VALUES, adult_job, adult_table};
 use super::{Extent, report, runs};
-use crate::plan::{Axis, Figure, Series};
+use crate::axis::Axis;
+use crate::plan::{Figure, Series};
 
 /// Seconds of a thorough search.
 const SECONDS: u64 = 5;

@@ -1,8 +1,9 @@
 //! What the papers say of their figures in words, beside the same of ours.
 
-use super::kdd09::{TRADITIONAL, named};
+use super::{TRADITIONAL, named};
+use crate::axis::Axis;
 use crate::measured::{MeasuredSeries, range, shown};
-use crate::plan::{Axis, Claim};
+use crate::plan::Claim;
 
 /// The values of a series.
 pub(super) fn level(name: &'static str, paper: &'static str) -> Claim {

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::claims::value;
 use super::{Extent, report, runs};
+use crate::axis::Axis;
 use crate::measured::range;
-use crate::plan::{Axis, Claim, Figure, Measure, Part, Point, Series, Source};
+use crate::plan::{Claim, Figure, Measure, Part, Point, Series, Source};
 use crate::tables::TableSpec;
 
 /// The sensitive columns in the paper's order. The paper uses a column with few values in the

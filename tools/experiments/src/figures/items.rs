@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Extent, report, runs};
-use crate::plan::{Axis, Claim, Figure, Measure, Part, Point, Series, Source};
+use crate::axis::Axis;
+use crate::plan::{Claim, Figure, Measure, Part, Point, Series, Source};
 use crate::tables::TableSpec;
 
 const K: usize = 10;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::claims::{benefit, cost, dr, effect_of_c, level, over_traditional};
-use super::{Extent, report, runs};
-use crate::plan::{Axis, Figure, Measure, Series};
+use super::{Extent, TRADITIONAL, named, report, runs};
+use crate::axis::Axis;
+use crate::plan::{Figure, Measure, Series};
 use crate::tables::TableSpec;
 
 pub(super) const CE: &str = "/utility/classification_error/ce";
@@ -23,14 +24,6 @@ const C_AXIS: Axis = Axis::new("C, %");
 const K_PLACES: [f64; 5] = [20.0, 40.0, 60.0, 80.0, 100.0];
 const C_PLACES: [f64; 6] = [5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
 pub(super) const L_VALUES: [usize; 3] = [2, 4, 6];
-
-/// The name of the series of traditional k-anonymity.
-pub(super) const TRADITIONAL: &str = "k-anonymity";
-
-/// The name of the series of an *L*.
-pub(super) fn named(l: usize) -> String {
-    format!("L = {l}")
-}
 
 /// What a run costs and what it gains, as the report has it, for the table below a picture.
 fn differences(l: usize, places: &[f64], run: impl Fn(f64) -> (TableSpec, Value)) -> [Series; 2] {

@@ -48,6 +48,14 @@ impl Extent {
     }
 }
 
+/// The name of the series of traditional k-anonymity.
+const TRADITIONAL: &str = "k-anonymity";
+
+/// The name of the series of an *L*.
+fn named(l: usize) -> String {
+    format!("L = {l}")
+}
+
 /// All figures, in the order of the page.
 pub(crate) fn all(extent: Extent) -> Vec<Figure> {
     let parts = [

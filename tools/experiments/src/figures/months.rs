@@ -1,7 +1,8 @@
 //! A publication of twelve months.
 
 use super::Extent;
-use crate::plan::{Axis, Figure, MonthMeasure, Point, Series, Source};
+use crate::axis::Axis;
+use crate::plan::{Figure, MonthMeasure, Point, Series, Source};
 
 /// The figures: what detail costs, and how many rows wait.
 pub(super) fn figures(extent: Extent) -> Vec<Figure> {

@@ -3,7 +3,8 @@
 use super::claims::value;
 use super::kdd09::adult_job;
 use super::{Extent, runs};
-use crate::plan::{Axis, Figure, Measure, Part, Series};
+use crate::axis::Axis;
+use crate::plan::{Figure, Measure, Part, Series};
 use crate::tables::TableSpec;
 
 const ROWS: Axis = Axis::new("Records");
