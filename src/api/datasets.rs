@@ -244,14 +244,14 @@ pub(crate) fn check_definition(
 /// How submissions in text are written where a request does not say.
 ///
 /// # Errors
-/// `invalid_value` for parts of another form, and for those that contradict each other.
+/// `invalid_shape` for parts of another form, `invalid_value` for those that contradict each other.
 pub(super) fn text_format(definition: &DatasetDefinition) -> Result<TextParameters, Problem> {
     let Some(format) = &definition.format else {
         return Ok(TextParameters::default());
     };
     let declared = TextParameters::try_from(format);
     let declared = declared.and_then(|declared| declared.format(TextFormat::CSV).map(|_| declared));
-    declared.map_err(|error| Problem::at(Code::InvalidValue, "/format", error.to_string()))
+    declared.map_err(|error| Problem::of_declared_format(&error))
 }
 
 /// The taxonomies that a definition refers to by id.

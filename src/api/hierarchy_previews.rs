@@ -88,8 +88,7 @@ pub(super) async fn preview(
     };
     let size = preview_size(&values)?;
     let format = text_format(&definition)?.format(TextFormat::CSV);
-    let format =
-        format.map_err(|error| Problem::at(Code::InvalidValue, "/format", error.to_string()))?;
+    let format = format.map_err(|error| Problem::of_declared_format(&error))?;
     let column = resolve(&app, &definition).await?;
     // Ranges have leaves between the values, too.
     let limits = TreeLimits {

@@ -77,10 +77,8 @@ pub(crate) fn declared_text(
     source: &DocumentSource,
 ) -> Result<TextParameters, Failure> {
     let text = definition.format.as_ref().map(TextParameters::try_from);
-    let text = text.transpose().map_err(|error| {
-        let problem = Problem::at(Code::InvalidValue, "/format", error.to_string());
-        in_file(source, problem)
-    })?;
+    let text = text.transpose();
+    let text = text.map_err(|error| in_file(source, Problem::of_declared_format(&error)))?;
     Ok(text.unwrap_or_default())
 }
 

@@ -7,6 +7,7 @@ use pais_core::risk::RiskError;
 use pais_core::schema::SchemaErrorKind;
 use pais_core::table::ReadErrorKind;
 use pais_io::hierarchy::HierarchyErrorKind;
+use pais_io::read::TextFormatError;
 
 use super::{Code, Problem};
 
@@ -25,6 +26,21 @@ impl From<DocumentErrorKind> for Code {
             DocumentErrorKind::Syntax => Self::MalformedJson,
             DocumentErrorKind::Text => Self::MalformedBody,
             DocumentErrorKind::Shape => Self::InvalidShape,
+            DocumentErrorKind::Range => Self::InvalidValue,
+        }
+    }
+}
+
+impl Problem {
+    /// Why the `format` that a dataset declares is refused.
+    pub fn of_declared_format(error: &TextFormatError) -> Self {
+        match error.parameter() {
+            Some(name) => Self::at(
+                Code::InvalidShape,
+                format!("/format/{name}"),
+                error.to_string(),
+            ),
+            None => Self::at(Code::InvalidValue, "/format", error.to_string()),
         }
     }
 }

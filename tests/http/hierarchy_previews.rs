@@ -95,15 +95,15 @@ async fn what_has_no_preview_is_refused_where_it_is_wrong() {
         ),
         (
             json!({ "column": mask(), "values": [{ "value": "secret", "rows": -1 }] }),
-            400,
-            "invalid_shape",
+            422,
+            "invalid_value",
             "/values/0/rows",
         ),
         (
             json!({ "column": mask(), "format": { "decimal": "x" }, "values": [] }),
-            422,
-            "invalid_value",
-            "/format",
+            400,
+            "invalid_shape",
+            "/format/decimal",
         ),
     ] {
         let problem = app.post(&holder, PATH, &body).await.problem(status, code);

@@ -224,17 +224,31 @@ async fn a_dataset_keeps_how_its_text_is_written() {
         assert_eq!(reset.json(200)["format"], Value::Null);
     }
     let dataset = payments(&hospital).await;
-    for (format, code) in [
-        (json!({ "delimiter": ";;" }), "invalid_value"),
-        (json!({ "decimal": "," }), "invalid_value"),
+    for (format, status, code, pointer) in [
+        (
+            json!({ "delimiter": ";;" }),
+            400,
+            "invalid_shape",
+            "/format/delimiter",
+        ),
+        (
+            json!({ "encoding": "ebcdic" }),
+            400,
+            "invalid_shape",
+            "/format/encoding",
+        ),
+        (
+            json!({ "quote": "'" }),
+            400,
+            "invalid_shape",
+            "/format/quote",
+        ),
+        (json!({ "decimal": "," }), 422, "invalid_value", "/format"),
     ] {
         let refused = patch(&dataset, json!({ "format": format })).await;
-        let refused = refused.problem(422, code);
-        assert_eq!(refused["errors"][0]["pointer"], "/format");
+        let refused = refused.problem(status, code);
+        assert_eq!(refused["errors"][0]["pointer"], pointer);
     }
-    patch(&dataset, json!({ "format": { "quote": "'" } }))
-        .await
-        .problem(400, "invalid_shape");
 
     // The draft of a file has the format in the dataset, so that it is sent back as it is.
     let app = &hospital.app;

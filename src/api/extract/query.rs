@@ -195,11 +195,9 @@ impl TextQuery {
 
 /// A parameter of another form, or two of them that exclude each other.
 pub(super) fn refused(error: TextFormatError) -> Problem {
-    let code = match error {
-        TextFormatError::DelimiterIsDecimal(_) | TextFormatError::DecimalIsThousands(_) => {
-            Code::InvalidValue
-        }
-        _ => Code::InvalidParameter,
+    let code = match error.parameter() {
+        Some(_) => Code::InvalidParameter,
+        None => Code::InvalidValue,
     };
     Problem::new(code, error.to_string())
 }

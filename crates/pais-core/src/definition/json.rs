@@ -25,6 +25,8 @@ pub enum DocumentErrorKind {
     Text,
     /// A field has the wrong type, is missing or is unknown, or a word is unknown.
     Shape,
+    /// A number is not in the range of its field.
+    Range,
 }
 
 /// Why a JSON document is refused; a pointer where it is of the wrong shape.
@@ -34,7 +36,7 @@ pub type DocumentError = Rejection<DocumentErrorKind>;
 ///
 /// # Errors
 /// [`DocumentErrorKind::Syntax`] for what is not JSON, [`DocumentErrorKind::Text`] for NUL in a
-/// text, [`DocumentErrorKind::Shape`] with a pointer for the rest.
+/// text, [`DocumentErrorKind::Shape`] and [`DocumentErrorKind::Range`] with a pointer for the rest.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DocumentError> {
     if has_nul(body) {
         return Err(DocumentError::new(
@@ -87,7 +89,10 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
             let reason = text
                 .rsplit_once(" at line ")
                 .map_or(text.as_str(), |(reason, _)| reason);
-            return DocumentError::at(DocumentErrorKind::Shape, pointer, in_words(reason));
+            return match out_of_range(reason) {
+                Some(detail) => DocumentError::at(DocumentErrorKind::Range, pointer, detail),
+                None => DocumentError::at(DocumentErrorKind::Shape, pointer, in_words(reason)),
+            };
         }
     };
     let detail = if syntax.to_string().starts_with("recursion limit exceeded") {
@@ -152,6 +157,19 @@ impl<'de> Visitor<'de> for AnyJson {
         while fields.next_entry::<Self, Self>()?.is_some() {}
         Ok(self)
     }
+}
+
+/// Of a serde message about a number of the right type that its field cannot have: on which side it is.
+fn out_of_range(reason: &str) -> Option<&'static str> {
+    let value = reason.strip_prefix("invalid value: ")?;
+    let number = value
+        .strip_prefix("integer `")
+        .or_else(|| value.strip_prefix("floating point `"))?;
+    Some(if number.starts_with('-') {
+        "the number is too small"
+    } else {
+        "the number is too large"
+    })
 }
 
 /// A serde message ("invalid type: string \"…\", expected u32") in the words of JSON, with the type of

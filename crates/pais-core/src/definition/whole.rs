@@ -39,10 +39,15 @@ impl<T: TryFrom<i128>> Visitor<'_> for WholeVisitor<T> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-        let is_whole = value.fract() == 0.0 && value.abs() <= EXACT;
-        let number = is_whole.then(|| T::try_from(value as i128).ok()).flatten();
-        let refused = || E::invalid_type(Unexpected::Float(value), &self);
-        number.map(Whole).ok_or_else(refused)
+        let found = Unexpected::Float(value);
+        if value.fract() != 0.0 {
+            return Err(E::invalid_type(found, &self));
+        }
+        let exact = (value.abs() <= EXACT).then_some(value as i128);
+        let number = exact.and_then(|number| T::try_from(number).ok());
+        number
+            .map(Whole)
+            .ok_or_else(|| E::invalid_value(found, &self))
     }
 }
 
@@ -102,6 +107,7 @@ where
 mod tests {
     use serde::Deserialize;
 
+    use crate::definition::DocumentErrorKind::{Range, Shape};
     use crate::definition::json::parse;
 
     #[derive(Debug, Deserialize)]
@@ -126,14 +132,16 @@ mod tests {
 
     #[test]
     fn a_number_of_another_range_or_type_is_refused_at_its_place() {
-        for (body, pointer) in [
-            (r#"{"small": 5.5}"#, "/small"),
-            (r#"{"small": -1}"#, "/small"),
-            (r#"{"small": 4294967296}"#, "/small"),
-            (r#"{"small": "5"}"#, "/small"),
-            (r#"{"list": [1, 1e300]}"#, "/list/1"),
+        for (body, pointer, kind) in [
+            (r#"{"small": 5.5}"#, "/small", Shape),
+            (r#"{"small": "5"}"#, "/small", Shape),
+            (r#"{"small": -1}"#, "/small", Range),
+            (r#"{"small": -1.0}"#, "/small", Range),
+            (r#"{"small": 4294967296}"#, "/small", Range),
+            (r#"{"list": [1, 1e300]}"#, "/list/1", Range),
         ] {
             let error = parse::<Document>(body.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, kind, "{body}");
             assert_eq!(error.faults[0].pointer(), Some(pointer), "{body}");
         }
     }

@@ -42,6 +42,19 @@ pub enum TextFormatError {
     DecimalIsThousands(char),
 }
 
+impl TextFormatError {
+    /// The parameter that is no such character or word; `None` for two that contradict each other.
+    pub fn parameter(&self) -> Option<&'static str> {
+        match self {
+            Self::Delimiter => Some("delimiter"),
+            Self::Decimal => Some("decimal"),
+            Self::Thousands => Some("thousands"),
+            Self::Encoding => Some("encoding"),
+            Self::DelimiterIsDecimal(_) | Self::DecimalIsThousands(_) => None,
+        }
+    }
+}
+
 /// The character between two cells of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SerializeDisplay)]
 pub struct Delimiter(u8);
