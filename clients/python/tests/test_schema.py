@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 import pytest
 
-from pais_client import Client, Schema, hierarchies
+from pais_client import Client, JobFailed, ProblemError, Schema, hierarchies
+from pais_client.types import ColumnRole, Privacy
+
+ROLES: tuple[ColumnRole, ...] = get_args(ColumnRole)
 
 
 def visits() -> pd.DataFrame:
@@ -78,7 +81,8 @@ def test_methods_return_changed_copies() -> None:
     )
     columns = by_name(changed)
     assert columns["patient"] == {"name": "patient", "role": "identifier"}
-    assert columns["grade"] == {"name": "grade", "role": "sensitive", "kind": "categorical"}
+    assert columns["grade"]["role"] == "sensitive"
+    assert columns["grade"]["taxonomy"]["order"] == ["low", "high"]
     assert columns["month"]["role"] == "class"
     assert columns["born"]["taxonomy"] == {"generate": "calendar", "levels": ["year"]}
     assert columns["units"]["missing"] == ["-"]
@@ -89,6 +93,29 @@ def test_methods_return_changed_copies() -> None:
 def test_the_options_of_a_role_come_back_with_it() -> None:
     schema = Schema.from_frame(visits())
     assert by_name(schema.sensitive("grade").quasi_identifier("grade")) == by_name(schema)
+    assert by_name(schema.identifier("grade").quasi_identifier("grade")) == by_name(schema)
+
+
+def test_what_is_proposed_is_left_out_where_it_does_not_fit() -> None:
+    schema = Schema.from_frame(visits())
+    assert by_name(schema.identifier("grade"))["grade"] == {"name": "grade", "role": "identifier"}
+    assert by_name(schema.subject("units"))["units"] == {"name": "units", "role": "subject"}
+    changed = by_name(schema.column("grade", kind="date"))["grade"]
+    assert changed == {"name": "grade", "role": "quasi_identifier", "kind": "date"}
+    changed = by_name(schema.column("grade", order=["low", "high"]))["grade"]
+    assert "taxonomy" not in changed
+    same = schema.sensitive("grade").column("grade", kind="categorical", missing=["-"])
+    assert by_name(same)["grade"]["taxonomy"]["order"] == ["low", "high"]
+
+
+def test_what_is_set_is_sent_with_every_role() -> None:
+    schema = Schema.from_frame(visits()).column("units", round=2, missing=["-"])
+    for role in ROLES:
+        column = by_name(schema.role(role, "units"))["units"]
+        assert (column["round"], column["missing"]) == (2, ["-"]), role
+    assert by_name(schema.subject("units").column("units", domain=[0, 9]))["units"] == {
+        "name": "units", "role": "subject", "round": 2, "missing": ["-"], "domain": [0, 9],
+    }  # fmt: skip
 
 
 def test_unknown_columns_are_named() -> None:
@@ -127,3 +154,95 @@ def test_a_schema_takes_the_rows_of_its_frame(
     job = client.create_job(dataset["id"], {"model": "k_anonymity", "k": 5}, release=True)
     release = client.release_frame(str(client.wait(job["id"], timeout=120)["release_id"]))
     assert release.groupby(["age", "born", "month", "grade"]).size().min() >= 5
+
+
+def measured() -> pd.DataFrame:
+    """A table whose draft rounds a measure and gives diagnoses a hierarchy."""
+    rows = 240
+    codes = ["D64.9", "D64.1", "I10.0", "I10.1", "J45.0", "J45.1", "K20", "K21"]
+    return pd.DataFrame(
+        {
+            "sex": ["m", "f"] * (rows // 2),
+            "age": [20 + 7 * n % 50 for n in range(rows)],
+            "haemoglobin": [round(8 + (37 * n % 101) / 13, 2) for n in range(rows)],
+            "icd": [codes[n % 8] for n in range(rows)],
+        }
+    )
+
+
+MEASURED: dict[str, ColumnRole] = {
+    "sex": "quasi_identifier",
+    "age": "quasi_identifier",
+    "haemoglobin": "insensitive",
+    "icd": "sensitive",
+}
+
+
+@pytest.fixture(scope="module")
+def drafter(connect: Callable[[str, str], Client]) -> Client:
+    return connect("clinic-of-drafted-options", "holder")
+
+
+@pytest.mark.parametrize("role", ["insensitive", "sensitive", "class"])
+@pytest.mark.parametrize("source", ["draft", "schema", "set"])
+def test_columns_that_are_released_unchanged_stay_rounded(
+    drafter: Client, role: ColumnRole, source: str
+) -> None:
+    frame, schema, roles = measured(), None, {**MEASURED, "haemoglobin": role}
+    if source == "schema":
+        schema = Schema.from_frame(frame, client=drafter)
+    elif source == "set":
+        schema = Schema.from_frame(frame).column("haemoglobin", round=0.5)
+    privacy: Privacy = {"model": "k_anonymity", "k": 5}
+    result = drafter.anonymize(frame, roles=roles, schema=schema, privacy=privacy, progress=False)
+    numbers = pd.to_numeric(result.frame()["haemoglobin"])
+    assert len(numbers) > 0 and (numbers * 2 % 1 == 0).all()
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_a_label_above_sensitive_values_is_no_listed_value(drafter: Client, given: bool) -> None:
+    # Without its hierarchy the label would be a value of no row, and bound nothing.
+    privacy: Privacy = {"model": "lkc", "l": 2, "k": 2, "c": 0.6}
+    privacy["sensitive_values"] = {"icd": ["D64*"]}
+    with pytest.raises(JobFailed, match="not a leaf"):
+        drafter.anonymize(
+            measured(),
+            roles=MEASURED,
+            hierarchies={"icd": hierarchies.prefix([3])} if given else None,
+            privacy=privacy,
+            progress=False,
+        )
+
+
+@pytest.mark.parametrize("column", list(MEASURED))
+@pytest.mark.parametrize("role", ROLES)
+def test_the_service_takes_what_is_drafted_with_every_role(
+    drafter: Client, column: str, role: ColumnRole
+) -> None:
+    schema = Schema.from_frame(measured(), client=drafter).role(role, column)
+    drafter.create_dataset(**schema.named(f"{column} as {role}").to_definition())
+
+
+def test_a_hierarchy_takes_the_place_of_what_was_drafted(drafter: Client) -> None:
+    schema = Schema.from_frame(measured(), client=drafter).quasi_identifier("haemoglobin")
+    tens = hierarchies.ranges([10])
+    for number, changed in enumerate(
+        [
+            schema.hierarchy("haemoglobin", tens),
+            schema.column("age", round=5).column("age", domain=[0, 100]),
+            schema.column("age", domain=[0, 100]).hierarchy("age", tens).column("age", domain=None),
+            schema.insensitive("age").column("age", round=5),
+            schema.column("age", kind="categorical"),
+        ]
+    ):
+        drafter.create_dataset(**changed.named(f"changed {number}").to_definition())
+
+
+def test_the_service_refuses_what_is_set_for_a_role_without_it(drafter: Client) -> None:
+    schema = Schema.from_frame(measured(), name="refused", client=drafter)
+    schema = schema.subject("age").column("age", domain=[0, 100])
+    with pytest.raises(ProblemError, match="domain"):
+        drafter.create_dataset(**schema.to_definition())
+    exact = Schema.from_frame(measured(), name="exact", client=drafter)
+    with pytest.raises(ProblemError, match="round"):
+        drafter.create_dataset(**exact.column("haemoglobin", kind="categorical").to_definition())

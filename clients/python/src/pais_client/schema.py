@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ._documents import columns_html
 from ._frame_columns import frame_columns
@@ -15,8 +15,18 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 UNDECIDED = "its role is not decided; as a quasi-identifier it is generalized"
-NOT_STORED: frozenset[ColumnRole] = frozenset({"identifier", "subject"})
-FOR_QUASI_IDENTIFIERS = ("taxonomy", "order", "round", "round_range")
+NOT_RELEASED: frozenset[ColumnRole] = frozenset({"identifier", "subject"})
+REPLACES: Mapping[str, Collection[str]] = {
+    "taxonomy": ("order", "domain", "round_range"),
+    "order": ("taxonomy",),
+    "domain": ("taxonomy", "round_range"),
+    "round": ("taxonomy",),
+    "round_range": ("taxonomy", "domain"),
+}
+"""The options that a column cannot have beside one."""
+OF_A_KIND = ("taxonomy", "order", "domain", "round_range", "format", "separator")
+"""The options that another kind does not take. `round` stays, so that the service refuses it:
+without it exact numbers would be released."""
 
 
 class Drafting(Protocol):
@@ -33,12 +43,14 @@ class Schema:
 
     `columns` has the declared columns in the order of the table, `missing` the words that mean
     missing in columns that declare none, and `reasons` for each column why it was proposed so.
+    `proposed` has for each column the options that a draft or a DataFrame gave and nobody has set.
     """
 
     name: str
     columns: tuple[Column, ...]
     missing: tuple[str, ...] | None = None
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    proposed: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def from_frame(
@@ -70,7 +82,7 @@ class Schema:
             None if missing is None else tuple(missing),
             {name: tuple(sentences) for name, sentences in draft["reasons"].items()},
         )
-        return schema if frame is None else schema._as_in(frame)
+        return schema._all_proposed() if frame is None else schema._as_in(frame)
 
     def identifier(self, *columns: str) -> Schema:
         """The columns name a person; they are dropped while the upload is parsed."""
@@ -110,15 +122,19 @@ class Schema:
         return replace(self, columns=tuple(changed))
 
     def column(self, name: str, **options: Unpack[ColumnOptions]) -> Schema:
-        """Changes the options of a column, such as `kind`, `domain` or `missing`."""
+        """Changes the options of a column, such as `kind`, `domain` or `missing`.
+
+        Proposed options that do not go with them are left out.
+        """
         self._require([name])
+        proposed = self.proposed.get(name, frozenset()) - options.keys()
         changed = []
         for column in self.columns:
             if column["name"] == name:
-                column = column.copy()
+                column = without(column, proposed & replaced(column, options))
                 column.update(options)  # type: ignore[typeddict-item]
             changed.append(column)
-        return replace(self, columns=tuple(changed))
+        return replace(self, columns=tuple(changed), proposed={**self.proposed, name: proposed})
 
     def hierarchy(self, column: str, hierarchy: str | Hierarchy) -> Schema:
         """Sets the hierarchy of a column: a tree, the id of a taxonomy, or how one is made."""
@@ -133,13 +149,15 @@ class Schema:
         return replace(self, name=name)
 
     def to_definition(self) -> DatasetDefinition:
-        """Returns the arguments of `create_dataset`, without options that a role does not take.
+        """Returns the arguments of `create_dataset`.
 
+        Columns that are not released, identifiers and the subject, are without the options that
+        were only proposed; options that were set are sent with every role.
         `client.create_dataset(**schema.to_definition())` creates the dataset.
         """
         definition: DatasetDefinition = {
             "name": self.name,
-            "columns": [_fitting(column) for column in self.columns],
+            "columns": [self._fitting(column) for column in self.columns],
         }
         if self.missing is not None:
             definition["missing"] = list(self.missing)
@@ -164,7 +182,26 @@ class Schema:
                 told = () if known.decides else reasons.get(column["name"], ())
                 reasons[column["name"]] = (*told, known.reason)
             columns.append(column)
-        return replace(self, columns=tuple(columns), reasons=reasons)
+        return replace(self, columns=tuple(columns), reasons=reasons)._all_proposed()
+
+    def _all_proposed(self) -> Schema:
+        """Returns the schema with all options of its columns as proposals."""
+        proposed = {column["name"]: frozenset(column) for column in self.columns}
+        return replace(self, proposed=proposed)
+
+    def _fitting(self, column: Column) -> Column:
+        """Returns the column without proposals that its role does not take.
+
+        The service refuses those of a subject, and those of an identifier can have its values as
+        labels. Words for missing are for every column. A quasi-identifier with a hierarchy that
+        was set is not rounded.
+        """
+        proposed = self.proposed.get(column["name"], frozenset())
+        if column["role"] in NOT_RELEASED:
+            return without(column, proposed - {"name", "role", "missing"})
+        if column["role"] == "quasi_identifier" and column.get("taxonomy"):
+            return without(column, proposed & {"round"})
+        return column.copy()
 
     def _repr_html_(self) -> str:
         reasons = {name: list(sentences) for name, sentences in self.reasons.items()}
@@ -188,12 +225,16 @@ def _told_by_frame(column: Column, options: ColumnOptions) -> Column:
     return told
 
 
-def _fitting(column: Column) -> Column:
-    """Returns the column without the options that are not for its role."""
-    if column["role"] in NOT_STORED:
-        return {"name": column["name"], "role": column["role"]}
-    fitting = column.copy()
-    if column["role"] != "quasi_identifier":
-        for name in FOR_QUASI_IDENTIFIERS:
-            fitting.pop(name, None)  # type: ignore[misc]
-    return fitting
+def without(column: Column, options: Collection[str]) -> Column:
+    """Returns a copy of the column without these options."""
+    left = {name: value for name, value in column.items() if name not in options}
+    return cast(Column, left)
+
+
+def replaced(column: Column, options: ColumnOptions) -> set[str]:
+    """Returns the options of a column that do not go with others."""
+    found = {each for name, value in options.items() if value for each in REPLACES.get(name, ())}
+    kind = column.get("kind", "categorical")
+    if options.get("kind", kind) != kind:
+        found.update(OF_A_KIND)
+    return found
