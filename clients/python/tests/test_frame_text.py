@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from pais_client import Schema
 from pais_client._frame_text import frame_to_csv
 from pais_client.types import Column, Kind
 
@@ -93,3 +94,11 @@ def test_column_names_are_text_and_distinct() -> None:
     assert frame_to_csv(pd.DataFrame({0: [1]}), None) == b"0\n1\n"
     with pytest.raises(ValueError, match="same name"):
         frame_to_csv(pd.DataFrame([[1, 2]], columns=["a", "a"]), None)
+
+
+def test_labels_of_ordered_categories_are_their_cells() -> None:
+    for categories in [[1.0, 2.0], [False, True], [NOON.normalize(), NOON], ["low", "high"]]:
+        values = pd.Series(pd.Categorical(categories, categories, ordered=True))
+        column = Schema.from_frame(pd.DataFrame({"x": values})).columns[0]
+        tree: Any = column["taxonomy"]
+        assert sent(values, column) == tree["order"]

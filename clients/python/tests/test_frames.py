@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
+import uuid
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from pais_client import Client, Conflict, JobCancelled, JobFailed, ProblemError
-from pais_client.types import Column
+from pais_client.types import Column, Kind
 
 Connect = Callable[[str, str], Client]
 
@@ -163,6 +166,68 @@ def test_rows_that_the_dataset_has_are_refused_unless_allowed(
     assert client.dataset(dataset)["rows"] == len(frame)
     client.submit(dataset, frame, allow_duplicate=True)
     assert client.dataset(dataset)["rows"] == 2 * len(frame)
+
+
+NOON = pd.Timestamp("1987-03-02 12:30:05.25")
+CELLS: dict[str, tuple[Any, list[Kind]]] = {
+    "true and false": ([True, False], ["categorical"]),
+    "true and false and missing": ([True, None], ["categorical"]),
+    "nullable booleans": (pd.array([True, None], "boolean"), ["categorical"]),
+    "great floats": ([1e16, 0.5], ["categorical", "numeric"]),
+    "greater floats": ([1e22, None], ["categorical", "numeric"]),
+    "small floats": ([1e-7, 0.1], ["categorical", "numeric"]),
+    "floats of 32 bits": (pd.array([0.1, 1e-7], "float32"), ["categorical", "numeric"]),
+    "nullable floats of 32 bits": (pd.array([0.1, None], "Float32"), ["categorical", "numeric"]),
+    "whole floats": ([2500, None], ["categorical", "numeric"]),
+    "whole numbers": ([2**53 + 1, -7], ["categorical", "numeric"]),
+    "nullable whole numbers": (pd.array([2**53 + 1, None], "Int64"), ["categorical", "numeric"]),
+    "numbers of 64 bits without a sign": ([2**64 - 1, 0], ["categorical", "numeric"]),
+    "decimals": ([Decimal("1.10"), Decimal("1E+2")], ["categorical", "numeric"]),
+    "numbers and text": ([1, "2"], ["categorical", "numeric"]),
+    "digits of dates": ([20240102, None], ["date"]),
+    "days": ([pd.Timestamp("1987-03-02"), None], ["categorical", "date", "datetime"]),
+    "moments": ([NOON, None], ["categorical", "datetime"]),
+    "moments with a zone": ([NOON.tz_localize("Europe/Berlin")] * 2, ["categorical", "datetime"]),
+    "date objects": ([datetime.date(1987, 3, 2), None], ["categorical", "date", "datetime"]),
+    "times of day": ([datetime.time(12, 30), None], ["categorical"]),
+    "categories of text": (pd.Categorical(["b", "a"]), ["categorical"]),
+    "categories of floats": (pd.Categorical([1.0, 1e16]), ["categorical", "numeric"]),
+    "categories of booleans": (pd.Categorical([True, False]), ["categorical"]),
+    "categories of days": (
+        pd.Categorical([pd.Timestamp("1987-03-02"), pd.NaT]), ["categorical", "date"]
+    ),
+    "ordered numbers": (pd.Categorical([1, None], [3, 1], True), ["categorical", "numeric"]),
+    "periods": (pd.PeriodIndex(["1987-03", "1988-01"], freq="M"), ["categorical", "date"]),
+    "intervals": (pd.cut(pd.Series([1, 25]), [0, 20, 40]), ["categorical"]),
+    "lists": ([["b", "a"], []], ["set"]),
+    "lists of numbers": ([[2, 1], None], ["set"]),
+    "nothing": ([None, None], ["categorical", "numeric", "date"]),
+    "text": (["True", " x "], ["categorical"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        pytest.param(cells, kind, id=f"{name} as {kind}")
+        for name, (cells, kinds) in CELLS.items()
+        for kind in kinds
+    ],
+)
+def test_a_frame_has_the_same_rows_in_every_format(
+    client: Client, cells: Any, kind: Kind
+) -> None:
+    frame = pd.DataFrame({"x": cells, "row": ["first", "second"]})
+    column: Column = {"name": "x", "role": "insensitive", "kind": kind, "missing": ["NA"]}
+    if kind == "date":
+        column["format"] = "%Y%m%d"
+    dataset = client.create_dataset(
+        f"every format {uuid.uuid4()}", [column, {"name": "row", "role": "insensitive"}]
+    )["id"]
+    client.submit(dataset, frame)
+    with pytest.raises(Conflict) as refused:
+        client.submit(dataset, frame, format="parquet")
+    assert refused.value.code == "duplicate_submission"
 
 
 def test_an_invalid_cell_is_named_by_line_and_column(

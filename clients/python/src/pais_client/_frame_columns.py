@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from . import hierarchies
-from ._frame_text import SEPARATOR, has_intervals, is_period, period_text
+from ._frame_text import SEPARATOR, cells, has_intervals, is_period, period_text
 from ._frames import require_pandas
-from .intervals import interval_text
-from .types import ColumnOptions
+from .types import Column, ColumnOptions
 
 MOST_PERIODS = 2000
 """Periods between the first and the last one up to which all of them are labels of the tree."""
@@ -40,9 +38,9 @@ def frame_column(values: Any) -> FrameColumn | None:
     pandas = require_pandas()
     dtype = values.dtype
     if has_intervals(values):
-        return in_order(values, interval_text, "its cells are intervals, in their order")
+        return in_order(values, "its cells are intervals, in their order")
     if isinstance(dtype, pandas.CategoricalDtype) and dtype.ordered:
-        return in_order(values, str, "its categories are ordered")
+        return in_order(values, "its categories are ordered")
     if is_period(values):
         return periods(values)
     if pandas.api.types.is_bool_dtype(dtype):
@@ -59,14 +57,15 @@ def frame_column(values: Any) -> FrameColumn | None:
     return None
 
 
-def in_order(values: Any, label: Callable[[Any], str], reason: str) -> FrameColumn:
+def in_order(values: Any, reason: str) -> FrameColumn:
     """Returns a column whose labels have an order: that of the categories, or of the intervals."""
     pandas = require_pandas()
     if isinstance(values.dtype, pandas.CategoricalDtype):
         ascending = values.cat.categories
     else:
         ascending = sorted(set(values.dropna()))
-    order = [label(each) for each in ascending]
+    column: Column = {"name": "", "role": "quasi_identifier", "kind": "categorical"}
+    order = list(cells(pandas.Series(ascending), column))
     return FrameColumn(
         {"kind": "categorical", "taxonomy": hierarchies.ordered(order)}, reason, True
     )

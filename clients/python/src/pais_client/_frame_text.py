@@ -22,17 +22,11 @@ def frame_to_csv(frame: Any, columns: Collection[Column] | None) -> bytes:
     If the column declares words for missing and an empty cell is not one of them, a missing value
     is replaced by the first word. Without declared columns, those of a draft are written.
     """
-    out = writable(frame)
-    declared = {column["name"]: column for column in columns or []}
-    for name in out.columns:
-        column = declared.get(name)
-        if column is None and columns is not None:
-            # The service refuses the column and names the columns it expects.
-            continue
-        out[name] = cells(out[name], column or {"name": name, "role": "quasi_identifier"})
-        words = None if column is None else column.get("missing")
-        if words and "" not in words and out[name].isna().any():
-            values = out[name].astype(object)
+    out = written(frame, columns)
+    for column in columns or []:
+        name, words = column["name"], column.get("missing")
+        if name in out and words and "" not in words and out[name].isna().any():
+            values = texts(out[name]).astype(object)
             out[name] = values.where(values.notna(), words[0])
     return bytes(out.to_csv(index=False, lineterminator="\n").encode())
 
@@ -40,19 +34,22 @@ def frame_to_csv(frame: Any, columns: Collection[Column] | None) -> bytes:
 def frame_to_parquet(frame: Any, columns: Collection[Column] | None) -> bytes:
     """Returns the frame as Parquet, without the index.
 
-    Intervals and periods, which Parquet does not have, and dates with a declared format are
-    written as text.
+    Numbers have their types; all other cells are the text that they are in CSV, so that the rows
+    are the same in both formats.
     """
     require_pyarrow()
+    buffer = io.BytesIO()
+    written(frame, columns).to_parquet(buffer, engine="pyarrow", index=False)
+    return buffer.getvalue()
+
+
+def written(frame: Any, columns: Collection[Column] | None) -> Any:
+    """Returns a copy with the cells of each column as they are written in every format."""
     out = writable(frame)
     declared = {column["name"]: column for column in columns or []}
     for name in out.columns:
-        column = declared.get(name) or {"name": name, "role": "quasi_identifier"}
-        if has_intervals(out[name]) or is_period(out[name]) or column.get("format"):
-            out[name] = cells(out[name], column)
-    buffer = io.BytesIO()
-    out.to_parquet(buffer, engine="pyarrow", index=False)
-    return buffer.getvalue()
+        out[name] = cells(out[name], declared.get(name) or {"name": name, "role": "insensitive"})
+    return out
 
 
 def writable(frame: Any) -> Any:
@@ -65,32 +62,48 @@ def writable(frame: Any) -> Any:
 
 
 def cells(values: Any, column: Column) -> Any:
-    """Returns the values of a column with lists, intervals, dates and periods as text."""
+    """Returns the cells of a column as text; numbers of a numeric or undeclared column as numbers.
+
+    A missing cell stays missing.
+    """
     pandas = require_pandas()
-    kind = column.get("kind", "categorical")
+    kind = column.get("kind")
     if kind == "set":
         separator = column.get("separator") or SEPARATOR
-        return values.map(lambda cell: join_items(cell, separator), na_action="ignore")
-    if has_intervals(values):
+        values = values.map(lambda cell: join_items(cell, separator), na_action="ignore")
+    elif has_intervals(values):
         if kind in ("numeric", "date", "datetime"):
             raise ValueError(
                 f"column {column['name']!r} has intervals, but its kind is {kind}; declare it as "
                 "'categorical' with its labels as 'order', as Schema.from_frame does"
             )
         return values.astype(object).map(interval_text, na_action="ignore")
-    if is_period(values):
+    elif isinstance(values.dtype, pandas.CategoricalDtype):
+        labels = cells(pandas.Series(values.cat.categories), column).astype(object)
+        return labels.reindex(values.cat.codes).set_axis(values.index)
+    elif is_period(values):
         if kind in ("date", "datetime"):
             return timestamps(values.dt.start_time, column)
         return values.astype(object).map(period_text, na_action="ignore")
-    if pandas.api.types.is_datetime64_any_dtype(values.dtype):
+    elif pandas.api.types.is_datetime64_any_dtype(values.dtype):
         return timestamps(values, column)
-    if pandas.api.types.is_float_dtype(values.dtype) and kind != "numeric":
+    elif pandas.api.types.is_float_dtype(values.dtype) and kind != "numeric":
+        present = values.dropna()
         # Missing cells make a column of whole numbers one of floats: a code 2500 would be 2500.0.
-        whole = bool((values.dropna() % 1 == 0).all())
-        return values.astype("Int64") if whole else values
-    if pandas.api.types.is_object_dtype(values.dtype):
-        return values.map(object_writer(column), na_action="ignore")
-    return values
+        if bool(((present % 1 == 0) & (present.abs() < 2**63)).all()):
+            values = values.astype("Int64")
+    elif pandas.api.types.is_object_dtype(values.dtype):
+        values = values.map(object_writer(column), na_action="ignore")
+    is_number = pandas.api.types.is_any_real_numeric_dtype(values.dtype)
+    return values if is_number and kind in (None, "numeric") else texts(values)
+
+
+def texts(values: Any) -> Any:
+    """Returns the cells as text. A number of 32 bits has as many digits as it needs."""
+    of_type = values.dtype.type
+    is_float = require_pandas().api.types.is_float_dtype(values.dtype)
+    cells = values.astype(object)
+    return cells.map(lambda cell: str(of_type(cell) if is_float else cell), na_action="ignore")
 
 
 def has_intervals(values: Any) -> bool:
