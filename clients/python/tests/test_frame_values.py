@@ -27,6 +27,7 @@ COLUMNS: list[Column] = [
     {"name": "units", "role": "insensitive", "kind": "numeric", "missing": ["NA", "-9.0"]},
     {"name": "weight", "role": "insensitive", "kind": "numeric"},
     {"name": "serial", "role": "insensitive", "kind": "numeric"},
+    {"name": "account", "role": "insensitive", "kind": "numeric"},
     {"name": "died", "role": "insensitive", "kind": "date", "format": "%d.%m.%Y",
      "missing": ["31.12.2999"]},
     {"name": "drugs", "role": "insensitive", "kind": "set"},
@@ -47,6 +48,7 @@ def raw(n: int) -> list[str]:
         ["NA", "-9", "3", "4"][n % 4],
         ["70.5", "1e2", ""][n % 3],
         ["9007199254740993", "0.5"][n % 2],
+        ["9007199254740993", "7", ""][n % 3],
         ["31.12.2999", "03.09.2001"][n % 2],
         ["", "iron|zinc"][n % 2],
         [".", "NA", "1", "?"][n % 4],
@@ -98,6 +100,8 @@ def test_a_generalized_table(client: Client, dataset: str, recoding: str) -> Non
     assert sorted(frame["units"].dropna().unique()) == [3, 4]
     assert set(frame["diagnosis"].dropna()) == {"NA", "1", "?"}
     assert set(frame["serial"]) == {Decimal("9007199254740993"), Decimal("0.5")}
+    assert frame["account"].dtype == "Int64"
+    assert set(frame["account"].dropna()) == {9007199254740993, 7}
     bounds = same(client, release, "data", intervals="bounds")
     assert bounds["age_lo"].dtype.kind in "if"
     assert bounds["seen_hi"].dtype.kind == "M"

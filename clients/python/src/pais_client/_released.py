@@ -29,8 +29,17 @@ def frame_from_csv(file: Any, codebook: Mapping[str, Any] | None, table: str = "
 
 
 def frame_from_parquet(file: Any) -> Any:
-    require_pyarrow()
-    return require_pandas().read_parquet(file, engine="pyarrow")
+    """Reads a released table. Whole numbers stay such in a column with missing cells."""
+    pyarrow, pandas = require_pyarrow(), require_pandas()
+    frame = pandas.read_parquet(file, engine="pyarrow")
+    parquet = pyarrow.parquet.ParquetFile(file)
+    fields = parquet.schema_arrow
+    whole_numbers = [field.name for field in fields if pyarrow.types.is_int64(field.type)]
+    table = parquet.read(columns=whole_numbers)
+    for name in whole_numbers:
+        if table[name].null_count:
+            frame[name] = pandas.array(table[name].to_pylist(), dtype="Int64")
+    return frame
 
 
 def typed(values: Any, column: Mapping[str, Any] | None, table: str) -> Any:
@@ -65,6 +74,9 @@ def numbers(values: Any) -> Any:
             known = {text: read(text) for text in texts}
         except (ArithmeticError, ValueError):
             continue
+        if read is whole and values.hasnans:
+            found = require_pandas().array([known.get(text) for text in values], dtype="Int64")
+            return require_pandas().Series(found, index=values.index)
         return values.map(known)
     return values
 

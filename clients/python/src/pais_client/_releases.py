@@ -172,7 +172,8 @@ def release_frame(
 
     Generalized cells are text: a label of the taxonomy, or an interval such as `[30,60)`.
     Numbers that were not generalized are numbers, and other cells are text: `001` stays `001`.
-    Cells that the column declares as missing become NaN. With CSV, the default, a set is text, its
+    Cells that the column declares as missing become NaN, or NA in a column of whole numbers, whose
+    type is then `Int64`. With CSV, the default, a set is text, its
     items joined by the column's separator; with `format="parquet"`, which needs pyarrow, it is a
     list. `table` and `intervals` are as in `download`.
     """
