@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import get_args
 
 import pandas as pd
 import pytest
 
-from pais_client import parse_interval, parse_intervals
+from pais_client import Client, hierarchies, parse_interval, parse_intervals
 from pais_client.intervals import interval_text
+from pais_client.types import CalendarLevel, Column
 
 
 @pytest.mark.parametrize(
@@ -36,11 +39,48 @@ def test_released_numbers_are_read(text: str, expected: object) -> None:
         ("1987-12", "1987-12-01", "1988-01-01"),
         ("1987-02-28", "1987-02-28", "1987-03-01"),
         ("1980s", "1980-01-01", "1990-01-01"),
+        ("2024-W04", "2024-01-22", "2024-01-29"),
+        ("1987-W01", "1986-12-29", "1987-01-05"),
+        ("2020-W53", "2020-12-28", "2021-01-04"),
+        ("0000s", "0001-01-01", "0010-01-01"),
+        ("9990s", "9990-01-01", "9999-12-31T23:59:59.999999"),
+        ("9999-12-31", "9999-12-31", "9999-12-31T23:59:59.999999"),
     ],
 )
 def test_released_dates_are_read(text: str, left: str, right: str) -> None:
     expected = pd.Interval(pd.Timestamp(left), pd.Timestamp(right), closed="left")
     assert parse_interval(text, "date") == expected
+    assert parse_interval(text, "datetime") == expected
+
+
+@pytest.mark.parametrize("text", ["2021-W53", "1987-W00", "1987-Q5", "1987-13", "1987-02-30"])
+def test_periods_that_the_calendar_does_not_have_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="position 0"):
+        parse_intervals([text], "date")
+
+
+@pytest.mark.parametrize("level", get_args(CalendarLevel))
+def test_every_level_that_the_service_releases_is_read(
+    connect: Callable[[str, str], Client], level: CalendarLevel
+) -> None:
+    client = connect("clinic-of-calendars", "holder")
+    seen = pd.Series(pd.date_range("1999-12-20", periods=60).repeat(4))
+    column: Column = {
+        "name": "seen",
+        "role": "quasi_identifier",
+        "kind": "date",
+        "taxonomy": hierarchies.calendar([level]),
+    }
+    dataset = client.create_dataset(f"by {level}", [column])["id"]
+    client.submit(dataset, pd.DataFrame({"seen": seen}))
+    job = client.create_job(dataset, {"model": "k_anonymity", "k": 4}, release=True)
+    release = str(client.wait(job["id"], timeout=120)["release_id"])
+    frame = client.release_frame(release, intervals="bounds")
+    found = parse_intervals(frame["seen"], kind="date")
+    assert found.notna().all()
+    last = found.map(lambda each: each.right - pd.Timedelta(days=1))
+    assert found.map(lambda each: each.left.date()).tolist() == frame["seen_lo"].tolist()
+    assert last.map(lambda day: day.date()).tolist() == frame["seen_hi"].tolist()
 
 
 def test_labels_without_bounds_are_missing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from fractions import Fraction
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 ROOT = "*"
 MISSING = "?"
-WEEK = re.compile(r"^(\d{4})-W(\d{2})$")
 
 
 def transform(
@@ -121,11 +119,6 @@ class ColumnCut:
 
     def cover(self, label: str) -> pd.Interval | None:
         """Returns the interval of a label; `None` if it has none."""
-        week = WEEK.match(label)
-        if week and self.kind != "numeric":
-            pandas = require_pandas()
-            monday = pandas.Timestamp(date.fromisocalendar(int(week[1]), int(week[2]), 1))
-            return pandas.Interval(monday, monday + pandas.Timedelta(days=7), closed="left")
         try:
             return parse_interval(label, self.kind)
         except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._frames import require_pandas
@@ -14,7 +15,7 @@ IntervalKind = Literal["numeric", "date", "datetime"]
 Sides = Literal["both", "left", "right", "neither"]
 
 BRACKETS = re.compile(r"^([\[(])([^,\[\]()]*),([^,\[\]()]*)([\])])$")
-CALENDAR = re.compile(r"^(\d{4})(?:-Q([1-4])|-(\d{2})(?:-(\d{2}))?|(s))?$")
+CALENDAR = re.compile(r"^(\d{4})(?:-Q([1-4])|-W(\d{2})|-(\d{2})(?:-(\d{2}))?|(s))?$")
 WITHOUT_BOUNDS = frozenset({"*", "?", ""})
 
 
@@ -43,8 +44,8 @@ def parse_interval(text: str, kind: IntervalKind = "numeric") -> pd.Interval | N
 
     It reads `[30,60)`, one value such as `34` (closed at both ends), and neighbours of an order
     such as `[0,20)..[20,40)`. With the kind `date` or `datetime` the ends are `Timestamp`s, and
-    periods such as `1987`, `1987-Q3`, `1987-09` and `1980s` are read too. Raises `ValueError` for
-    any other text.
+    periods such as `1987`, `1987-Q3`, `1987-09`, `1987-W36` and `1980s` are read too. Raises
+    `ValueError` for any other text.
     """
     text = text.strip()
     if text in WITHOUT_BOUNDS:
@@ -118,17 +119,28 @@ def interval(left: Any, right: Any, sides: Sides) -> pd.Interval:
 
 
 def period_ends(period: re.Match[str]) -> tuple[Any, Any]:
-    """Returns the first day of a period of the calendar and the first day after it."""
+    """Returns the first day of a period of the calendar and the first day after it.
+
+    Raises `ValueError` for a period that the calendar does not have.
+    """
     pandas = require_pandas()
-    year, quarter, month, day, decade = period.groups()
+    year, quarter, week, month, day, decade = period.groups()
     first_month = 3 * int(quarter) - 2 if quarter else int(month or 1)
-    start = pandas.Timestamp(year=int(year), month=first_month, day=int(day or 1))
-    if decade:
-        length = pandas.DateOffset(years=10)
+    # The first decade has no year 0.
+    first = date(int(year) or 1, first_month, int(day or 1))
+    if week:
+        first, length = date.fromisocalendar(int(year), int(week), 1), {"weeks": 1}
+    elif decade:
+        length = {"years": 10 if int(year) else 9}
     elif quarter:
-        length = pandas.DateOffset(months=3)
+        length = {"months": 3}
     elif day:
-        length = pandas.DateOffset(days=1)
+        length = {"days": 1}
     else:
-        length = pandas.DateOffset(months=1) if month else pandas.DateOffset(years=1)
-    return start, start + length
+        length = {"months": 1} if month else {"years": 1}
+    start = pandas.Timestamp(first)
+    try:
+        return start, start + pandas.DateOffset(**length)
+    except (OverflowError, ValueError):
+        # The calendar ends with the year 9999.
+        return start, pandas.Timestamp(datetime.max)
