@@ -172,3 +172,12 @@ def test_a_cancelled_task_leaves_nothing(service: Service) -> None:
             return [each async for each in holder.datasets()]
 
     assert asyncio.run(run()) == []
+
+
+def test_a_page_of_a_proxy_is_no_answer_of_the_service() -> None:
+    async def check() -> None:
+        async with client(lambda _: httpx.Response(200, text="<html>sign in</html>")) as made:
+            with pytest.raises(ServiceUnreachable, match="not JSON"):
+                await made.job("x")
+
+    asyncio.run(check())

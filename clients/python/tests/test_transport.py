@@ -202,6 +202,17 @@ def test_a_connection_error_is_service_unreachable() -> None:
         client(handler).job("x")
 
 
+@pytest.mark.parametrize("content", [b"<html>sign in</html>", b"", b"\xff", b'{"id": "x"'])
+def test_a_page_of_a_proxy_is_no_answer_of_the_service(content: bytes) -> None:
+    made = client(lambda _: httpx.Response(200, content=content))
+    calls = (lambda: made.job("x"), lambda: list(made.jobs()), lambda: made.submit("d", b"a\n"))
+    for call in calls:
+        with pytest.raises(ServiceUnreachable, match="not JSON") as refused:
+            call()
+        assert "sign in" not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
 def test_an_answer_without_a_problem_document_is_quoted() -> None:
     with pytest.raises(NotFound) as refused:
         client(lambda _: httpx.Response(404, text="<h1>Not\n here</h1>")).job("x")

@@ -53,9 +53,20 @@ def retry_pause(error: ProblemError, request: Request, attempt: int, retries: in
     return pause if again and attempt < retries and pause <= MAX_RETRY_WAIT else None
 
 
-def document(content: bytes) -> Any:
-    """Returns the JSON of an answer, or `None` if it is empty."""
-    return json.loads(content) if content else None
+def document(request: Request, content: bytes) -> Any:
+    """Returns the JSON of an answer, or `None` if that of a deletion is empty.
+
+    Raises `ServiceUnreachable` for anything else, such as the page of a proxy. It is not quoted.
+    """
+    if not content and request.method == "DELETE":
+        return None
+    try:
+        return json.loads(content)
+    except ValueError:
+        raise ServiceUnreachable(
+            f"the answer to {request.method} {request.at} is not JSON, so it is not from the "
+            "service; check the address, and whether a proxy answers in its place"
+        ) from None
 
 
 @contextmanager

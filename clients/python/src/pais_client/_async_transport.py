@@ -115,7 +115,7 @@ class AsyncTransport:
                     if accept_line(line):
                         break
                 return None
-        return document(await response.aread())
+        return document(request, await response.aread())
 
 
 async def in_threads(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:

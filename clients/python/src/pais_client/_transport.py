@@ -112,4 +112,4 @@ class Transport:
                     if accept_line(line):
                         break
                 return None
-        return document(response.read())
+        return document(request, response.read())

@@ -12,7 +12,7 @@ class PaisError(Exception):
 
 
 class ServiceUnreachable(PaisError):
-    """There was no answer, or it was incomplete: a wrong address, a network fault, a restart.
+    """There was no answer, or none of the service: a wrong address, a network fault, a restart.
 
     It is unknown whether a request that creates something was carried out.
     """
