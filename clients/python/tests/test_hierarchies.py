@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 
 import pandas as pd
 import pytest
@@ -117,6 +118,10 @@ def test_a_hierarchy_is_seen_before_a_dataset_is_made(
         (hierarchies.ranges([10, 50], start=5), {"kind": "numeric"}),
         (hierarchies.calendar(["month", "year"]), {"kind": "date"}),
         (hierarchies.calendar(), {"kind": "date"}),
+        (hierarchies.ordered(["low", "high"], balance=True), {}),
+        (hierarchies.ranges([10], balance=True), {"kind": "numeric"}),
+        (hierarchies.age("2026-01-01"), {"kind": "date"}),
+        (hierarchies.age(date(2026, 1, 1), [5, 10]), {"kind": "date"}),
         (hierarchies.rare(5), {}),
         (hierarchies.rare(), {}),
     ],

@@ -10,9 +10,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any, Union
 
 from .types import (
+    Age,
     Calendar,
     CalendarLevel,
     Mask,
@@ -112,29 +114,51 @@ def mask_left() -> Mask:
     return {"generate": "mask_left"}
 
 
-def ordered(order: Sequence[str] | None = None, *, fanout: int | None = None) -> Ordered:
+def ordered(
+    order: Sequence[str] | None = None, *, fanout: int | None = None, balance: bool = False
+) -> Ordered:
     """Neighbouring labels are merged.
 
     `order` has all labels, ascending; without it the column's `order` is used. `fanout` is the
-    number of children of a node, by default 2.
+    number of children of a node, by default 2. With `balance` the children have like numbers of
+    rows, not of labels.
     """
     made: Ordered = {"generate": "ordered"}
     if order is not None:
         made["order"] = list(order)
     if fanout is not None:
         made["fanout"] = fanout
+    if balance:
+        made["balance"] = True
     return made
 
 
-def ranges(widths: Sequence[float] | None = None, *, start: float | None = None) -> Ranges:
+def ranges(
+    widths: Sequence[float] | None = None, *, start: float | None = None, balance: bool = False
+) -> Ranges:
     """Intervals of numbers with round ends.
 
     `widths` are those of each level, ascending, each a multiple of the one before; `start` is an
-    end of an interval, by default 0.
+    end of an interval, by default 0. With `balance` an interval is divided into parts with like
+    numbers of rows; `widths` is then one number, and every end is a multiple of it.
     """
     made: Ranges = {"generate": "ranges"}
     if start is not None:
         made["start"] = start
+    if widths is not None:
+        made["widths"] = list(widths)
+    if balance:
+        made["balance"] = True
+    return made
+
+
+def age(at: date | str, widths: Sequence[int] | None = None) -> Age:
+    """Ranges of the age that somebody has on the day `at`, of dates of birth.
+
+    `widths` are the completed years of each level, ascending, each a multiple of the one before;
+    by default 5, 10 and 20.
+    """
+    made: Age = {"generate": "age", "at": at if isinstance(at, str) else f"{at:%Y-%m-%d}"}
     if widths is not None:
         made["widths"] = list(widths)
     return made

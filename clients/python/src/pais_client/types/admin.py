@@ -17,9 +17,7 @@ class Organization(TypedDict):
     disabled_at: str | None
 
 
-class Token(TypedDict):
-    """A token without its secret."""
-
+class _Token(TypedDict):
     id: str
     organization: str
     organization_id: str
@@ -29,6 +27,12 @@ class Token(TypedDict):
     created_at: str
     expires_at: str | None
     revoked_at: str | None
+
+
+class Token(_Token, total=False):
+    """A token without its secret; `enrolment_expires_at` until its enrolment code is redeemed."""
+
+    enrolment_expires_at: str | None
 
 
 class _NewToken(TypedDict, total=False):

@@ -7,7 +7,16 @@ from typing import Literal, TypedDict
 
 from .problems import Warning
 from .taxonomies import Hierarchy
-from .words import ColumnRole, Decimal, Encoding, Kind, Model, Recoding
+from .words import (
+    ColumnRole,
+    Decimal,
+    Encoding,
+    Kind,
+    Model,
+    Recoding,
+    SafeHarborCategory,
+    SafeHarborRequirement,
+)
 
 
 class ColumnOptions(TypedDict, total=False):
@@ -125,8 +134,8 @@ class DatasetDefinition(_DatasetDefinition, total=False):
     location: DatasetLocation | None
 
 
-class TextFormat(TypedDict):
-    """How the text of a file is written."""
+class TextFormat(TypedDict, total=False):
+    """How the text of a file is written; what is left out has the default of the file's format."""
 
     delimiter: str
     decimal: Decimal
@@ -134,12 +143,32 @@ class TextFormat(TypedDict):
     encoding: Encoding
 
 
+class _Doubt(TypedDict):
+    column: str
+    question: str
+    choices: list[str]
+
+
+class Doubt(_Doubt, total=False):
+    """A question about a column that nothing in its file decides; the first choice is proposed.
+
+    `also` has the other columns of which the same is asked.
+    """
+
+    also: list[str]
+
+
 class Draft(TypedDict):
-    """A proposed dataset; `reasons` has sentences for each column."""
+    """A proposed dataset; `reasons` has sentences for each column.
+
+    `safe_harbor` has the category of identifiers that a column probably is.
+    """
 
     dataset: DatasetDefinition
     format: TextFormat
     reasons: dict[str, list[str]]
+    doubts: list[Doubt]
+    safe_harbor: dict[str, SafeHarborCategory]
 
 
 class SetSizes(TypedDict):
@@ -188,8 +217,8 @@ class Profile(_Profile, total=False):
 
 
 class _SafeHarborAdvice(TypedDict):
-    category: str
-    missing: list[str]
+    category: SafeHarborCategory
+    missing: list[SafeHarborRequirement]
 
 
 class SafeHarborAdvice(_SafeHarborAdvice, total=False):
@@ -200,13 +229,21 @@ class SafeHarborAdvice(_SafeHarborAdvice, total=False):
 
 class _OptionalRisk(TypedDict, total=False):
     shares_by_rank: list[float]
+    top_k_max: int
+    unique_item_share: float
+    absent_leaves: int
     safe_harbor: SafeHarborAdvice
 
 
 class ColumnRisk(_OptionalRisk):
-    """How far one column tells rows apart; shares from 0 to 1."""
+    """How far one column tells rows apart; shares from 0 to 1.
+
+    Of a quasi-identifier, `top_k_max` is the greatest K with which its topmost value can be
+    specialized; of a sensitive column, `absent_leaves` is the number of leaves that no row has.
+    """
 
     name: str
+    role: ColumnRole
     distinctness: float
     separation: float
     unique_share: float
@@ -221,18 +258,14 @@ class CombinationRisk(TypedDict):
 
 
 class Feasible(TypedDict):
-    """The greatest parameters with which a release is possible."""
+    """The greatest `k` and `l` and the least `c` with which a release of all rows is possible.
+
+    `l_max` and `c_min` are `None` where no row has a sensitive value.
+    """
 
     k_max: int
-    l_max: int
-
-
-class _DatasetRisk(TypedDict):
-    rows: int
-    columns: list[ColumnRisk]
-    combinations: list[CombinationRisk]
-    singling_out: list[str]
-    feasible: Feasible
+    l_max: int | None
+    c_min: float | None
 
 
 class SuggestedPrivacy(TypedDict):
@@ -260,9 +293,41 @@ class Suggestions(TypedDict):
     items: list[Suggestion]
 
 
-class DatasetRisk(_DatasetRisk, total=False):
-    """The risk of the stored rows before a run; `singling_out` names columns."""
+class TellingColumns(TypedDict):
+    """Up to three columns that single out most rows together."""
 
-    subjects: int | None
+    columns: list[str]
+    singled_out_share: float
+
+
+class UnchangedRisk(TypedDict):
+    """What the columns that are released unchanged say of the rows; shares from 0 to 1."""
+
+    columns: list[str]
+    singled_out_share: float
+    by_column: dict[str, float]
+    most_telling: TellingColumns
+
+
+class _DatasetRisk(TypedDict):
+    rows: int
+    subjects: int
+    columns: list[ColumnRisk]
+    combinations: list[CombinationRisk]
+    combinations_total: int
+    unique_share: float
+    singling_out: list[str]
+    singling_out_pairs: list[list[str]]
+    feasible: Feasible
     suggestions: Suggestions
-    warnings: list[Warning]
+
+
+class DatasetRisk(_DatasetRisk, total=False):
+    """The risk of the stored rows before a run; shares from 0 to 1.
+
+    `subjects` is the number of persons, or of rows where no column names them. `unique_share` is
+    the share of them with values of all quasi-identifiers that nobody else has. `singling_out`
+    names insensitive columns, and `singling_out_pairs` pairs of them.
+    """
+
+    unchanged: UnchangedRisk

@@ -85,6 +85,7 @@ class JobDefinition(_JobDefinition, total=False):
     submissions: list[str]
     release: bool | ReleaseLocation
     seed: int
+    executor: str
     acknowledge_unchanged: dict[str, str]
 
 

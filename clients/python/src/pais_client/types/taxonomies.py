@@ -75,10 +75,14 @@ class _Ordered(TypedDict):
 
 
 class Ordered(_Ordered, total=False):
-    """Neighbours in a declared order; `fanout` is the number of children of a node."""
+    """Neighbours in a declared order; `fanout` is the number of children of a node.
+
+    With `balance` the parts of an interval have like numbers of rows, not of labels.
+    """
 
     order: list[str]
     fanout: int
+    balance: bool
 
 
 class _Ranges(TypedDict):
@@ -86,10 +90,15 @@ class _Ranges(TypedDict):
 
 
 class Ranges(_Ranges, total=False):
-    """Intervals of a numeric column, in its unit."""
+    """Intervals of a numeric column, in its unit.
+
+    With `balance` the two parts of an interval have like numbers of rows; `widths` is then one
+    number, and every end is a multiple of it.
+    """
 
     start: float
     widths: list[float]
+    balance: bool
 
 
 class _Calendar(TypedDict):
@@ -102,6 +111,17 @@ class Calendar(_Calendar, total=False):
     levels: list[CalendarLevel]
 
 
+class _Age(TypedDict):
+    generate: Literal["age"]
+    at: str
+
+
+class Age(_Age, total=False):
+    """Ranges of the age at the day `at`, of dates of birth; `widths` in completed years."""
+
+    widths: list[int]
+
+
 class _Rare(TypedDict):
     generate: Literal["rare"]
 
@@ -112,6 +132,6 @@ class Rare(_Rare, total=False):
     below: int
 
 
-GeneratedHierarchy = Prefix | Mask | Ordered | Ranges | Calendar | Rare
+GeneratedHierarchy = Prefix | Mask | Ordered | Ranges | Calendar | Age | Rare
 Hierarchy = TaxonomyNode | GeneratedHierarchy
 """A tree, or how the service makes one from the rows."""

@@ -50,6 +50,47 @@ EditionStatus = Literal[
 Trigger = Literal["submission", "manual"]
 JobStatus = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 
+Verdict = Literal["holds", "holds_but_singles_out", "does_not_hold"]
+"""What can be said of a release at a glance."""
+
+RiskAnswer = Literal["possible", "partly_limited", "limited", "unknown"]
+"""An answer to a question of opinion 05/2014; none says that a risk is excluded."""
+
+SafeHarborCategory = Literal[
+    "names",
+    "geographic_subdivisions",
+    "dates",
+    "telephone_numbers",
+    "fax_numbers",
+    "email_addresses",
+    "social_security_numbers",
+    "medical_record_numbers",
+    "health_plan_beneficiary_numbers",
+    "account_numbers",
+    "certificate_numbers",
+    "vehicle_identifiers",
+    "device_identifiers",
+    "urls",
+    "ip_addresses",
+    "biometric_identifiers",
+    "photographs",
+    "other_identifiers",
+]
+"""A category of identifiers of HIPAA Safe Harbor."""
+
+SafeHarborFinding = Literal["no_column_recognized", "removed", "permitted", "to_check", "missing"]
+SafeHarborRequirement = Literal[
+    "remove_column",
+    "state_or_larger",
+    "three_digits",
+    "year_only",
+    "ages_over_89",
+    "population",
+    "years_of_ages_over_89",
+    "meaning_of_labels",
+]
+ColumnOutcome = Literal["dropped", "one_label", "generalized", "unchanged"]
+
 Format = Literal["csv", "ndjson", "parquet"]
 """A format of released tables."""
 
