@@ -7,7 +7,7 @@ use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::db;
+use crate::db::migration_state::MigrationState;
 use crate::problem::Code;
 
 use super::error::ApiError;
@@ -43,13 +43,18 @@ pub(super) async fn ready(State(state): State<AppState>) -> Result<Json<Health>,
         return unavailable("the service is stopping");
     }
     let app = state.unscoped();
-    let is_migrated = async { db::is_migrated(&mut *app.db.connection().await?).await };
-    match tokio::time::timeout(DATABASE_TIMEOUT, is_migrated).await {
-        Ok(Ok(true)) => match app.storage.check() {
+    let state = async { MigrationState::of(&mut *app.db.connection().await?).await };
+    match tokio::time::timeout(DATABASE_TIMEOUT, state).await {
+        Ok(Ok(MigrationState::Applied)) => match app.storage.check() {
             Ok(()) => Ok(OK),
             Err(full) => Err(ApiError::new(Code::Unavailable, full.to_string())),
         },
-        Ok(Ok(false)) => unavailable("the database lacks migrations; run `pais migrate`"),
+        Ok(Ok(MigrationState::Missing)) => {
+            unavailable("the database lacks migrations; run `pais migrate`")
+        }
+        Ok(Ok(MigrationState::Unfit(_))) => {
+            unavailable("the database has migrations of another version")
+        }
         Ok(Err(error)) => {
             tracing::warn!(error = &error as &dyn std::error::Error, "not ready");
             unavailable("the database does not answer")

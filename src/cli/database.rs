@@ -9,7 +9,8 @@ use clap::Args;
 use pais::clock::SystemClock;
 use pais::config::{ConfigError, Flags, Settings};
 use pais::db::data_keys::DataKeys;
-use pais::db::{self, Store, instances, sessions};
+use pais::db::migration_state::MigrationState;
+use pais::db::{Store, instances, sessions};
 use pais::telemetry;
 use pais_postgres::{EmbeddedOptions, EmbeddedServer};
 use secrecy::ExposeSecret;
@@ -216,11 +217,11 @@ pub(crate) fn with_database<T>(
 
 /// Applies the missing migrations, unless a service of another version uses the database.
 async fn migrate(store: &Store) -> anyhow::Result<()> {
-    let mut connection = store.owner().acquire().await?;
-    if db::is_migrated(&mut connection).await? {
-        return Ok(store.prepare_role().await?);
+    match MigrationState::of(&mut *store.owner().acquire().await?).await? {
+        MigrationState::Applied => return Ok(store.prepare_role().await?),
+        MigrationState::Missing => {}
+        MigrationState::Unfit(reason) => return Err(reason.into()),
     }
-    drop(connection);
     let others = instances::others(store).await?;
     let this = env!("CARGO_PKG_VERSION");
     if let Some(other) = others.iter().find(|other| other.version != this) {

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 
 use pais::api::tls::Tls;
 use pais::config::Settings;
-use pais::db::{self, Store, data_keys, instances, service_keys};
+use pais::db::migration_state::MigrationState;
+use pais::db::{Store, data_keys, instances, service_keys};
 use pais_postgres::EmbeddedOptions;
 use rustix::fs::{Access, access, statvfs};
 use time::OffsetDateTime;
@@ -385,7 +386,7 @@ async fn inside(settings: &Settings, store: &Store, findings: &mut Findings) -> 
             ),
         );
     }
-    let is_migrated = db::is_migrated(&mut connection).await?;
+    let state = MigrationState::of(&mut connection).await?;
     let has_tables: bool = sqlx::query_scalar("SELECT to_regclass('service_keys') IS NOT NULL")
         .fetch_one(&mut *connection)
         .await?;
@@ -393,13 +394,14 @@ async fn inside(settings: &Settings, store: &Store, findings: &mut Findings) -> 
     let this = env!("CARGO_PKG_VERSION");
     let others = instances::others(store).await?;
     let other = others.iter().find(|other| other.version != this);
-    match (is_migrated, other) {
-        (true, _) => findings.good("migrations", "all are applied"),
-        (false, None) => findings.good(
+    match (state, other) {
+        (MigrationState::Unfit(reason), _) => findings.bad("migrations", reason),
+        (MigrationState::Applied, _) => findings.good("migrations", "all are applied"),
+        (MigrationState::Missing, None) => findings.good(
             "migrations",
             "some are missing; the next start applies them",
         ),
-        (false, Some(other)) => findings.bad(
+        (MigrationState::Missing, Some(other)) => findings.bad(
             "migrations",
             format_args!(
                 "some are missing, and a service of version {} uses the database; stop it first",
@@ -407,7 +409,7 @@ async fn inside(settings: &Settings, store: &Store, findings: &mut Findings) -> 
             ),
         ),
     }
-    if is_migrated {
+    if state == MigrationState::Applied {
         open_keys(settings, store, findings).await;
     } else if !has_tables {
         match KeyPlace::of(settings).and_then(|place| place.keys(false)) {

@@ -47,26 +47,32 @@ impl FinishedTable {
         path.is_dir() && path.join(part_name(0)).exists()
     }
 
-    /// Reads the table and passes its rows to `take`, a bounded number at a time.
+    /// Reads the table and passes its rows to `take`, a bounded number at a time, with the line of the first one.
     ///
     /// # Errors
     /// If a file cannot be read, or a value is not a generalization under the schema; those of `take`.
     pub(crate) fn read_chunks(
         &self,
         schema: &Schema,
-        mut take: impl FnMut(&ReleasedTable) -> Result<(), Failure>,
+        mut take: impl FnMut(&ReleasedTable, u64) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let read_by = self.read_by(schema)?;
         for part in &self.parts {
             let mut line = part.first_line();
             part.read_chunks(&read_by, |chunk| {
-                let rows = chunk.rows as u64;
                 let released = reimport::released(schema, &read_by, chunk, line);
-                line += rows;
-                take(&released.map_err(|error| part.refused(error))?)
+                let released = released.map_err(|error| part.refused(error))?;
+                take(&released, line)?;
+                line += released.rows as u64;
+                Ok(())
             })?;
         }
         Ok(())
+    }
+
+    /// The line of the first row.
+    pub(crate) fn first_line(&self) -> u64 {
+        self.parts.first().map_or(1, TableFile::first_line)
     }
 
     /// Reads the whole table.
@@ -79,8 +85,7 @@ impl FinishedTable {
         for part in &self.parts {
             part.read_chunks(&read_by, |chunk| push(&mut assembler, chunk))?;
         }
-        let line = self.parts.first().map_or(1, TableFile::first_line);
-        let released = reimport::released(schema, &read_by, assembler.finish(), line);
+        let released = reimport::released(schema, &read_by, assembler.finish(), self.first_line());
         released.map_err(|error| in_file(self.path.display(), error).into())
     }
 

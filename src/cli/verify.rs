@@ -1,16 +1,17 @@
 //! `pais verify`: checks a finished table, from any source, against a privacy model.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use pais::problem::{Code, Problem};
 use pais_core::cancellation::Cancellation;
-use pais_core::definition::{
-    ColumnRole, Job, JobDefinition, OneOrMany, PrivacyDefinition, Recoding,
-};
+use pais_core::codebook::ReleaseTerms;
+use pais_core::definition::{Job, JobDefinition, OneOrMany, PrivacyDefinition, Recoding};
+use pais_core::reimport;
 use pais_core::schema::Schema;
-use pais_core::table::UnchangedRisk;
+use pais_core::table::{ReadError, ReleasedTable, UnchangedRisk};
 use pais_core::warning::Warning;
 use pais_io::read::TextParameters;
 use pais_verify::{
@@ -63,10 +64,11 @@ impl Verify {
     /// # Errors
     /// For what cannot be read.
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        self.check().map_err(Failure::unreadable)
+        self.check().map_err(Failure::unreadable)?
     }
 
-    fn check(&self) -> Result<ExitCode, Failure> {
+    /// Inside, the failure of a table that can be read, and is another one than its document describes.
+    fn check(&self) -> Result<Result<ExitCode, Failure>, Failure> {
         let is_anatomized = self.release.is_dir() && !FinishedTable::is_in_parts(&self.release);
         if is_anatomized && self.raw.is_none() {
             let detail =
@@ -80,7 +82,12 @@ impl Verify {
                     .to_owned(),
             ));
         }
-        let (DeclaredDataset { schema, text }, job) = self.definitions()?;
+        let Definitions {
+            dataset: DeclaredDataset { schema, text },
+            job,
+            release,
+        } = self.definitions()?;
+        let mut described = DescribedTable::new(release);
         let asked = job.parse().map_err(|error| self.failure(error.into()))?;
         let raw = self.raw.as_deref();
         let raw = raw.map(|path| self.format.table(path, &text)).transpose()?;
@@ -89,21 +96,25 @@ impl Verify {
             self.in_memory(&schema, &asked, release, raw.as_ref())?
         } else {
             let table = FinishedTable::of(&self.release)?;
-            match self.streamed(&schema, &asked, &table, raw.as_ref())? {
+            match self.streamed(&schema, &asked, &table, raw.as_ref(), &mut described)? {
                 Some(found) => found,
                 None => {
-                    let release = ReleaseTables::Generalized(table.read(&schema)?);
+                    let release = table.read(&schema)?;
+                    described.add(&release, table.first_line());
+                    let release = ReleaseTables::Generalized(release);
                     self.in_memory(&schema, &asked, release, raw.as_ref())?
                 }
             }
         };
+        if let Some(problem) = described.difference(&found).filter(|_| !found.fails()) {
+            return Ok(Err(in_file(self.release.display(), problem).into()));
+        }
         if self.json {
             print_json(&found, &job)?
         } else {
-            let width = schema.stored_with(ColumnRole::QuasiIdentifier).len();
-            verify_text::print(&found, job.privacy.model, width)?;
+            verify_text::print(&found, job.privacy.model, &schema)?;
         }
-        Ok(ExitCode::from(u8::from(found.fails())))
+        Ok(Ok(ExitCode::from(u8::from(found.fails()))))
     }
 
     /// Verifies the release while its rows, and the raw ones, are read. `None` where that takes all rows
@@ -115,6 +126,7 @@ impl Verify {
         asked: &Job,
         table: &FinishedTable,
         raw: Option<&TableFile>,
+        described: &mut DescribedTable,
     ) -> Result<Option<ReleaseVerification>, Failure> {
         let none = Cancellation::new();
         let failure = |error| self.failure(error);
@@ -128,7 +140,8 @@ impl Verify {
         if raw.is_some_and(|raw| is_read_once(raw) || verification.can_compare().is_err()) {
             return Ok(None);
         }
-        table.read_chunks(schema, |rows| {
+        table.read_chunks(schema, |rows, first_line| {
+            described.add(rows, first_line);
             verification.add(rows, &none).map_err(failure)
         })?;
         let Some(raw) = raw else {
@@ -164,14 +177,17 @@ impl Verify {
             .map_err(|error| self.failure(error))
     }
 
-    /// The dataset with the roles of the job, and the job.
-    fn definitions(&self) -> Result<(DeclaredDataset, JobDefinition), Failure> {
+    fn definitions(&self) -> Result<Definitions, Failure> {
         match (self.schema.given(), &self.job, &self.document) {
             (Some(schema), Some(source), None) => {
                 let DeclaredDataset { schema, text } = schema.load()?;
                 let job = definitions::job_of_release(source)?;
                 let schema = definitions::schema_of_job(schema, &job, source)?;
-                Ok((DeclaredDataset { schema, text }, job))
+                Ok(Definitions {
+                    dataset: DeclaredDataset { schema, text },
+                    job,
+                    release: None,
+                })
             }
             (None, None, Some(source)) if self.raw.is_none() => {
                 let release = load_release(source)?;
@@ -182,7 +198,11 @@ impl Verify {
                 let is_local = release.terms.cut.is_none();
                 job.recoding = is_local.then_some(OneOrMany::One(Recoding::Local));
                 let text = TextParameters::default();
-                Ok((DeclaredDataset { schema, text }, job))
+                Ok(Definitions {
+                    dataset: DeclaredDataset { schema, text },
+                    job,
+                    release: Some(release.terms),
+                })
             }
             (None, None, Some(_)) => Err(Failure::Usage(
                 "the document of a release has no value below its cut, so raw rows are compared by \
@@ -206,6 +226,54 @@ impl Verify {
                 in_file(self.release.display(), problem).into()
             }
         }
+    }
+}
+
+/// What a release is verified by.
+struct Definitions {
+    /// With the roles of the job.
+    dataset: DeclaredDataset,
+    job: JobDefinition,
+    /// What the document of the release says of it, where that is all there is.
+    release: Option<ReleaseTerms>,
+}
+
+/// What the document of a release says of its table, beside the table that is read.
+#[derive(Default)]
+struct DescribedTable {
+    rows: Option<u64>,
+    cut: BTreeMap<String, Vec<String>>,
+    /// The first label that is not in the cut.
+    other_label: Option<ReadError>,
+}
+
+impl DescribedTable {
+    fn new(release: Option<ReleaseTerms>) -> Self {
+        release.map_or_else(Self::default, |release| Self {
+            rows: Some(release.rows),
+            cut: release.cut.unwrap_or_default(),
+            other_label: None,
+        })
+    }
+
+    /// Looks at rows of the table, of which the first is on line `first_line`.
+    fn add(&mut self, rows: &ReleasedTable, first_line: u64) {
+        if self.other_label.is_none() {
+            self.other_label = reimport::within_cut(rows, &self.cut, first_line).err();
+        }
+    }
+
+    /// How the table that was read differs.
+    fn difference(self, found: &ReleaseVerification) -> Option<Problem> {
+        if let Some(error) = self.other_label {
+            return Some(error.into());
+        }
+        let described = self.rows?;
+        let rows = found.privacy.as_ref()?.rows();
+        let detail = format!(
+            "the table is another one than that of the release: it has {rows} rows instead of {described}"
+        );
+        (rows != described).then(|| Problem::new(Code::InvalidCells, detail))
     }
 }
 

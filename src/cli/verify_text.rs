@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use pais_core::definition::ModelKind;
+use pais_core::definition::{ColumnRole, ModelKind};
 use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, MissingSensitive, PrivacyModel};
+use pais_core::schema::Schema;
 use pais_core::table::Verdict;
 use pais_verify::{
     ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
@@ -20,9 +21,11 @@ use super::output::{self, Failure};
 pub(crate) fn print(
     found: &ReleaseVerification,
     asked: ModelKind,
-    quasi_identifiers: usize,
+    schema: &Schema,
 ) -> Result<(), Failure> {
-    let mut printout = Printout::new(found);
+    let quasi_identifiers = schema.stored_with(ColumnRole::QuasiIdentifier).len();
+    let has_sensitive = !schema.stored_with(ColumnRole::Sensitive).is_empty();
+    let mut printout = Printout::new(found, has_sensitive);
     let model = model_words(&found.model, asked, quasi_identifiers);
     printout.line("model", model);
     match &found.privacy {
@@ -60,10 +63,11 @@ struct Printout {
     /// Number of persons, where these are counted.
     subjects: Option<u64>,
     undecided: Option<Undecided>,
+    has_sensitive: bool,
 }
 
 impl Printout {
-    fn new(found: &ReleaseVerification) -> Self {
+    fn new(found: &ReleaseVerification, has_sensitive: bool) -> Self {
         Self {
             text: String::new(),
             unit: match found.subjects {
@@ -72,6 +76,7 @@ impl Printout {
             },
             subjects: found.subjects,
             undecided: found.undecided,
+            has_sensitive,
         }
     }
 
@@ -114,6 +119,10 @@ impl Printout {
     }
 
     fn confidence(&mut self, greatest: f64, reading: MissingSensitive) {
+        if !self.has_sensitive {
+            self.line("greatest confidence", "none: no column is sensitive");
+            return;
+        }
         let (among, word, effect) = match reading {
             MissingSensitive::Excluded => (
                 "those rows of a group that have a value in its column",

@@ -92,7 +92,11 @@ pub(super) async fn lock(transaction: &mut PgConnection) -> Result<(), StoreErro
     Ok(())
 }
 
+/// Costs a look at the end of each log, before and after.
 async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Result<u64, StoreError> {
+    if !has_own_ends(connection, keys).await? {
+        return Err(StoreError::Damaged("the ends of the audit logs"));
+    }
     let events: Vec<ChainedEvent> = sqlx::query_as(
         "SELECT e.id, e.organization_id, e.at, e.token_id, e.action, e.subject, e.detail,
                 e.address, e.outcome
@@ -133,11 +137,46 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
             .write(connection, keys, organization, end)
             .await?;
     }
+    let mac = mac_of_ends(connection, keys).await?;
+    sqlx::query(
+        "INSERT INTO audit_root (mac) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET mac = $1",
+    )
+    .bind(mac.as_ref().map(<[u8; 32]>::as_slice))
+    .execute(&mut *connection)
+    .await?;
     sqlx::query("DELETE FROM audit_pending WHERE event_id = ANY($1)")
         .bind(ids)
         .execute(connection)
         .await?;
     Ok(events.len() as u64)
+}
+
+/// Authenticates the ends of all logs together; `None` where there is no log.
+async fn mac_of_ends(
+    connection: &mut PgConnection,
+    keys: &KeyRing,
+) -> Result<Option<[u8; 32]>, StoreError> {
+    // The MAC of an end is of its log, its number and its hash.
+    let ends: Vec<(Uuid, Vec<u8>)> =
+        sqlx::query_as("SELECT organization_id, mac FROM audit_heads ORDER BY organization_id")
+            .fetch_all(connection)
+            .await?;
+    let mut all = Sha256::new();
+    for (organization, mac) in &ends {
+        all.update(organization.as_bytes());
+        all.update(Sha256::digest(mac));
+    }
+    let key = keys.derived("pais: ends of all audit logs");
+    Ok((!ends.is_empty()).then(|| key.digest(&[&all.finalize()])))
+}
+
+/// Whether the ends of all logs are those that the service wrote last.
+async fn has_own_ends(connection: &mut PgConnection, keys: &KeyRing) -> Result<bool, StoreError> {
+    let root: Option<Vec<u8>> = sqlx::query_scalar("SELECT mac FROM audit_root")
+        .fetch_optional(&mut *connection)
+        .await?;
+    let own = mac_of_ends(connection, keys).await?;
+    Ok(root.as_deref() == own.as_ref().map(<[u8; 32]>::as_slice))
 }
 
 /// A place of a log that is authenticated with a key outside the database.
@@ -261,6 +300,9 @@ pub enum ChainFault {
         /// The organization whose log it is.
         organization: Uuid,
     },
+    /// The ends of the logs together are not those that the service authenticated.
+    #[error("the logs are not those of the service: one was removed, or put back to an older end")]
+    Ends,
     /// Events that are in no chain and do not wait for one.
     #[error("{events} events are in no chain")]
     Unchained {
@@ -276,7 +318,7 @@ pub struct ChainCheck {
     pub logs: usize,
     /// Number of chained events.
     pub events: u64,
-    /// What is wrong: of each log the first fault.
+    /// What is wrong: of each log the first fault, then those of all logs together.
     pub faults: Vec<ChainFault>,
 }
 
@@ -300,6 +342,9 @@ pub async fn verify(store: &Store, keys: &KeyRing) -> Result<ChainCheck, StoreEr
         check.logs += 1;
         let fault = verify_log(&mut transaction, keys, organization, &mut check.events).await?;
         check.faults.extend(fault);
+    }
+    if !has_own_ends(&mut transaction, keys).await? {
+        check.faults.push(ChainFault::Ends);
     }
     let unchained: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM audit_events e

@@ -23,6 +23,7 @@ pub mod key_ring;
 pub mod legal_holds;
 pub mod located_objects;
 mod locked_release;
+pub mod migration_state;
 mod new_release;
 pub mod officers;
 pub mod organizations;
@@ -52,7 +53,7 @@ use std::time::Duration;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::types::PgInterval;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgPoolOptions, PgSeverity};
-use sqlx::{AssertSqlSafe, PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -348,26 +349,6 @@ impl Store {
     pub async fn close(&self) {
         tokio::join!(self.pool.close(), self.owner.close());
     }
-}
-
-/// Whether all migrations of this program have been applied.
-///
-/// # Errors
-/// When the database cannot be reached.
-pub async fn is_migrated(connection: &mut PgConnection) -> Result<bool, StoreError> {
-    let has_table: bool = sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL")
-        .fetch_one(&mut *connection)
-        .await?;
-    if !has_table {
-        return Ok(false);
-    }
-    let applied: Vec<i64> =
-        sqlx::query_scalar("SELECT version FROM _sqlx_migrations WHERE success")
-            .fetch_all(connection)
-            .await?;
-    Ok(MIGRATOR
-        .iter()
-        .all(|migration| applied.contains(&migration.version)))
 }
 
 fn pg_interval(duration: Duration) -> PgInterval {

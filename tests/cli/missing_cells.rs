@@ -158,3 +158,31 @@ fn adult_with_two_percent_of_its_cells_blanked_is_anonymized() {
         );
     }
 }
+
+#[test]
+fn a_question_mark_is_missing_in_a_hierarchy_that_is_made() {
+    for made in [
+        json!({ "generate": "prefix", "lengths": [1] }),
+        json!({ "generate": "mask_left" }),
+        json!({ "generate": "mask_right" }),
+        json!({ "generate": "rare", "below": 2 }),
+    ] {
+        let dir = CliDir::new();
+        let columns = json!([{ "name": "a", "role": "quasi_identifier", "taxonomy": made }]);
+        dir.write(
+            "s.json",
+            &json!({ "name": "t", "columns": columns }).to_string(),
+        );
+        let job = json!({ "privacy": { "model": "k_anonymity", "k": 2 } });
+        dir.write("j.json", &job.to_string());
+        dir.write("raw.csv", "a\n?\nb1\n?\nb1\nc1\nc1\n");
+        dir.anonymize("raw.csv", "o.csv");
+        let released = std::fs::read_to_string(dir.path().join("o.csv")).unwrap();
+        let missing = values(&released, "a")
+            .iter()
+            .filter(|it| *it == "?")
+            .count();
+        assert_eq!(missing, 2, "{made}: {released}");
+        assert_eq!(dir.verify("o.csv", true).0, Some(0), "{made}");
+    }
+}

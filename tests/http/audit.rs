@@ -184,6 +184,13 @@ async fn every_change_of_a_log_is_found() {
              WHERE organization_id = {LOG}"
         ),
         format!("DELETE FROM audit_heads WHERE organization_id = {LOG}"),
+        // The whole log.
+        format!(
+            "DELETE FROM {chain};
+             DELETE FROM audit_heads WHERE organization_id = {LOG};
+             DELETE FROM audit_events WHERE organization_id = {LOG}"
+        ),
+        "TRUNCATE audit_events, audit_chain, audit_heads CASCADE".to_owned(),
         // Passed off as archived, with the record of an end that is authentic.
         format!(
             "INSERT INTO audit_archives SELECT organization_id, seq, hash, mac FROM audit_heads
@@ -203,6 +210,33 @@ async fn every_change_of_a_log_is_found() {
         tamper(&hospital, &attack).await;
         assert_ne!(faults(&hospital).await, [], "{attack}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_is_put_back_to_an_older_end_is_found() {
+    let (hospital, auditor) = with_events().await;
+    assert_eq!(faults(&hospital).await, []);
+    tamper(&hospital, "CREATE TABLE kept AS SELECT * FROM audit_heads").await;
+    hospital.filled_dataset().await;
+    assert_eq!(faults(&hospital).await, []);
+    tamper(
+        &hospital,
+        "UPDATE audit_heads h SET (seq, hash, mac) = (k.seq, k.hash, k.mac) FROM kept k
+         WHERE k.organization_id = h.organization_id;
+         CREATE TABLE gone AS SELECT c.event_id FROM audit_chain c JOIN kept k USING (organization_id)
+         WHERE c.seq > k.seq;
+         DELETE FROM audit_chain WHERE event_id IN (SELECT event_id FROM gone);
+         DELETE FROM audit_events WHERE id IN (SELECT event_id FROM gone)",
+    )
+    .await;
+    assert_eq!(faults(&hospital).await, [ChainFault::Ends]);
+
+    // Nothing is chained behind it.
+    hospital.app.get(&auditor, "/v1/whoami").await.json(200);
+    hospital.filled_dataset().await;
+    let service = hospital.app.state.unscoped();
+    let extended = audit_chain::extend(&service.db, &service.keys).await;
+    assert!(extended.is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -149,6 +149,27 @@ async fn a_recipient_verifies_a_release_and_maps_rows_through_its_cut() {
         String::from_utf8_lossy(&ran.stdout)
     );
 
+    // Another table is not that of the release, even where the model holds.
+    let data = std::fs::read_to_string(folder.path().join("data.csv")).unwrap();
+    let twice = format!("{data}{}", data.split_once('\n').unwrap().1);
+    let described = get("").await.json(200);
+    let replaced = |column: &str, other: &str| {
+        let label = described["cut"][column][0].as_str().unwrap();
+        data.replace(label, other)
+    };
+    let another = replaced("Age", "[2,3)");
+    let beyond = replaced("Age", "[1,999]");
+    let unknown = replaced("Job", "Nonsense");
+    assert!(beyond != data && unknown != data);
+    for (other, status) in [(twice, 1), (another, 1), (unknown, 2), (beyond, 2)] {
+        std::fs::write(folder.path().join("other.csv"), other).unwrap();
+        let verify = ["verify", "--release", "R.json", "other.csv"];
+        let ran = pais(folder.path(), &bts, &verify).await;
+        assert_eq!(ran.status.code(), Some(status));
+        assert!(ran.stdout.is_empty());
+        assert!(!String::from_utf8_lossy(&ran.stderr).contains("Nonsense"));
+    }
+
     for mixed in [
         &[
             "verify",

@@ -46,8 +46,8 @@ fn check_leaves(schema: &Schema, table: &Table) -> Result<(), RunError> {
         if !is_recoded {
             continue;
         }
-        let labels = column.dictionary.par_iter();
-        if !labels.all(|label| spec.check(label).is_ok()) {
+        let cells = column.dictionary.par_iter();
+        if !cells.all(|cell| spec.is_generalized_as_missing(cell) || spec.check(cell).is_ok()) {
             let reason = "the stored rows of a column have a cell that is no leaf of its taxonomy; \
                           send the rows again to a new dataset";
             return Err(RunError::internal(reason));

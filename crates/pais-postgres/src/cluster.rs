@@ -84,11 +84,13 @@ impl Password {
         self.options(socket_dir).username(SERVICE).database(SERVICE)
     }
 
-    /// The connection options of this module, which sets up the cluster.
+    /// The connection options of this module, which sets up the cluster. No statement is logged: one has the
+    /// password.
     pub(super) fn superuser_options(&self, socket_dir: &Path) -> PgConnectOptions {
         self.options(socket_dir)
             .username(SUPERUSER)
             .database(SUPERUSER)
+            .disable_statement_logging()
     }
 
     fn options(&self, socket_dir: &Path) -> PgConnectOptions {

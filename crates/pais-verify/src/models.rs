@@ -32,6 +32,14 @@ impl PrivacyFinding {
         }
     }
 
+    /// Rows of the release.
+    pub fn rows(&self) -> u64 {
+        match self {
+            Self::Subsets(found) => found.rows,
+            Self::Groups(found) => found.rows,
+        }
+    }
+
     /// Rows of the smallest group that an adversary of the model can know; 0 for an empty table.
     pub fn smallest_group(&self) -> u64 {
         match self {

@@ -70,7 +70,10 @@ pub(crate) async fn serve_file(
     let mut request = Request::new(Body::empty());
     *request.method_mut() = method.clone();
     if let Some(range) = range {
-        request.headers_mut().typed_insert(range);
+        let size = tokio::fs::metadata(&path).await.map(|file| file.len());
+        request
+            .headers_mut()
+            .typed_insert(of_file(range, size.unwrap_or(0)));
     }
     // The error type is `Infallible`.
     let Ok(response) = ServeFile::new(path).oneshot(request).await;
@@ -93,6 +96,17 @@ pub(crate) async fn serve_file(
             tracing::error!(%status, "a rendered file could not be served");
             Err(unservable())
         }
+    }
+}
+
+/// The range of a file of this size: the last bytes of it are the whole file where it has fewer (RFC 9110,
+/// 14.1.2).
+fn of_file(range: Range, size: u64) -> Range {
+    // Of one valid range, only such a suffix is not satisfiable here.
+    let is_longer = range.satisfiable_ranges(size).next().is_none();
+    match Range::bytes(0..) {
+        Ok(all) if is_longer => all,
+        _ => range,
     }
 }
 

@@ -56,3 +56,20 @@ async fn a_killed_server_is_started_again_and_at_last_a_supervisor_is_asked_for(
     let log = service.log();
     assert!(log.contains("supervisor"), "{log}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_log_has_the_password_of_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let create = ["token", "create", "--organization", "h", "--role", "holder"];
+    let filter = [("PAIS__LOG__FILTER", "trace")];
+    // The first start makes the role, and the second one looks whether it is there.
+    for _ in 0..2 {
+        let made = super::keys::run(&data, &create, &filter).await;
+        let log = super::keys::errors(&made);
+        assert!(made.status.success() && log.contains("sqlx"), "{log}");
+        let password = std::fs::read_to_string(data.join("postgres/password")).unwrap();
+        assert!(password.trim().len() >= 32);
+        assert!(!log.contains(password.trim()));
+    }
+}

@@ -4,6 +4,8 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 
+use sqlx::{AssertSqlSafe, ConnectOptions};
+
 use super::keys::{dataset, run};
 use crate::process::ServiceProcess;
 
@@ -64,4 +66,52 @@ async fn the_doctor_says_what_keeps_the_service_from_running() {
     let (status, found) = doctor(&data, &listen).await;
     assert_eq!(status, Some(1), "{found}");
     assert!(found.contains("restore it"), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_another_version_is_not_used() {
+    // A new database has all migrations.
+    let options = crate::database::create().await;
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    let key = key.to_str().unwrap();
+    let made = run(folder.path(), &["keys", "generate", key], &[]).await;
+    assert!(made.status.success());
+    let url = options.to_url_lossy().to_string();
+    let settings = [
+        ("DATABASE_URL", url.as_str()),
+        ("PAIS__ENCRYPTION__KEY_FILE", key),
+    ];
+    let data = folder.path().join("data");
+    let migrated = run(&data, &["migrate"], &settings).await;
+    assert!(migrated.status.success());
+    let mut connection = options.connect().await.unwrap();
+    for (change, words) in [
+        (
+            "UPDATE _sqlx_migrations SET success = false WHERE version = 11",
+            "failed halfway",
+        ),
+        (
+            "UPDATE _sqlx_migrations SET success = true, checksum = '' WHERE version = 11",
+            "not that of this program",
+        ),
+        (
+            "UPDATE _sqlx_migrations SET version = 999 WHERE version = 11",
+            "newer version",
+        ),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(change))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        let (status, found) = doctor(&data, &settings).await;
+        assert_eq!(status, Some(1), "{change}: {found}");
+        assert!(found.contains(words), "{change}: {found}");
+        for command in [&["migrate"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+            let refused = run(&data, command, &settings).await;
+            let errors = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(1), "{change}: {errors}");
+            assert!(errors.contains(words), "{change}: {errors}");
+        }
+    }
 }

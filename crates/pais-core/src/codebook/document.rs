@@ -17,6 +17,8 @@ use crate::taxonomy::{Interval, Scale, TreeLimits};
 /// The terms of a release, as its document states them. What else the document has is not needed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReleaseTerms {
+    /// Its rows.
+    pub rows: u64,
     /// What resolves its labels.
     pub codebook: Option<Codebook>,
     /// The privacy model with its parameters.

@@ -4,6 +4,7 @@ pub mod anatomized;
 mod read_back;
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::rejection::{Fault, Place};
@@ -103,24 +104,53 @@ pub fn released(
     table_of(table.rows, columns, faults, refused)
 }
 
+/// Checks that the labels of a released table are those of a cut, by column. The first row is on line
+/// `first_line`.
+///
+/// # Errors
+/// [`ReadErrorKind::Cells`] for other labels.
+pub fn within_cut(
+    table: &ReleasedTable,
+    cut: &BTreeMap<String, Vec<String>>,
+    first_line: u64,
+) -> Result<(), ReadError> {
+    let mut faults = Vec::new();
+    for ReleasedColumn { name, column, .. } in &table.columns {
+        let Some(labels) = cut.get(&**name) else {
+            continue;
+        };
+        let labels: HashSet<&str> = labels.iter().map(String::as_str).collect();
+        let is_label = |text: &str| labels.contains(text);
+        let fault = |line| Fault::cell(line, &**name, "the cell is no label of the release's cut");
+        add_faults(column, is_label, first_line, fault, &mut faults);
+    }
+    refuse(faults, "the table is another one than that of the release")
+}
+
 /// The released table of these columns; refused because of the first faults where there are any.
 pub(crate) fn table_of(
     rows: usize,
     columns: Vec<ReleasedColumn>,
-    mut faults: Vec<Fault>,
+    faults: Vec<Fault>,
     refused: &str,
 ) -> Result<ReleasedTable, ReadError> {
-    faults.sort_by_key(Fault::line);
-    faults.truncate(MAX_FAULTS);
-    if let Some(first) = faults.first() {
-        let detail = format!("{refused}: {}", first.detail);
-        return Err(ReadError::with(ReadErrorKind::Cells, detail, faults));
-    }
+    refuse(faults, refused)?;
     Ok(ReleasedTable {
         name: "data".into(),
         rows,
         columns,
     })
+}
+
+/// Refuses a table because of the first faults, where there are any.
+fn refuse(mut faults: Vec<Fault>, refused: &str) -> Result<(), ReadError> {
+    faults.sort_by_key(Fault::line);
+    faults.truncate(MAX_FAULTS);
+    let Some(first) = faults.first() else {
+        return Ok(());
+    };
+    let detail = format!("{refused}: {}", first.detail);
+    Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
 }
 
 fn with_canonical_labels(
@@ -129,18 +159,21 @@ fn with_canonical_labels(
     first_line: u64,
     faults: &mut Vec<Fault>,
 ) -> Column {
-    let detail = match spec.kind {
+    let expected = match spec.kind {
         ColumnKind::Date | ColumnKind::Datetime if spec.has_grown_intervals() => {
-            "the cell is not valid; expected an interval such as [1987-01-01,1990-07-01), a date \
-             or `?`"
+            "an interval such as [1987-01-01,1990-07-01), a date or `?`"
         }
         ColumnKind::Numeric if spec.tree.is_none() => {
-            "the cell is not valid; expected an interval such as [30,60), a number or `?`"
+            "an interval such as [30,60), a number or `?`"
         }
-        _ => "the cell is not valid; expected a label of the column's taxonomy or `?`",
+        _ => "a label of the column's taxonomy or `?`",
     };
+    let within = declared_interval(spec).map_or_else(String::new, |domain| {
+        format!(", within the domain {domain}")
+    });
+    let detail = format!("the cell is not valid; expected {expected}{within}");
     let label = |text: &'_ str| canonical_label(spec, text).map(Cow::into_owned);
-    let at = |line| Fault::cell(line, &*spec.name, detail);
+    let at = |line| Fault::cell(line, &*spec.name, &*detail);
     labelled(column, label, first_line, at, faults)
 }
 
@@ -250,12 +283,20 @@ fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a
     }
     let interval = Interval::parse_on(&text, spec.scale())?;
     let Some(tree) = tree else {
-        return Some(interval.to_string().into());
+        let domain = declared_interval(spec);
+        let is_within = domain.is_none_or(|domain| domain.encloses(&interval));
+        return is_within.then(|| interval.to_string().into());
     };
     // The tree's labels can contain spaces that the table's labels do not have, or the reverse.
     let is_same_interval = |node: &&Node| Interval::parse(&node.label) == Some(interval);
     let node = tree.nodes().iter().find(is_same_interval)?;
     Some(node.label.to_string().into())
+}
+
+/// The outermost interval of a column whose intervals are grown, where it is declared.
+fn declared_interval(spec: &SchemaColumn) -> Option<Interval> {
+    let (lo, hi) = spec.domain.filter(|_| spec.has_grown_intervals())?;
+    Some(Interval::closed(lo, hi).on(spec.scale()))
 }
 
 /// A column of exact values in canonical form, as two tables must have it to be compared, and with

@@ -18,7 +18,7 @@ use crate::definition::{
     TaxonomyReference,
 };
 use crate::rejection::{Fault, Place, Rejection};
-use crate::taxonomy::{Interval, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
+use crate::taxonomy::{Interval, MISSING_LABEL, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
 
 pub use crate::canonical_text::canonical_text;
 pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
@@ -448,9 +448,11 @@ impl SchemaColumn {
             .map(|leaf| leaf as u32)
     }
 
-    /// Whether the service makes the tree of the column from the values of a table.
-    pub(crate) fn is_flat_or_made(&self) -> bool {
-        self.made.is_some() || self.is_flat()
+    /// Whether a cell in canonical form is generalized as a missing one: a word that means missing, or the label
+    /// `?`, where the service makes the tree of the column from the values of a table.
+    pub fn is_generalized_as_missing(&self, cell: &str) -> bool {
+        let is_flat_or_made = || self.made.is_some() || self.is_flat();
+        self.is_missing(cell) || (cell == MISSING_LABEL && is_flat_or_made())
     }
 
     /// Whether the column has a flat tree, in which the service adds the labels `?` and `*`.

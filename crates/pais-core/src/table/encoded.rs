@@ -221,8 +221,7 @@ impl EncodedTable {
 
 fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> QuasiIdentifier {
     let null = column.codes.contains(&NULL_CODE);
-    let is_missing =
-        |text: &str| spec.is_missing(text) || (spec.is_flat_or_made() && text == MISSING_LABEL);
+    let is_missing = |text: &str| spec.is_generalized_as_missing(text);
     let missing = null || column.dictionary.iter().any(|text| is_missing(text));
     // A column in which all cells are missing has no numbers that could span an interval.
     let numbers = column.dictionary.iter().any(|text| !is_missing(text));

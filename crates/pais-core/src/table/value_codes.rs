@@ -6,7 +6,6 @@ use hashbrown::HashMap;
 
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::schema::{SchemaColumn, items};
-use crate::taxonomy::MISSING_LABEL;
 
 use super::{Column, NULL_CODE, code_counts};
 
@@ -77,9 +76,10 @@ impl<'a> ValueCodes<'a> {
 
 /// Whether a text in canonical form is a missing cell of its column, as methods take it.
 fn is_missing(spec: &SchemaColumn, text: &str) -> bool {
-    let is_quasi_identifier = spec.role == ColumnRole::QuasiIdentifier;
-    spec.is_missing(text)
-        || (is_quasi_identifier && spec.is_flat_or_made() && text == MISSING_LABEL)
+    match spec.role {
+        ColumnRole::QuasiIdentifier => spec.is_generalized_as_missing(text),
+        _ => spec.is_missing(text),
+    }
 }
 
 /// The code of each distinct cell of a column of sets: that of the first cell with the same items.
