@@ -4,6 +4,9 @@
 //! afterwards in small transactions: a single one would write as much to the write-ahead log as there
 //! are rows, for which a full disk has no room.
 
+use std::pin::pin;
+use std::time::Duration;
+
 use pais_core::definition::SubmissionId;
 use sqlx::FromRow;
 
@@ -11,6 +14,9 @@ use super::{Store, StoreError};
 
 /// Size of the chunks that are removed in one transaction, in bytes, unless one chunk is larger.
 const BATCH_BYTES: i64 = 8 << 20;
+
+/// Time between two looks at the disk while a vacuum runs.
+const VACUUM_LOOK: Duration = Duration::from_millis(100);
 
 /// Number of chunks that are considered for one transaction.
 const BATCH_CHUNKS: i64 = 256;
@@ -84,12 +90,14 @@ async fn checkpoint(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the table of chunks has rows that were removed, or that were never committed, and still
-/// take up space.
+/// Whether the table of chunks has, or can have, rows that were removed, or that were never committed, and
+/// still take up space.
 pub(crate) async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
-    // The chunks themselves are in the table's TOAST table.
+    // The chunks themselves are in the table's TOAST table. A server that has crashed has lost its statistics, the time of
+    // the last vacuum among them, and knows of no dead row from before.
     Ok(sqlx::query_scalar(
-        "SELECT pg_stat_get_dead_tuples(oid) + pg_stat_get_dead_tuples(reltoastrelid) > 0
+        "SELECT pg_stat_get_last_vacuum_time(oid) IS NULL
+                OR pg_stat_get_dead_tuples(oid) + pg_stat_get_dead_tuples(reltoastrelid) > 0
          FROM pg_class WHERE oid = 'submission_chunks'::regclass",
     )
     .fetch_one(&mut *store.connection().await?)
@@ -98,9 +106,38 @@ pub(crate) async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
 
 /// Makes the space of removed chunks usable again, and returns to the disk what is at the end of the
 /// file. Rows that a transaction under way could still see are kept until a later call.
-pub(crate) async fn vacuum(store: &Store) -> Result<(), StoreError> {
-    sqlx::query("VACUUM submission_chunks")
-        .execute(store.owner())
+///
+/// It writes to the write-ahead log as much as it changes, for which a full disk has no room: it is slowed down to some
+/// 80 MB a second, and while `is_tight` says that the disk is about to be full, checkpoints make the space of the log
+/// usable again.
+///
+/// # Errors
+/// When the database fails.
+pub(crate) async fn vacuum(store: &Store, is_tight: impl Fn() -> bool) -> Result<(), StoreError> {
+    let mut connection = store.owner().acquire().await?;
+    sqlx::raw_sql("SET vacuum_cost_delay = 2; SET vacuum_cost_limit = 400")
+        .execute(&mut *connection)
+        .await?;
+    {
+        let mut vacuum = pin!(sqlx::query("VACUUM submission_chunks").execute(&mut *connection));
+        loop {
+            tokio::select! {
+                done = &mut vacuum => {
+                    done?;
+                    break;
+                }
+                () = tokio::time::sleep(VACUUM_LOOK) => {}
+            }
+            // The vacuum goes on meanwhile. Without a checkpoint it fails by itself where there is no room.
+            if is_tight()
+                && let Err(error) = checkpoint(store).await
+            {
+                tracing::warn!(%error, "no checkpoint could be written while the disk is nearly full");
+            }
+        }
+    }
+    sqlx::raw_sql("RESET vacuum_cost_delay; RESET vacuum_cost_limit")
+        .execute(&mut *connection)
         .await?;
     Ok(())
 }
@@ -132,7 +169,7 @@ pub(crate) async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Resul
         let (mut moved, mut since_checkpoint) = (0, 0);
         while moved < until {
             let Some(chunk) = move_chunk(store, last.as_ref()).await? else {
-                return vacuum(store).await;
+                return vacuum(store, is_tight).await;
             };
             moved += chunk.bytes;
             since_checkpoint += chunk.bytes;
@@ -142,7 +179,7 @@ pub(crate) async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Resul
                 since_checkpoint = 0;
             }
         }
-        vacuum(store).await?;
+        vacuum(store, &is_tight).await?;
     }
 }
 

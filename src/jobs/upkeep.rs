@@ -97,7 +97,7 @@ pub(crate) async fn reclaim_space(store: &Store, storage: &Storage) -> Result<()
     let removed = reclaim::remove_deleted(store, is_tight).await?;
     // The statistics of the database are some seconds late.
     if removed > 0 || reclaim::has_dead_chunks(store).await? {
-        reclaim::vacuum(store).await?;
+        reclaim::vacuum(store, is_tight).await?;
     }
     // Without its reserve, a tight disk is one that an earlier call has not freed enough.
     if is_tight() && (removed > 0 || storage.lacks_reserve()) {

@@ -25,6 +25,11 @@ impl SmallDisk {
         self.0.path()
     }
 
+    pub(crate) fn free_mebibytes(&self) -> u64 {
+        let now = rustix::fs::statvfs(self.path()).unwrap();
+        (now.f_bfree * now.f_frsize) >> 20
+    }
+
     /// Takes all but this much of what is free, for good.
     pub(crate) fn leave(&self, mebibytes: u64) {
         let now = rustix::fs::statvfs(self.path()).unwrap();

@@ -186,6 +186,30 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     service.stop();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_is_full_of_rows_has_its_space_back_once_they_are_deleted() {
+    let Some(disk) = SmallDisk::mount(DISK_MIB) else {
+        println!("not run: this process may not mount a file system");
+        return;
+    };
+    let data = disk.path().join("data");
+    let service = ServiceProcess::start(&data, &[]).await;
+    let client = Client::new(&service);
+    let large = client.dataset(&service, "large").await;
+    while client.upload(&service, &large).await.0 == 201 {}
+    assert_eq!(client.delete(&service, &large).await, 204);
+    ready(&service).await;
+    // The rows were more than half of the disk.
+    let freed = poll_async(Duration::from_secs(120), async || {
+        (disk.free_mebibytes() > DISK_MIB / 2).then_some(())
+    });
+    freed.await.expect("the space is not given back");
+    assert!(!service.log().contains("could not be removed"));
+    let of_database = std::fs::read_to_string(data.join("postgres/server.log")).unwrap();
+    assert!(!of_database.contains("PANIC"), "{of_database}");
+    service.stop();
+}
+
 /// The program with a log that is on a full disk.
 fn without_log(data: &Path) -> Command {
     let mut command = Command::new("sh");
