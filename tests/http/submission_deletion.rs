@@ -1,11 +1,14 @@
 //! The deletion of single submissions.
 
+use std::time::Duration;
+
 use pais::db::seal::SealedItem;
 use pais::engine::load_rows;
 use pais::roles::Role;
 use pais_core::definition::{DatasetId, SubmissionId};
+use pais_test_support::poll::poll_async;
 use serde_json::json;
-use sqlx::Row;
+use sqlx::{ConnectOptions, Connection, Row};
 use uuid::Uuid;
 
 use crate::app::text;
@@ -106,4 +109,42 @@ async fn a_submission_is_deleted_by_its_holder_below_its_dataset() {
     let elsewhere = hospital.app.delete(&hospital.token, &elsewhere).await;
     elsewhere.problem(404, "not_found");
     assert_eq!(hospital.get(&dataset).await.json(200)["rows"], 11);
+}
+
+/// Bytes of the stored rows on the disk.
+const SIZE: &str = "SELECT pg_table_size('submission_chunks')";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_space_of_rows_that_were_never_committed_is_found_after_a_crash() {
+    let hospital = Hospital::new().await;
+    hospital.filled_dataset().await;
+    let empty = hospital.dataset().await;
+    let owner = hospital.app.state.unscoped().db.owner();
+    let size = async || -> i64 { sqlx::query_scalar(SIZE).fetch_one(owner).await.unwrap() };
+    let mut upload = owner.begin().await.unwrap();
+    sqlx::raw_sql(
+        "INSERT INTO submission_chunks
+         SELECT submission_id, number, 1, decode(repeat('5a', 1 << 20), 'hex')
+         FROM submission_chunks, generate_series(1000, 1007) number",
+    )
+    .execute(&mut *upload)
+    .await
+    .unwrap();
+    upload.rollback().await.unwrap();
+    // A server that crashes loses its statistics.
+    let superuser = (*owner.connect_options()).clone().username("postgres");
+    let mut connection = superuser.connect().await.unwrap();
+    sqlx::raw_sql("SELECT pg_stat_reset()")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    connection.close().await.unwrap();
+    let before = size().await;
+    assert!(before > 8 << 20);
+    let deleted = hospital.app.delete(&hospital.token, &empty).await;
+    assert_eq!(deleted.status, 204);
+    let shrunk = poll_async(Duration::from_secs(60), async || {
+        (size().await < before / 2).then_some(())
+    });
+    shrunk.await.expect("the space is not given back");
 }
