@@ -7,7 +7,7 @@ use pais_core::definition::ColumnRole;
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{
-    Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
+    EncodedTable, Positioned, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
 };
 use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{
@@ -37,8 +37,8 @@ pub struct MeasuredRelease<'a> {
     pub quasi_identifiers: &'a [&'a QuasiIdentifier],
     /// The set-valued quasi-identifiers of `raw`, in their order.
     pub sets: &'a [&'a SetColumn],
-    /// The quasi-identifiers as they were read, with their positions, where they are released so.
-    pub exact: &'a [(usize, Column)],
+    /// The quasi-identifiers as they were read, where they are released so.
+    pub exact: &'a [Positioned],
     /// The released rows; of an anatomized release the table of quasi-identifiers.
     pub table: &'a ReleasedTable,
     /// The raw row of each released row.

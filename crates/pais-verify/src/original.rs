@@ -60,7 +60,7 @@ impl<'a> Original<'a> {
         let untouched = table
             .untouched
             .iter()
-            .map(|(position, column)| Some((columns.get(*position)?.name(), column)));
+            .map(|it| Some((columns.get(it.position)?.name(), &it.column)));
         Some(Self {
             rows: table.rows,
             quasi_identifiers: quasi_identifiers.collect::<Option<_>>()?,

@@ -348,12 +348,12 @@ fn paired_columns(
         })
         .collect();
     let stored: Vec<_> = release.schema.stored().collect();
-    for ((position, column), codes) in release.raw.untouched.iter().zip(&sample.untouched) {
-        let role = stored.get(*position).map(|spec| spec.role());
+    for (untouched, codes) in release.raw.untouched.iter().zip(&sample.untouched) {
+        let role = stored.get(untouched.position).map(|spec| spec.role());
         if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
             continue;
         }
-        let null = column.dictionary.len() as u32;
+        let null = untouched.column.dictionary.len() as u32;
         let values = FrequentValues::new(codes.iter().map(|&code| code.min(null)));
         paired.push(PairedColumn {
             raw: values.clone(),

@@ -67,7 +67,7 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
         };
         (dimension, column.domain.code_count() as u32)
     });
-    let codes = |untouched: usize| release.raw.untouched[untouched].1.codes.as_slice();
+    let codes = |untouched: usize| release.raw.untouched[untouched].column.codes.as_slice();
     let sensitive = sensitive_of_rows(release, codes, &rows);
     let sizes = drawn
         .iter()
@@ -159,12 +159,12 @@ fn sensitive_of_rows<'a>(
 ) -> Vec<QuerySensitive> {
     let stored: Vec<_> = release.schema.stored().collect();
     let sensitive = release.raw.untouched.iter().enumerate();
-    let sensitive = sensitive.filter_map(|(untouched, (position, column))| {
-        let spec = stored.get(*position)?;
+    let sensitive = sensitive.filter_map(|(untouched, it)| {
+        let spec = stored.get(it.position)?;
         if spec.role() != ColumnRole::Sensitive {
             return None;
         }
-        let ranks = ValueRanks::new(spec, column);
+        let ranks = ValueRanks::new(spec, &it.column);
         let codes = codes(untouched);
         let rank = |&row: &u32| {
             let rank = ranks.known_rank(codes[row as usize]);

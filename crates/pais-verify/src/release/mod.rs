@@ -337,7 +337,7 @@ fn compare(
     let untouched: Vec<(&str, Column)> = raw
         .untouched
         .iter()
-        .map(|(position, column)| (stored[*position], column))
+        .map(|it| (stored[it.position], &it.column))
         .filter(|(spec, _)| find_column(table, spec.name()).is_some())
         .map(|(spec, column)| (spec.name(), reimport::rewritten(spec, column.clone())))
         .collect();

@@ -4,8 +4,8 @@ use hashbrown::HashMap;
 use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{
-    COUNT_COLUMN, Column, Domain, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier, ReleasedColumn,
-    ReleasedTable,
+    COUNT_COLUMN, Column, Domain, Form, GROUP_COLUMN, NULL_CODE, Positioned, QuasiIdentifier,
+    ReleasedColumn, ReleasedTable,
 };
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 use pais_measure::ValueRanks;
@@ -23,11 +23,14 @@ pub(super) fn generalized(
     rows: &[u32],
 ) -> ReleasedTable {
     let (table, cancellation) = (&input.table, &input.cancellation);
-    let mut columns: Vec<(usize, ReleasedColumn)> = table
+    let mut columns: Vec<Positioned<ReleasedColumn>> = table
         .quasi_identifiers
         .iter()
         .take_while(|_| !cancellation.is_cancelled())
-        .map(|column| (column.position, generalized_column(column, partition, rows)))
+        .map(|column| Positioned {
+            position: column.position,
+            column: generalized_column(column, partition, rows),
+        })
         .collect();
     let others = untouched(&input.schema, &table.untouched, rows, cancellation);
     columns.extend(others);
@@ -165,17 +168,20 @@ pub(super) fn anatomized(
     let mut columns = untouched(schema, &input.exact, rows, cancellation);
     let others = untouched(schema, &table.untouched, rows, cancellation);
     let others = others.into_iter();
-    columns.extend(others.filter(|(position, _)| !sensitive(*position)));
+    columns.extend(others.filter(|it| !sensitive(it.position)));
     let groups = integers(
         GROUP_COLUMN,
         rows.iter().map(|&row| group_of[row as usize] + 1),
     );
-    columns.push((usize::MAX, groups));
+    columns.push(Positioned {
+        position: usize::MAX,
+        column: groups,
+    });
     let mut tables = vec![finish("qit", rows.len(), columns)];
-    let counts = parallel::map(&table.untouched, |(position, column)| {
-        let spec = schema.stored().nth(*position)?;
-        let is_made = sensitive(*position) && !cancellation.is_cancelled();
-        is_made.then(|| sensitive_table(spec, column, &group_of))
+    let counts = parallel::map(&table.untouched, |it| {
+        let spec = schema.stored().nth(it.position)?;
+        let is_made = sensitive(it.position) && !cancellation.is_cancelled();
+        is_made.then(|| sensitive_table(spec, &it.column, &group_of))
     });
     tables.extend(counts.into_iter().flatten());
     tables
