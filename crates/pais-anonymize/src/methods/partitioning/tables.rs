@@ -103,7 +103,7 @@ fn closed(domain: &Domain, least: f64, most: f64) -> (f64, f64) {
             lo,
             hi,
             ..
-        } => round.enclosing(least, most, Some((*lo, *hi))),
+        } => round.enclosing(least, most, Some(Interval::closed(*lo, *hi))),
         _ => (least, most),
     }
 }
