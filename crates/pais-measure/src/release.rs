@@ -6,6 +6,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
+use pais_core::table::codes::CodeRange;
 use pais_core::table::{
     EncodedTable, Positioned, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
 };
@@ -92,9 +93,9 @@ pub struct MethodGroups<'a> {
     pub rows: &'a [u32],
     /// Number of rows of each group.
     pub sizes: &'a [u32],
-    /// For each quasi-identifier the first and the last code that the label of each group covers;
-    /// `None` where the exact values are released.
-    pub labels: Option<Vec<Vec<(u32, u32)>>>,
+    /// For each quasi-identifier what the label of each group covers; `None` where the exact values
+    /// are released.
+    pub labels: Option<Vec<Vec<CodeRange>>>,
 }
 
 impl MeasuredRelease<'_> {

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
+use pais_core::table::codes::CodeRange;
 use pais_core::table::{
     COUNT_COLUMN, Column, Domain, Form, GROUP_COLUMN, NULL_CODE, Positioned, QuasiIdentifier,
     ReleasedColumn, ReleasedTable,
@@ -68,7 +69,10 @@ fn generalized_column(
 /// The label that covers the values of a group: the closed range of numbers, or the lowest common
 /// ancestor of leaves. A missing number is covered only by `?` and by the outermost interval.
 fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
-    let (least, most) = ends(domain, codes);
+    let CodeRange {
+        first: least,
+        last: most,
+    } = ends(domain, codes);
     match domain {
         Domain::Numeric {
             values,
@@ -108,41 +112,40 @@ fn closed(domain: &Domain, least: f64, most: f64) -> (f64, f64) {
     }
 }
 
-/// The least and the greatest of a group's codes; from the first code on where it has missing and
-/// other numbers.
-fn ends(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
-    let (least, most) = codes.fold((u32::MAX, 0), |(least, most), code| {
-        (least.min(code), most.max(code))
-    });
+/// From the least to the greatest of a group's codes; from the first code on where it has missing
+/// and other numbers.
+fn ends(domain: &Domain, codes: impl Iterator<Item = u32>) -> CodeRange {
+    let range = codes.fold(CodeRange::EMPTY, CodeRange::widened);
+    let CodeRange { first, last } = range;
     match domain {
-        Domain::Numeric { values, .. } if most as usize == values.len() && least != most => {
-            (0, most)
+        Domain::Numeric { values, .. } if last as usize == values.len() && first != last => {
+            range.widened(0)
         }
-        Domain::Numeric { .. } | Domain::Taxonomy(_) => (least, most),
+        Domain::Numeric { .. } | Domain::Taxonomy(_) => range,
     }
 }
 
-/// The first and the last code that the label of a group with these codes covers.
-fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
-    let (least, most) = ends(domain, codes);
+/// What the label of a group with these codes covers.
+fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> CodeRange {
+    let range = ends(domain, codes);
     match domain {
         Domain::Numeric {
             values,
             round: Some(_),
             ..
-        } => match (values.get(least as usize), values.get(most as usize)) {
-            (Some(&least), Some(&most)) => {
+        } => match [range.first, range.last].map(|code| values.get(code as usize)) {
+            [Some(&least), Some(&most)] => {
                 let (lo, hi) = closed(domain, least, most);
                 let first = values.partition_point(|&value| value < lo);
                 let end = values.partition_point(|&value| value <= hi);
-                (first as u32, (end as u32).saturating_sub(1))
+                CodeRange::new(first as u32, (end as u32).saturating_sub(1))
             }
-            _ => (least, most),
+            _ => range,
         },
-        Domain::Numeric { .. } => (least, most),
+        Domain::Numeric { .. } => range,
         Domain::Taxonomy(tree) => {
-            let node = tree.node(tree.lowest_common_ancestor(least, most));
-            (node.first_leaf, node.end_leaf - 1)
+            let node = tree.node(tree.lowest_common_ancestor(range.first, range.last));
+            CodeRange::new(node.first_leaf, node.end_leaf - 1)
         }
     }
 }
@@ -263,12 +266,12 @@ fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
     }
 }
 
-/// For each quasi-identifier the first and the last raw code that the label of each group covers;
-/// of some groups only after a request to stop.
+/// For each quasi-identifier the raw codes that the label of each group covers; of some groups only
+/// after a request to stop.
 pub(super) fn covered_by_groups(
     input: &PreparedTable,
     partition: &GroupPartition,
-) -> Vec<Vec<(u32, u32)>> {
+) -> Vec<Vec<CodeRange>> {
     let columns = input.table.quasi_identifiers.iter().map(|column| {
         let column = input.pre_generalization.raw(column);
         let minimum_levels = input.pre_generalization.minimum_levels(&column.name);
