@@ -18,8 +18,8 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
-    Classes, CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive,
-    SubjectGroups, TruthError, VerifyError, subject_groups,
+    Classes, CountedTable, Original, OriginalColumn, OriginalQuasiIdentifier, PrivacyFinding,
+    RawSensitive, SubjectGroups, TruthError, VerifyError, subject_groups,
 };
 
 use crate::error::RunError;
@@ -421,7 +421,10 @@ fn check_anatomy(
     let columns = input.exact.iter().chain(&input.table.untouched);
     let open = columns.filter_map(|it| {
         let spec = stored.get(it.position)?;
-        (spec.role() != ColumnRole::Sensitive).then_some((spec.name(), &it.column))
+        (spec.role() != ColumnRole::Sensitive).then_some(OriginalColumn {
+            name: spec.name(),
+            cells: &it.column,
+        })
     });
     let original = Original {
         rows: input.table.rows,
