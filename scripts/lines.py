@@ -226,7 +226,7 @@ def main():
                 depth += {"(": 1, ")": -1}.get(text[position], 0)
                 position += 1
             parameters = text[found.end():position - 1]
-            count += len(re.findall(r"[\w)]\s*:\s*(?:&(?:'\w+ )?(?:mut )?)?(?:\[|Vec<|Option<|&\[)?\((?!\))", parameters))
+            count += len(re.findall(r"[\w)]\s*:\s*(?:&(?:'\w+ )?(?:mut )?)?(?:\[|Vec<|Option<|&\[)?\((?!\)|dyn |impl )", parameters))
         return count
 
     def total_of(pattern):

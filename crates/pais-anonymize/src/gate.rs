@@ -13,13 +13,13 @@ use pais_core::model::PrivacyModel;
 use pais_core::parallel;
 use pais_core::reimport::read_back_error;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Column, Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
+use pais_core::table::{Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
 use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
 use pais_verify::{
-    Classes, CountedTable, Original, OriginalQuasiIdentifier, PrivacyFinding, RawSensitive,
-    SubjectGroups, TruthError, VerifyError, subject_groups,
+    Classes, CountedTable, Original, OriginalColumn, OriginalQuasiIdentifier, PrivacyFinding,
+    RawSensitive, SubjectGroups, TruthError, VerifyError, subject_groups,
 };
 
 use crate::error::RunError;
@@ -419,9 +419,12 @@ fn check_anatomy(
 ) -> Result<(), RunError> {
     let stored: Vec<_> = input.schema.stored().collect();
     let columns = input.exact.iter().chain(&input.table.untouched);
-    let open = columns.filter_map(|(position, column)| {
-        let spec = stored.get(*position)?;
-        (spec.role() != ColumnRole::Sensitive).then_some((spec.name(), column))
+    let open = columns.filter_map(|it| {
+        let spec = stored.get(it.position)?;
+        (spec.role() != ColumnRole::Sensitive).then_some(OriginalColumn {
+            name: spec.name(),
+            cells: &it.column,
+        })
     });
     let original = Original {
         rows: input.table.rows,
@@ -451,10 +454,10 @@ fn check_anatomy(
 fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>> {
     let stored: Vec<_> = input.schema.stored().collect();
     let columns = input.table.untouched.iter();
-    columns.filter_map(move |(position, column): &(usize, Column)| {
-        let &spec = stored.get(*position)?;
-        let is_sensitive = spec.role() == ColumnRole::Sensitive;
-        is_sensitive.then_some(RawSensitive { spec, column })
+    columns.filter_map(move |it| {
+        let &spec = stored.get(it.position)?;
+        let column = &it.column;
+        (spec.role() == ColumnRole::Sensitive).then_some(RawSensitive { spec, column })
     })
 }
 

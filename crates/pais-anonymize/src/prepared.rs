@@ -7,7 +7,7 @@ use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{
-    Column, EncodedTable, ReleasedTable, Table, UnchangedColumn, ValueCounts, refuse_keys,
+    EncodedTable, Positioned, ReleasedTable, Table, UnchangedColumn, ValueCounts, refuse_keys,
     row_warnings,
 };
 use pais_core::warning::{Warning, WarningCode, by_code};
@@ -29,7 +29,7 @@ pub(crate) struct PreparedTable {
     pub(crate) value_counts: Arc<Vec<ValueCounts>>,
     pub(crate) pre_generalization: Arc<PreGeneralized>,
     /// Quasi-identifiers as they were read, with their positions, where they are released so.
-    pub(crate) exact: Arc<Vec<(usize, Column)>>,
+    pub(crate) exact: Arc<Vec<Positioned>>,
     pub(crate) model: PrivacyModel,
     /// What the random orders of the run depend on.
     pub(crate) order: OrderSource,
@@ -73,7 +73,10 @@ impl PreparedTable {
         let exact = match job.output() {
             Output::Anatomized => {
                 let positions = schema.stored_with(ColumnRole::QuasiIdentifier);
-                let column = |position: usize| (position, table.columns[position].clone());
+                let column = |position: usize| Positioned {
+                    position,
+                    column: table.columns[position].clone(),
+                };
                 positions.into_iter().map(column).collect()
             }
             Output::Generalized => Vec::new(),

@@ -5,7 +5,8 @@ use pais_core::parallel;
 use pais_core::schema::Schema;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{
-    Column, EncodedTable, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+    Column, EncodedTable, Form, NULL_CODE, Positioned, QuasiIdentifier, ReleasedColumn,
+    ReleasedTable,
 };
 use pais_core::with_codes;
 
@@ -17,7 +18,7 @@ pub(crate) fn assemble(
     schema: &Schema,
     table: &EncodedTable,
     cuts: &[Cut],
-    sets: Vec<(usize, ReleasedColumn)>,
+    sets: Vec<Positioned<ReleasedColumn>>,
     rows: &[u32],
     cancellation: &Cancellation,
 ) -> ReleasedTable {
@@ -34,7 +35,10 @@ pub(crate) fn assemble(
             column: gathered(&labels, &codes, rows, cancellation),
             missing: Vec::new(),
         };
-        (column.position, released)
+        Positioned {
+            position: column.position,
+            column: released,
+        }
     };
     let generalized = table.quasi_identifiers.iter().zip(cuts);
     let mut columns = sets;
@@ -43,15 +47,14 @@ pub(crate) fn assemble(
     finish("data", rows.len(), columns)
 }
 
-/// Columns that are released as they were read, each with its position; empty after a request to
-/// stop.
+/// Columns that are released as they were read; empty after a request to stop.
 pub(crate) fn untouched(
     schema: &Schema,
-    columns: &[(usize, Column)],
+    columns: &[Positioned],
     rows: &[u32],
     cancellation: &Cancellation,
-) -> Vec<(usize, ReleasedColumn)> {
-    let untouched = |(position, column): &(usize, Column)| {
+) -> Vec<Positioned<ReleasedColumn>> {
+    let untouched = |Positioned { position, column }: &Positioned| {
         let spec = schema.stored().nth(*position)?;
         let codes = Codes::new(&column.codes, column.dictionary.len());
         let released = ReleasedColumn {
@@ -60,7 +63,10 @@ pub(crate) fn untouched(
             column: gathered(&column.dictionary, &codes, rows, cancellation),
             missing: spec.missing().to_vec(),
         };
-        Some((*position, released))
+        Some(Positioned {
+            position: *position,
+            column: released,
+        })
     };
     let columns = parallel::map(columns, untouched);
     columns.into_iter().flatten().collect()
@@ -70,13 +76,13 @@ pub(crate) fn untouched(
 pub(crate) fn finish(
     name: &str,
     rows: usize,
-    mut columns: Vec<(usize, ReleasedColumn)>,
+    mut columns: Vec<Positioned<ReleasedColumn>>,
 ) -> ReleasedTable {
-    columns.sort_by_key(|(position, _)| *position);
+    columns.sort_by_key(|it| it.position);
     ReleasedTable {
         name: name.into(),
         rows,
-        columns: columns.into_iter().map(|(_, column)| column).collect(),
+        columns: columns.into_iter().map(|it| it.column).collect(),
     }
 }
 

@@ -6,8 +6,9 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
+use pais_core::table::codes::CodeRange;
 use pais_core::table::{
-    Column, EncodedTable, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
+    EncodedTable, Positioned, QuasiIdentifier, ReleasedTable, SetColumn, UnchangedRisk,
 };
 use pais_core::taxonomy::MinimumLevels;
 use pais_verify::{
@@ -37,8 +38,8 @@ pub struct MeasuredRelease<'a> {
     pub quasi_identifiers: &'a [&'a QuasiIdentifier],
     /// The set-valued quasi-identifiers of `raw`, in their order.
     pub sets: &'a [&'a SetColumn],
-    /// The quasi-identifiers as they were read, with their positions, where they are released so.
-    pub exact: &'a [(usize, Column)],
+    /// The quasi-identifiers as they were read, where they are released so.
+    pub exact: &'a [Positioned],
     /// The released rows; of an anatomized release the table of quasi-identifiers.
     pub table: &'a ReleasedTable,
     /// The raw row of each released row.
@@ -92,9 +93,9 @@ pub struct MethodGroups<'a> {
     pub rows: &'a [u32],
     /// Number of rows of each group.
     pub sizes: &'a [u32],
-    /// For each quasi-identifier the first and the last code that the label of each group covers;
-    /// `None` where the exact values are released.
-    pub labels: Option<Vec<Vec<(u32, u32)>>>,
+    /// For each quasi-identifier what the label of each group covers; `None` where the exact values
+    /// are released.
+    pub labels: Option<Vec<Vec<CodeRange>>>,
 }
 
 impl MeasuredRelease<'_> {

@@ -29,7 +29,7 @@ impl RawSample {
             quasi_identifiers: parallel::map(release.quasi_identifiers, |it| {
                 it.codes.of_rows(rows)
             }),
-            untouched: parallel::map(&release.raw.untouched, |(_, it)| sampled(&it.codes)),
+            untouched: parallel::map(&release.raw.untouched, |it| sampled(&it.column.codes)),
         }
     }
 }

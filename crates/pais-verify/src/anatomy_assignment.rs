@@ -11,6 +11,7 @@ use pais_core::table::{Column, ReleasedTable};
 use super::anatomy::{AnatomyError, SensitiveCounts, group_ids};
 use super::assignment::refine_by_cells;
 use super::lists::Lists;
+use super::original::OriginalColumn;
 use super::source_rows::NOWHERE;
 use super::truthfulness::column;
 
@@ -46,14 +47,14 @@ pub(super) struct SensitiveTable<'a> {
 /// [`AnatomyError`] for malformed tables, and where too many rows are alike.
 pub(super) fn assign_anatomy(
     qit: &ReleasedTable,
-    exact: &[(&str, &Column)],
+    exact: &[OriginalColumn],
     sensitive: &[SensitiveTable],
     raw_rows: usize,
 ) -> Result<AnatomyAssignment, AnatomyError> {
     let mut ids = vec![0u32; raw_rows + qit.rows];
     let mut classes = 1;
-    for (name, raw) in exact {
-        classes = refine_by_cells(&mut ids, classes, raw, column(qit, name)?);
+    for raw in exact {
+        classes = refine_by_cells(&mut ids, classes, raw.cells, column(qit, raw.name)?);
     }
     let groups = group_ids(qit)?;
     let raw = Lists::of_positions(&ids[..raw_rows], classes);
@@ -73,7 +74,7 @@ pub(super) fn assign_anatomy(
         if first.is_some()
             && (found.any(|group| Some(group) != first) || raw.len() > released.len())
         {
-            alike.push((raw, released));
+            alike.push(AlikeRows { raw, released });
             continue;
         }
         for (&source, &row) in raw.iter().zip(released) {
@@ -125,7 +126,14 @@ impl RemainingCounts<'_> {
 }
 
 /// Rows that are equal in all exact columns.
-struct AlikeRows {
+struct AlikeRows<'a> {
+    raw: &'a [u32],
+    /// Those of the quasi-identifier table, of several groups or fewer than the raw ones.
+    released: &'a [u32],
+}
+
+/// Where raw rows that are alike can be.
+struct AlikePlaces {
     /// Groups with the number of rows that they still need. The last entry, without a group, is
     /// for raw rows that are not released.
     places: Vec<(Option<u64>, u64)>,
@@ -135,15 +143,15 @@ struct AlikeRows {
 
 /// Assigns the rows of each class to groups. Returns `false` if no assignment meets all counts.
 fn assign_alike(
-    alike: Vec<(&[u32], &[u32])>,
+    alike: Vec<AlikeRows<'_>>,
     groups: &[u64],
     remaining: &mut RemainingCounts,
     source_rows: &mut [u32],
 ) -> Result<bool, AnatomyError> {
     let mut classes = Vec::with_capacity(alike.len());
     let mut rows: Vec<(usize, u32)> = Vec::new();
-    for (raw, released) in alike {
-        let mut class = AlikeRows {
+    for AlikeRows { raw, released } in alike {
+        let mut class = AlikePlaces {
             places: Vec::new(),
             released: FxHashMap::default(),
         };
@@ -192,7 +200,7 @@ fn assign_alike(
         next = last + 1;
     }
     for (&(class, row), choice) in rows.iter().zip(chosen) {
-        let AlikeRows { places, released } = &mut classes[class];
+        let AlikePlaces { places, released } = &mut classes[class];
         let free = places[choice]
             .0
             .and_then(|group| released.get_mut(&group)?.pop());

@@ -75,8 +75,8 @@ fn assign_labelled(
 ) -> Result<Assignment, TruthError> {
     let mut ids = vec![0u32; original.rows + released.rows];
     let mut classes = 1;
-    for (name, raw) in &original.untouched {
-        classes = refine_by_cells(&mut ids, classes, raw, column(released, name)?);
+    for raw in &original.untouched {
+        classes = refine_by_cells(&mut ids, classes, raw.cells, column(released, raw.name)?);
     }
     let mut open: Vec<MatchedColumn> = Vec::new();
     for column in labelled {

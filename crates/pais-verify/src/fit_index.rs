@@ -8,6 +8,8 @@
 
 use std::ops::{ControlFlow, Range};
 
+use pais_core::table::codes::CodeRange;
+
 /// Bits for the labels of items; labels of the same bit are not distinguished.
 pub(super) type ItemBits = [u64; 4];
 
@@ -126,8 +128,8 @@ pub(super) struct FitIndex<'a, F: Fit> {
     /// For each column with items, the number of records that have each item, by bit.
     item_counts: Vec<[usize; ITEM_BITS]>,
     nodes: Vec<Node>,
-    /// For each node the least and the greatest codes, and the unions of the items.
-    known: Rows<(u32, u32)>,
+    /// For each node from the least to the greatest codes, and the unions of the items.
+    known: Rows<CodeRange>,
     /// The numbers of the records in the order of the tree.
     order: Vec<u32>,
     /// For each record, its node without parts.
@@ -158,7 +160,10 @@ impl<'a, F: Fit> FitIndex<'a, F> {
             sorted_codes: Vec::new(),
             item_counts: Vec::new(),
             nodes: Vec::new(),
-            known: Rows::default(),
+            known: Rows {
+                codes: Vec::new(),
+                items: Vec::new(),
+            },
             order: (0..raw.len() as u32).collect(),
             leaf_of: vec![0; raw.len()],
             raw,
@@ -256,13 +261,11 @@ impl<'a, F: Fit> FitIndex<'a, F> {
         }
     }
 
-    fn ranges_of(&self, records: &[u32]) -> Vec<(u32, u32)> {
+    fn ranges_of(&self, records: &[u32]) -> Vec<CodeRange> {
         let columns = 0..self.code_columns;
         let range = |column| {
             let codes = records.iter().map(|&record| self.code(record, column));
-            codes.fold((NO_CODE, 0), |(least, most), code| {
-                (least.min(code), most.max(code))
-            })
+            codes.fold(CodeRange::EMPTY, CodeRange::widened)
         };
         columns.map(range).collect()
     }
@@ -284,12 +287,13 @@ impl<'a, F: Fit> FitIndex<'a, F> {
     fn part(
         &mut self,
         records: Range<usize>,
-        ranges: &[(u32, u32)],
-        all: &[(u32, u32)],
+        ranges: &[CodeRange],
+        all: &[CodeRange],
     ) -> Option<usize> {
         let widths = ranges.iter().zip(all).enumerate();
-        let by_code = widths.map(|(column, ((least, most), (first, last)))| {
-            let width = f64::from(most - least) / f64::from((last - first).max(1));
+        let by_code = widths.map(|(column, (range, all))| {
+            let whole = (all.last - all.first).max(1);
+            let width = f64::from(range.last - range.first) / f64::from(whole);
             (width, Parting::Codes(column, 0))
         });
         let columns = 0..self.item_columns;
@@ -444,10 +448,11 @@ impl<'a, F: Fit> FitIndex<'a, F> {
 
     /// Whether a record of a node can meet the needs.
     fn can_meet(&self, node: usize, needs: &Needs) -> bool {
-        self.known.meets(node, needs, |&(least, most), need| {
-            let in_range = need.start < need.end && need.start <= most && least < need.end;
-            in_range || (least <= need.other && need.other <= most)
-        })
+        self.known
+            .meets(node, needs, |&CodeRange { first, last }, need| {
+                let in_range = need.start < need.end && need.start <= last && first < need.end;
+                in_range || (first <= need.other && need.other <= last)
+            })
     }
 
     /// Whether the record at a place of the order meets the needs.

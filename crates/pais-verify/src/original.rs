@@ -16,8 +16,17 @@ pub struct Original<'a> {
     pub quasi_identifiers: Vec<OriginalQuasiIdentifier<'a>>,
     /// The set-valued columns.
     pub sets: Vec<OriginalSet<'a>>,
-    /// Name and cells of the columns that are released unchanged.
-    pub untouched: Vec<(&'a str, &'a Column)>,
+    /// The columns that are released unchanged.
+    pub untouched: Vec<OriginalColumn<'a>>,
+}
+
+/// A column that is released unchanged.
+#[derive(Clone, Copy, Debug)]
+pub struct OriginalColumn<'a> {
+    /// As declared.
+    pub name: &'a str,
+    /// Its cells.
+    pub cells: &'a Column,
 }
 
 /// A column before its generalization.
@@ -57,10 +66,12 @@ impl<'a> Original<'a> {
             column,
             minimum_levels: None,
         });
-        let untouched = table
-            .untouched
-            .iter()
-            .map(|(position, column)| Some((columns.get(*position)?.name(), column)));
+        let untouched = table.untouched.iter().map(|it| {
+            Some(OriginalColumn {
+                name: columns.get(it.position)?.name(),
+                cells: &it.column,
+            })
+        });
         Some(Self {
             rows: table.rows,
             quasi_identifiers: quasi_identifiers.collect::<Option<_>>()?,

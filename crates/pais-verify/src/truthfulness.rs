@@ -12,7 +12,7 @@ use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
 
 use super::cover::{Cover, Span, outermost_interval};
-use super::original::{Original, OriginalQuasiIdentifier};
+use super::original::{Original, OriginalColumn, OriginalQuasiIdentifier};
 use super::sets::{OriginalSet, ReleasedSet};
 
 /// Up to this many pairs of code and label, over all threads, are remembered as checked.
@@ -116,7 +116,7 @@ pub fn check_truthful(
     check_rows(released, original.rows, source_rows, suppressed_rows)?;
     let generalized = original.quasi_identifiers.iter().map(|column| column.name);
     let sets = original.sets.iter().map(|set| &*set.column.name);
-    let untouched = original.untouched.iter().map(|(name, _)| *name);
+    let untouched = original.untouched.iter().map(|column| column.name);
     let names: HashSet<&str> = generalized.chain(sets).chain(untouched).collect();
     for column in &released.columns {
         if !names.contains(&*column.name) && column.form != Form::Integer {
@@ -141,10 +141,10 @@ pub fn check_truthful(
         check_length(&raw.column.name, raw.column.rows(), original.rows)?;
         check_sets(column, *raw, source_rows, cancellation)
     };
-    let untouched = |(name, raw): &(&str, &Column)| {
-        let column = find(name)?;
-        check_length(name, raw.codes.len(), original.rows)?;
-        check_untouched(column, raw, source_rows)
+    let untouched = |raw: &OriginalColumn| {
+        let column = find(raw.name)?;
+        check_length(raw.name, raw.cells.codes.len(), original.rows)?;
+        check_untouched(column, raw.cells, source_rows)
     };
     // Raw codes are read in random order, so a column is bound by memory latency: columns are
     // checked in parallel. The first error in the order of the columns is returned.

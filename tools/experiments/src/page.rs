@@ -13,6 +13,12 @@ use crate::plan::Figure;
 /// The mark of the line on how the program was built.
 const BUILD: &str = "build";
 
+/// A page, and its text.
+pub(crate) struct Page {
+    path: PathBuf,
+    pub(crate) text: String,
+}
+
 /// Writes what was measured for these figures into the pages, where the folder has any.
 pub(crate) fn update(folder: &Path, figures: &[Figure]) -> anyhow::Result<()> {
     let mut pages = pages(folder)?;
@@ -29,35 +35,35 @@ pub(crate) fn update_build(folder: &Path) -> anyhow::Result<()> {
     write(&pages)
 }
 
-/// The pages of a folder with their texts.
-pub(crate) fn pages(folder: &Path) -> anyhow::Result<Vec<(PathBuf, String)>> {
+/// The pages of a folder.
+pub(crate) fn pages(folder: &Path) -> anyhow::Result<Vec<Page>> {
     let mut pages = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|it| it == "md") {
             let text = fs::read_to_string(&path)?;
-            pages.push((path, text));
+            pages.push(Page { path, text });
         }
     }
     Ok(pages)
 }
 
-fn write(pages: &[(PathBuf, String)]) -> anyhow::Result<()> {
-    for (path, text) in pages {
-        fs::write(path, text)?;
+fn write(pages: &[Page]) -> anyhow::Result<()> {
+    for page in pages {
+        fs::write(&page.path, &page.text)?;
     }
     Ok(())
 }
 
 /// Replaces the block of a figure in the page that has it.
-fn replace(pages: &mut [(PathBuf, String)], id: &str, block: &str) -> anyhow::Result<()> {
+fn replace(pages: &mut [Page], id: &str, block: &str) -> anyhow::Result<()> {
     if pages.is_empty() {
         return Ok(());
     }
-    let page = pages.iter_mut().find(|(_, text)| parts(text, id).is_ok());
-    let (_, text) = page.with_context(|| format!("no page has a block `{id}`"))?;
-    let (before, _, after) = parts(text, id)?;
-    *text = format!("{before}{block}{after}");
+    let page = pages.iter_mut().find(|page| parts(&page.text, id).is_ok());
+    let page = page.with_context(|| format!("no page has a block `{id}`"))?;
+    let (before, _, after) = parts(&page.text, id)?;
+    page.text = format!("{before}{block}{after}");
     Ok(())
 }
 

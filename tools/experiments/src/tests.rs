@@ -85,7 +85,7 @@ fn the_tables_of_the_pages_are_those_of_the_committed_csv_files() {
     for figure in figures::all(Extent::Full) {
         let blocks = pages
             .iter()
-            .filter_map(|(_, text)| page::parts(text, figure.id).ok());
+            .filter_map(|page| page::parts(&page.text, figure.id).ok());
         let blocks: Vec<&str> = blocks.map(|(_, block, _)| block).collect();
         let expected = page::block_of(&folder, &figure).unwrap();
         assert_eq!(blocks, [expected], "{}: run `make experiments`", figure.id);

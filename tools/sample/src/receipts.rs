@@ -97,9 +97,29 @@ fn categories() -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The label of a substance: the letter of its group and its number in the group.
-fn drug(group: usize, number: usize) -> String {
-    format!("{}{:03}", &DRUG_GROUPS[group].0[..1], number + 1)
+/// A category of diagnoses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Disease {
+    /// The index of its chapter.
+    chapter: usize,
+    /// Its index in the chapter.
+    place: usize,
+}
+
+/// A substance.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Drug {
+    /// The index of its group.
+    group: usize,
+    /// Its index in the group.
+    number: usize,
+}
+
+impl Drug {
+    /// The letter of its group and its number in the group.
+    fn label(self) -> String {
+        format!("{}{:03}", &DRUG_GROUPS[self.group].0[..1], self.number + 1)
+    }
 }
 
 fn drugs() -> Value {
@@ -107,12 +127,13 @@ fn drugs() -> Value {
         .iter()
         .enumerate()
         .map(|(group, (label, count))| {
+            let drug = |number| Drug { group, number }.label();
             let subgroups = (0..*count).step_by(SUBGROUP).map(|first| {
                 let last = (first + SUBGROUP).min(*count);
                 let leaves: Vec<Value> = (first..last)
-                    .map(|number| json!({ "label": drug(group, number) }))
+                    .map(|number| json!({ "label": drug(number) }))
                     .collect();
-                let label = format!("{} to {}", drug(group, first), drug(group, last - 1));
+                let label = format!("{} to {}", drug(first), drug(last - 1));
                 json!({ "label": label, "children": leaves })
             });
             json!({ "label": label, "children": subgroups.collect::<Vec<_>>() })
@@ -224,7 +245,7 @@ fn record(row: u64, categories: &[Vec<String>], draw: &mut Draw, line: &mut Stri
     } else {
         MOST_DISEASES
     };
-    let diseases = chosen_diseases(categories, (age, woman), 1 + draw.skewed(most), draw);
+    let diseases = chosen_diseases(categories, age, woman, 1 + draw.skewed(most), draw);
     let drugs = chosen_drugs(&diseases, draw);
     let gender = if woman { "Female" } else { "Male" };
     // Writing to a string does not fail.
@@ -233,15 +254,10 @@ fn record(row: u64, categories: &[Vec<String>], draw: &mut Draw, line: &mut Stri
         "{row},{year},{gender},{TREATED}-{:02}-{day:02},",
         month + 1
     );
-    let labels = diseases
-        .iter()
-        .map(|&(chapter, place)| &*categories[chapter][place]);
+    let labels = diseases.iter().map(|it| &*categories[it.chapter][it.place]);
     join(line, labels);
     line.push(',');
-    let labels: Vec<String> = drugs
-        .iter()
-        .map(|&(group, number)| drug(group, number))
-        .collect();
+    let labels: Vec<String> = drugs.iter().map(|drug| drug.label()).collect();
     join(line, labels.iter().map(String::as_str));
     line.push('\n');
 }
@@ -255,30 +271,34 @@ fn join<'a>(line: &mut String, items: impl Iterator<Item = &'a str>) {
     }
 }
 
-/// Draws up to `wanted` different diseases, but at least one. Returns (chapter, index in the
-/// chapter) for each.
+/// Draws up to `wanted` different diseases of a patient, but at least one.
 fn chosen_diseases(
     categories: &[Vec<String>],
-    (age, woman): (i64, bool),
+    age: i64,
+    woman: bool,
     wanted: usize,
     draw: &mut Draw,
-) -> Vec<(usize, usize)> {
+) -> Vec<Disease> {
     let decade = (age as f64 / 20.0).min(3.999);
     let (before, share) = (decade as usize, decade.fract());
     let weights = CHAPTERS.map(|(at, _)| at[before] * (1.0 - share) + at[before + 1] * share);
-    let mut found: Vec<(usize, usize)> = Vec::with_capacity(wanted);
+    let mut found: Vec<Disease> = Vec::with_capacity(wanted);
     for _ in 0..wanted {
         let chapter = draw.weighted(&weights).min(categories.len() - 1);
         if chapter == PREGNANCY && !woman {
             continue;
         }
         let place = shuffled(chapter, draw.skewed(categories[chapter].len()), categories);
-        if !found.contains(&(chapter, place)) {
-            found.push((chapter, place));
+        let disease = Disease { chapter, place };
+        if !found.contains(&disease) {
+            found.push(disease);
         }
     }
     if found.is_empty() {
-        found.push((7, shuffled(7, 0, categories)));
+        found.push(Disease {
+            chapter: 7,
+            place: shuffled(7, 0, categories),
+        });
     }
     found
 }
@@ -294,16 +314,17 @@ fn shuffled(chapter: usize, rank: usize, categories: &[Vec<String>]) -> usize {
     (rank * step + chapter) % count
 }
 
-/// Draws the drugs for some diseases. Returns (group, number in the group) for each. Each disease
-/// has a few typical drugs, drawn by Zipf's law, and some drugs occur on receipts of any kind.
-fn chosen_drugs(diseases: &[(usize, usize)], draw: &mut Draw) -> Vec<(usize, usize)> {
-    let mut found: Vec<(usize, usize)> = Vec::new();
-    let mut add = |drug: (usize, usize)| {
+/// Draws the drugs for some diseases. Each disease has a few typical drugs, drawn by Zipf's law, and some
+/// drugs occur on receipts of any kind.
+fn chosen_drugs(diseases: &[Disease], draw: &mut Draw) -> Vec<Drug> {
+    let mut found: Vec<Drug> = Vec::new();
+    let mut add = |group, number| {
+        let drug = Drug { group, number };
         if found.len() < MOST_DRUGS && !found.contains(&drug) {
             found.push(drug);
         }
     };
-    for &(chapter, place) in diseases {
+    for &Disease { chapter, place } in diseases {
         let (_, groups) = CHAPTERS[chapter];
         for _ in 0..1 + draw.skewed(4) {
             let group = groups[draw.weighted(&[6.0, 3.0, 1.0])];
@@ -315,14 +336,14 @@ fn chosen_drugs(diseases: &[(usize, usize)], draw: &mut Draw) -> Vec<(usize, usi
             } else {
                 (place * 5 + draw.skewed(8)) % count
             };
-            add((group, number));
+            add(group, number);
         }
     }
     if draw.chance(0.35) {
-        add((9, draw.skewed(6)));
+        add(9, draw.skewed(6));
     }
     if draw.chance(0.25) {
-        add((0, draw.skewed(6)));
+        add(0, draw.skewed(6));
     }
     found
 }

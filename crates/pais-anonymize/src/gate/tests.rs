@@ -72,7 +72,7 @@ fn one_group(patients: &[&str], k: u64) -> Found {
         json!({"privacy": {"model": "k_anonymity", "k": k}}),
     );
     let rows = input.table.rows;
-    let (_, ill) = &input.table.untouched[0];
+    let ill = &input.table.untouched[0].column;
     let columns = vec![
         column("job", Form::Generalized, &["*"], vec![0; rows]),
         ReleasedColumn {

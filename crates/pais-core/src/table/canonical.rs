@@ -105,7 +105,7 @@ mod tests {
         let texts = ["200".into(), "7".into()];
         assert_eq!(encoded.sensitive[0].values, texts);
         assert_eq!(encoded.sensitive[0].codes, [0, 1, 0, NULL_CODE, 0]);
-        assert_eq!(encoded.untouched[0].1.dictionary, texts);
+        assert_eq!(encoded.untouched[0].column.dictionary, texts);
 
         let city = schema(json!({"name": "city", "role": "quasi_identifier"}));
         let stored = table(&["K\u{f6}ln ", "Ko\u{308}ln", " "], &[0, 1, 2, 0]);

@@ -21,6 +21,43 @@ pub enum Codes<'a> {
     Four(Cow<'a, [u32]>),
 }
 
+/// The codes of values, or other numbers of them, from the first to the last, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CodeRange {
+    /// The least code.
+    pub first: u32,
+    /// The greatest code.
+    pub last: u32,
+}
+
+impl CodeRange {
+    /// No codes.
+    pub const EMPTY: Self = Self::new(u32::MAX, 0);
+
+    /// The codes from one to another.
+    pub const fn new(first: u32, last: u32) -> Self {
+        Self { first, last }
+    }
+
+    /// The narrowest range with these codes and one more.
+    #[inline(always)]
+    pub fn widened(self, code: u32) -> Self {
+        Self::new(self.first.min(code), self.last.max(code))
+    }
+
+    /// Whether a code is in both.
+    #[inline(always)]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
+    /// Whether all codes of another range are in it.
+    #[inline(always)]
+    pub fn encloses(self, other: Self) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+}
+
 /// A slice of codes, as a scan reads it.
 pub trait RowCodes: Copy + Send + Sync {
     /// The code of a row.

@@ -153,6 +153,15 @@ pub struct SensitiveColumn {
     pub codes: Vec<u32>,
 }
 
+/// A column, raw or released, with where it is in the schema.
+#[derive(Clone, Debug)]
+pub struct Positioned<C = Column> {
+    /// Position among the stored columns of the schema.
+    pub position: usize,
+    /// The column.
+    pub column: C,
+}
+
 /// A table encoded for an engine.
 #[derive(Clone, Debug)]
 pub struct EncodedTable {
@@ -170,9 +179,8 @@ pub struct EncodedTable {
     /// The person of each row, if the schema has a subject column and any person has several rows.
     /// Otherwise each row is a person of its own.
     pub subjects: Option<Arc<Subjects>>,
-    /// The columns that are released unchanged (sensitive, class, insensitive), each with its
-    /// position among the stored columns.
-    pub untouched: Vec<(usize, crate::table::Column)>,
+    /// The columns that are released unchanged: sensitive, class, insensitive.
+    pub untouched: Vec<Positioned>,
 }
 
 impl EncodedTable {
@@ -203,13 +211,13 @@ impl EncodedTable {
                 ColumnRole::QuasiIdentifier => quasi_identifiers.push((spec, position, column)),
                 ColumnRole::Sensitive => {
                     encoded.sensitive.push(sensitive(spec, position, &column));
-                    encoded.untouched.push((position, column));
+                    encoded.untouched.push(Positioned { position, column });
                 }
                 ColumnRole::Class => {
                     encoded.class = Some(classes(&column));
-                    encoded.untouched.push((position, column));
+                    encoded.untouched.push(Positioned { position, column });
                 }
-                ColumnRole::Insensitive => encoded.untouched.push((position, column)),
+                ColumnRole::Insensitive => encoded.untouched.push(Positioned { position, column }),
             }
         }
         encoded.quasi_identifiers = parallel::map(quasi_identifiers, |(spec, position, column)| {

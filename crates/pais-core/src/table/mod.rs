@@ -29,7 +29,9 @@ pub(crate) use classes::{Classes, Divider, Division, PersonSet, Persons};
 pub(crate) use column::VALUE_BYTES;
 pub use column::{Column, NULL_CODE, Table, code_counts};
 pub(crate) use encoded::RankedNumbers;
-pub use encoded::{ContinuedEnds, Domain, EncodedTable, QuasiIdentifier, SensitiveColumn};
+pub use encoded::{
+    ContinuedEnds, Domain, EncodedTable, Positioned, QuasiIdentifier, SensitiveColumn,
+};
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};

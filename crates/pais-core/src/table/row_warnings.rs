@@ -91,7 +91,7 @@ impl<'a> UnchangedColumn<'a> {
     ) -> impl Iterator<Item = (&'a SchemaColumn, &'a Column)> {
         let stored: Vec<&SchemaColumn> = schema.stored().collect();
         let columns = table.untouched.iter();
-        columns.filter_map(move |(position, column)| Some((*stored.get(*position)?, column)))
+        columns.filter_map(move |it| Some((*stored.get(it.position)?, &it.column)))
     }
 }
 
@@ -107,15 +107,13 @@ pub fn row_warnings<'a>(
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut together = Vec::new();
-    let mut rows = 0;
-    for UnchangedColumn {
-        spec,
-        column,
-        counts,
-        rows: of_table,
-    } in columns
-    {
-        rows = of_table;
+    for unchanged in columns {
+        let UnchangedColumn {
+            spec,
+            column,
+            counts,
+            ..
+        } = unchanged;
         if !matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive) {
             continue;
         }
@@ -126,28 +124,26 @@ pub fn row_warnings<'a>(
         }
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
-            together.push((spec, column));
+            together.push(unchanged);
         }
     }
-    warnings.extend(pair_warning(&together, rows));
+    warnings.extend(pair_warning(&together));
     warnings
 }
 
 /// The warning about the two columns that single out most rows together. By itself, none of the
 /// columns singles out a row.
-fn pair_warning(columns: &[(&SchemaColumn, &Column)], rows: u64) -> Option<Warning> {
-    let distinct = columns.first()?.1.codes.len();
+fn pair_warning(columns: &[UnchangedColumn<'_>]) -> Option<Warning> {
+    let &UnchangedColumn { column, rows, .. } = columns.first()?;
     if (rows as usize) < LEAST_ROWS || columns.len() < 2 {
         return None;
     }
-    let values = columns
-        .iter()
-        .map(|(spec, column)| ValueCodes::new(spec, column));
+    let values = columns.iter().map(|it| ValueCodes::new(it.spec, it.column));
     let values: Vec<ValueCodes<'_>> = values.collect();
     let values: Vec<&ValueCodes<'_>> = values.iter().collect();
-    let pairs = pairs_that_single_out(&values, Persons::Rows(distinct), rows);
+    let pairs = pairs_that_single_out(&values, Persons::Rows(column.codes.len()), rows);
     let most = pairs.first()?;
-    let [one, other] = [most.first, most.second].map(|index| &columns[index].0.name);
+    let [one, other] = [most.first, most.second].map(|index| &columns[index].spec.name);
     let mut detail = format!(
         "the insensitive columns `{one}` and `{other}` are released unchanged, and in {} of {rows} \
          rows no other row has the same values in both; a reader who knows them finds the row; leave \

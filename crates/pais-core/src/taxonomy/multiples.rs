@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::interval::{number, whole_and_power};
+use super::interval::{Interval, number, whole_and_power};
 
 /// The whole multiples of a number, computed in decimals: each is the floating-point number nearest
 /// to the exact one, so that multiples of 0.1 are written as short as 0.3.
@@ -73,12 +73,13 @@ impl Multiples {
     }
 
     /// The narrowest closed interval between two multiples that encloses the values from `lo` to
-    /// `hi` and is wider than one point. An end beyond `within` is the end of that interval, which
+    /// `hi` and is wider than one point. An end beyond `within` is the end of that closed interval, which
     /// must enclose the values.
     ///
     /// Values that [`Self::floor`] has no answer for keep their ends; a reader refuses them.
-    pub fn enclosing(&self, lo: f64, hi: f64, within: Option<(f64, f64)>) -> (f64, f64) {
-        let (least, most) = within.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+    pub fn enclosing(&self, lo: f64, hi: f64, within: Option<Interval>) -> (f64, f64) {
+        let within = within.unwrap_or(Interval::closed(f64::NEG_INFINITY, f64::INFINITY));
+        let (least, most) = (within.lo, within.hi);
         let low = self.floor(lo).unwrap_or(lo).max(least);
         let high = self.ceil(hi).unwrap_or(hi).min(most);
         if low < high {
@@ -133,7 +134,7 @@ fn decimal(value: f64) -> Option<(i128, i32)> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::Multiples;
+    use super::{Interval, Multiples};
 
     #[test]
     fn ends_are_exact_and_short() {
@@ -194,13 +195,14 @@ mod tests {
     #[test]
     fn an_enclosing_interval_is_wider_than_one_point_and_stays_within_its_bounds() {
         let tens = Multiples::of(10.0).unwrap();
+        let within = |lo, hi| Some(Interval::closed(lo, hi));
         assert_eq!(tens.enclosing(20.0, 34.0, None), (20.0, 40.0));
         assert_eq!(tens.enclosing(40.0, 40.0, None), (40.0, 50.0));
-        assert_eq!(tens.enclosing(40.0, 40.0, Some((0.0, 40.0))), (30.0, 40.0));
-        assert_eq!(tens.enclosing(17.0, 95.0, Some((17.0, 98.0))), (17.0, 98.0));
-        assert_eq!(tens.enclosing(98.0, 98.0, Some((17.0, 98.0))), (90.0, 98.0));
-        assert_eq!(tens.enclosing(17.0, 17.0, Some((17.0, 98.0))), (17.0, 20.0));
-        assert_eq!(tens.enclosing(17.0, 17.0, Some((17.0, 17.0))), (17.0, 17.0));
+        assert_eq!(tens.enclosing(40.0, 40.0, within(0.0, 40.0)), (30.0, 40.0));
+        assert_eq!(tens.enclosing(17.0, 95.0, within(17.0, 98.0)), (17.0, 98.0));
+        assert_eq!(tens.enclosing(98.0, 98.0, within(17.0, 98.0)), (90.0, 98.0));
+        assert_eq!(tens.enclosing(17.0, 17.0, within(17.0, 98.0)), (17.0, 20.0));
+        assert_eq!(tens.enclosing(17.0, 17.0, within(17.0, 17.0)), (17.0, 17.0));
     }
 
     proptest! {

@@ -35,14 +35,22 @@ pub(super) struct Family {
     pub(super) system: Option<CodeSystem>,
 }
 
+/// A column whose name ends with a number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct NumberedColumn {
+    number: u32,
+    /// Its position in the file.
+    position: usize,
+}
+
 /// The families of a file. `is_label` says of a column whether its cells are labels and it can be one of
 /// a set.
 pub(super) fn find(columns: &[FileColumn], is_label: impl Fn(usize) -> bool) -> Vec<Family> {
-    let mut by_stem: BTreeMap<String, Vec<(u32, usize)>> = BTreeMap::new();
+    let mut by_stem: BTreeMap<String, Vec<NumberedColumn>> = BTreeMap::new();
     for (position, column) in columns.iter().enumerate() {
         if let Some((stem, number)) = numbered(&column.name) {
-            let stem = stem.to_lowercase();
-            by_stem.entry(stem).or_default().push((number, position));
+            let members = by_stem.entry(stem.to_lowercase()).or_default();
+            members.push(NumberedColumn { number, position });
         }
     }
     let mut families: Vec<Family> = by_stem
@@ -65,12 +73,14 @@ fn numbered(name: &str) -> Option<(&str, u32)> {
 
 fn family(
     columns: &[FileColumn],
-    mut members: Vec<(u32, usize)>,
+    mut members: Vec<NumberedColumn>,
     is_label: &impl Fn(usize) -> bool,
 ) -> Option<Family> {
     members.sort_unstable();
-    let is_counted = members.windows(2).all(|pair| pair[1].0 == pair[0].0 + 1);
-    let positions: Vec<usize> = members.iter().map(|&(_, position)| position).collect();
+    let is_counted = members
+        .windows(2)
+        .all(|pair| pair[1].number == pair[0].number + 1);
+    let positions: Vec<usize> = members.iter().map(|it| it.position).collect();
     let name = numbered(&columns[*positions.first()?].name)?.0;
     let meaning = NameMeaning::of(name);
     let is_of_codes = meaning.is_diagnosis || meaning.is_procedure;

@@ -34,19 +34,33 @@ impl Target {
     }
 }
 
-/// The columns that a file has under a schema: their names, and where their cells go.
-pub(super) fn expected(schema: &Schema) -> Vec<(&str, Target)> {
+/// A column that a file has under a schema.
+#[derive(Clone, Copy)]
+pub(super) struct ExpectedColumn<'s> {
+    pub(super) name: &'s str,
+    /// Where its cells go.
+    pub(super) target: Target,
+}
+
+/// The columns that a file has under a schema.
+pub(super) fn expected(schema: &Schema) -> Vec<ExpectedColumn<'_>> {
     let (mut slots, mut items) = (0.., 0..);
     let mut expected = Vec::with_capacity(schema.columns.len());
     for column in &schema.columns {
         let is_dropped = column.role() == ColumnRole::Identifier;
         let slot = if is_dropped { None } else { slots.next() };
         if column.from().is_empty() {
-            expected.push((column.name(), Target::Cell(slot)));
+            expected.push(ExpectedColumn {
+                name: column.name(),
+                target: Target::Cell(slot),
+            });
         }
         for name in column.from() {
             let item = if is_dropped { None } else { items.next() };
-            expected.push((&**name, item.map_or(Target::Cell(None), Target::Item)));
+            expected.push(ExpectedColumn {
+                name,
+                target: item.map_or(Target::Cell(None), Target::Item),
+            });
         }
     }
     expected
@@ -82,7 +96,7 @@ pub(super) fn columns(
     let mut faults = Vec::new();
     let mut targets = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
-        let Some((_, target)) = expected.iter().find(|(name, _)| name == text) else {
+        let Some(column) = expected.iter().find(|it| it.name == *text) else {
             // The nearest name is searched only for the faults that are reported.
             if faults.len() < pais_core::table::MAX_FAULTS {
                 faults.push(undeclared(schema, &expected, &texts, index, format));
@@ -93,9 +107,9 @@ pub(super) fn columns(
             let detail = "the header names this column twice";
             faults.push(Fault::cell(1, *text, detail));
         }
-        targets.push(*target);
+        targets.push(column.target);
     }
-    for (name, _) in &expected {
+    for ExpectedColumn { name, .. } in &expected {
         if !texts.contains(name) {
             let detail = "the header does not name this declared column";
             let fix = "add the column, or declare the dataset without it";
@@ -141,7 +155,7 @@ pub(super) fn empty() -> ReadError {
 
 fn undeclared(
     schema: &Schema,
-    expected: &[(&str, Target)],
+    expected: &[ExpectedColumn<'_>],
     texts: &[&str],
     index: usize,
     format: Option<&TextFormat>,
@@ -151,7 +165,7 @@ fn undeclared(
         format!("column {} of the header is not declared", index + 1),
     );
     let text = texts[index];
-    let is_expected = |part: &str| expected.iter().any(|(name, _)| *name == part);
+    let is_expected = |part: &str| expected.iter().any(|it| it.name == part);
     let is_only = texts.len() == 1 && expected.len() > 1;
     let format = format.filter(|_| expected.len() > texts.len());
     let fix = format.and_then(|it| suggestions::delimiter(it, text, is_only, is_expected));
@@ -167,8 +181,8 @@ fn undeclared(
     let length = text.chars().count();
     let nearest = expected
         .iter()
-        .filter(|(name, _)| !texts.contains(name))
-        .map(|(name, _)| (name, name.to_lowercase()))
+        .filter(|it| !texts.contains(&it.name))
+        .map(|it| (it.name, it.name.to_lowercase()))
         // The distance is at least the difference of the lengths, and costs their product.
         .filter(|(_, lower)| lower.chars().count().abs_diff(length) <= MAX_TYPOS)
         .map(|(name, lower)| (strsim::levenshtein(&lower, &text), name))

@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 use crate::read::cells::{Refusal, SetCell, oversized};
 use crate::read::chunk_builder::{ChunkBuilder, RECORD_BYTES, undecodable};
 use crate::read::failure::{ChunkSink, read_into};
-use crate::read::header::{self, Target};
+use crate::read::header::{self, ExpectedColumn, Target};
 use crate::read::identifiers::IdentifierCells;
 use crate::read::set_columns::SetColumns;
 use crate::read::{IdentifierRepeats, ReadFailure, ReadLimits};
@@ -69,7 +69,7 @@ fn read_chunks<'s>(
 ) -> Result<u64, ReadFailure<Infallible>> {
     let mut lines = RecordLines::new(source);
     let mut keys = KeyIndex::new(schema);
-    let names: Vec<&[u8]> = keys.names.iter().map(|name| name.as_bytes()).collect();
+    let names: Vec<&[u8]> = keys.columns.iter().map(|it| it.name.as_bytes()).collect();
     let mut builder = ChunkBuilder::new(schema, limits, chunk);
     builder.count_identifiers(repeats.map(|it| IdentifierCells::new(it, schema, &names)));
     let mut sets = SetColumns::new(schema);
@@ -80,10 +80,10 @@ fn read_chunks<'s>(
                 .faults(number, &keys)
                 .for_each(|fault| builder.add_fault(fault));
         } else {
-            for (value, target) in record.values.iter().zip(&keys.targets) {
+            for (value, column) in record.values.iter().zip(&keys.columns) {
                 // A valid record has a value for each column.
                 let value = value.map_or("null", RawValue::get);
-                match *target {
+                match column.target {
                     Target::Cell(slot) => drop(push(&mut builder, slot, value, number)?),
                     Target::Item(item) => put(&mut sets, item, value, limits.cell_bytes),
                 }
@@ -162,8 +162,7 @@ impl<R: Read> RecordLines<R> {
 
 /// The declared columns, found by key.
 struct KeyIndex<'s> {
-    names: Vec<&'s str>,
-    targets: Vec<Target>,
+    columns: Vec<ExpectedColumn<'s>>,
     by_name: HashMap<&'s str, usize>,
     /// The columns of the last record's keys, in order. The next record most likely has the same
     /// order, which avoids the look-up.
@@ -172,18 +171,17 @@ struct KeyIndex<'s> {
 
 impl<'s> KeyIndex<'s> {
     fn new(schema: &'s Schema) -> Self {
-        let (names, targets): (Vec<&str>, _) = header::expected(schema).into_iter().unzip();
+        let columns = header::expected(schema);
         Self {
-            targets,
-            by_name: names.iter().copied().zip(0..).collect(),
+            by_name: columns.iter().map(|it| it.name).zip(0..).collect(),
             order: Vec::new(),
-            names,
+            columns,
         }
     }
 
     fn find(&mut self, position: usize, key: &str) -> Option<usize> {
         if let Some(&column) = self.order.get(position)
-            && self.names[column] == key
+            && self.columns[column].name == key
         {
             return Some(column);
         }
@@ -248,14 +246,14 @@ impl RawRecord<'_> {
         });
         let repeated = self.repeated.iter().take(MAX_FAULTS).map(move |&column| {
             let detail = "the record has this key more than once";
-            Fault::cell(number, keys.names[column], detail)
+            Fault::cell(number, keys.columns[column].name, detail)
         });
-        let values = self.values.iter().zip(&keys.names);
+        let values = self.values.iter().zip(&keys.columns);
         let absent = values.filter(|(value, _)| value.is_none());
-        let absent = absent.take(MAX_FAULTS).map(move |(_, name)| {
+        let absent = absent.take(MAX_FAULTS).map(move |(_, column)| {
             Fault::cell(
                 number,
-                *name,
+                column.name,
                 "the record does not have this declared column",
             )
             .fix("write null if the value is unknown")
@@ -275,7 +273,7 @@ impl<'l> Visitor<'l> for RecordVisitor<'_, '_> {
 
     fn visit_map<A: MapAccess<'l>>(self, mut map: A) -> Result<RawRecord<'l>, A::Error> {
         let mut record = RawRecord {
-            values: vec![None; self.0.names.len()],
+            values: vec![None; self.0.columns.len()],
             undeclared: 0,
             repeated: Vec::new(),
             nul: false,

@@ -22,7 +22,7 @@ use crate::read::chunk_builder::{CHUNK_ROWS, ChunkBuilder};
 use crate::read::failure::{ChunkSink, read_into};
 use crate::read::header::{self, Target};
 use crate::read::parquet_batches::{batch_rows, pieces};
-use crate::read::parquet_cells::{is_scalar, push, push_sets};
+use crate::read::parquet_cells::{ItemCells, is_scalar, push, push_sets};
 use crate::read::parquet_footer::{self, damaged};
 use crate::read::parquet_pages::measure;
 use crate::read::set_columns::SetColumns;
@@ -96,7 +96,7 @@ fn read_chunks<'s, R: ChunkReader + 'static>(
             let mut items = Vec::new();
             for (array, target) in piece.columns().iter().zip(&targets) {
                 match *target {
-                    Target::Item(item) => items.push((item, &**array)),
+                    Target::Item(item) => items.push(ItemCells { item, cells: array }),
                     Target::Cell(Some(slot)) => {
                         bytes = bytes.saturating_add(push(&mut builder, slot, array, first)?);
                     }

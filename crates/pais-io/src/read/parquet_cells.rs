@@ -80,6 +80,13 @@ pub(super) fn push(
     Ok(bytes)
 }
 
+/// The cells of a column that is one of the items of a set.
+pub(super) struct ItemCells<'a> {
+    /// The number of the item, counted over all sets.
+    pub(super) item: usize,
+    pub(super) cells: &'a dyn Array,
+}
+
 /// Adds the sets that are made of several columns, of which `items` has the cells. Returns their
 /// size in bytes, as [`push`].
 ///
@@ -88,15 +95,15 @@ pub(super) fn push(
 pub(super) fn push_sets(
     builder: &mut ChunkBuilder<'_>,
     sets: &mut SetColumns<'_>,
-    items: &[(usize, &dyn Array)],
+    items: &[ItemCells<'_>],
     first: u64,
 ) -> Result<u64, ReadError> {
     let limit = builder.cell_bytes();
     let rendered = items
         .iter()
-        .map(|&(item, array)| (item, array.logical_nulls(), scalar(array, limit)));
+        .map(|it| (it.item, it.cells.logical_nulls(), scalar(it.cells, limit)));
     let rendered: Vec<_> = rendered.collect();
-    let rows = items.first().map_or(0, |(_, array)| array.len());
+    let rows = items.first().map_or(0, |it| it.cells.len());
     let mut text = String::new();
     let mut bytes = 0u64;
     for row in 0..rows {

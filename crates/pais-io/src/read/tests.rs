@@ -196,7 +196,7 @@ fn equal_numbers_have_one_code_and_missing_cells_have_the_last() {
         [1, 2, 0, 1]
     );
     assert_eq!(encoded.sensitive[0].codes[1], pais_core::table::NULL_CODE);
-    assert_eq!(encoded.untouched[0].1.text(1), Some("-"));
+    assert_eq!(encoded.untouched[0].column.text(1), Some("-"));
 }
 
 proptest! {

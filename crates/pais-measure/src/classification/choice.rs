@@ -43,8 +43,9 @@ pub(super) fn value_test(
 ) -> Option<Candidate> {
     let logs = node.logs;
     let (mut large, mut total, mut within, mut parts) = (0, 0, 0, 0);
-    for (_, of_value) in counts.iter() {
-        let weights = of_value.iter().map(|(_, weight)| u64::from(*weight));
+    for place in 0..counts.len() {
+        let classes = counts.classes(place).iter();
+        let weights = classes.map(|it| u64::from(it.weight));
         let weight: u64 = weights.clone().sum();
         let of_weight = logs.of(weight);
         large += usize::from(weight >= LEAST);

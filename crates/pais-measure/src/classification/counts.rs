@@ -29,6 +29,13 @@ enum NarrowState {
     Next,
 }
 
+/// The weight of the examples of a class.
+#[derive(Clone, Copy)]
+pub(super) struct ClassWeight {
+    pub(super) class: u32,
+    pub(super) weight: u32,
+}
+
 /// Class counts of the codes of an attribute at a node; kept between nodes for its memory.
 #[derive(Default)]
 pub(super) struct CodeCounts {
@@ -36,8 +43,8 @@ pub(super) struct CodeCounts {
     codes: Vec<u32>,
     /// Where the classes of each code end in `classes`.
     ends: Vec<u32>,
-    /// The classes that occur with a code and their weights, code after code.
-    classes: Vec<(u32, u32)>,
+    /// The classes that occur with a code, code after code.
+    classes: Vec<ClassWeight>,
     /// Weights by place of [`Examples::places`].
     narrow: Vec<u32>,
     state: NarrowState,
@@ -212,7 +219,8 @@ impl CodeCounts {
                 left &= left - 1;
                 let code = examples.code_at((from + bit) as u16);
                 let class = (from + bit - places.start) as u32 - code * classes;
-                self.classes.push((class, weights[bit]));
+                let weight = weights[bit];
+                self.classes.push(ClassWeight { class, weight });
                 if is_noted {
                     weights[bit] = 0;
                 }
@@ -245,7 +253,7 @@ impl CodeCounts {
             for (class, weight) in (0..).zip(weights) {
                 let weight = std::mem::take(weight);
                 if weight > 0 {
-                    self.classes.push((class, weight));
+                    self.classes.push(ClassWeight { class, weight });
                 }
             }
             if self.classes.len() > before {
@@ -280,8 +288,8 @@ impl CodeCounts {
         for (key, weight) in examples {
             let (code, class) = ((key >> 32) as u32, key as u32);
             match self.classes.last_mut() {
-                Some((_, sum)) if last_key == Some(key) => *sum += weight,
-                _ => self.classes.push((class, weight)),
+                Some(last) if last_key == Some(key) => last.weight += weight,
+                _ => self.classes.push(ClassWeight { class, weight }),
             }
             last_key = Some(key);
             if self.codes.last() != Some(&code) {
@@ -294,23 +302,22 @@ impl CodeCounts {
         }
     }
 
-    /// The codes that occur, ascending, each with its classes and their weights.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &[(u32, u32)])> {
-        (0..self.len()).map(|place| self.at(place))
+    /// A code that occurs, by its number among these in ascending order.
+    pub(super) fn code(&self, place: usize) -> u32 {
+        self.codes[place]
     }
 
-    /// A code that occurs, by its number among these, with its classes and their weights.
+    /// The classes that occur with it.
     #[inline]
-    pub(super) fn at(&self, place: usize) -> (u32, &[(u32, u32)]) {
+    pub(super) fn classes(&self, place: usize) -> &[ClassWeight] {
         let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let classes = &self.classes[start as usize..self.ends[place] as usize];
-        (self.codes[place], classes)
+        &self.classes[start as usize..self.ends[place] as usize]
     }
 
-    /// The classes of `code` and their weights, where it is the last code that occurs.
-    pub(super) fn last(&self, code: u32) -> Option<&[(u32, u32)]> {
-        let (last, classes) = self.at(self.len().checked_sub(1)?);
-        (last == code).then_some(classes)
+    /// The classes of `code`, where it is the last code that occurs.
+    pub(super) fn last(&self, code: u32) -> Option<&[ClassWeight]> {
+        let is_last = self.codes.last() == Some(&code);
+        is_last.then(|| self.classes(self.len() - 1))
     }
 
     /// Number of codes that occur.

@@ -6,7 +6,7 @@ use std::iter::repeat;
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
-use pais_core::table::Column;
+use pais_core::table::{Column, Positioned};
 use rayon::prelude::*;
 
 use super::error::{ClassificationError, DivisionErrors};
@@ -134,7 +134,7 @@ impl<'a> UsedColumn<'a> {
         let of_text =
             |column: &'a Column| Feature::of_text(self.spec, column, &column.row_counts());
         if let Some(at) = place_of(release.exact, self.position) {
-            return Some(of_text(&release.exact[at].1));
+            return Some(of_text(&release.exact[at].column));
         }
         let mut quasi_identifiers = release.quasi_identifiers.iter();
         if let Some(at) = quasi_identifiers.position(|it| it.position == self.position) {
@@ -143,7 +143,7 @@ impl<'a> UsedColumn<'a> {
             return Some(feature.with_cells(sample.map(|it| &*it.quasi_identifiers[at])));
         }
         let at = place_of(&release.raw.untouched, self.position)?;
-        let feature = of_text(&release.raw.untouched[at].1);
+        let feature = of_text(&release.raw.untouched[at].column);
         Some(feature.with_cells(sample.map(|it| &*it.untouched[at])))
     }
 }
@@ -171,8 +171,8 @@ fn used_columns<'a>(
 }
 
 /// Where the column with this position is.
-fn place_of(columns: &[(usize, Column)], position: usize) -> Option<usize> {
-    columns.iter().position(|(at, _)| *at == position)
+fn place_of(columns: &[Positioned], position: usize) -> Option<usize> {
+    columns.iter().position(|it| it.position == position)
 }
 
 /// The raw rows with the columns `used`: those of the sample where they are enough, or all of them.
@@ -193,7 +193,7 @@ fn raw_rows<'a>(
     let sample = is_enough.then_some(sample);
     let released = first_rows(release.rows);
     let class_at = place_of(&release.raw.untouched, class)?;
-    let class = &release.raw.untouched[class_at].1;
+    let class = &release.raw.untouched[class_at].column;
     let as_raw = |column: &UsedColumn<'a>| column.as_raw(release, frequencies, sample);
     let features: Option<Vec<_>> = parallel::map(used, as_raw).into_iter().collect();
     let rows = ClassifiedRows {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::choice::{Candidate, LEAST, LEAST_GAIN, TestedNode};
-use super::counts::CodeCounts;
+use super::counts::{ClassWeight, CodeCounts};
 use super::examples::Test;
 use super::gain::{Logs, bits, parts};
 
@@ -25,9 +25,9 @@ impl Side {
         (self.total, self.sum) = (0, 0);
     }
 
-    fn change(&mut self, by: &[(u32, u32)], logs: &Logs, change: impl Fn(u64, u64) -> u64) {
-        for &(class, by) in by {
-            let by = u64::from(by);
+    fn change(&mut self, by: &[ClassWeight], logs: &Logs, change: impl Fn(u64, u64) -> u64) {
+        for &ClassWeight { class, weight } in by {
+            let by = u64::from(weight);
             let count = &mut self.counts[class as usize];
             let after = change(*count, by);
             self.sum += logs.of(after) - logs.of(*count);
@@ -95,13 +95,13 @@ impl Thresholds<'_> {
     fn places(counts: &CodeCounts, known: usize, least: f64) -> Range<usize> {
         let (mut sum, mut first) = (0u64, 0);
         while first < known && (sum as f64) < least {
-            sum += weight(counts.at(first).1);
+            sum += weight(counts.classes(first));
             first += 1;
         }
         let (mut sum, mut end) = (0u64, known);
         while end > first && (sum as f64) < least {
             end -= 1;
-            sum += weight(counts.at(end).1);
+            sum += weight(counts.classes(end));
         }
         let start = first.saturating_sub(1);
         if (sum as f64) < least {
@@ -115,7 +115,7 @@ impl Thresholds<'_> {
     fn best(&self, sides: &mut Sides, mut best: Best) -> Best {
         let Sides { low, high, .. } = sides;
         for place in 0..self.places.end {
-            let (_, classes) = self.counts.at(place);
+            let classes = self.counts.classes(place);
             low.change(classes, self.logs, |count, by| count + by);
             high.change(classes, self.logs, |count, by| count - by);
             if place >= self.places.start {
@@ -132,7 +132,7 @@ impl Thresholds<'_> {
         low.clear();
         let mut sum = [0; 2];
         low.extend((0..self.places.end).map(|place| {
-            for &(class, weight) in self.counts.at(place).1 {
+            for &ClassWeight { class, weight } in self.counts.classes(place) {
                 sum[class as usize] += weight;
             }
             sum
@@ -192,8 +192,8 @@ impl Best {
     }
 }
 
-fn weight(classes: &[(u32, u32)]) -> u64 {
-    classes.iter().map(|(_, weight)| u64::from(*weight)).sum()
+fn weight(classes: &[ClassWeight]) -> u64 {
+    classes.iter().map(|it| u64::from(it.weight)).sum()
 }
 
 /// The threshold of the greatest gain, the lowest one of equals, with what is left of its gain
@@ -238,7 +238,7 @@ pub(super) fn best_threshold(
         _ => thresholds.best(sides, none),
     };
     let at_threshold = best.place.map(|place| {
-        let (below, above) = (counts.at(place).0, counts.at(place + 1).0);
+        let (below, above) = (counts.code(place), counts.code(place + 1));
         let middle = f64::midpoint(values[below as usize], values[above as usize]);
         // The greatest value of the attribute that is not above the middle.
         let last_low = (values.partition_point(|&value| value <= middle) as u32).max(below + 1) - 1;

@@ -107,8 +107,8 @@ fn first_with(
 fn joined(release: &MeasuredRelease) -> Result<ReleasedTable, VerifyError> {
     let stored: Vec<_> = release.schema.stored().collect();
     let columns = release.raw.untouched.iter();
-    let sensitive = columns.filter_map(|(position, column)| {
-        let &spec = stored.get(*position)?;
+    let sensitive = columns.filter_map(|it| {
+        let (&spec, column) = (stored.get(it.position)?, &it.column);
         (spec.role() == ColumnRole::Sensitive).then_some(RawSensitive { spec, column })
     });
     let sensitive: Vec<_> = sensitive.collect();

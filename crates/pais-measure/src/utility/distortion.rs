@@ -348,12 +348,12 @@ fn paired_columns(
         })
         .collect();
     let stored: Vec<_> = release.schema.stored().collect();
-    for ((position, column), codes) in release.raw.untouched.iter().zip(&sample.untouched) {
-        let role = stored.get(*position).map(|spec| spec.role());
+    for (untouched, codes) in release.raw.untouched.iter().zip(&sample.untouched) {
+        let role = stored.get(untouched.position).map(|spec| spec.role());
         if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
             continue;
         }
-        let null = column.dictionary.len() as u32;
+        let null = untouched.column.dictionary.len() as u32;
         let values = FrequentValues::new(codes.iter().map(|&code| code.min(null)));
         paired.push(PairedColumn {
             raw: values.clone(),
@@ -466,9 +466,10 @@ impl ColumnDistribution {
         let fewest = k.max(FEWEST_ROWS);
         let name = column.spec.name().to_owned();
         let Some(bins) = column.bins() else {
-            let released = column
-                .labels()
-                .map(|(_, label, rows)| (label.to_owned(), rows));
+            let released = column.labels().map(|(_, label, rows)| LabelRows {
+                label: label.to_owned(),
+                rows,
+            });
             return Self {
                 column: name,
                 released: pooled(released.collect(), fewest),
@@ -532,32 +533,47 @@ fn intervals(column: &DistortedColumn) -> Option<Vec<(String, f64)>> {
     (shares.len() <= LABELS).then_some(shares)
 }
 
+/// A label, and the number of rows that have it.
+struct LabelRows {
+    label: String,
+    rows: u64,
+}
+
 /// The leaves of the column's taxonomy with their raw rows.
-fn raw_values(column: &DistortedColumn) -> Vec<(String, u64)> {
+fn raw_values(column: &DistortedColumn) -> Vec<LabelRows> {
     let Domain::Taxonomy(tree) = &column.raw.domain else {
         return Vec::new();
     };
     let leaves = (0u32..).zip(column.raw_counts);
     let leaves = leaves.filter(|(_, rows)| **rows > 0);
-    let leaves = leaves.map(|(leaf, &rows)| (tree.node(tree.leaf(leaf)).label.to_string(), rows));
+    let leaves = leaves.map(|(leaf, &rows)| LabelRows {
+        label: tree.node(tree.leaf(leaf)).label.to_string(),
+        rows,
+    });
     leaves.collect()
 }
 
 /// The most frequent values; those that are rare or beyond the number of labels are pooled. What is
 /// pooled is left out where it is rare itself.
-fn pooled(mut values: Vec<(String, u64)>, fewest: u64) -> Vec<LabelShare> {
-    let total = values.iter().map(|(_, rows)| rows).sum::<u64>().max(1) as f64;
-    values.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    let frequent = values.iter().filter(|(_, rows)| *rows >= fewest).count();
+fn pooled(mut values: Vec<LabelRows>, fewest: u64) -> Vec<LabelShare> {
+    let total = values.iter().map(|it| it.rows).sum::<u64>().max(1) as f64;
+    values.sort_by(|one, other| {
+        let rows = other.rows.cmp(&one.rows);
+        rows.then_with(|| one.label.cmp(&other.label))
+    });
+    let frequent = values.iter().filter(|it| it.rows >= fewest).count();
     let rare = values.split_off(if frequent > LABELS || values.len() > LABELS {
         frequent.min(LABELS - 1)
     } else {
         frequent
     });
-    let rest: u64 = rare.iter().map(|(_, rows)| rows).sum();
-    let rest = (rest >= fewest).then(|| (OTHER.to_owned(), rest));
+    let rest: u64 = rare.iter().map(|it| it.rows).sum();
+    let rest = (rest >= fewest).then(|| LabelRows {
+        label: OTHER.to_owned(),
+        rows: rest,
+    });
     let shown = values.into_iter().chain(rest);
-    rounded_shares(shown.map(|(label, rows)| (label, rows as f64 / total)))
+    rounded_shares(shown.map(|it| (it.label, it.rows as f64 / total)))
 }
 
 fn rounded_shares(shares: impl Iterator<Item = (String, f64)>) -> Vec<LabelShare> {
@@ -570,7 +586,7 @@ fn rounded_shares(shares: impl Iterator<Item = (String, f64)>) -> Vec<LabelShare
 
 #[cfg(test)]
 mod tests {
-    use super::{FrequentValues, cramers_v, pooled};
+    use super::{FrequentValues, LabelRows, cramers_v, pooled};
 
     #[test]
     fn cramers_v_is_1_for_a_function_and_0_for_independence() {
@@ -599,14 +615,19 @@ mod tests {
 
     #[test]
     fn rare_values_are_pooled_and_never_named() {
-        let values = [("a", 50), ("b", 44), ("c", 4), ("d", 2)];
-        let values = values
-            .map(|(label, rows)| (label.to_owned(), rows))
-            .to_vec();
-        let shown = pooled(values.clone(), 5);
+        let values = |most| {
+            let values = [("a", 50), ("b", 44), ("c", 4), ("d", 2)];
+            let values = values.into_iter().take(most);
+            let values = values.map(|(label, rows)| LabelRows {
+                label: label.to_owned(),
+                rows,
+            });
+            values.collect()
+        };
+        let shown = pooled(values(4), 5);
         let shown: Vec<_> = shown.iter().map(|it| (&*it.label, it.share)).collect();
         assert_eq!(shown, [("a", 0.5), ("b", 0.44), ("other", 0.06)]);
-        let alone = pooled(values[..3].to_vec(), 5);
+        let alone = pooled(values(3), 5);
         assert!(
             alone
                 .iter()
@@ -616,7 +637,10 @@ mod tests {
 
     #[test]
     fn at_most_twenty_labels_are_shown() {
-        let values = (0..30).map(|value| (value.to_string(), 10 + value));
+        let values = (0..30).map(|value| LabelRows {
+            label: value.to_string(),
+            rows: 10 + value,
+        });
         let shown = pooled(values.collect(), 5);
         assert_eq!(shown.len(), 20);
         assert_eq!((&*shown[0].label, &*shown[19].label), ("29", "other"));

@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::queries::QueryError;
+use super::query_answers::QueryAnswer;
 use crate::release::MeasuredRelease;
 use crate::sample::SAMPLED_ROWS;
 
@@ -167,7 +168,10 @@ pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> 
         while items.len() > most {
             items.swap_remove(random.random_range(0..items.len()));
         }
-        answers.push((table.count(&items), table.estimate(&items)));
+        answers.push(QueryAnswer {
+            exact: table.count(&items),
+            estimate: table.estimate(&items),
+        });
     }
     Some(QueryError::of_answers(&answers, rows).rounded())
 }

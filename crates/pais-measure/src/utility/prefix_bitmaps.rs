@@ -5,7 +5,7 @@
 //! whatever the number of codes. Thresholds with few rows between them share a bitmap, and the rows
 //! that it lacks are listed; thus a block of *n* rows has at most *n* / [`SPACING`] + 1 bitmaps.
 
-use super::query_table::CodeRange;
+use pais_core::table::codes::CodeRange;
 
 /// Fewest rows between two bitmaps.
 const SPACING: u32 = 32;
@@ -27,7 +27,7 @@ pub(super) struct RangeCodes {
 impl RangeCodes {
     /// The thresholds of ranges, which include both ends. There must be fewer than 2^15 ranges.
     pub(super) fn of(ranges: impl Iterator<Item = CodeRange>) -> Self {
-        let mut codes: Vec<u32> = ranges.flat_map(|(lo, hi)| [lo, hi + 1]).collect();
+        let mut codes: Vec<u32> = ranges.flat_map(|it| [it.first, it.last + 1]).collect();
         codes.sort_unstable();
         codes.dedup();
         let mut classes = Vec::new();
@@ -43,11 +43,11 @@ impl RangeCodes {
     }
 
     /// The numbers of a range's thresholds.
-    pub(super) fn range(&self, (lo, hi): CodeRange) -> ThresholdRange {
+    pub(super) fn range(&self, codes: CodeRange) -> ThresholdRange {
         let number = |code: u32| self.codes.partition_point(|&it| it < code);
         ThresholdRange {
-            from: number(lo),
-            to: number(hi + 1),
+            from: number(codes.first),
+            to: number(codes.last + 1),
         }
     }
 
@@ -189,7 +189,7 @@ fn toggle(bits: &mut [u64], rows: &[u32]) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{PrefixBitmaps, RangeCodes};
+    use super::{CodeRange, PrefixBitmaps, RangeCodes};
 
     proptest! {
         #[test]
@@ -197,7 +197,8 @@ mod tests {
             blocks in prop::collection::vec(prop::collection::vec(0..40u32, 1..400), 1..4),
             ranges in prop::collection::vec((0..40u32, 0..10u32), 1..8),
         ) {
-            let ranges: Vec<(u32, u32)> = ranges.iter().map(|(lo, more)| (*lo, lo + more)).collect();
+            let ranges = ranges.iter().map(|&(first, more)| CodeRange::new(first, first + more));
+            let ranges: Vec<CodeRange> = ranges.collect();
             let thresholds = RangeCodes::of(ranges.iter().copied());
             let mut bitmaps = PrefixBitmaps::default();
             for codes in blocks {
@@ -214,9 +215,10 @@ mod tests {
                     }
                     bits
                 };
-                for &(lo, hi) in &ranges {
-                    let range = thresholds.range((lo, hi));
-                    let expected = bits(&|code| lo <= code && code <= hi);
+                for &codes in &ranges {
+                    let range = thresholds.range(codes);
+                    let CodeRange { first, last } = codes;
+                    let expected = bits(&|code| first <= code && code <= last);
                     let (mut found, mut buffer) = (expected.clone(), expected.clone());
                     found.fill(!0);
                     bitmaps.rows_between(range, &mut found);
@@ -225,7 +227,7 @@ mod tests {
                     prop_assert_eq!(bitmaps.count(range), count);
                     found.fill(!0);
                     bitmaps.keep_below(range.to, &mut found, &mut buffer);
-                    prop_assert_eq!(&found, &bits(&|code| code <= hi));
+                    prop_assert_eq!(&found, &bits(&|code| code <= last));
                     bitmaps.remove_below(range.from, &mut found, &mut buffer);
                     prop_assert_eq!(&found, &expected);
                 }

@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::holder_only::{rounded, rounded_count};
-use super::query_answers::answers;
+use super::query_answers::{QueryAnswer, answers};
 use super::query_table::{Query, QueryTable};
 
 /// A query is large if it counts at least 1 / `LARGE` of the rows.
@@ -65,15 +65,14 @@ impl QueryTable {
 }
 
 impl QueryError {
-    /// The errors of queries on a table of this many rows: the exact count of each, which is at least
-    /// 1, and its estimate.
-    pub(super) fn of_answers(answers: &[(u64, f64)], rows: u64) -> Self {
-        let relative = |(exact, estimate): &(u64, f64)| {
-            let exact = *exact as f64;
-            (estimate - exact).abs() / exact
+    /// The errors of queries on a table of this many rows, each with an exact count of at least 1.
+    pub(super) fn of_answers(answers: &[QueryAnswer], rows: u64) -> Self {
+        let relative = |answer: &QueryAnswer| {
+            let exact = answer.exact as f64;
+            (answer.estimate - exact).abs() / exact
         };
         let mean = |keeps: &dyn Fn(u64) -> bool| {
-            let kept = answers.iter().filter(|(exact, _)| keeps(*exact));
+            let kept = answers.iter().filter(|answer| keeps(answer.exact));
             let (count, sum) = kept.fold((0u64, 0.0), |(count, sum), answer| {
                 (count + 1, sum + relative(answer))
             });

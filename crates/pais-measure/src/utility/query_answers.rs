@@ -7,11 +7,12 @@
 //! additions is fixed, so the same groups always have the same errors.
 
 use multiversion::multiversion;
+use pais_core::table::codes::CodeRange;
 use rayon::prelude::*;
 
 use super::prefix_bitmaps::{RangeCodes, ThresholdRange};
 use super::query_blocks::{BLOCK, BlockPart, GroupBlock, PartIndex, QueryThresholds};
-use super::query_table::{CodeRange, GroupLabels, Query, QueryTable};
+use super::query_table::{GroupLabels, Query, QueryTable};
 
 /// Most rows of a part of a block, which is indexed at a time.
 const PART: usize = 2 * BLOCK;
@@ -19,12 +20,21 @@ const PART: usize = 2 * BLOCK;
 /// Blocks whose answers are kept until they are added up.
 const BLOCKS_AT_ONCE: usize = 64;
 
+/// How many records a query counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct QueryAnswer {
+    /// Those of the raw rows.
+    pub(super) exact: u64,
+    /// What the release lets a reader expect.
+    pub(super) estimate: f64,
+}
+
 /// The answers to all queries; `None` when stopped.
 pub(super) fn answers(
     table: &QueryTable,
     queries: &[Query],
     stopped: &(dyn Fn() -> bool + Sync),
-) -> Option<Vec<(u64, f64)>> {
+) -> Option<Vec<QueryAnswer>> {
     answers_in_parts(table, queries, PART, stopped)
 }
 
@@ -34,7 +44,7 @@ pub(super) fn answers_in_parts(
     queries: &[Query],
     most_rows: usize,
     stopped: &(dyn Fn() -> bool + Sync),
-) -> Option<Vec<(u64, f64)>> {
+) -> Option<Vec<QueryAnswer>> {
     let labels = table.labels();
     let cuts = labels.as_deref();
     let cuts = cuts.filter(|labels| labels.iter().all(|it| it.are_disjoint()));
@@ -48,18 +58,18 @@ pub(super) fn answers_in_parts(
         thresholds,
         most_rows,
     };
-    let mut totals = vec![(0, 0.0); query_set.queries.len()];
+    let mut totals = vec![QueryAnswer::default(); query_set.queries.len()];
     for blocks in GroupBlock::all(table).chunks(BLOCKS_AT_ONCE) {
-        let found: Option<Vec<Vec<(u64, f64)>>> = blocks
+        let found: Option<Vec<Vec<QueryAnswer>>> = blocks
             .par_iter()
             .map_init(QueryBuffers::default, |buffers, block| {
                 (!stopped()).then(|| query_set.block_answers(block, buffers))
             })
             .collect();
         for answers in found? {
-            for (total, (exact, estimate)) in totals.iter_mut().zip(answers) {
-                total.0 += exact;
-                total.1 += estimate;
+            for (total, answer) in totals.iter_mut().zip(answers) {
+                total.exact += answer.exact;
+                total.estimate += answer.estimate;
             }
         }
     }
@@ -99,9 +109,10 @@ fn thresholds(
 /// The labels of a cut that have codes of a condition, by their numbers, with the share of the codes of each that meet
 /// it: three ranges at most, since all but the first and the last label are met as a whole.
 pub(super) fn met_labels(cut: &GroupLabels, codes: CodeRange) -> Vec<(CodeRange, f64)> {
-    let (lo, hi) = codes;
-    let first = cut.ranges.partition_point(|label| label.1 < lo);
-    let end = cut.ranges.partition_point(|label| label.0 <= hi);
+    let first = cut.ranges.partition_point(|label| label.last < codes.first);
+    let end = cut
+        .ranges
+        .partition_point(|label| label.first <= codes.last);
     let (second, last) = (first + 1, end.saturating_sub(1));
     let mut met: Vec<(CodeRange, f64)> = Vec::new();
     for (from, to) in [
@@ -114,8 +125,8 @@ pub(super) fn met_labels(cut: &GroupLabels, codes: CodeRange) -> Vec<(CodeRange,
         }
         let share = share_met(codes, cut.ranges[from]);
         match met.last_mut() {
-            Some((numbers, same)) if *same == share => numbers.1 = to as u32 - 1,
-            _ => met.push(((from as u32, to as u32 - 1), share)),
+            Some((numbers, same)) if *same == share => numbers.last = to as u32 - 1,
+            _ => met.push((CodeRange::new(from as u32, to as u32 - 1), share)),
         }
     }
     met
@@ -218,8 +229,7 @@ type GroupCounts = (u64, u64);
 /// What is known of a query after some parts of a block.
 #[derive(Clone, Copy, Default)]
 struct PartialAnswer {
-    exact: u64,
-    estimate: f64,
+    found: QueryAnswer,
     /// Of the group that goes on in the next part.
     open: GroupCounts,
 }
@@ -236,7 +246,7 @@ struct QuerySet<'a> {
 
 impl QuerySet<'_> {
     /// The answers of all queries in one block.
-    fn block_answers(&self, block: &GroupBlock, buffers: &mut QueryBuffers) -> Vec<(u64, f64)> {
+    fn block_answers(&self, block: &GroupBlock, buffers: &mut QueryBuffers) -> Vec<QueryAnswer> {
         let mut answers = vec![PartialAnswer::default(); self.queries.len()];
         for part in block.parts(&self.table.sizes, self.most_rows) {
             buffers.index.build(self.table, &part, &self.thresholds);
@@ -247,8 +257,7 @@ impl QuerySet<'_> {
                 }
             }
         }
-        let totals = answers.iter().map(|answer| (answer.exact, answer.estimate));
-        totals.collect()
+        answers.iter().map(|answer| answer.found).collect()
     }
 }
 
@@ -277,8 +286,8 @@ fn answer_part(
     let holding = u64::from(ranks.count(thresholds));
     if query.known.is_empty() {
         // Every share is 1.
-        answer.exact += holding;
-        answer.estimate += holding as f64;
+        answer.found.exact += holding;
+        answer.found.estimate += holding as f64;
         return;
     }
     // Shares of exact codes are of all rows of a group, also of those in other parts.
@@ -301,7 +310,7 @@ fn answer_part(
         is_first = false;
     }
     let both = known.iter().zip(&*sensitive).map(|(a, b)| a & b);
-    answer.exact += ones(both);
+    answer.found.exact += ones(both);
     let Some(labels) = &set.labels else {
         let segmented = SegmentedPart {
             part,
@@ -325,7 +334,7 @@ fn answer_part(
             }
         }
         for (share, rows) in met_rows.iter(words) {
-            answer.estimate += share * ones(rows.iter().copied()) as f64;
+            answer.found.estimate += share * ones(rows.iter().copied()) as f64;
         }
         return;
     }
@@ -371,16 +380,16 @@ fn answer_part(
                     None => share_met(condition.codes, labels.ranges[label]),
                 };
             }
-            answer.estimate += share * holding as f64;
+            answer.found.estimate += share * holding as f64;
         }
     }
 }
 
 /// The share of the codes of a label that meet a condition.
 #[inline(always)]
-pub(super) fn share_met((lo, hi): CodeRange, (first, last): CodeRange) -> f64 {
-    let met = (hi.min(last) + 1).saturating_sub(lo.max(first));
-    f64::from(met) / f64::from(last - first + 1)
+pub(super) fn share_met(codes: CodeRange, label: CodeRange) -> f64 {
+    let met = (codes.last.min(label.last) + 1).saturating_sub(codes.first.max(label.first));
+    f64::from(met) / f64::from(label.last - label.first + 1)
 }
 
 /// A part of a block whose rows are divided into segments.
@@ -435,7 +444,7 @@ fn add_exact_groups(
             answer.open = (holding, meeting);
         } else {
             let share = meeting as f64 / f64::from(table.sizes[*group]);
-            answer.estimate += share * holding as f64;
+            answer.found.estimate += share * holding as f64;
         }
     };
     if part.begins_inside {

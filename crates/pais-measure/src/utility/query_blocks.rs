@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use pais_core::table::codes::CodeRange;
+
 use super::prefix_bitmaps::{PrefixBitmaps, RangeCodes, ThresholdRange};
-use super::query_table::{CodeRange, QueryTable};
+use super::query_table::QueryTable;
 
 /// Fewest rows of a block, except for the last one. Estimates are added up by block.
 pub(super) const BLOCK: usize = 4096;
@@ -27,10 +29,13 @@ impl GroupBlock {
                 row += table.sizes[group] as usize;
                 group += 1;
             }
-            let bounds = table.dimensions.iter().map(|(dimension, _)| {
+            let bounds = table.dimensions.iter().map(|dimension| {
                 let bounds = codes_range(&dimension.codes[start..row]);
                 match &dimension.labels {
-                    Some(labels) => (first..group).map(|it| labels.of(it)).fold(bounds, widen),
+                    Some(labels) => (first..group).fold(bounds, |bounds, group| {
+                        let label = labels.of(group);
+                        bounds.widened(label.first).widened(label.last)
+                    }),
                     None => bounds,
                 }
             });
@@ -44,9 +49,8 @@ impl GroupBlock {
     }
 
     /// Whether no row and no label meets a condition.
-    pub(super) fn excludes(&self, dimension: usize, (lo, hi): CodeRange) -> bool {
-        let (least, most) = self.bounds[dimension];
-        hi < least || most < lo
+    pub(super) fn excludes(&self, dimension: usize, codes: CodeRange) -> bool {
+        !self.bounds[dimension].overlaps(codes)
     }
 
     /// The rows in parts of at most `most_rows`.
@@ -129,9 +133,9 @@ pub(super) struct RangeBitmaps {
 
 impl RangeBitmaps {
     fn build(&mut self, ranges: &[CodeRange], thresholds: &RangeCodes) {
-        let first = ranges.iter().map(|&(first, _)| first);
+        let first = ranges.iter().map(|it| it.first);
         self.first.build(first, thresholds);
-        let last = ranges.iter().map(|&(_, last)| last);
+        let last = ranges.iter().map(|it| it.last);
         self.last.build(last, thresholds);
     }
 
@@ -160,7 +164,7 @@ impl PartIndex {
             .resize_with(table.dimensions.len(), PrefixBitmaps::default);
         self.ranks
             .resize_with(table.sensitive.len(), PrefixBitmaps::default);
-        for (column, (dimension, _)) in table.dimensions.iter().enumerate() {
+        for (column, dimension) in table.dimensions.iter().enumerate() {
             let codes = dimension.codes[part.rows.clone()].iter().copied();
             self.codes[column].build(codes, &thresholds.dimensions[column]);
         }
@@ -178,7 +182,7 @@ impl PartIndex {
         self.cuts
             .resize_with(thresholds.cuts.len(), PrefixBitmaps::default);
         let dimensions = table.dimensions.iter().zip(&thresholds.cuts);
-        for (bitmaps, ((dimension, _), thresholds)) in self.cuts.iter_mut().zip(dimensions) {
+        for (bitmaps, (dimension, thresholds)) in self.cuts.iter_mut().zip(dimensions) {
             self.numbers.clear();
             if let Some(labels) = &dimension.labels {
                 for (group, rows) in &part.segments {
@@ -194,7 +198,7 @@ impl PartIndex {
             .resize_with(table.dimensions.len(), RangeBitmaps::default);
         self.rank_ranges
             .resize_with(table.sensitive.len(), RangeBitmaps::default);
-        for (column, (dimension, _)) in table.dimensions.iter().enumerate() {
+        for (column, dimension) in table.dimensions.iter().enumerate() {
             self.ranges.clear();
             if let Some(labels) = &dimension.labels {
                 let of_segments = part.segments.iter().map(|(group, _)| labels.of(*group));
@@ -213,12 +217,8 @@ impl PartIndex {
     }
 }
 
-/// The least and the greatest code.
+/// From the least to the greatest code.
 fn codes_range(codes: &[u32]) -> CodeRange {
-    let exact = codes.iter().map(|&code| (code, code));
-    exact.fold((u32::MAX, 0), widen)
-}
-
-fn widen((least, most): CodeRange, (lo, hi): CodeRange) -> CodeRange {
-    (least.min(lo), most.max(hi))
+    let codes = codes.iter().copied();
+    codes.fold(CodeRange::EMPTY, CodeRange::widened)
 }

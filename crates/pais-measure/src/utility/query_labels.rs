@@ -2,6 +2,7 @@
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
+use pais_core::table::codes::CodeRange;
 use pais_core::table::{Form, NULL_CODE};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -10,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::QueryError;
 use super::label_cover::{above_missing, covered};
-use super::query_table::{CodeRange, GroupLabels, QueryDimension, QuerySensitive, QueryTable};
+use super::query_table::{GroupLabels, QueryDimension, QuerySensitive, QueryTable};
 use super::value_ranks::ValueRanks;
 use crate::release::{MeasuredRelease, MethodGroups};
 use crate::sample::{RawSample, SAMPLED_ROWS, first_rows};
@@ -61,13 +62,13 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
             let labels: Vec<_> = labels[index].iter().copied().map(Some).collect();
             GroupLabels::new(&labels, &drawn)
         });
-        let dimension = QueryDimension {
+        QueryDimension {
             codes: column.codes.of_rows(&rows),
+            count: column.domain.code_count() as u32,
             labels,
-        };
-        (dimension, column.domain.code_count() as u32)
+        }
     });
-    let codes = |untouched: usize| release.raw.untouched[untouched].1.codes.as_slice();
+    let codes = |untouched: usize| release.raw.untouched[untouched].column.codes.as_slice();
     let sensitive = sensitive_of_rows(release, codes, &rows);
     let sizes = drawn
         .iter()
@@ -123,7 +124,7 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
             } else {
                 end
             };
-            (first < end).then(|| (first as u32, end as u32 - 1))
+            (first < end).then(|| CodeRange::new(first as u32, end as u32 - 1))
         };
         let ends: Vec<Option<CodeRange>> = labels.dictionary.iter().map(|it| ends(it)).collect();
         GroupLabels::new(&ends, &labels.codes[..rows.len()])
@@ -134,14 +135,14 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
     let dimensions = dimensions.map(|((raw, sampled, ..), labels)| {
         let codes = groups.order.iter();
         let of_group = groups.first_rows.iter();
-        let dimension = QueryDimension {
+        QueryDimension {
             codes: codes.map(|&place| sampled[place as usize]).collect(),
+            count: raw.domain.code_count() as u32,
             labels: Some(GroupLabels {
                 of_group: of_group.map(|&row| labels.of_group[row as usize]).collect(),
                 ranges: labels.ranges,
             }),
-        };
-        (dimension, raw.domain.code_count() as u32)
+        }
     });
     let dimensions = dimensions.collect();
     let codes = |untouched: usize| sample.untouched[untouched].as_slice();
@@ -159,12 +160,12 @@ fn sensitive_of_rows<'a>(
 ) -> Vec<QuerySensitive> {
     let stored: Vec<_> = release.schema.stored().collect();
     let sensitive = release.raw.untouched.iter().enumerate();
-    let sensitive = sensitive.filter_map(|(untouched, (position, column))| {
-        let spec = stored.get(*position)?;
+    let sensitive = sensitive.filter_map(|(untouched, it)| {
+        let spec = stored.get(it.position)?;
         if spec.role() != ColumnRole::Sensitive {
             return None;
         }
-        let ranks = ValueRanks::new(spec, column);
+        let ranks = ValueRanks::new(spec, &it.column);
         let codes = codes(untouched);
         let rank = |&row: &u32| {
             let rank = ranks.known_rank(codes[row as usize]);
@@ -254,7 +255,7 @@ mod tests {
     use pais_core::cancellation::Cancellation;
     use proptest::prelude::*;
 
-    use super::LabelGroups;
+    use super::{CodeRange, LabelGroups};
     use crate::utility::query_table::GroupLabels;
 
     proptest! {
@@ -265,7 +266,7 @@ mod tests {
             labels in prop_oneof![Just(3u32), Just(5_000)],
         ) {
             let columns = (0..6).map(|column| GroupLabels {
-                ranges: (0..labels).map(|code| (code, code)).collect(),
+                ranges: (0..labels).map(|code| CodeRange::new(code, code)).collect(),
                 of_group: rows.iter().map(|row| labels - 1 - row[column]).collect(),
             });
             let columns: Vec<GroupLabels> = columns.collect();

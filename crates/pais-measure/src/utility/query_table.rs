@@ -1,5 +1,6 @@
 //! A release of groups with its raw rows, as random counting queries need it, and the queries.
 
+use pais_core::table::codes::CodeRange;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -22,6 +23,8 @@ const SEED: u64 = 2008;
 pub(super) struct QueryDimension {
     /// The raw code of each row.
     pub(super) codes: Vec<u32>,
+    /// Number of codes.
+    pub(super) count: u32,
     /// `None` if the release has the exact codes.
     pub(super) labels: Option<GroupLabels>,
 }
@@ -29,15 +32,15 @@ pub(super) struct QueryDimension {
 /// The labels of groups in a column.
 #[derive(Clone, Debug)]
 pub(super) struct GroupLabels {
-    /// The first and the last code that each covers, ascending.
+    /// What each covers, ascending.
     pub(super) ranges: Vec<CodeRange>,
     /// The number of the label of each group.
     pub(super) of_group: Vec<u32>,
 }
 
 impl GroupLabels {
-    /// The groups have some of these `labels`, by number: the first and the last code that each covers. `None` where a
-    /// group has one that covers nothing.
+    /// The groups have some of these `labels`, by number: what each covers. `None` where a group has one that covers
+    /// nothing.
     pub(super) fn new(labels: &[Option<CodeRange>], of_group: &[u32]) -> Option<Self> {
         let mut is_used = vec![false; labels.len()];
         for &label in of_group {
@@ -65,7 +68,8 @@ impl GroupLabels {
 
     /// Whether no code has two labels, as in a cut.
     pub(super) fn are_disjoint(&self) -> bool {
-        self.ranges.is_sorted_by(|one, other| one.1 < other.0)
+        self.ranges
+            .is_sorted_by(|one, other| one.last < other.first)
     }
 }
 
@@ -93,8 +97,8 @@ impl QuerySensitive {
 pub(super) struct QueryTable {
     /// Number of rows of each group.
     pub(super) sizes: Vec<u32>,
-    /// The quasi-identifiers, each with its number of codes.
-    pub(super) dimensions: Vec<(QueryDimension, u32)>,
+    /// The quasi-identifiers.
+    pub(super) dimensions: Vec<QueryDimension>,
     /// The sensitive columns.
     pub(super) sensitive: Vec<QuerySensitive>,
     /// Whether they are of the release.
@@ -103,15 +107,12 @@ pub(super) struct QueryTable {
     queries: u64,
 }
 
-/// A condition: the codes from the first to the second, both included.
-pub(super) type CodeRange = (u32, u32);
-
 /// A random query.
 #[derive(Clone, Debug)]
 pub(super) struct Query {
-    /// Sensitive column and condition.
+    /// Sensitive column and the ranks that meet its condition.
     pub(super) sensitive: (usize, CodeRange),
-    /// Quasi-identifiers and conditions.
+    /// Quasi-identifiers and the codes that meet their conditions.
     pub(super) known: Vec<(usize, CodeRange)>,
 }
 
@@ -123,11 +124,11 @@ impl QueryTable {
     /// For an empty group, and for labels in some dimensions alone.
     pub(super) fn new(
         sizes: Vec<u32>,
-        dimensions: Vec<(QueryDimension, u32)>,
+        dimensions: Vec<QueryDimension>,
         mut sensitive: Vec<QuerySensitive>,
     ) -> Self {
         assert!(sizes.iter().all(|&size| size > 0), "a group has rows");
-        let labelled = dimensions.iter().filter(|(it, _)| it.labels.is_some());
+        let labelled = dimensions.iter().filter(|it| it.labels.is_some());
         assert!(
             [0, dimensions.len()].contains(&labelled.count()),
             "all or none"
@@ -165,7 +166,7 @@ impl QueryTable {
 
     /// The labels of each quasi-identifier; `None` if the release has the exact codes.
     pub(super) fn labels(&self) -> Option<Vec<&GroupLabels>> {
-        let labels = self.dimensions.iter().map(|(it, _)| it.labels.as_ref());
+        let labels = self.dimensions.iter().map(|it| it.labels.as_ref());
         let labels: Vec<&GroupLabels> = labels.collect::<Option<_>>()?;
         (!labels.is_empty()).then_some(labels)
     }
@@ -195,8 +196,9 @@ impl QueryTable {
                 known.swap_remove(random.random_range(0..known.len()));
             }
             let known = known.into_iter().map(|dimension| {
-                let (column, codes) = &self.dimensions[dimension];
-                (dimension, around(column.codes[row], *codes, &mut random))
+                let column = &self.dimensions[dimension];
+                let range = around(column.codes[row], column.count, &mut random);
+                (dimension, range)
             });
             drawn.push(Query {
                 known: known.collect(),
@@ -211,8 +213,8 @@ impl QueryTable {
 /// number of codes.
 fn around(code: u32, count: u32, random: &mut StdRng) -> CodeRange {
     if random.random_bool(0.5) {
-        return (code, code);
+        return CodeRange::new(code, code);
     }
-    let lo = random.random_range(0..=code);
-    (lo, random.random_range(code..count.max(code + 1)))
+    let first = random.random_range(0..=code);
+    CodeRange::new(first, random.random_range(code..count.max(code + 1)))
 }

@@ -1,12 +1,11 @@
 //! The answers of queries against plain counts, group by group.
 
+use pais_core::table::codes::CodeRange;
 use proptest::prelude::*;
 
-use super::query_answers::{answers, answers_in_parts, met_labels, share_met};
+use super::query_answers::{QueryAnswer, answers, answers_in_parts, met_labels, share_met};
 use super::query_blocks::GroupBlock;
-use super::query_table::{
-    CodeRange, GroupLabels, QUERIES, Query, QueryDimension, QuerySensitive, QueryTable,
-};
+use super::query_table::{GroupLabels, QUERIES, Query, QueryDimension, QuerySensitive, QueryTable};
 
 /// Labels of a group each.
 fn labels(of_groups: &[CodeRange]) -> GroupLabels {
@@ -20,30 +19,39 @@ fn labels(of_groups: &[CodeRange]) -> GroupLabels {
 fn figure_3(label: Option<CodeRange>) -> QueryTable {
     let ages = QueryDimension {
         codes: vec![1, 0, 3, 2],
+        count: 4,
         labels: label.map(|label| labels(&[label])),
     };
     let treatments = QuerySensitive {
         ranks: vec![1, 2, 0, 0],
         count: 3,
     };
-    QueryTable::new(vec![4], vec![(ages, 4)], vec![treatments])
+    QueryTable::new(vec![4], vec![ages], vec![treatments])
 }
 
-fn answer(table: &QueryTable, age: (u32, u32)) -> (u64, f64) {
-    let query = Query {
-        sensitive: (0, (0, 0)),
-        known: vec![(0, age)],
-    };
-    answers(table, &[query], &|| false).unwrap()[0]
+/// A condition on the age of records with the first sensitive value.
+fn query(first: u32, last: u32) -> Query {
+    Query {
+        sensitive: (0, CodeRange::new(0, 0)),
+        known: vec![(0, CodeRange::new(first, last))],
+    }
+}
+
+fn answer(table: &QueryTable, query: Query) -> (u64, f64) {
+    let answer = answers(table, &[query], &|| false).unwrap()[0];
+    (answer.exact, answer.estimate)
 }
 
 /// Treatment = IV and Age from 40 to 45 on Figure 3: exactly 1 patient; the estimate is 1.5.
 #[test]
 fn the_worked_query_is_estimated_at_one_and_a_half() {
-    assert_eq!(answer(&figure_3(None), (0, 2)), (1, 1.5));
+    assert_eq!(answer(&figure_3(None), query(0, 2)), (1, 1.5));
     // Generalized to [41,49]: three of its four ages.
-    assert_eq!(answer(&figure_3(Some((0, 3))), (0, 2)), (1, 1.5));
-    assert_eq!(answer(&figure_3(None), (3, 3)), (1, 0.5));
+    assert_eq!(
+        answer(&figure_3(Some(CodeRange::new(0, 3))), query(0, 2)),
+        (1, 1.5)
+    );
+    assert_eq!(answer(&figure_3(None), query(3, 3)), (1, 0.5));
 }
 
 /// Without a sensitive column each query has a condition on a quasi-identifier. Exact codes have no
@@ -52,19 +60,13 @@ fn the_worked_query_is_estimated_at_one_and_a_half() {
 fn without_a_sensitive_column_records_are_counted_by_quasi_identifiers() {
     let ages = |labels| QueryDimension {
         codes: vec![0, 0, 0, 3],
+        count: 4,
         labels,
     };
-    let table = |sizes, labels| QueryTable::new(sizes, vec![(ages(labels), 4)], Vec::new());
+    let table = |sizes, labels| QueryTable::new(sizes, vec![ages(labels)], Vec::new());
     assert_eq!(table(vec![1; 4], None).error(&|| false).unwrap().all, 0.0);
-    let generalized = table(vec![4], Some(labels(&[(0, 3)])));
-    let youngest = Query {
-        sensitive: (0, (0, 0)),
-        known: vec![(0, (0, 0))],
-    };
-    assert_eq!(
-        answers(&generalized, &[youngest], &|| false).unwrap(),
-        [(3, 1.0)]
-    );
+    let generalized = table(vec![4], Some(labels(&[CodeRange::new(0, 3)])));
+    assert_eq!(answer(&generalized, query(0, 0)), (3, 1.0));
     assert!(
         generalized
             .draw()
@@ -96,15 +98,15 @@ fn stopped_queries_have_no_error() {
 }
 
 /// The exact count and the estimate of a query, row by row in each group.
-fn plain_answer(table: &QueryTable, query: &Query) -> (u64, f64) {
-    let meets = |code: u32, (lo, hi): (u32, u32)| lo <= code && code <= hi;
+fn plain_answer(table: &QueryTable, query: &Query) -> QueryAnswer {
+    let meets = |code: u32, range: CodeRange| (range.first..=range.last).contains(&code);
     let is_held = |row: usize| {
         let (column, range) = query.sensitive;
         meets(table.sensitive[column].ranks[row], range)
     };
     let is_known = |row: usize| {
         let mut known = query.known.iter();
-        known.all(|&(column, range)| meets(table.dimensions[column].0.codes[row], range))
+        known.all(|&(column, range)| meets(table.dimensions[column].codes[row], range))
     };
     let exact = (0..table.sensitive[0].ranks.len()).filter(|&row| is_held(row) && is_known(row));
     let mut estimate = 0.0;
@@ -116,13 +118,13 @@ fn plain_answer(table: &QueryTable, query: &Query) -> (u64, f64) {
             let rows = start..start + size;
             start += size;
             let held = rows.clone().filter(|&row| is_held(row)).count() as f64;
-            let labels = |column: usize| table.dimensions[column].0.labels.as_ref();
+            let labels = |column: usize| table.dimensions[column].labels.as_ref();
             let share = if table.has_exact_codes() {
                 rows.filter(|&row| is_known(row)).count() as f64 / size as f64
             } else {
                 let shares = query.known.iter().map(|&(column, range)| {
                     labels(column).map_or(1.0, |labels| {
-                        let (first, last) = labels.of(group);
+                        let CodeRange { first, last } = labels.of(group);
                         let met = (first..=last).filter(|&code| meets(code, range)).count();
                         met as f64 / f64::from(last - first + 1)
                     })
@@ -133,7 +135,10 @@ fn plain_answer(table: &QueryTable, query: &Query) -> (u64, f64) {
         }
         estimate += in_block;
     }
-    (exact.count() as u64, estimate)
+    QueryAnswer {
+        exact: exact.count() as u64,
+        estimate,
+    }
 }
 
 /// What the labels of [`tables`] are; those of `Cut` have this many codes each.
@@ -176,18 +181,23 @@ fn tables() -> impl Strategy<Value = QueryTable> {
                     let of_group: Vec<u32> = (0..size).map(|_| base + random(12)).collect();
                     let least = of_group.iter().min().copied().unwrap_or(0);
                     let most = of_group.iter().max().copied().unwrap_or(0);
-                    let around = (least.saturating_sub(random(3)), (most + random(3)).min(101));
+                    let first = least.saturating_sub(random(3));
+                    let around = CodeRange::new(first, (most + random(3)).min(101));
                     of_groups.push(match kind {
                         Labels::Cut(width) => {
                             let first = least / width * width;
-                            (first, first + width - 1)
+                            CodeRange::new(first, first + width - 1)
                         }
                         Labels::Exact | Labels::Overlapping => around,
                     });
                     codes.extend(of_group);
                 }
                 let labels = (!matches!(kind, Labels::Exact)).then(|| labels(&of_groups));
-                (QueryDimension { codes, labels }, 102)
+                QueryDimension {
+                    codes,
+                    count: 102,
+                    labels,
+                }
             };
             let dimensions: Vec<_> = (0..known).map(&mut dimension).collect();
             let rows: u32 = groups.iter().map(|(size, _)| size).sum();
@@ -221,7 +231,7 @@ proptest! {
         let once = table.clone();
         for _ in 1..repeated {
             table.sizes.extend(&once.sizes);
-            for ((all, _), (one, _)) in table.dimensions.iter_mut().zip(&once.dimensions) {
+            for (all, one) in table.dimensions.iter_mut().zip(&once.dimensions) {
                 all.codes.extend(&one.codes);
                 if let (Some(all), Some(one)) = (&mut all.labels, &one.labels) {
                     all.of_group.extend(&one.of_group);
@@ -237,9 +247,10 @@ proptest! {
         prop_assert_eq!(found.len(), queries.len());
         for (query, found) in queries.iter().zip(found) {
             let expected = plain_answer(&table, query);
-            prop_assert_eq!(found.0, expected.0);
+            prop_assert_eq!(found.exact, expected.exact);
             // Both add up the groups, in another order.
-            prop_assert!((found.1 - expected.1).abs() <= 1e-9 * expected.1.max(1.0));
+            let difference = (found.estimate - expected.estimate).abs();
+            prop_assert!(difference <= 1e-9 * expected.estimate.max(1.0));
         }
     }
 }
@@ -255,15 +266,15 @@ proptest! {
         let ranges = labels.iter().scan(0, |end, (gap, codes)| {
             let first = *end + gap;
             *end = first + codes;
-            Some((first, *end - 1))
+            Some(CodeRange::new(first, *end - 1))
         });
         let ranges: Vec<CodeRange> = ranges.collect();
         let cut = GroupLabels { ranges: ranges.clone(), of_group: Vec::new() };
-        let codes = (lo, lo + more);
+        let codes = CodeRange::new(lo, lo + more);
         let found = met_labels(&cut, codes);
         prop_assert!(found.len() <= 3);
-        let found = found.into_iter().flat_map(|((from, to), share)| {
-            (from..=to).map(move |number| (number, share))
+        let found = found.into_iter().flat_map(|(numbers, share)| {
+            (numbers.first..=numbers.last).map(move |number| (number, share))
         });
         let expected = (0..).zip(ranges).map(|(number, label)| (number, share_met(codes, label)));
         let expected = expected.filter(|(_, share)| *share > 0.0);

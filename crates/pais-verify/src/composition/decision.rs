@@ -10,7 +10,7 @@ use pais_core::table::{Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
 use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
 use super::person_rows::{PersonRows, bits};
-use super::presence::{Place, Presence, ReleaseBits};
+use super::presence::{PlaceRows, Presence, ReleaseBits};
 use super::reading::{Reading, gathered};
 use super::{Composition, RawRows};
 use crate::models::{known_in_full, verify_model};
@@ -76,21 +76,18 @@ impl Composition {
         cancellation: &Cancellation,
     ) -> Result<(), VerifyError> {
         let places = Presence::new(members, raw).rows_by_place(raw.rows);
-        let places: Vec<(Place, &Vec<u32>)> =
-            places.iter().map(|(place, rows)| (*place, rows)).collect();
         let by_labels = members.iter().all(|member| is_exact(member));
-        for of_person in places.chunk_by(|(one, _), (other, _)| one.person == other.person) {
-            let person = of_person.first().map_or(0, |(place, _)| place.person);
+        for of_person in places.chunk_by(|one, other| one.place.person == other.place.person) {
+            let person = of_person.first().map_or(0, |it| it.place.person);
             if by_labels {
-                for (place, rows) in of_person {
-                    let rows = rows.to_vec();
-                    self.decide_rows(members, place.person, rows, raw, cancellation)?;
+                for PlaceRows { rows, .. } in of_person {
+                    self.decide_rows(members, person, rows.clone(), raw, cancellation)?;
                 }
             } else {
                 // A row that a release lacks has a label of its own there.
                 let mut rows: Vec<u32> = of_person
                     .iter()
-                    .flat_map(|(_, rows)| rows.iter().copied())
+                    .flat_map(|it| it.rows.iter().copied())
                     .collect();
                 rows.sort_unstable();
                 self.decide_rows(members, person, rows, raw, cancellation)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::presence::{Place, ReleaseBits};
+use super::presence::{Place, PlaceRows, ReleaseBits};
 use crate::verification::VerifyError;
 
 /// Most rows in all combinations that are decided together.
@@ -34,19 +34,19 @@ impl PersonRows {
     pub(super) fn new(
         person: ReleaseBits,
         read: usize,
-        places: &[(Place, &Vec<u32>)],
+        places: &[PlaceRows],
         subjects: &[u32],
     ) -> Result<Option<Self>, VerifyError> {
         let is_read = |place: &Place| place.row >> read & 1 == 1;
         if places
             .iter()
-            .all(|(place, _)| place.row == person || !is_read(place))
+            .all(|it| it.place.row == person || !is_read(&it.place))
         {
             return Ok(None);
         }
-        let rows = places.iter().flat_map(|(place, rows)| {
-            let rows = rows.iter();
-            rows.map(|&row| (row, place.row))
+        let rows = places.iter().flat_map(|it| {
+            let rows = it.rows.iter();
+            rows.map(|&row| (row, it.place.row))
         });
         let mut rows: Vec<(u32, ReleaseBits)> = rows.collect();
         let subject_of = |row: &(u32, ReleaseBits)| subjects[row.0 as usize];

@@ -25,6 +25,12 @@ pub(super) struct Place {
     pub(super) row: ReleaseBits,
 }
 
+/// The raw rows of a place.
+pub(super) struct PlaceRows {
+    pub(super) place: Place,
+    pub(super) rows: Vec<u32>,
+}
+
 impl<'r, 'a> Presence<'r, 'a> {
     /// Of the rows and persons of a raw table. One pass over the rows of each release.
     pub(super) fn new(releases: &'r [&'r PlacedRelease<'a>], raw: RawRows<'r>) -> Self {
@@ -85,8 +91,8 @@ impl<'r, 'a> Presence<'r, 'a> {
         components
     }
 
-    /// The released ones of `rows` raw rows by their place.
-    pub(super) fn rows_by_place(&self, rows: usize) -> BTreeMap<Place, Vec<u32>> {
+    /// The released ones of `rows` raw rows by their place, ascending.
+    pub(super) fn rows_by_place(&self, rows: usize) -> Vec<PlaceRows> {
         let mut places: BTreeMap<Place, Vec<u32>> = BTreeMap::new();
         for row in 0..rows {
             let place = self.of(row);
@@ -94,6 +100,9 @@ impl<'r, 'a> Presence<'r, 'a> {
                 places.entry(place).or_default().push(row as u32);
             }
         }
+        let places = places.into_iter();
         places
+            .map(|(place, rows)| PlaceRows { place, rows })
+            .collect()
     }
 }

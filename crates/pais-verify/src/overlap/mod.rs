@@ -24,8 +24,9 @@ use pais_core::definition::ColumnRole;
 use pais_core::model::{Confidence, Lkc};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
+use pais_core::table::codes::CodeRange;
 
-use self::ranges::{LabelRange, label_ranges};
+use self::ranges::label_ranges;
 use super::classes::{Classes, Values};
 use super::combinations::for_each_subset;
 use super::requirement::LkcRequirement;
@@ -58,10 +59,17 @@ pub(super) struct DecidedOverlaps {
     pub(super) violations: FoundViolations,
 }
 
+/// The records with equal labels in all columns.
+struct LabelGroup {
+    /// By column, what its label covers.
+    ranges: Vec<CodeRange>,
+    tally: GroupTally,
+}
+
 /// A group over some columns.
 struct OverlapGroup {
     /// Its box, one range for each of the columns.
-    ranges: Vec<LabelRange>,
+    ranges: Vec<CodeRange>,
     tally: GroupTally,
     /// Whether one of its bounded values exceeds *C*.
     exceeds: bool,
@@ -106,17 +114,17 @@ pub(super) fn decide_overlaps(
     }
     let classes = Classes::new(table.rows, &columns, cancellation)?;
     let bounded = BoundedValues::new(table, &classes, &requirement)?;
-    let groups: Vec<(Vec<LabelRange>, GroupTally)> = (0..)
+    let groups: Vec<LabelGroup> = (0..)
         .zip(&classes.row)
         .map(|(class, &row)| {
             let labels = columns.iter().zip(&ranges);
-            let range = |(values, ranges): (&Values, &Vec<LabelRange>)| {
+            let range = |(values, ranges): (&Values, &Vec<CodeRange>)| {
                 ranges[values.at(row as usize) as usize]
             };
-            (
-                labels.map(range).collect(),
-                bounded.tally(class, row, classes.sizes[class as usize]),
-            )
+            LabelGroup {
+                ranges: labels.map(range).collect(),
+                tally: bounded.tally(class, row, classes.sizes[class as usize]),
+            }
         })
         .collect();
     let mut decision = Decision {
@@ -186,15 +194,11 @@ struct Decision<'a> {
 
 impl Decision<'_> {
     /// Decides the qids over these columns.
-    fn decide(
-        &mut self,
-        groups: &[(Vec<LabelRange>, GroupTally)],
-        columns: &[usize],
-    ) -> Result<(), VerifyError> {
+    fn decide(&mut self, groups: &[LabelGroup], columns: &[usize]) -> Result<(), VerifyError> {
         self.count(groups.len() as u64)?;
         // In a fixed order: the figures of unions that are not cut depend on it.
-        let mut merged: BTreeMap<Vec<LabelRange>, GroupTally> = BTreeMap::new();
-        for (ranges, tally) in groups {
+        let mut merged: BTreeMap<Vec<CodeRange>, GroupTally> = BTreeMap::new();
+        for LabelGroup { ranges, tally } in groups {
             let ranges = columns.iter().map(|&column| ranges[column]).collect();
             merged.entry(ranges).or_default().add(tally);
         }
@@ -258,7 +262,7 @@ impl Decision<'_> {
     /// hold all of it; other groups that overlap it are among `overlapping`.
     fn decide_part(
         &mut self,
-        part: &[LabelRange],
+        part: &[CodeRange],
         mut holding: GroupTally,
         overlapping: &[&OverlapGroup],
     ) -> Result<(), VerifyError> {
@@ -284,9 +288,9 @@ impl Decision<'_> {
         let border = partial.first().and_then(|group| {
             let pairs = group.ranges.iter().zip(part);
             let mut pairs = pairs.enumerate();
-            pairs.find(|(_, (outer, inner))| outer.0 > inner.0 || outer.1 < inner.1)
+            pairs.find(|(_, (outer, inner))| !outer.encloses(**inner))
         });
-        let Some((column, (&(from, to), &(first, last)))) = border else {
+        let Some((column, (outer, inner))) = border else {
             self.note(&holding);
             self.found.holds &= is_safe;
             let worst = self.worst_of_box.as_ref();
@@ -295,13 +299,13 @@ impl Decision<'_> {
             }
             return Ok(());
         };
-        let within = (from.max(first), to.min(last));
+        let within = CodeRange::new(outer.first.max(inner.first), outer.last.min(inner.last));
         let mut parts = vec![within];
-        if first < within.0 {
-            parts.push((first, within.0 - 1));
+        if inner.first < within.first {
+            parts.push(CodeRange::new(inner.first, within.first - 1));
         }
-        if within.1 < last {
-            parts.push((within.1 + 1, last));
+        if within.last < inner.last {
+            parts.push(CodeRange::new(within.last + 1, inner.last));
         }
         for range in parts {
             let mut part = part.to_vec();
@@ -335,15 +339,15 @@ impl Decision<'_> {
 }
 
 /// Whether two boxes have a point in common.
-fn overlap(one: &[LabelRange], other: &[LabelRange]) -> bool {
+fn overlap(one: &[CodeRange], other: &[CodeRange]) -> bool {
     let mut pairs = one.iter().zip(other);
-    pairs.all(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
+    pairs.all(|(one, other)| one.overlaps(*other))
 }
 
 /// Whether a box holds all points of another.
-fn encloses(outer: &[LabelRange], inner: &[LabelRange]) -> bool {
+fn encloses(outer: &[CodeRange], inner: &[CodeRange]) -> bool {
     let mut pairs = outer.iter().zip(inner);
-    pairs.all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
+    pairs.all(|(outer, inner)| outer.encloses(*inner))
 }
 
 /// The values that a model lists, numbered across denominators.

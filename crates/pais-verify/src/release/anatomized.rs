@@ -11,7 +11,7 @@ use super::subjects::ReleasedSubjects;
 use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
 use crate::classes::find_column;
-use crate::{PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
+use crate::{OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
 
 /// Finds which raw row is in which group, and decides the model over the groups.
 pub(super) fn verify(
@@ -32,10 +32,13 @@ pub(super) fn verify(
         .iter()
         .map(|(spec, column)| (*spec, column))
         .partition(|(spec, _)| spec.role() == ColumnRole::Sensitive);
-    let exact: Vec<(&str, &Column)> = others
+    let exact: Vec<OriginalColumn> = others
         .iter()
-        .map(|(spec, column)| (spec.name(), *column))
-        .filter(|(name, _)| find_column(qit, name).is_some())
+        .map(|(spec, cells)| OriginalColumn {
+            name: spec.name(),
+            cells,
+        })
+        .filter(|it| find_column(qit, it.name).is_some())
         .collect();
     let tables = counts.iter().zip(&sensitive);
     let tables: Vec<SensitiveTable> = tables

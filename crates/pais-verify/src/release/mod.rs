@@ -29,7 +29,7 @@ use crate::assignment::assign;
 use crate::classes::find_column;
 use crate::models::verify_model;
 use crate::overlap::decide_overlaps;
-use crate::{CountedTable, Original, PrivacyFinding, Verification, VerifyError};
+use crate::{CountedTable, Original, OriginalColumn, PrivacyFinding, Verification, VerifyError};
 
 pub use self::raw_comparison::{RawComparison, RawTexts};
 pub use self::streamed::StreamedVerification;
@@ -337,7 +337,7 @@ fn compare(
     let untouched: Vec<(&str, Column)> = raw
         .untouched
         .iter()
-        .map(|(position, column)| (stored[*position], column))
+        .map(|it| (stored[it.position], &it.column))
         .filter(|(spec, _)| find_column(table, spec.name()).is_some())
         .map(|(spec, column)| (spec.name(), reimport::rewritten(spec, column.clone())))
         .collect();
@@ -345,7 +345,7 @@ fn compare(
         .ok_or_else(|| ReleaseError::Malformed("a raw column is not declared".into()))?;
     original.untouched = untouched
         .iter()
-        .map(|(name, column)| (*name, column))
+        .map(|(name, cells)| OriginalColumn { name, cells })
         .collect();
     for column in &mut original.quasi_identifiers {
         column.minimum_levels = minimum_levels.get(column.name);

@@ -9,7 +9,7 @@ use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::codes::Codes;
 use pais_core::table::{
-    Column, Domain, EncodedTable, NULL_CODE, ReleasedColumn, Table, minimum_levels,
+    Column, Domain, EncodedTable, NULL_CODE, Positioned, ReleasedColumn, Table, minimum_levels,
 };
 use pais_core::taxonomy::Interval;
 
@@ -236,9 +236,9 @@ impl RawComparison {
         }
         for released in &self.verification.columns[self.labels.len()..] {
             let mut raw = each.untouched.iter();
-            let raw = raw.find(|(place, _)| stored[*place].name() == &*released.released.name);
-            let (place, column) = raw.ok_or_else(undeclared)?;
-            let column = reimport::rewritten(stored[*place], column.clone());
+            let raw = raw.find(|it| stored[it.position].name() == &*released.released.name);
+            let Positioned { position, column } = raw.ok_or_else(undeclared)?;
+            let column = reimport::rewritten(stored[*position], column.clone());
             let values: Vec<u32> = column
                 .dictionary
                 .iter()
@@ -246,7 +246,7 @@ impl RawComparison {
                 .collect();
             let cells = column.codes.iter();
             let cells = cells.map(|&code| values.get(code as usize).copied().unwrap_or(NULL_CODE));
-            columns.push((*place, ReleasedTexts::of(cells, lengths[*place])));
+            columns.push((*position, ReleasedTexts::of(cells, lengths[*position])));
         }
         Ok(RawTexts { columns })
     }

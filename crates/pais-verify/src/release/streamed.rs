@@ -98,6 +98,15 @@ pub(super) struct StreamedColumn {
     compared: Vec<u32>,
 }
 
+/// A column of some rows that are added.
+struct ChunkColumn<'c> {
+    column: &'c Column,
+    /// By code of `column`, the code of its text in [`StreamedColumn`]; [`NULL_CODE`] where no row has it.
+    numbers: Vec<u32>,
+    /// Of the texts that no row before had.
+    text_bytes: u64,
+}
+
 impl StreamedColumn {
     fn new(like: &ReleasedColumn, role: ColumnRole) -> Self {
         Self {
@@ -152,12 +161,8 @@ impl StreamedColumn {
         self.find(text)
     }
 
-    /// The column of some rows, by code the code here of each text of it that a row has, and the bytes
-    /// of new texts.
-    fn read<'c>(
-        &mut self,
-        rows: &'c ReleasedTable,
-    ) -> Result<(&'c Column, Vec<u32>, u64), VerifyError> {
+    /// The column of some rows.
+    fn read<'c>(&mut self, rows: &'c ReleasedTable) -> Result<ChunkColumn<'c>, VerifyError> {
         let name = || self.released.name.clone();
         let mut named = rows
             .columns
@@ -182,15 +187,19 @@ impl StreamedColumn {
             let occurs = occurs.get_mut(code as usize);
             *occurs.ok_or_else(|| VerifyError::UnknownCode { column: name() })? = true;
         }
-        let (mut numbers, mut bytes) = (Vec::with_capacity(occurs.len()), 0);
+        let (mut numbers, mut text_bytes) = (Vec::with_capacity(occurs.len()), 0);
         for (text, occurs) in column.dictionary.iter().zip(occurs) {
             let before = self.compared.len();
             numbers.push(if occurs { self.code(text) } else { NULL_CODE });
             if self.compared.len() > before {
-                bytes += text.len() as u64 + TEXT_BYTES;
+                text_bytes += text.len() as u64 + TEXT_BYTES;
             }
         }
-        Ok((column, numbers, bytes))
+        Ok(ChunkColumn {
+            column,
+            numbers,
+            text_bytes,
+        })
     }
 
     /// The column with each text once, so that what is known of its labels does not need its rows.
@@ -281,9 +290,9 @@ impl StreamedVerification {
         }
         let mut chunk = Vec::with_capacity(self.columns.len());
         for column in &mut self.columns {
-            let (found, numbers, bytes) = column.read(rows)?;
-            self.text_bytes += bytes;
-            chunk.push((found, numbers));
+            let read = column.read(rows)?;
+            self.text_bytes += read.text_bytes;
+            chunk.push(read);
         }
         for start in (0..rows.rows).step_by(BLOCK) {
             if cancellation.is_cancelled() {
@@ -331,13 +340,13 @@ impl StreamedVerification {
         Ok(())
     }
 
-    fn add_block(&mut self, chunk: &[(&Column, Vec<u32>)], rows: Range<usize>) {
+    fn add_block(&mut self, chunk: &[ChunkColumn<'_>], rows: Range<usize>) {
         let width = self.columns.len();
         let mut codes = vec![0u32; rows.len() * width];
-        for (place, (column, numbers)) in chunk.iter().enumerate() {
+        for (place, read) in chunk.iter().enumerate() {
             let of_column = codes.iter_mut().skip(place).step_by(width);
-            for (code, &of_chunk) in of_column.zip(&column.codes[rows.clone()]) {
-                *code = number_of(numbers, of_chunk);
+            for (code, &of_chunk) in of_column.zip(&read.column.codes[rows.clone()]) {
+                *code = number_of(&read.numbers, of_chunk);
             }
         }
         let Self {

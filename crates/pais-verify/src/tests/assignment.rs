@@ -9,7 +9,7 @@ use super::{names, table};
 use crate::assignment::assign;
 use crate::cover::Cover;
 use crate::matching::MatchingSide;
-use crate::original::{Original, OriginalQuasiIdentifier};
+use crate::original::{Original, OriginalColumn, OriginalQuasiIdentifier};
 use crate::sets::{OriginalSet, ReleasedSet};
 use crate::source_rows::NOWHERE;
 use pais_core::definition::DatasetDefinition;
@@ -105,7 +105,10 @@ impl Raw {
                 column: &self.items,
                 minimum_levels: None,
             }],
-            untouched: vec![("illness", &self.illness)],
+            untouched: vec![OriginalColumn {
+                name: "illness",
+                cells: &self.illness,
+            }],
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{names, table, table_2};
 use crate::{
-    CutError, Original, OriginalQuasiIdentifier, TruthError, check_single_cut, check_truthful,
+    CutError, Original, OriginalColumn, OriginalQuasiIdentifier, TruthError, check_single_cut,
+    check_truthful,
 };
 use pais_core::cancellation::Cancellation;
 use pais_core::table::codes::Codes;
@@ -83,7 +84,10 @@ impl Raw {
                 },
             ],
             sets: Vec::new(),
-            untouched: vec![("Illness", &self.illness)],
+            untouched: vec![OriginalColumn {
+                name: "Illness",
+                cells: &self.illness,
+            }],
         }
     }
 

@@ -86,19 +86,20 @@ pub(super) fn costs_by_way(l: &[usize]) -> Vec<Claim> {
     l.iter().map(one).collect()
 }
 
-/// The value of a series at a place.
+/// The value of a series at a place of an axis.
 pub(super) fn value(
     name: &'static str,
-    x: (Axis, f64),
+    axis: Axis,
+    x: f64,
     unit: &'static str,
     paper: &'static str,
 ) -> Claim {
-    let place = match x.0.names.get(x.1 as usize) {
+    let place = match axis.names.get(x as usize) {
         Some(name) => (*name).to_owned(),
-        None => shown(x.1),
+        None => shown(x),
     };
     Claim::new(format!("{name}, {place}"), paper, move |found| {
-        Some(range(found.named(name)?.at(x.1))? + unit)
+        Some(range(found.named(name)?.at(x))? + unit)
     })
 }
 

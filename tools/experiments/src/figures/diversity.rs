@@ -168,9 +168,9 @@ fn random_queries(extent: Extent) -> Figure {
         y: Axis::percent("Mean relative error, %"),
         series,
         claims: vec![
-            value(anatomized, (QUERIES, 0.0), " %", "11.3 %"),
-            value(anatomized, (QUERIES, 1.0), " %", "14.6 %"),
-            value(anatomized, (QUERIES, 2.0), " %", "1.6 %"),
+            value(anatomized, QUERIES, 0.0, " %", "11.3 %"),
+            value(anatomized, QUERIES, 1.0, " %", "14.6 %"),
+            value(anatomized, QUERIES, 2.0, " %", "1.6 %"),
         ],
     }
 }

@@ -23,11 +23,11 @@ pub(super) fn figures(extent: Extent) -> Vec<Figure> {
             y: SECONDS,
             series: series(&paper),
             claims: vec![
-                value("Reading", (ROWS, 1e6), " s", "50 s"),
-                value("Anonymizing", (ROWS, 1e6), " s", "33 s"),
-                value("Verifying and report", (ROWS, 1e6), " s", "not part of it"),
-                value("Writing", (ROWS, 1e6), " s", "24 s"),
-                value("Total", (ROWS, 1e6), " s", "107 s"),
+                value("Reading", ROWS, 1e6, " s", "50 s"),
+                value("Anonymizing", ROWS, 1e6, " s", "33 s"),
+                value("Verifying and report", ROWS, 1e6, " s", "not part of it"),
+                value("Writing", ROWS, 1e6, " s", "24 s"),
+                value("Total", ROWS, 1e6, " s", "107 s"),
             ],
         },
         Figure {

@@ -6,7 +6,7 @@ use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Objective};
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{EncodedTable, Form, ReleasedColumn, SetColumn};
+use pais_core::table::{EncodedTable, Form, Positioned, ReleasedColumn, SetColumn};
 use pais_measure::{MethodFacts, ReleaseRecoding};
 
 use super::facts::search_facts;
@@ -170,12 +170,12 @@ impl Method for ItemDisclosure {
     }
 }
 
-/// The released columns of disclosed sets, with their positions among the stored columns.
+/// The released columns of disclosed sets.
 fn released_sets(
     table: &EncodedTable,
     disclosed: &[DisclosedSet],
     rows: &[u32],
-) -> Vec<(usize, ReleasedColumn)> {
+) -> Vec<Positioned<ReleasedColumn>> {
     let columns = table.sets.iter().zip(disclosed);
     let released = columns.map(|(column, disclosed)| {
         let cells = rows.iter().map(|&row| disclosed.codes[row as usize]);
@@ -187,7 +187,10 @@ fn released_sets(
             column: released_table::compact_dictionary(&disclosed.cells, cells),
             missing: Vec::new(),
         };
-        (column.position, released)
+        Positioned {
+            position: column.position,
+            column: released,
+        }
     });
     released.collect()
 }

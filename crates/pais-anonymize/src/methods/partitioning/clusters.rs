@@ -8,12 +8,14 @@
 
 use std::cell::RefCell;
 
+use pais_core::table::codes::CodeRange;
+
 use super::condition::GroupChecker;
 use super::confidence::{BoundedCells, Tally};
 use super::loss::Loss;
 
-/// The first and the last code of a group in each dimension.
-type Bounds = Vec<(u32, u32)>;
+/// The codes of a group in each dimension, from the first to the last.
+type Bounds = Vec<CodeRange>;
 
 /// Tolerance for the rounding of sums of NCP.
 const ROUNDING: f32 = 1e-5;
@@ -88,14 +90,14 @@ impl<'a> Bucket<'a> {
 
     /// The cluster of these members.
     fn cluster(&self, members: Vec<u32>) -> Cluster {
-        let mut bounds = vec![(u32::MAX, 0); self.losses.len()];
+        let mut bounds = vec![CodeRange::EMPTY; self.losses.len()];
         let mut inner = bounds.clone();
         for &member in &members {
             let codes = self.codes(member).iter();
             for ((outer, inner), &code) in bounds.iter_mut().zip(&mut inner).zip(codes) {
-                inner.0 = inner.0.min(outer.0.max(code));
-                inner.1 = inner.1.max(outer.1.min(code));
-                *outer = (outer.0.min(code), outer.1.max(code));
+                inner.first = inner.first.min(outer.first.max(code));
+                inner.last = inner.last.max(outer.last.min(code));
+                *outer = outer.widened(code);
             }
         }
         let tally = self
@@ -117,11 +119,9 @@ impl<'a> Bucket<'a> {
         }
     }
 
-    fn ncp(&self, bounds: impl Iterator<Item = (u32, u32)>) -> f32 {
+    fn ncp(&self, bounds: impl Iterator<Item = CodeRange>) -> f32 {
         let losses = self.losses.iter().zip(bounds);
-        losses
-            .map(|(loss, (first, last))| loss.ncp_of_range(first, last))
-            .sum()
+        losses.map(|(loss, range)| loss.ncp_of_range(range)).sum()
     }
 
     /// NCP of a group's labels with one more member, summed over dimensions.
@@ -129,7 +129,7 @@ impl<'a> Bucket<'a> {
     fn ncp_with(&self, bounds: &Bounds, member: u32) -> f32 {
         let codes = self.codes(member).iter();
         let ranges = bounds.iter().zip(codes);
-        self.ncp(ranges.map(|(&(first, last), &code)| (first.min(code), last.max(code))))
+        self.ncp(ranges.map(|(range, &code)| range.widened(code)))
     }
 
     /// The same where it is at most `limit`; `None` where it is greater, by more than rounding.
@@ -138,8 +138,8 @@ impl<'a> Bucket<'a> {
         let limit = limit + limit.abs() * ROUNDING + ROUNDING;
         let codes = self.codes(member).iter();
         let mut sum = 0.0;
-        for ((loss, &(first, last)), &code) in self.losses.iter().zip(bounds).zip(codes) {
-            sum += loss.ncp_of_range(first.min(code), last.max(code));
+        for ((loss, range), &code) in self.losses.iter().zip(bounds).zip(codes) {
+            sum += loss.ncp_of_range(range.widened(code));
             if sum > limit {
                 return None;
             }
@@ -156,7 +156,7 @@ impl<'a> Bucket<'a> {
     #[inline]
     fn ncp_exchanged(&self, cluster: &Cluster, out: u32, member: u32) -> f32 {
         let ranges = self.bounds_without(cluster, out).zip(self.codes(member));
-        self.ncp(ranges.map(|((first, last), &code)| (first.min(code), last.max(code))))
+        self.ncp(ranges.map(|(range, &code)| range.widened(code)))
     }
 
     #[inline]
@@ -164,14 +164,14 @@ impl<'a> Bucket<'a> {
         &'s self,
         cluster: &'s Cluster,
         member: u32,
-    ) -> impl Iterator<Item = (u32, u32)> + 's {
+    ) -> impl Iterator<Item = CodeRange> + 's {
         let ranges = cluster.bounds.iter().zip(&cluster.inner);
         ranges
             .zip(self.codes(member))
-            .map(|((&(first, last), &(next, previous)), &code)| {
-                let first = if code == first { next } else { first };
-                let last = if code == last { previous } else { last };
-                (first, last)
+            .map(|((&CodeRange { first, last }, inner), &code)| {
+                let first = if code == first { inner.first } else { first };
+                let last = if code == last { inner.last } else { last };
+                CodeRange { first, last }
             })
     }
 }
@@ -229,7 +229,7 @@ impl<'b> Candidates<'b> {
         self.members.clear();
         let member = self.left[seed];
         let codes = self.bucket.codes(member).iter();
-        self.bounds = codes.map(|&code| (code, code)).collect();
+        self.bounds = codes.map(|&code| CodeRange::new(code, code)).collect();
         self.remove(seed);
         self.members.push(member);
         for dimension in 0..self.bounds.len() {
@@ -258,9 +258,9 @@ impl<'b> Candidates<'b> {
         let mut changed = false;
         for dimension in 0..self.bounds.len() {
             let code = self.bucket.codes(member)[dimension];
-            let (first, last) = self.bounds[dimension];
-            if code < first || code > last {
-                self.bounds[dimension] = (first.min(code), last.max(code));
+            let widened = self.bounds[dimension].widened(code);
+            if widened != self.bounds[dimension] {
+                self.bounds[dimension] = widened;
                 self.compute(dimension);
                 changed = true;
             }

@@ -12,7 +12,7 @@ use pais_core::taxonomy::interval::number;
 
 use super::confidence::{ConfidenceCheck, Tally};
 use super::frequency::{CodeCounts, FrequencyCheck};
-use super::minimum_cover::{CoverChecker, SensitiveCodes};
+use super::minimum_cover::{CoverChecker, LimitedColumn, SensitiveCodes};
 
 /// The model that every group must meet, with the sensitive values of the table.
 pub(super) struct Condition {
@@ -122,11 +122,12 @@ impl Condition {
         let diversity = match &model.diversity {
             Diversity::None => DiversityCheck::None,
             Diversity::MinimumCover { l, column_limits } => {
-                let limit = |column: &SensitiveColumn| {
+                let columns = sensitive.iter().map(|column| {
                     let limit = column_limits.get(&*column.name).copied();
-                    limit.unwrap_or(l.get())
-                };
-                let columns: Vec<_> = sensitive.iter().map(|it| (it, limit(it))).collect();
+                    let limit = limit.unwrap_or(l.get());
+                    LimitedColumn { column, limit }
+                });
+                let columns: Vec<_> = columns.collect();
                 DiversityCheck::MinimumCover(SensitiveCodes::new(l.get(), &columns, rows))
             }
             // The plan ensures that there is exactly one sensitive column.

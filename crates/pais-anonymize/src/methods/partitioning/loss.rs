@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use pais_core::definition::ColumnKind;
-use pais_core::table::codes::Codes;
+use pais_core::table::codes::{CodeRange, Codes};
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{NodeId, Tree};
 use pais_measure::node_ncp;
@@ -38,14 +38,12 @@ pub(super) struct CodeCount {
     pub(super) rows: u32,
 }
 
-/// A cut of a group by one column: rows with codes `first..=last` on one side, all others on the
-/// other side.
+/// A cut of a group by one column: rows with some codes on one side, all others on the other side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RangeCut {
     /// The higher, the better; cuts of one group can be compared.
     pub(super) score: f64,
-    pub(super) first: u32,
-    pub(super) last: u32,
+    pub(super) codes: CodeRange,
 }
 
 /// A way to divide the distinct codes of a group, ascending, in two.
@@ -53,10 +51,9 @@ pub(super) struct Division {
     /// Places among the codes.
     pub(super) inside: Range<usize>,
     /// The range of codes that these have in common and no other code of the group is in.
-    pub(super) first: u32,
-    pub(super) last: u32,
-    /// The least and the greatest code of the others.
-    pub(super) outside: (u32, u32),
+    pub(super) codes: CodeRange,
+    /// From the least to the greatest code of the others.
+    pub(super) outside: CodeRange,
 }
 
 impl<'a> Loss<'a> {
@@ -100,7 +97,8 @@ impl<'a> Loss<'a> {
 
     /// NCP of the label that covers a range of codes, from 0 to 1.
     #[inline(always)]
-    pub(super) fn ncp_of_range(&self, first: u32, last: u32) -> f32 {
+    pub(super) fn ncp_of_range(&self, range: CodeRange) -> f32 {
+        let CodeRange { first, last } = range;
         match (&self.lookup, self.domain) {
             (NcpLookup::Positions(positions), _) => {
                 (positions[last as usize] - positions[first as usize]).min(1.0)
@@ -115,24 +113,24 @@ impl<'a> Loss<'a> {
     }
 
     /// NCP of the label over a range of codes with each of some further codes, into `ncp`.
-    pub(super) fn ncp_of_widened(&self, (first, last): (u32, u32), codes: &[u32], ncp: &mut [f32]) {
+    pub(super) fn ncp_of_widened(&self, range: CodeRange, codes: &[u32], ncp: &mut [f32]) {
         let pairs = codes.iter().zip(ncp);
         match &self.lookup {
             NcpLookup::Positions(positions) => {
                 for (&code, ncp) in pairs {
-                    let (first, last) = (first.min(code), last.max(code));
+                    let CodeRange { first, last } = range.widened(code);
                     *ncp = (positions[last as usize] - positions[first as usize]).min(1.0);
                 }
             }
             NcpLookup::Table { leaves, ncp: table } => {
                 for (&code, ncp) in pairs {
-                    let (first, last) = (first.min(code), last.max(code));
+                    let CodeRange { first, last } = range.widened(code);
                     *ncp = table[first as usize * leaves + last as usize];
                 }
             }
             NcpLookup::Nodes(_) => {
                 for (&code, ncp) in pairs {
-                    *ncp = self.ncp_of_range(first.min(code), last.max(code));
+                    *ncp = self.ncp_of_range(range.widened(code));
                 }
             }
         }
@@ -147,24 +145,24 @@ impl<'a> Loss<'a> {
         for count in &counts {
             before.push(before[before.len() - 1] + count.rows as usize);
         }
-        let whole = self.cost(total, counts.first()?.code, counts.last()?.code);
+        let all = CodeRange::new(counts.first()?.code, counts.last()?.code);
+        let whole = self.cost(total, all);
         let mut best: Option<RangeCut> = None;
         for division in self.divisions(counts.len(), code) {
             let Division {
                 inside,
-                first,
-                last,
-                outside: (low, high),
+                codes,
+                outside,
             } = division;
             let rows = before[inside.end] - before[inside.start];
             if rows < least || total - rows < least {
                 continue;
             }
-            let parts = self.cost(rows, code(inside.start), code(inside.end - 1))
-                + self.cost(total - rows, low, high);
+            let inside = CodeRange::new(code(inside.start), code(inside.end - 1));
+            let parts = self.cost(rows, inside) + self.cost(total - rows, outside);
             let score = whole - parts;
             if score > best.map_or(0.0, |best| best.score) {
-                best = Some(RangeCut { score, first, last });
+                best = Some(RangeCut { score, codes });
             }
         }
         best
@@ -182,9 +180,8 @@ impl<'a> Loss<'a> {
         match self.domain {
             Domain::Numeric { .. } => divisions.extend((1..count).map(|end| Division {
                 inside: 0..end,
-                first: least,
-                last: code(end - 1),
-                outside: (code(end), most),
+                codes: CodeRange::new(least, code(end - 1)),
+                outside: CodeRange::new(code(end), most),
             })),
             Domain::Taxonomy(tree) => {
                 let children = &tree.node(tree.lowest_common_ancestor(least, most)).children;
@@ -197,9 +194,8 @@ impl<'a> Loss<'a> {
                     let end = start + (start..count).take_while(is_under).count();
                     divisions.push(Division {
                         inside: start..end,
-                        first: child.first_leaf,
-                        last: child.end_leaf - 1,
-                        outside: (
+                        codes: CodeRange::new(child.first_leaf, child.end_leaf - 1),
+                        outside: CodeRange::new(
                             if start > 0 { least } else { code(end) },
                             if end < count { most } else { code(start - 1) },
                         ),
@@ -256,8 +252,8 @@ impl<'a> Loss<'a> {
     }
 
     /// NCP of the label over a range of codes, summed over this number of rows.
-    pub(super) fn cost(&self, rows: usize, first: u32, last: u32) -> f64 {
-        rows as f64 * f64::from(self.ncp_of_range(first, last))
+    pub(super) fn cost(&self, rows: usize, range: CodeRange) -> f64 {
+        rows as f64 * f64::from(self.ncp_of_range(range))
     }
 }
 
@@ -272,7 +268,7 @@ mod tests {
 
     use super::{Loss, RangeCut};
     use pais_core::definition::ColumnKind;
-    use pais_core::table::codes::Codes;
+    use pais_core::table::codes::{CodeRange, Codes};
     use pais_core::table::{Domain, QuasiIdentifier};
     use pais_core::taxonomy::{Tree, TreeLimits};
 
@@ -298,11 +294,11 @@ mod tests {
         };
         let column = column(domain, &[0, 1, 2, 3, 4]);
         let loss = Loss::new(&column, ColumnKind::Numeric);
-        assert_eq!(loss.ncp_of_range(4, 4), 0.0);
-        assert_eq!(loss.ncp_of_range(1, 4), 1.0);
-        assert!((loss.ncp_of_range(0, 1) - 0.1).abs() < 1e-6);
+        assert_eq!(loss.ncp_of_range(CodeRange::new(4, 4)), 0.0);
+        assert_eq!(loss.ncp_of_range(CodeRange::new(1, 4)), 1.0);
+        assert!((loss.ncp_of_range(CodeRange::new(0, 1)) - 0.1).abs() < 1e-6);
         let found = loss.best_split(&[0, 1, 2, 3], 1).unwrap();
-        assert_eq!((found.first, found.last), (0, 1));
+        assert_eq!(found.codes, CodeRange::new(0, 1));
         assert!((found.score - 3.6).abs() < 1e-6);
         assert_eq!(loss.best_split(&[0, 1, 2, 3], 3), None);
     }
@@ -320,7 +316,10 @@ mod tests {
         let column = column(Domain::Taxonomy(Arc::new(tree)), &[0, 1, 2, 2, 3]);
         let loss = Loss::new(&column, ColumnKind::Categorical);
         assert_eq!(
-            (loss.ncp_of_range(0, 1), loss.ncp_of_range(1, 2)),
+            (
+                loss.ncp_of_range(CodeRange::new(0, 1)),
+                loss.ncp_of_range(CodeRange::new(1, 2))
+            ),
             (0.5, 1.0)
         );
         let found = loss.best_split(&[0, 1, 2, 3], 1).unwrap();
@@ -328,8 +327,7 @@ mod tests {
             found,
             RangeCut {
                 score: 3.0,
-                first: 0,
-                last: 1
+                codes: CodeRange::new(0, 1)
             }
         );
         assert_eq!(loss.best_split(&[2, 3], 1), None);
@@ -350,7 +348,7 @@ mod tests {
             ((2, 2), 80.0),
             ((0, 2), 100.0),
         ] {
-            let ncp = loss.ncp_of_range(first, last);
+            let ncp = loss.ncp_of_range(CodeRange::new(first, last));
             assert!(
                 (ncp - width / 100.0).abs() < 1e-6,
                 "{first} to {last}: {ncp}"
@@ -358,7 +356,7 @@ mod tests {
         }
         // Of 3 rows with a loss of 1 each, 2 lose 0.2 then, and 1 loses 0.8.
         let found = loss.best_split(&[0, 1, 2], 1).unwrap();
-        assert_eq!((found.first, found.last), (0, 1));
+        assert_eq!(found.codes, CodeRange::new(0, 1));
         assert!((found.score - (3.0 - 2.0 * 0.2 - 0.8)).abs() < 1e-6);
     }
 }

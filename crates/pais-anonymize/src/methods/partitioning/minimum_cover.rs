@@ -39,17 +39,24 @@ pub(super) struct SensitiveCodes {
     codes: Vec<u32>,
 }
 
+/// A sensitive column with a limit.
+pub(super) struct LimitedColumn<'a> {
+    pub(super) column: &'a SensitiveColumn,
+    /// *L_i*: the most values of the column that may be eliminated.
+    pub(super) limit: u32,
+}
+
 impl SensitiveCodes {
-    pub(super) fn new(l: u32, columns: &[(&SensitiveColumn, u32)], rows: usize) -> Self {
-        let counted: Vec<_> = columns.iter().filter(|(_, limit)| *limit > 0).collect();
+    pub(super) fn new(l: u32, columns: &[LimitedColumn<'_>], rows: usize) -> Self {
+        let counted: Vec<_> = columns.iter().filter(|it| it.limit > 0).collect();
         let mut first_values = vec![0u32];
-        for (column, _) in &counted {
-            first_values.push(first_values[first_values.len() - 1] + column.values.len() as u32);
+        for it in &counted {
+            first_values.push(first_values[first_values.len() - 1] + it.column.values.len() as u32);
         }
         let mut codes = Vec::with_capacity(rows * counted.len());
         for row in 0..rows {
-            for ((column, _), first) in counted.iter().zip(&first_values) {
-                codes.push(match column.codes[row] {
+            for (it, first) in counted.iter().zip(&first_values) {
+                codes.push(match it.column.codes[row] {
                     NULL_CODE => NULL_CODE,
                     code => first + code,
                 });
@@ -57,7 +64,7 @@ impl SensitiveCodes {
         }
         Self {
             l,
-            limits: counted.iter().map(|(_, limit)| *limit).collect(),
+            limits: counted.iter().map(|it| it.limit).collect(),
             first_values,
             codes,
         }
@@ -549,7 +556,7 @@ fn exchange(column: &mut [u32], index: &mut [u32], value: u32, to: usize) {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{DisjointRecords, FrequentValues, SensitiveCodes, Subset};
+    use super::{DisjointRecords, FrequentValues, LimitedColumn, SensitiveCodes, Subset};
     use crate::methods::partitioning::condition::tests::accepts;
     use pais_core::table::{NULL_CODE, SensitiveColumn};
 
@@ -572,7 +579,9 @@ pub(super) mod tests {
                 }
             })
             .collect();
-        let columns: Vec<_> = columns.iter().zip(limits.iter().copied()).collect();
+        let columns = columns.iter().zip(limits);
+        let columns = columns.map(|(column, &limit)| LimitedColumn { column, limit });
+        let columns: Vec<_> = columns.collect();
         SensitiveCodes::new(l, &columns, records.len())
     }
 

@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use pais_core::parallel;
-use pais_core::table::codes::{Codes, RowCodes};
+use pais_core::table::codes::{CodeRange, Codes, RowCodes};
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::with_codes;
 use rustc_hash::FxHashMap;
@@ -291,7 +291,7 @@ impl<'a> KdSplit<'a> {
         // Stable: ties go to the order of the columns.
         cuts.sort_by(|(_, one), (_, other)| other.score.total_cmp(&one.score));
         cuts.into_iter().find_map(|(loss, cut)| {
-            let range = cut.first..=cut.last;
+            let range = cut.codes.first..=cut.codes.last;
             let left = move_to_front(rows, |row| range.contains(&loss.codes.at(row as usize)));
             let (inside, outside) = rows.split_at(left);
             (checker.accepts(inside) && checker.accepts(outside)).then_some(left)
@@ -347,11 +347,11 @@ impl<'a> KdSplit<'a> {
             (dimension.width(range), range)
         });
         let mut widest: Vec<_> = ranges.zip(&self.dimensions).collect();
-        widest.retain(|((_, (least, most)), _)| least < most);
+        widest.retain(|((_, range), _)| range.first < range.last);
         // Stable: ties go to the order of the columns.
         widest.sort_by(|((one, _), _), ((other, _), _)| other.total_cmp(one));
-        for ((_, (_, most)), dimension) in widest {
-            let last = last_below(rows, dimension, most, codes);
+        for ((_, range), dimension) in widest {
+            let last = last_below(rows, dimension, range.last, codes);
             let left = move_to_front(rows, |row| dimension.codes.at(row as usize) <= last);
             let (below, above) = rows.split_at(left);
             if checker.has_enough_rows(below.len().min(above.len()))
@@ -440,17 +440,17 @@ impl<'a> SplitDimension<'a> {
         }
     }
 
-    /// The least and the greatest code among `rows`.
-    fn range(&self, rows: &[u32]) -> (u32, u32) {
-        with_codes!(self.codes, codes => rows.iter().fold((u32::MAX, 0), |(least, most), &row| {
-            let code = codes.at(row as usize);
-            (least.min(code), most.max(code))
-        }))
+    /// From the least to the greatest code among `rows`.
+    fn range(&self, rows: &[u32]) -> CodeRange {
+        with_codes!(self.codes, codes => {
+            let codes = rows.iter().map(|&row| codes.at(row as usize));
+            codes.fold(CodeRange::EMPTY, CodeRange::widened)
+        })
     }
 
     /// The width of a range of codes in standard deviations.
-    fn width(&self, (least, most): (u32, u32)) -> f64 {
-        self.position[most as usize] - self.position[least as usize]
+    fn width(&self, range: CodeRange) -> f64 {
+        self.position[range.last as usize] - self.position[range.first as usize]
     }
 }
 

@@ -3,9 +3,10 @@
 use hashbrown::HashMap;
 use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
+use pais_core::table::codes::CodeRange;
 use pais_core::table::{
-    COUNT_COLUMN, Column, Domain, Form, GROUP_COLUMN, NULL_CODE, QuasiIdentifier, ReleasedColumn,
-    ReleasedTable,
+    COUNT_COLUMN, Column, Domain, Form, GROUP_COLUMN, NULL_CODE, Positioned, QuasiIdentifier,
+    ReleasedColumn, ReleasedTable,
 };
 use pais_core::taxonomy::{Interval, MISSING_LABEL};
 use pais_measure::ValueRanks;
@@ -23,11 +24,14 @@ pub(super) fn generalized(
     rows: &[u32],
 ) -> ReleasedTable {
     let (table, cancellation) = (&input.table, &input.cancellation);
-    let mut columns: Vec<(usize, ReleasedColumn)> = table
+    let mut columns: Vec<Positioned<ReleasedColumn>> = table
         .quasi_identifiers
         .iter()
         .take_while(|_| !cancellation.is_cancelled())
-        .map(|column| (column.position, generalized_column(column, partition, rows)))
+        .map(|column| Positioned {
+            position: column.position,
+            column: generalized_column(column, partition, rows),
+        })
         .collect();
     let others = untouched(&input.schema, &table.untouched, rows, cancellation);
     columns.extend(others);
@@ -65,7 +69,10 @@ fn generalized_column(
 /// The label that covers the values of a group: the closed range of numbers, or the lowest common
 /// ancestor of leaves. A missing number is covered only by `?` and by the outermost interval.
 fn label(domain: &Domain, codes: impl Iterator<Item = u32>) -> String {
-    let (least, most) = ends(domain, codes);
+    let CodeRange {
+        first: least,
+        last: most,
+    } = ends(domain, codes);
     match domain {
         Domain::Numeric {
             values,
@@ -100,46 +107,45 @@ fn closed(domain: &Domain, least: f64, most: f64) -> (f64, f64) {
             lo,
             hi,
             ..
-        } => round.enclosing(least, most, Some((*lo, *hi))),
+        } => round.enclosing(least, most, Some(Interval::closed(*lo, *hi))),
         _ => (least, most),
     }
 }
 
-/// The least and the greatest of a group's codes; from the first code on where it has missing and
-/// other numbers.
-fn ends(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
-    let (least, most) = codes.fold((u32::MAX, 0), |(least, most), code| {
-        (least.min(code), most.max(code))
-    });
+/// From the least to the greatest of a group's codes; from the first code on where it has missing
+/// and other numbers.
+fn ends(domain: &Domain, codes: impl Iterator<Item = u32>) -> CodeRange {
+    let range = codes.fold(CodeRange::EMPTY, CodeRange::widened);
+    let CodeRange { first, last } = range;
     match domain {
-        Domain::Numeric { values, .. } if most as usize == values.len() && least != most => {
-            (0, most)
+        Domain::Numeric { values, .. } if last as usize == values.len() && first != last => {
+            range.widened(0)
         }
-        Domain::Numeric { .. } | Domain::Taxonomy(_) => (least, most),
+        Domain::Numeric { .. } | Domain::Taxonomy(_) => range,
     }
 }
 
-/// The first and the last code that the label of a group with these codes covers.
-fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> (u32, u32) {
-    let (least, most) = ends(domain, codes);
+/// What the label of a group with these codes covers.
+fn covered_codes(domain: &Domain, codes: impl Iterator<Item = u32>) -> CodeRange {
+    let range = ends(domain, codes);
     match domain {
         Domain::Numeric {
             values,
             round: Some(_),
             ..
-        } => match (values.get(least as usize), values.get(most as usize)) {
-            (Some(&least), Some(&most)) => {
+        } => match [range.first, range.last].map(|code| values.get(code as usize)) {
+            [Some(&least), Some(&most)] => {
                 let (lo, hi) = closed(domain, least, most);
                 let first = values.partition_point(|&value| value < lo);
                 let end = values.partition_point(|&value| value <= hi);
-                (first as u32, (end as u32).saturating_sub(1))
+                CodeRange::new(first as u32, (end as u32).saturating_sub(1))
             }
-            _ => (least, most),
+            _ => range,
         },
-        Domain::Numeric { .. } => (least, most),
+        Domain::Numeric { .. } => range,
         Domain::Taxonomy(tree) => {
-            let node = tree.node(tree.lowest_common_ancestor(least, most));
-            (node.first_leaf, node.end_leaf - 1)
+            let node = tree.node(tree.lowest_common_ancestor(range.first, range.last));
+            CodeRange::new(node.first_leaf, node.end_leaf - 1)
         }
     }
 }
@@ -165,17 +171,20 @@ pub(super) fn anatomized(
     let mut columns = untouched(schema, &input.exact, rows, cancellation);
     let others = untouched(schema, &table.untouched, rows, cancellation);
     let others = others.into_iter();
-    columns.extend(others.filter(|(position, _)| !sensitive(*position)));
+    columns.extend(others.filter(|it| !sensitive(it.position)));
     let groups = integers(
         GROUP_COLUMN,
         rows.iter().map(|&row| group_of[row as usize] + 1),
     );
-    columns.push((usize::MAX, groups));
+    columns.push(Positioned {
+        position: usize::MAX,
+        column: groups,
+    });
     let mut tables = vec![finish("qit", rows.len(), columns)];
-    let counts = parallel::map(&table.untouched, |(position, column)| {
-        let spec = schema.stored().nth(*position)?;
-        let is_made = sensitive(*position) && !cancellation.is_cancelled();
-        is_made.then(|| sensitive_table(spec, column, &group_of))
+    let counts = parallel::map(&table.untouched, |it| {
+        let spec = schema.stored().nth(it.position)?;
+        let is_made = sensitive(it.position) && !cancellation.is_cancelled();
+        is_made.then(|| sensitive_table(spec, &it.column, &group_of))
     });
     tables.extend(counts.into_iter().flatten());
     tables
@@ -257,12 +266,12 @@ fn integers(name: &str, numbers: impl Iterator<Item = u32>) -> ReleasedColumn {
     }
 }
 
-/// For each quasi-identifier the first and the last raw code that the label of each group covers;
-/// of some groups only after a request to stop.
+/// For each quasi-identifier the raw codes that the label of each group covers; of some groups only
+/// after a request to stop.
 pub(super) fn covered_by_groups(
     input: &PreparedTable,
     partition: &GroupPartition,
-) -> Vec<Vec<(u32, u32)>> {
+) -> Vec<Vec<CodeRange>> {
     let columns = input.table.quasi_identifiers.iter().map(|column| {
         let column = input.pre_generalization.raw(column);
         let minimum_levels = input.pre_generalization.minimum_levels(&column.name);

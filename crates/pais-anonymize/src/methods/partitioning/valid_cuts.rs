@@ -4,7 +4,7 @@
 //! what is outside is counted by bounded value, so that each cut is decided in constant time. One
 //! dimension of *n* rows costs O(*n*) with as many codes as rows or fewer.
 
-use pais_core::table::codes::Codes;
+use pais_core::table::codes::{CodeRange, Codes};
 
 use super::confidence::{BoundedCells, Tally};
 use super::loss::{Division, Loss, RangeCut};
@@ -43,7 +43,7 @@ pub(super) fn best_cut(
     choice: CutChoice,
 ) -> Option<RangeCut> {
     let order = loss.by_code(rows);
-    let (&(least, _), &(most, _)) = (order.first()?, order.last()?);
+    let whole = CodeRange::new(order.first()?.0, order.last()?.0);
     // Where the run of each code starts, and the end.
     let starts = (0..order.len()).filter(|&at| at == 0 || order[at - 1].0 != order[at].0);
     let starts: Vec<usize> = starts.chain([order.len()]).collect();
@@ -54,8 +54,7 @@ pub(super) fn best_cut(
     for division in loss.divisions(starts.len() - 1, code) {
         let Division {
             inside,
-            first,
-            last,
+            codes,
             outside,
         } = division;
         if entered.start != inside.start {
@@ -72,15 +71,16 @@ pub(super) fn best_cut(
         }
         let score = match choice.guide {
             SplitGuide::Ncp => {
-                loss.cost(rows.len(), least, most)
-                    - loss.cost(within, code(inside.start), code(inside.end - 1))
-                    - loss.cost(without, outside.0, outside.1)
+                let inside = CodeRange::new(code(inside.start), code(inside.end - 1));
+                loss.cost(rows.len(), whole)
+                    - loss.cost(within, inside)
+                    - loss.cost(without, outside)
             }
             SplitGuide::Median => within.min(without) as f64,
             SplitGuide::Class => sides.information() - LEAST_INFORMATION * rows.len() as f64,
         };
         if score > best.map_or(0.0, |best| best.score) && sides.are_valid() {
-            best = Some(RangeCut { score, first, last });
+            best = Some(RangeCut { score, codes });
         }
     }
     best

@@ -14,6 +14,7 @@ use pais_core::parallel;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::partitions::{PartitionId, PartitionShare};
+use super::requirement::ValueRows;
 use super::validity::ValidityCheck;
 
 /// Largest number of counters (groups times counted values) kept in a dense array.
@@ -314,7 +315,7 @@ impl<'a> SideCounts<'a> {
             }
             if bounded {
                 let excludes_missing = requirement.excludes_missing();
-                for &(value, rows) in split_counts.counts_of(share) {
+                for &ValueRows { value, rows } in split_counts.counts_of(share) {
                     let mut column = group;
                     if excludes_missing {
                         column = group * self.columns + requirement.column_of(value);

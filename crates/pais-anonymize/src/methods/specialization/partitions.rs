@@ -30,7 +30,7 @@ use pais_core::with_codes;
 use super::attribute::{Attribute, Concept, ConceptId};
 use super::frequencies::{Multiplicity, RowsOfRecord, with_rows};
 use super::known_group::{ClassPersons, KnownClasses, KnownGroups};
-use super::requirement::{Requirement, ValueShare, as_rows};
+use super::requirement::{Requirement, ValueRows, ValueShare, as_rows};
 use super::sensitive::{SensitiveSlots, SlotColumn, add_counters};
 
 /// Index of a partition.
@@ -1184,7 +1184,7 @@ impl Scan<'_> {
                 let values = self.sensitive.values(slot).iter();
                 partial_counts
                     .sensitive_counts
-                    .extend(values.map(|&value| (value, count)));
+                    .extend(values.map(|&value| ValueRows { value, rows: count }));
             }
             if !self.sensitive.is_ascending {
                 merge(&mut partial_counts.sensitive_counts, first);
@@ -1206,15 +1206,15 @@ impl Scan<'_> {
 }
 
 /// Merges the entries from `first` on that have the same value, and sorts them by value.
-fn merge(sensitive_counts: &mut Vec<(u32, u32)>, first: usize) {
+fn merge(sensitive_counts: &mut Vec<ValueRows>, first: usize) {
     sensitive_counts[first..].sort_unstable();
     let mut end = first;
     for at in first..sensitive_counts.len() {
-        let (value, count) = sensitive_counts[at];
-        if end > first && sensitive_counts[end - 1].0 == value {
-            sensitive_counts[end - 1].1 += count;
+        let counted = sensitive_counts[at];
+        if end > first && sensitive_counts[end - 1].value == counted.value {
+            sensitive_counts[end - 1].rows += counted.rows;
         } else {
-            sensitive_counts[end] = (value, count);
+            sensitive_counts[end] = counted;
             end += 1;
         }
     }
@@ -1238,8 +1238,8 @@ pub(super) struct PartitionShare {
 pub(super) struct SplitCounts {
     /// By child, the partitions of *Link_x* that have rows in it.
     pub children: Vec<Vec<PartitionShare>>,
-    /// Sensitive values and the number of rows that have them, share after share.
-    pub sensitive_counts: Vec<(u32, u32)>,
+    /// The rows by sensitive value, share after share.
+    pub sensitive_counts: Vec<ValueRows>,
     /// Σ over partitions of the objective's term, if the objective needs it.
     pub score: u128,
 }
@@ -1254,8 +1254,8 @@ impl SplitCounts {
         }
     }
 
-    /// The sensitive values of a share's rows, each with the number of rows that have it.
-    pub(super) fn counts_of(&self, share: &PartitionShare) -> &[(u32, u32)] {
+    /// The rows of a share by sensitive value.
+    pub(super) fn counts_of(&self, share: &PartitionShare) -> &[ValueRows] {
         &self.sensitive_counts[share.sensitive_range.0 as usize..share.sensitive_range.1 as usize]
     }
 
@@ -1339,7 +1339,7 @@ impl SplitCounts {
             all
         };
         let counts = parts.iter().map(|part| part.sensitive_counts.as_slice());
-        let counts: Vec<&[(u32, u32)]> = counts.collect();
+        let counts: Vec<&[ValueRows]> = counts.collect();
         let (children, sensitive_counts) =
             rayon::join(|| parallel::map(0..width, shares_of), || counts.concat());
         Self {

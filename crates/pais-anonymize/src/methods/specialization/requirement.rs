@@ -58,6 +58,15 @@ impl ValueShare {
     }
 }
 
+/// How many rows have a counted value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ValueRows {
+    /// The value.
+    pub value: u32,
+    /// Number of rows.
+    pub rows: u32,
+}
+
 /// Rows by counted value, as [`Requirement::greatest_share`] takes them.
 #[inline]
 pub(super) fn by_value(totals: &[u64]) -> impl DoubleEndedIterator<Item = (u32, u64)> {
@@ -67,9 +76,9 @@ pub(super) fn by_value(totals: &[u64]) -> impl DoubleEndedIterator<Item = (u32, 
 
 /// Rows by counted value from counters of 32 bits, as [`Requirement::greatest_share`] takes them.
 #[inline]
-pub(super) fn as_rows(counts: &[(u32, u32)]) -> impl DoubleEndedIterator<Item = (u32, u64)> {
+pub(super) fn as_rows(counts: &[ValueRows]) -> impl DoubleEndedIterator<Item = (u32, u64)> {
     let counts = counts.iter();
-    counts.map(|&(value, count)| (value, u64::from(count)))
+    counts.map(|it| (it.value, u64::from(it.rows)))
 }
 
 /// Where a counted value comes from.

@@ -48,7 +48,7 @@ use super::attribute::{Concept, ConceptId};
 use super::group_index::{GroupIndex, Grouping, LiveParts, MembersByGroup};
 use super::partitions::{PartitionId, Partitions, SplitCounts};
 use super::persons::{PersonCheck, ShareSubjects};
-use super::requirement::{Requirement, as_rows};
+use super::requirement::{Requirement, ValueRows, as_rows};
 use crate::observer::Observer;
 
 /// The rows to suppress with a specialization.
@@ -71,8 +71,8 @@ pub(super) struct SensitiveCountCache {
 
 /// What is counted of a partition.
 struct CountedPartition {
-    /// The counted values, each with the number of rows that have it.
-    sensitive: Box<[(u32, u32)]>,
+    /// Its rows by counted value.
+    sensitive: Box<[ValueRows]>,
     /// The persons, each once; empty where rows are counted or are enough.
     subjects: Box<[u32]>,
 }
@@ -102,8 +102,8 @@ impl SensitiveCountCache {
             .get_or_insert_with(|| CountedPartition::new(partition, partitions, requirement));
     }
 
-    /// The sensitive values of a partition that was counted; empty for another one.
-    pub(super) fn sensitive(&self, partition: PartitionId) -> &[(u32, u32)] {
+    /// The rows of a partition that was counted, by sensitive value; empty for another one.
+    pub(super) fn sensitive(&self, partition: PartitionId) -> &[ValueRows] {
         self.get(partition)
             .map_or(&[], |counted| &counted.sensitive)
     }
@@ -126,14 +126,17 @@ impl CountedPartition {
             requirement.for_each_counted_value(row as usize, |value| values.push(value as u32));
         }
         values.sort_unstable();
-        let runs = values.chunk_by(|a, b| a == b);
+        let runs = values.chunk_by(|a, b| a == b).map(|run| ValueRows {
+            value: run[0],
+            rows: run.len() as u32,
+        });
         let listed = requirement.subjects;
         let listed = listed.filter(|_| !requirement.surely_meets_k(rows.len() as u64));
         let mut subjects = listed.map_or_else(Vec::new, |subjects| subjects.select(&rows));
         subjects.sort_unstable();
         subjects.dedup();
         Self {
-            sensitive: runs.map(|run| (run[0], run.len() as u32)).collect(),
+            sensitive: runs.collect(),
             subjects: subjects.into(),
         }
     }
@@ -153,13 +156,13 @@ impl<'a> Totals<'a> {
         Self { counts, values }
     }
 
-    fn add(&mut self, counts: &[(u32, u32)]) {
-        for &(value, count) in counts {
+    fn add(&mut self, counts: &[ValueRows]) {
+        for &ValueRows { value, rows } in counts {
             let total = &mut self.counts[value as usize];
             if *total == 0 {
                 self.values.push(value);
             }
-            *total += u64::from(count);
+            *total += u64::from(rows);
         }
     }
 

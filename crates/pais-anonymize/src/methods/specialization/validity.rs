@@ -134,11 +134,11 @@ impl ValidityCheck<'_> {
     pub(super) fn allows(&self, shares: &[PartitionShare]) -> bool {
         let size = shares.iter().map(|share| u64::from(share.size)).sum();
         let mut totals = vec![0u64; self.requirement.counted_values];
-        for &(value, count) in shares
+        for counted in shares
             .iter()
             .flat_map(|share| self.split_counts.counts_of(share))
         {
-            totals[value as usize] += u64::from(count);
+            totals[counted.value as usize] += u64::from(counted.rows);
         }
         self.requirement.allows_counts(size, by_value(&totals))
     }
@@ -406,9 +406,9 @@ impl<'a> SubsetTraversal<'a> {
         let (mut greatest, mut most_missing) = (0, 0);
         if requirement.bounds_confidence() {
             for &share in group {
-                for &(value, count) in split_counts.counts_of(&shares[share as usize]) {
-                    let total = &mut self.totals[value as usize];
-                    *total += u64::from(count);
+                for counted in split_counts.counts_of(&shares[share as usize]) {
+                    let total = &mut self.totals[counted.value as usize];
+                    *total += u64::from(counted.rows);
                     greatest = greatest.max(*total);
                 }
             }
@@ -416,8 +416,8 @@ impl<'a> SubsetTraversal<'a> {
                 (greatest, most_missing) = self.greatest_totals(group);
             }
             for &share in group {
-                for &(value, _) in split_counts.counts_of(&shares[share as usize]) {
-                    self.totals[value as usize] = 0;
+                for counted in split_counts.counts_of(&shares[share as usize]) {
+                    self.totals[counted.value as usize] = 0;
                 }
             }
         }
@@ -464,7 +464,8 @@ impl<'a> SubsetTraversal<'a> {
         } = *self.child.check;
         let (mut greatest, mut most_missing) = (0, 0);
         for &share in group {
-            for &(value, _) in split_counts.counts_of(&self.child.shares[share as usize]) {
+            for counted in split_counts.counts_of(&self.child.shares[share as usize]) {
+                let value = counted.value;
                 let most = if requirement.counts_missing(value) {
                     &mut most_missing
                 } else {
@@ -496,9 +497,9 @@ impl<'a> SubsetTraversal<'a> {
         let mut bounded = true;
         for &share in group {
             let code = column.codes[share as usize] as usize;
-            for &(value, count) in split_counts.counts_of(&shares[share as usize]) {
-                let counter = &mut self.value_counts[code * values + value as usize];
-                *counter += u64::from(count);
+            for counted in split_counts.counts_of(&shares[share as usize]) {
+                let counter = &mut self.value_counts[code * values + counted.value as usize];
+                *counter += u64::from(counted.rows);
                 bounded &= excludes_missing || requirement.bounds(*counter, self.counts[code]);
             }
         }
@@ -527,7 +528,7 @@ impl<'a> SubsetTraversal<'a> {
             let value_counts = split_counts.counts_of(&self.child.shares[share as usize]);
             value_counts
                 .iter()
-                .map(move |&(value, count)| (code, value, count))
+                .map(move |counted| (code, counted.value, counted.rows))
         });
         let mut entries: Vec<_> = entries.collect();
         entries.sort_unstable();
@@ -714,10 +715,10 @@ impl GroupBitmaps {
             for share in shares() {
                 // The rows of a share are never separated, so it does not matter which of them are
                 // marked as having a value.
-                for &(value, count) in check.split_counts.counts_of(share) {
-                    let bitmap = (built + value as usize) * self.words;
+                for counted in check.split_counts.counts_of(share) {
+                    let bitmap = (built + counted.value as usize) * self.words;
                     let bitmap = &mut self.bits[bitmap..bitmap + self.words];
-                    set(bitmap, row..row + count as usize);
+                    set(bitmap, row..row + counted.rows as usize);
                 }
                 row += share.size as usize;
             }

@@ -10,7 +10,7 @@ use pais_core::definition::{Objective, SuppressionFor};
 use super::super::attribute::ConceptId;
 use super::super::partitions::{PartitionId, Partitions, SplitCounts};
 use super::super::persons::{PersonCheck, ShareSubjects};
-use super::super::requirement::Requirement;
+use super::super::requirement::{Requirement, ValueRows, as_rows};
 use super::super::score;
 use super::super::suppression::Suppression;
 use super::{CutCandidate, SearchState};
@@ -102,8 +102,8 @@ struct SensitiveCountCache {
 
 /// What is counted of a partition.
 struct CountedPartition {
-    /// The counted values, each with the number of rows that have it.
-    sensitive: Box<[(u32, u32)]>,
+    /// Its rows by counted value.
+    sensitive: Box<[ValueRows]>,
     /// The persons, each once; empty where rows are counted or are enough.
     subjects: Box<[u32]>,
 }
@@ -122,14 +122,17 @@ impl SensitiveCountCache {
                 requirement.for_each_counted_value(row as usize, |value| values.push(value as u32));
             }
             values.sort_unstable();
-            let runs = values.chunk_by(|a, b| a == b);
+            let runs = values.chunk_by(|a, b| a == b).map(|run| ValueRows {
+                value: run[0],
+                rows: run.len() as u32,
+            });
             let listed = requirement.subjects;
             let listed = listed.filter(|_| !requirement.surely_meets_k(rows.len() as u64));
             let mut subjects = listed.map_or_else(Vec::new, |subjects| subjects.select(&rows));
             subjects.sort_unstable();
             subjects.dedup();
             CountedPartition {
-                sensitive: runs.map(|run| (run[0], run.len() as u32)).collect(),
+                sensitive: runs.collect(),
                 subjects: subjects.into(),
             }
         })
@@ -144,7 +147,7 @@ struct TrialPart {
     /// Its concept on the candidate's attribute.
     concept: ConceptId,
     size: u64,
-    sensitive_counts: Vec<(u32, u32)>,
+    sensitive_counts: Vec<ValueRows>,
     /// The persons, each once; empty where rows are counted or are enough.
     subjects: Vec<u32>,
     /// Whether its rows alone have *K* persons.
@@ -282,10 +285,7 @@ impl ReferenceTrial<'_> {
         let part = |partition: PartitionId| {
             let size = u64::from(self.partitions.size(partition));
             let counted = count_cache.get_or_count(partition, self.partitions, self.requirement);
-            let counts = counted
-                .sensitive
-                .iter()
-                .map(|&(value, count)| (value, u64::from(count)));
+            let counts = as_rows(&counted.sensitive);
             let has_enough = self.has_enough(size, &counted.subjects);
             let meets = has_enough && self.requirement.allows_counts(size, counts);
             TrialPart {
@@ -437,12 +437,12 @@ impl TrialState<'_> {
         let remaining = group.iter().map(|&part| &parts[part as usize]);
         let remaining = remaining.filter(|part| !part.suppressed);
         let mut values = Vec::new();
-        for &(value, count) in remaining.flat_map(|part| &part.sensitive_counts) {
+        for &ValueRows { value, rows } in remaining.flat_map(|part| &part.sensitive_counts) {
             let total = &mut self.totals[value as usize];
             if *total == 0 {
                 values.push(value);
             }
-            *total += u64::from(count);
+            *total += u64::from(rows);
         }
         values.sort_unstable();
         let totals = &mut self.totals;

@@ -12,7 +12,7 @@ use super::super::attribute::{Attribute, Concept, Meaning};
 use super::super::partitions::{
     ChildOfCode, PartitionId, PartitionShare, Partitions, Scan, SplitCounts,
 };
-use super::super::requirement::{Requirement, SensitiveBound, ValueShare};
+use super::super::requirement::{Requirement, SensitiveBound, ValueRows, ValueShare};
 use super::super::sensitive::SensitiveSlots;
 
 /// Number of distinct numbers in a column.
@@ -162,7 +162,7 @@ fn records(
 
 /// The counts of a partition and child: the partition, its number of rows, whether they meet *K*
 /// and *C*, and the number of rows by sensitive value.
-type ShareCounts = (PartitionId, u32, bool, Vec<(u32, u32)>);
+type ShareCounts = (PartitionId, u32, bool, Vec<ValueRows>);
 
 /// The counts of a split, by child.
 fn share_counts(split_counts: &SplitCounts) -> Vec<Vec<ShareCounts>> {
@@ -206,7 +206,10 @@ fn expected(
                     partition,
                     rows.len() as u32,
                     meets,
-                    value_counts.into_iter().collect(),
+                    value_counts
+                        .into_iter()
+                        .map(|(value, rows)| ValueRows { value, rows })
+                        .collect(),
                 )
             })
         };

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::super::attribute::Concept;
-use super::cut_state::{CutState, Refusal, Trial};
+use super::cut_state::{AttributeCut, CutState, Refusal, Trial};
 use super::space::{Space, ValueSplit};
 
 /// Iterations until the temperature is high again.
@@ -116,7 +116,7 @@ impl Chain {
     }
 
     /// The cuts that replace those of some attributes.
-    fn ruin(&mut self, space: &Space<'_>) -> Vec<(usize, Vec<Concept>)> {
+    fn ruin(&mut self, space: &Space<'_>) -> Vec<AttributeCut> {
         let below_top = |&at: &usize| !self.current.is_topmost(space, at);
         let mut below_top: Vec<usize> = (0..space.width()).filter(below_top).collect();
         let count = 1 + self.draws.below(3);
@@ -127,7 +127,7 @@ impl Chain {
                 0 => vec![space.dimensions[attribute].topmost()],
                 _ => self.ruin_part(space, attribute),
             };
-            changes.push((attribute, cut));
+            changes.push(AttributeCut { attribute, cut });
         }
         changes
     }

@@ -30,6 +30,13 @@ pub(super) struct CutState {
     pub(super) refused: FxHashMap<ValueSplit, Box<[u16]>>,
 }
 
+/// A cut of one column.
+pub(super) struct AttributeCut {
+    pub(super) attribute: usize,
+    /// Its values.
+    pub(super) cut: Vec<Concept>,
+}
+
 /// The equivalence classes of a cut.
 #[derive(Clone, Default)]
 pub(super) struct Classes {
@@ -140,10 +147,10 @@ impl CutState {
     }
 
     /// Replaces the cuts of some attributes by cuts above them.
-    pub(super) fn generalize(&mut self, space: &Space<'_>, changes: Vec<(usize, Vec<Concept>)>) {
+    pub(super) fn generalize(&mut self, space: &Space<'_>, cuts: Vec<AttributeCut>) {
         let width = space.width();
         let mut is_changed = vec![false; width];
-        for (attribute, cut) in changes {
+        for AttributeCut { attribute, cut } in cuts {
             let above = |concept: &Concept| {
                 let holds = |new: &Concept| {
                     new.codes.start <= concept.codes.start && concept.codes.end <= new.codes.end

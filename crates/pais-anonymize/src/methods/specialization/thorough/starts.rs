@@ -92,19 +92,12 @@ impl GreedyRuns<'_> {
         } = self.task;
         let mut drawn: Vec<u64> = Vec::new();
         let mut starts = Vec::new();
-        let asked = (settings.objective, settings.split);
-        let others = other_runs(table, asked);
-        for (number, (objective, split)) in [asked].into_iter().chain(others).enumerate() {
+        for (number, settings) in all_runs(table, settings).enumerate() {
             let limit = (number > 0).then(|| limit.mul_f64(SHARE_OF_TIME));
             let deadline = Deadline::new(observer, began, limit);
             if number > 0 && deadline.must_stop() {
                 break;
             }
-            let settings = SpecializationSettings {
-                objective,
-                split,
-                ..settings
-            };
             let mut at = 0;
             let mut repeated = |below: u64| {
                 if at == drawn.len() {
@@ -124,7 +117,9 @@ impl GreedyRuns<'_> {
             };
             let steps = search::search(task, repeated);
             match steps {
-                Ok(steps) => starts.extend(Start::new(table, steps, objective, self.measure)),
+                Ok(steps) => {
+                    starts.extend(Start::new(table, steps, settings.objective, self.measure))
+                }
                 Err(error) if number == 0 || observer.must_stop() => return Err(error),
                 Err(_) => {}
             }
@@ -133,11 +128,11 @@ impl GreedyRuns<'_> {
     }
 }
 
-/// Every other objective and split rule that differs for the table.
-fn other_runs(
+/// The settings asked for, then those with every other objective and split rule that differs for the table.
+fn all_runs(
     table: &EncodedTable,
-    asked: (Objective, SplitRule),
-) -> impl Iterator<Item = (Objective, SplitRule)> {
+    asked: SpecializationSettings,
+) -> impl Iterator<Item = SpecializationSettings> {
     let has_class = table.class.is_some();
     let mut columns = table.quasi_identifiers.iter();
     let has_intervals = columns.any(|it| matches!(it.domain, Domain::Numeric { .. }));
@@ -154,8 +149,17 @@ fn other_runs(
     };
     let splits = [SplitRule::Fixed, SplitRule::BestValid];
     let splits = splits.into_iter().take(if has_intervals { 2 } else { 1 });
-    let runs = splits.flat_map(move |split| objectives().map(move |objective| (objective, split)));
-    runs.filter(move |run| *run != asked)
+    let runs = splits.flat_map(move |split| {
+        objectives().map(move |objective| SpecializationSettings {
+            objective,
+            split,
+            ..asked
+        })
+    });
+    let is_other = move |it: &SpecializationSettings| {
+        (it.objective, it.split) != (asked.objective, asked.split)
+    };
+    [asked].into_iter().chain(runs.filter(is_other))
 }
 
 /// The loss under `classification` of the last table of a run.
