@@ -114,6 +114,12 @@ enum Command {
 /// Runs the command given on the command line. The exit status is 0 on success, 2 if arguments or
 /// settings are invalid, and 1 if the work failed.
 pub(crate) fn main() -> ExitCode {
+    let of_faults = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !pais_io::read::parquet::is_decoding() {
+            of_faults(panic);
+        }
+    }));
     let command = Cli::parse().command;
     let style = Style::of_errors(command.has_json());
     let done = command.run();

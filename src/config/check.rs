@@ -1,6 +1,7 @@
 //! Checks that the settings are valid, each alone and in combination.
 
 use pais_core::definition::json::TREE_DEPTH;
+use secrecy::ExposeSecret;
 
 use crate::oidc::is_safe_address;
 
@@ -31,6 +32,7 @@ const MOST_LEEWAY_SECONDS: u64 = 300;
 /// The first invalid setting.
 pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     not_zero(settings)?;
+    durations(settings)?;
     limits(settings)?;
     connections(settings)?;
     addresses(settings)?;
@@ -57,18 +59,43 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     Ok(())
 }
 
-/// The names of settings, each with whether it is 0.
-macro_rules! zeros {
-    ($settings:ident: $($section:ident.$key:ident),+ $(,)?) => {
+/// The names of settings, each with whether its value is as it must not be.
+macro_rules! wrong {
+    ($settings:ident $comparison:tt $value:expr => $($section:ident.$key:ident),+ $(,)?) => {
         [$((
             concat!(stringify!($section), ".", stringify!($key)),
-            $settings.$section.$key == 0,
+            $settings.$section.$key $comparison $value,
         )),+]
     };
 }
 
+/// Longest duration of a setting, 10 years: no moment that is computed with it is beyond the clock.
+const MOST_SECONDS: u64 = 315_360_000;
+
+fn durations(settings: &Settings) -> Result<(), InvalidSetting> {
+    let too_long = wrong![settings > MOST_SECONDS =>
+        server.request_timeout_seconds,
+        server.shutdown_grace_seconds,
+        server.header_timeout_seconds,
+        server.body_timeout_seconds,
+        server.keep_alive_seconds,
+        limits.upload_wait_seconds,
+        limits.upload_seconds,
+        workers.lease_seconds,
+        workers.heartbeat_seconds,
+        workers.poll_seconds,
+        workers.max_run_seconds,
+        memory.wait_seconds,
+        database.silence_seconds,
+    ];
+    match too_long.into_iter().find(|(_, is_too_long)| *is_too_long) {
+        Some((key, _)) => invalid(key, format!("must be at most {MOST_SECONDS}, ten years")),
+        None => Ok(()),
+    }
+}
+
 fn not_zero(settings: &Settings) -> Result<(), InvalidSetting> {
-    let zeros = zeros![settings:
+    let zeros = wrong![settings == 0 =>
         server.request_timeout_seconds,
         server.header_timeout_seconds,
         server.body_timeout_seconds,
@@ -136,9 +163,23 @@ fn connections(settings: &Settings) -> Result<(), InvalidSetting> {
 
 fn addresses(settings: &Settings) -> Result<(), InvalidSetting> {
     let url = settings.server.public_url.as_deref();
-    if url.is_some_and(|url| host(url).is_none()) {
-        let reason = "must be a URL like https://pais.example.org";
+    // It is in documents and links that others read.
+    let is_public = |url: &str| host(url).is_some() && !url.contains(['@', '?', '#', ' ']);
+    if url.is_some_and(|url| !is_public(url)) {
+        let reason =
+            "must be a URL like https://pais.example.org, without user, query and fragment";
         return invalid("server.public_url", reason);
+    }
+    let url = settings.database.url.as_ref();
+    let is_of_postgres = |url: &str| {
+        let mut schemes = ["postgres://", "postgresql://"].into_iter();
+        schemes.any(|scheme| url.starts_with(scheme))
+    };
+    if url.is_some_and(|url| !is_of_postgres(url.expose_secret())) {
+        return invalid(
+            "database.url",
+            "must begin with postgres:// or postgresql://",
+        );
     }
     // An origin is a URL that ends after its host and port.
     let is_origin = |url: &str| host(url).is_some_and(|host| !host.contains(['/', ' ', '*']));

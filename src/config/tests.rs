@@ -266,6 +266,21 @@ fn invalid_values_are_rejected() {
             "server.public_url must be a URL like",
         ),
         (
+            "PAIS__SERVER__PUBLIC_URL",
+            "https://u:p@pais.example/?y#z",
+            "without user, query and fragment",
+        ),
+        (
+            "PAIS__DATABASE__URL",
+            "mysql://pais@db.example.org/pais",
+            "database.url must begin with postgres://",
+        ),
+        (
+            "PAIS__LIMITS__UPLOAD_WAIT_SECONDS",
+            "9223372036854775807",
+            "limits.upload_wait_seconds must be at most 315360000",
+        ),
+        (
             "PAIS__SERVER__CORS_ORIGINS",
             r#"["*"]"#,
             "server.cors_origins has \"*\"",

@@ -265,22 +265,29 @@ impl Write for SpoolWriter {
 }
 
 pub(crate) fn unwritable(error: &io::Error) -> WorkError {
-    tracing::error!(%error, "a table could not be rendered into the spool directory");
     let problem = match error.kind() {
+        io::ErrorKind::FileTooLarge => Problem::new(
+            Code::LimitExceeded,
+            "the file would have more bytes than storage.spool_bytes; take another format or single tables, or have the \
+             limit raised",
+        ),
+        _ => unrendered(error),
+    };
+    problem.into()
+}
+
+fn unrendered(error: &io::Error) -> Problem {
+    tracing::error!(%error, "a table could not be rendered into the spool directory");
+    match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(
             Code::StorageFull,
             "the disk of the spool directory (storage.spool_dir) is full",
-        ),
-        io::ErrorKind::FileTooLarge => Problem::new(
-            Code::LimitExceeded,
-            "the file would have more bytes than storage.spool_bytes; choose another format",
         ),
         _ => Problem::new(
             Code::Unavailable,
             "the table could not be rendered; the service's log has the reason",
         ),
-    };
-    problem.into()
+    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,10 @@ pub fn init(settings: &LogSettings) -> anyhow::Result<()> {
     // A panic's message may quote a value, so only the location of the panic is logged.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);
+        if pais_io::read::parquet::is_decoding() {
+            tracing::debug!(place, "the decoder of Parquet ended at a damaged file");
+            return;
+        }
         tracing::error!(place, "the program panicked; this is a bug in pais");
     }));
     Ok(())

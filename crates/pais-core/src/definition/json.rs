@@ -95,13 +95,17 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
             };
         }
     };
+    let (line, column) = (syntax.line(), syntax.column());
+    if syntax.to_string().starts_with("number out of range") {
+        let detail = format!("line {line}, column {column}: the number is too large");
+        return DocumentError::new(DocumentErrorKind::Range, detail);
+    }
     let detail = if syntax.to_string().starts_with("recursion limit exceeded") {
         format!(
             "the body is nested more than {JSON_DEPTH} levels deep; flatten it (each level of a \
              taxonomy takes two levels of JSON)"
         )
     } else {
-        let (line, column) = (syntax.line(), syntax.column());
         format!("the body is not JSON: line {line}, column {column}")
     };
     DocumentError::new(DocumentErrorKind::Syntax, detail)
@@ -287,6 +291,14 @@ mod tests {
         for (body, pointer) in bodies.iter().zip(["/columns/0", "/columns/0/role"]) {
             let error = parse::<DatasetDefinition>(body.as_bytes()).unwrap_err();
             assert_eq!(error.faults[0].pointer(), Some(pointer), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_number_beyond_all_is_out_of_range_and_not_out_of_json() {
+        for body in ["1e400", "-1e400"] {
+            let error = parse::<f64>(body.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, DocumentErrorKind::Range, "{body}: {error}");
         }
     }
 

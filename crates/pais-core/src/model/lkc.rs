@@ -171,6 +171,6 @@ pub(super) fn minimum_anonymity(k: u64) -> Result<MinimumAnonymity, ParameterErr
 
 /// A parameter that counts from 1.
 pub(super) fn whole(parameter: &'static str, value: u32) -> Result<NonZeroU32, ParameterError> {
-    let detail = || format!("`{parameter}` is a whole number from 1 on");
+    let detail = || format!("`{parameter}` is a whole number from 1 to {}", u32::MAX);
     NonZeroU32::new(value).ok_or_else(|| ParameterError::new(parameter, detail()))
 }

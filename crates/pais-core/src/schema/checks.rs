@@ -13,11 +13,13 @@ use crate::warning::{Warning, WarningCode, by_code};
 pub const MOST_NAME_BYTES: usize = 1_024;
 
 /// What is wrong with a name of a column.
-pub(super) const NO_NAME: &str = "a column's name must have 1 to 1,024 bytes and no NUL";
+pub(super) const NO_NAME: &str =
+    "a column's name must have 1 to 1,024 bytes, no NUL, and no byte order mark at its start";
 
-/// Whether a text cannot be the name of a column.
+/// Whether a text cannot be the name of a column. A byte order mark before the first name of a file is no part of it.
 pub(super) fn is_no_name(name: &str) -> bool {
-    name.is_empty() || name.len() > MOST_NAME_BYTES || name.contains('\0')
+    let is_long = name.len() > MOST_NAME_BYTES;
+    name.is_empty() || is_long || name.contains('\0') || name.starts_with('\u{feff}')
 }
 
 /// The columns of a file that a set is made of.

@@ -178,7 +178,7 @@ impl Schema {
                 if !(lo.abs() <= 1e300 && hi.abs() <= 1e300 && lo <= hi) {
                     faults.push(Fault::at(
                         at("domain"),
-                        "a domain must be [min, max] with min <= max",
+                        "a domain must be [min, max] with min <= max, both from -1e300 to 1e300",
                     ));
                 }
             }

@@ -350,7 +350,7 @@ impl Rows {
     ) -> Result<Self, DraftFailure> {
         if columns.len() > options.columns {
             let detail = format!(
-                "the file has {} columns; a dataset has at most {}",
+                "the file has {} columns; a dataset has at most {} (limits.columns)",
                 columns.len(),
                 options.columns
             );

@@ -3,6 +3,7 @@
 //!
 //! Line numbers in faults are record numbers.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -201,9 +202,21 @@ impl<R: ChunkReader> ChunkReader for Shared<R> {
     }
 }
 
+thread_local! {
+    static IS_DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread decodes a Parquet file: a panic is then a damaged file, and no fault of the program.
+pub fn is_decoding() -> bool {
+    IS_DECODING.get()
+}
+
 /// Runs `work` and turns a panic into an error: the decoder can panic on a damaged file.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(damaged()))
+    let was_decoding = IS_DECODING.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(damaged()));
+    IS_DECODING.set(was_decoding);
+    done
 }
 
 /// The error behind one of the source.
@@ -214,7 +227,9 @@ fn refused(error: std::io::Error) -> ReadError {
 fn too_large(limit: u64) -> ReadError {
     ReadError::new(
         ReadErrorKind::TooLarge,
-        format!("the file decodes to more than {limit} bytes; send the rows in several files"),
+        format!(
+            "the file decodes to more than {limit} bytes (limits.upload_bytes); send the rows in several files"
+        ),
     )
 }
 

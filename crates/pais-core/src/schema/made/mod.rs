@@ -205,7 +205,10 @@ impl SchemaColumn {
             error => format!("cannot be made: {error}"),
         })?;
         if self.kind == ColumnKind::Numeric {
-            self.ranges = Some(tree.ranges()?.into());
+            // Only numbers beyond those that a column can have are no ends of ranges.
+            let too_wide =
+                |_| "cannot be made: a range of it is too wide; declare smaller `widths`";
+            self.ranges = Some(tree.ranges().map_err(too_wide)?.into());
         }
         self.tree = Some(Arc::new(tree));
         Ok(())
