@@ -17,11 +17,12 @@ use serde_json::json;
 use super::bar::Bar;
 use super::definitions::{self, SchemaArgs};
 use super::directory::Directory;
+use super::files::Files;
 use super::output::{self, Failure, Style, in_file, refuse_unwritable, write_json};
 use super::scale::{self, ExecutorArgs, ScaledRun};
 use super::sources::DocumentSource;
 use super::summary::{self, Summary, SweepFile};
-use super::table_file::{InputFormat, TableFile, refuse_overwriting};
+use super::table_file::{InputFormat, TableFile};
 
 /// Arguments of `pais anonymize`.
 #[derive(Debug, Args)]
@@ -60,6 +61,16 @@ pub(crate) struct Anonymize {
 }
 
 impl Anonymize {
+    /// The files that it reads and writes.
+    pub(super) fn files(&self) -> Files {
+        let files = self.executors.files(self.schema.files());
+        let files = files.documents("--job", [&self.job]);
+        let files = files.raw_table("INPUT", &self.input);
+        let files = files.main_output(self.output.as_deref());
+        let files = files.output("--report", self.report.as_deref());
+        files.output("--steps", self.steps.as_deref())
+    }
+
     /// Runs, and writes the requested files; nothing is written unless the run succeeds. A job
     /// with lists of parameters writes a table of its combinations in place of a release.
     ///
@@ -75,10 +86,6 @@ impl Anonymize {
             return self.scaled(dataset.schema);
         }
         let input = self.format.table(&self.input, &dataset.text)?;
-        let identity = input.identity();
-        let outputs = [&self.output, &self.report, &self.steps];
-        let mut outputs = outputs.into_iter().flatten();
-        outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
         let bar = Bar::new();
         let mut job = definitions::job_to_run(&self.job)?;
         let schema = Arc::new(definitions::schema_of_job(dataset.schema, &job, &self.job)?);

@@ -9,6 +9,7 @@ mod database;
 mod definitions;
 mod directory;
 mod doctor;
+mod files;
 mod finished_table;
 mod interview;
 mod key_file;
@@ -41,6 +42,7 @@ use clap_complete::{Shell, generate};
 use pais::problem::{Code, Problem};
 
 use database::{SettingsArgs, with_database};
+use files::Files;
 use output::{Failure, Style};
 
 /// Privacy-aware sharing of health data.
@@ -132,7 +134,19 @@ impl Command {
         }
     }
 
+    /// The files that it reads and writes, where it may do both.
+    fn files(&self) -> Files {
+        match self {
+            Self::Anonymize(command) => command.files(),
+            Self::Transform(command) => command.files(),
+            Self::Schema(schema::SchemaCommand::Draft(args)) => args.files(),
+            Self::Taxonomy(command) => command.files(),
+            _ => Files::default(),
+        }
+    }
+
     fn run(self) -> Result<ExitCode, Failure> {
+        self.files().check()?;
         match self {
             Self::Keys(command) => return keys::run(command).map_err(Failure::Service),
             Self::Audit(command) => return audit::run(command).map_err(Failure::Service),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use pais_io::draft::{Draft, DraftOptions};
 
+use super::files::Files;
 use super::interview;
 use super::output::{Failure, note, print_json, write_json};
 use super::table_file::{FormatName, TableFile, TextFlags};
@@ -46,6 +47,12 @@ pub(crate) struct DraftArgs {
 }
 
 impl DraftArgs {
+    /// The files that it reads and writes.
+    pub(super) fn files(&self) -> Files {
+        let files = Files::default().raw_table("FILE", &self.file);
+        files.main_output(self.output.as_deref())
+    }
+
     /// Proposes the schema and writes it.
     ///
     /// # Errors

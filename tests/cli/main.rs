@@ -12,6 +12,7 @@ mod guide;
 mod guidelines;
 mod hostile_files;
 mod missing_cells;
+mod outputs;
 mod readme;
 mod scale;
 mod sets;
