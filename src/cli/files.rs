@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use pais::db::data_keys::directory_of;
+
 use super::output::Failure;
 use super::sources::DocumentSource;
 
@@ -93,7 +95,7 @@ pub(super) fn target(path: &Path) -> io::Result<Option<PathBuf>> {
         let Some(name) = path.file_name() else {
             return Ok(None);
         };
-        let directory = parent(&path).canonicalize()?;
+        let directory = directory_of(&path).canonicalize()?;
         if directory.starts_with("/proc") {
             return Ok(None);
         }
@@ -106,12 +108,6 @@ pub(super) fn target(path: &Path) -> io::Result<Option<PathBuf>> {
         }
     }
     Err(rustix::io::Errno::LOOP.into())
-}
-
-/// The directory of a file.
-pub(super) fn parent(path: &Path) -> &Path {
-    let directory = path.parent().filter(|parent| *parent != Path::new(""));
-    directory.unwrap_or(Path::new("."))
 }
 
 /// The files of a command, each with the argument that names it.

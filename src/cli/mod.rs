@@ -14,6 +14,7 @@ mod finished_table;
 mod interview;
 mod key_file;
 mod keys;
+mod new_file;
 mod output;
 mod process;
 mod publish;

@@ -119,7 +119,8 @@ mod with_engine {
 
     use super::{ExecutorArgs, Failure, ScaledRun, Style};
     use crate::cli::bar::Bar;
-    use crate::cli::output::{self, in_file, write_json};
+    use crate::cli::new_file::NewFile;
+    use crate::cli::output::{self, in_file};
 
     /// Anonymizes, and writes the release, its report and its steps; nothing is written unless the
     /// verifier accepts the files.
@@ -143,10 +144,11 @@ mod with_engine {
         let release = done.map_err(failure)?;
         let report = ScaledReport::of(&release);
         if let Some(path) = run.report {
-            write_json(path, &report)?;
+            NewFile::json(path, &report)?.complete()?;
         }
         if let Some(path) = run.steps {
-            write_json(path, &BTreeMap::from([("items", &release.steps)]))?;
+            let items = BTreeMap::from([("items", &release.steps)]);
+            NewFile::json(path, &items)?.complete()?;
         }
         report.write(run.style);
         Ok(())

@@ -8,7 +8,8 @@ use pais_io::draft::{Draft, DraftOptions};
 
 use super::files::Files;
 use super::interview;
-use super::output::{Failure, note, print_json, write_json};
+use super::new_file::NewFile;
+use super::output::{Failure, note, print_json};
 use super::table_file::{FormatName, TableFile, TextFlags};
 
 /// Works with schemas.
@@ -80,8 +81,8 @@ impl DraftArgs {
             print_doubts(&draft, self.interactive);
         }
         match (&self.output, self.json) {
-            (Some(path), true) => write_json(path, &draft),
-            (Some(path), false) => write_json(path, &draft.dataset),
+            (Some(path), true) => NewFile::json(path, &draft)?.complete(),
+            (Some(path), false) => NewFile::json(path, &draft.dataset)?.complete(),
             (None, true) => print_json(&draft),
             (None, false) => print_json(&draft.dataset),
         }

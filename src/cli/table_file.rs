@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,7 @@ use pais_io::read::{
     ThousandsMark, csv, ndjson, parquet,
 };
 
+use super::new_file::NewFile;
 use super::output::{Failure, in_file};
 
 /// The accepted file extensions, for error messages.
@@ -276,28 +277,21 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
-        self.try_write(table)
-            .map_err(|error| Failure::file(&self.path, error))
-    }
-
-    fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(&self.path)?);
-        match self.compression {
-            FileCompression::None => self.format.write(table, &mut out)?,
+    pub(crate) fn write(&self, table: &ReleasedTable) -> Result<NewFile, Failure> {
+        NewFile::write(&self.path, |out| match self.compression {
+            FileCompression::None => self.format.write(table, out),
             FileCompression::Gzip => {
                 let level = flate2::Compression::default();
-                let mut packed = flate2::write::GzEncoder::new(&mut out, level);
+                let mut packed = flate2::write::GzEncoder::new(out, level);
                 self.format.write(table, &mut packed)?;
-                packed.finish()?;
+                packed.finish().map(drop)
             }
             FileCompression::Zstd => {
-                let mut packed = zstd::Encoder::new(&mut out, ZSTD_LEVEL)?;
+                let mut packed = zstd::Encoder::new(out, ZSTD_LEVEL)?;
                 self.format.write(table, &mut packed)?;
-                packed.finish()?;
+                packed.finish().map(drop)
             }
-        }
-        out.flush()
+        })
     }
 
     fn file(&self) -> Result<File, Failure> {

@@ -74,7 +74,7 @@ impl Transform {
         let mapped = transform(codebook, cut, &raw, &read_by, table, input.first_line());
         let mapped = mapped.map_err(|error| in_file(self.input.display(), error))?;
         match output {
-            Some(output) => output.write(&mapped),
+            Some(output) => output.write(&mapped)?.complete(),
             None => print(|out| pais_io::write::csv(&mapped, out)),
         }
     }
