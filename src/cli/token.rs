@@ -2,6 +2,7 @@
 
 use pais::api::limits::TokenLifetime;
 use pais::api::organizations::check_name;
+use pais::api::tokens::check_label;
 use pais::db::Store;
 use pais::db::organizations::find_or_create;
 use pais::db::tokens::{NewToken, create_token};
@@ -33,7 +34,7 @@ pub(crate) struct CreateArgs {
     #[arg(long)]
     role: Role,
     /// What the token is for
-    #[arg(long)]
+    #[arg(long, value_parser = label)]
     label: Option<String>,
     /// When it stops working: a number of days such as 90d, a date (the token works until its
     /// beginning, UTC) or an RFC 3339 time. If omitted: after security.token_max_days
@@ -65,6 +66,10 @@ fn expiry_from(now: OffsetDateTime, text: &str) -> Result<OffsetDateTime, &'stat
 
 fn organization_name(text: &str) -> Result<String, Problem> {
     check_name(text).map(|()| text.to_owned())
+}
+
+fn label(text: &str) -> Result<String, Problem> {
+    check_label(text).map(|()| text.to_owned())
 }
 
 /// Runs a subcommand of `pais token`.

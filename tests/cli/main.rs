@@ -19,4 +19,5 @@ mod sets;
 mod taxonomies;
 mod terminal;
 mod text_formats;
+mod tokens;
 mod verify;

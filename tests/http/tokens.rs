@@ -74,6 +74,19 @@ async fn errors_of_a_request_have_different_codes() {
     post(json!({"organization": "nowhere", "role": "holder"}))
         .await
         .problem(404, "not_found");
+    let labelled =
+        |label: &str| post(json!({"organization": "ops", "role": "holder", "label": label}));
+    for label in [
+        &*"ä".repeat(201),
+        "a\nb",
+        "\u{1b}[31mred",
+        "\u{1}",
+        "\u{85}",
+    ] {
+        let refused = labelled(label).await.problem(422, "invalid_value");
+        assert_eq!(refused["errors"][0]["pointer"], "/label", "{label:?}");
+    }
+    labelled(&"ä".repeat(200)).await.json(201);
     post(json!({"organization": "ops", "role": "king"}))
         .await
         .problem(400, "invalid_shape");
