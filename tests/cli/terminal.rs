@@ -250,6 +250,23 @@ fn a_job_names_no_location_on_the_command_line() {
 }
 
 #[test]
+fn a_document_is_in_a_file() {
+    let dir = patients();
+    for option in ["--schema", "--job"] {
+        let line = RUN.replace(
+            &format!("{option} {}.json", &option[2..3]),
+            &format!("{option} -"),
+        );
+        let (status, said) = dir.bash(&format!("pais {line}"));
+        assert_eq!(status, Some(2), "{said}");
+        assert!(
+            said.contains(option) && said.contains("name a file"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_token_is_sent_to_another_machine_by_https_only() {
     let dir = patients();
     let line = "PAIS_TOKEN=secret pais publish --url http://192.0.2.2 --publication p raw.csv";
