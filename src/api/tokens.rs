@@ -95,7 +95,7 @@ pub(super) async fn create(
     JsonBody(request, _memory): JsonBody<TokenRequest>,
 ) -> Result<impl IntoResponse, ApiError> {
     let label = request.label.as_deref();
-    text::check_length("/label", label, LABEL_LENGTH)?;
+    label.map_or(Ok(()), check_label)?;
     let lifetime = app.limits.token_lifetime;
     let new = NewToken {
         role: request.role,
@@ -110,6 +110,19 @@ pub(super) async fn create(
         Problem::at(Code::NotFound, "/organization", detail)
     })?;
     Ok(shown(issued))
+}
+
+/// Checks what a token is for.
+///
+/// # Errors
+/// `invalid_value` at `/label` if it is too long, or has control characters.
+pub fn check_label(label: &str) -> Result<(), Problem> {
+    text::check_length("/label", Some(label), LABEL_LENGTH)?;
+    if label.contains(char::is_control) {
+        let detail = "a label has no control characters; write it in one line";
+        return Err(Problem::at(Code::InvalidValue, "/label", detail));
+    }
+    Ok(())
 }
 
 /// The answer that shows a secret, which no cache may store.
@@ -197,5 +210,5 @@ pub(super) async fn revoke(
     Admin(app): Admin,
     Path(id): Path<TokenId>,
 ) -> Result<StatusCode, ApiError> {
-    done(tokens::revoke(&app.db, app.caller, id).await?)
+    done(tokens::revoke(&app.db, Some(app.caller), id).await?)
 }

@@ -17,11 +17,13 @@ use serde_json::json;
 use super::bar::Bar;
 use super::definitions::{self, SchemaArgs};
 use super::directory::Directory;
-use super::output::{self, Failure, Style, in_file, refuse_unwritable, write_json};
+use super::files::Files;
+use super::new_file::NewFile;
+use super::output::{self, Failure, Style, in_file, refuse_unwritable};
 use super::scale::{self, ExecutorArgs, ScaledRun};
 use super::sources::DocumentSource;
 use super::summary::{self, Summary, SweepFile};
-use super::table_file::{InputFormat, TableFile, refuse_overwriting};
+use super::table_file::{InputFormat, TableFile};
 
 /// Arguments of `pais anonymize`.
 #[derive(Debug, Args)]
@@ -60,6 +62,16 @@ pub(crate) struct Anonymize {
 }
 
 impl Anonymize {
+    /// The files that it reads and writes.
+    pub(super) fn files(&self) -> Files {
+        let files = self.executors.files(self.schema.files());
+        let files = files.documents("--job", [&self.job]);
+        let files = files.raw_table("INPUT", &self.input);
+        let files = files.main_output(self.output.as_deref());
+        let files = files.output("--report", self.report.as_deref());
+        files.output("--steps", self.steps.as_deref())
+    }
+
     /// Runs, and writes the requested files; nothing is written unless the run succeeds. A job
     /// with lists of parameters writes a table of its combinations in place of a release.
     ///
@@ -75,10 +87,6 @@ impl Anonymize {
             return self.scaled(dataset.schema);
         }
         let input = self.format.table(&self.input, &dataset.text)?;
-        let identity = input.identity();
-        let outputs = [&self.output, &self.report, &self.steps];
-        let mut outputs = outputs.into_iter().flatten();
-        outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
         let bar = Bar::new();
         let mut job = definitions::job_to_run(&self.job)?;
         let schema = Arc::new(definitions::schema_of_job(dataset.schema, &job, &self.job)?);
@@ -122,10 +130,11 @@ impl Anonymize {
             },
         );
         let release = verified.with_report(report?);
-        written?;
+        let mut files = written?;
         let compared = compared.transpose()?.flatten();
         bar.progress(Phase::Writing, 0.0);
-        self.write(&release, found.steps())?;
+        files.extend(self.documents(&release, found.steps())?);
+        files.into_iter().try_for_each(NewFile::complete)?;
         bar.clear();
         let of_job = declared.into_iter().chain(run.warnings()).chain(compared);
         Summary::new(&release, of_job).write(Style::of_errors(self.json));
@@ -215,17 +224,24 @@ impl Anonymize {
         Ok(())
     }
 
-    fn write(&self, release: &VerifiedRelease, steps: &[StepRecord]) -> Result<(), Failure> {
+    /// The report and the steps, as far as they are requested.
+    fn documents(
+        &self,
+        release: &VerifiedRelease,
+        steps: &[StepRecord],
+    ) -> Result<Vec<NewFile>, Failure> {
+        let mut files = Vec::new();
         if let Some(path) = &self.report {
             let mut report = json!(release.report());
             report["warnings"] = json!(release.warnings);
-            write_json(path, &report)?;
+            files.push(NewFile::json(path, &report)?);
         }
         if let Some(path) = &self.steps {
             let items: Vec<&StepItem> = steps.iter().map(|record| &record.item).collect();
-            write_json(path, &BTreeMap::from([("items", items)]))?;
+            let items = BTreeMap::from([("items", items)]);
+            files.push(NewFile::json(path, &items)?);
         }
-        Ok(())
+        Ok(files)
     }
 }
 
@@ -248,15 +264,17 @@ impl Destination {
         }
     }
 
-    fn write(&self, tables: &[ReleasedTable]) -> Result<(), Failure> {
-        let table = match self {
-            Self::Directory(directory) => return directory.write(tables),
-            Self::File(_) | Self::StandardOutput => tables.first(),
-        };
-        let Some(table) = table else { return Ok(()) };
-        if let Self::File(file) = self {
-            return file.write(table);
+    /// Writes the tables: those in files are to be completed.
+    fn write(&self, tables: &[ReleasedTable]) -> Result<Vec<NewFile>, Failure> {
+        let table = tables.first();
+        match (self, table) {
+            (Self::Directory(directory), _) => directory.write(tables),
+            (Self::File(file), Some(table)) => Ok(vec![file.write(table)?]),
+            (Self::StandardOutput, Some(table)) => {
+                output::print(|out| pais_io::write::csv(table, out))?;
+                Ok(Vec::new())
+            }
+            (_, None) => Ok(Vec::new()),
         }
-        output::print(|out| pais_io::write::csv(table, out))
     }
 }

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use pais::config::Settings;
 use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
+use pais::db::data_keys::directory_of;
 use pais::db::{Store, audit_chain};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -161,6 +162,5 @@ async fn archive(
 
 /// Makes the name of a new file durable.
 fn sync_directory(path: &Path) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(directory_of(path))?.sync_all()
 }

@@ -114,10 +114,7 @@ async fn back_up(settings: &Settings, out: &Path, with_key: bool) -> anyhow::Res
         bail!("{} exists; choose another name", out.display());
     }
     require_database(settings)?;
-    let parent = match out.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let parent = data_keys::directory_of(out);
     // An incomplete backup never has the name of a complete one.
     let work = tempfile::Builder::new()
         .prefix(".pais-backup-")

@@ -12,6 +12,7 @@ use pais_core::schema::{Schema, SchemaErrorKind};
 use pais_core::taxonomy::{Tree, TreeLimits};
 use pais_io::read::TextParameters;
 
+use super::files::Files;
 use super::output::{Failure, in_file};
 use super::sources::{DocumentSource, parse_dataset, parse_job, parse_taxonomies};
 
@@ -37,6 +38,12 @@ pub(crate) struct OptionalSchemaArgs {
 }
 
 impl OptionalSchemaArgs {
+    /// The files that are read.
+    pub(super) fn files(&self) -> Files {
+        let files = Files::default().documents("--schema", &self.schema);
+        files.documents("--taxonomies", &self.taxonomies)
+    }
+
     /// Where the schema comes from, if it is given.
     pub(crate) fn given(&self) -> Option<SchemaArgs> {
         Some(SchemaArgs {
@@ -83,6 +90,12 @@ pub(crate) fn declared_text(
 }
 
 impl SchemaArgs {
+    /// The files that are read.
+    pub(super) fn files(&self) -> Files {
+        let files = Files::default().documents("--schema", [&self.schema]);
+        files.documents("--taxonomies", &self.taxonomies)
+    }
+
     /// Reads and checks the definition.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use pais_core::table::ReleasedTable;
 use pais_verify::ReleaseTables;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::new_file::NewFile;
 use super::output::Failure;
 use super::table_file::TableFile;
 
@@ -68,11 +69,12 @@ impl Directory {
     ///
     /// # Errors
     /// If the directory cannot be created or a file cannot be written.
-    pub(crate) fn write(&self, tables: &[ReleasedTable]) -> Result<(), Failure> {
+    pub(crate) fn write(&self, tables: &[ReleasedTable]) -> Result<Vec<NewFile>, Failure> {
         std::fs::create_dir_all(&self.path).map_err(|error| Failure::file(&self.path, error))?;
-        tables
-            .iter()
-            .try_for_each(|table| self.file(&table.name)?.write(table))
+        let files = tables.iter();
+        files
+            .map(|table| self.file(&table.name)?.write(table))
+            .collect()
     }
 }
 

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pais::config::Settings;
 pub(crate) use pais::db::data_keys::read_keys as read;
-use pais::db::data_keys::{KeyFileError, create_file, key_of_base64, replace_secret};
+use pais::db::data_keys::{KeyFileError, create_file, directory_of, key_of_base64, replace_secret};
 use pais::db::key_ring::KeySource;
 use pais_seal::SecretKey;
 use rand::TryRng;
@@ -111,28 +111,21 @@ impl KeyPlace {
 pub(crate) fn create(path: &Path) -> anyhow::Result<SecretKey> {
     let key = generate()?;
     let text = lines(std::slice::from_ref(&key));
-    let directory = path.parent().unwrap_or(Path::new("."));
+    let directory = directory_of(path);
     std::fs::create_dir_all(directory)
         .with_context(|| format!("cannot create {}", directory.display()))?;
-    let complete = path.with_extension(format!("new-{}", std::process::id()));
-    create_file(&complete, text.as_bytes())?;
-    // Unlike a rename, a link never replaces a file.
-    let linked = std::fs::hard_link(&complete, path);
-    std::fs::remove_file(&complete).context("cannot remove a temporary key file")?;
-    match linked {
+    match create_file(path, text.as_bytes()) {
         Ok(()) => {
             tracing::info!(path = %path.display(), "created a key-encryption key; keep a copy apart from the database");
             Ok(key)
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+        Err(KeyFileError::Io { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {
             let keys = read(path)?.unwrap_or_default();
             keys.into_iter()
                 .next()
                 .context("the key file was removed while it was read")
         }
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot create the key file {}", path.display()))
-        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -9,10 +9,12 @@ mod database;
 mod definitions;
 mod directory;
 mod doctor;
+mod files;
 mod finished_table;
 mod interview;
 mod key_file;
 mod keys;
+mod new_file;
 mod output;
 mod process;
 mod publish;
@@ -41,6 +43,7 @@ use clap_complete::{Shell, generate};
 use pais::problem::{Code, Problem};
 
 use database::{SettingsArgs, with_database};
+use files::Files;
 use output::{Failure, Style};
 
 /// Privacy-aware sharing of health data.
@@ -138,7 +141,19 @@ impl Command {
         }
     }
 
+    /// The files that it reads and writes, where it may do both.
+    fn files(&self) -> Files {
+        match self {
+            Self::Anonymize(command) => command.files(),
+            Self::Transform(command) => command.files(),
+            Self::Schema(schema::SchemaCommand::Draft(args)) => args.files(),
+            Self::Taxonomy(command) => command.files(),
+            _ => Files::default(),
+        }
+    }
+
     fn run(self) -> Result<ExitCode, Failure> {
+        self.files().check()?;
         match self {
             Self::Keys(command) => return keys::run(command).map_err(Failure::Service),
             Self::Audit(command) => return audit::run(command).map_err(Failure::Service),

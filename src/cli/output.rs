@@ -1,8 +1,7 @@
 //! What a command writes: standard output and standard error, of which a reader such as `head` may close
-//! its end without an error; JSON files; and its failure, as a few lines for a person or as JSON.
+//! its end without an error; and its failure, as a few lines for a person or as JSON.
 
 use std::fmt::{Display, Write as _};
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -86,19 +85,6 @@ pub(crate) fn note_json(document: &impl Serialize) {
     }
 }
 
-/// Writes a document to a file as indented JSON.
-///
-/// # Errors
-/// If the file cannot be written.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Failure> {
-    let file = File::create(path).map(BufWriter::new);
-    let written = file.and_then(|mut out| {
-        write_pretty(&mut out, value)?;
-        out.flush()
-    });
-    written.map_err(|error| Failure::file(path, error))
-}
-
 /// Refuses the path of a document that could not be written: before the work, not after it.
 ///
 /// # Errors
@@ -114,7 +100,11 @@ pub(crate) fn refuse_unwritable(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_pretty(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
+/// Writes a document as indented JSON.
+///
+/// # Errors
+/// If it cannot be written.
+pub(super) fn write_pretty(mut out: impl Write, document: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut out, document)?;
     writeln!(out)
 }

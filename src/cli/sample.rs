@@ -1,14 +1,13 @@
 //! `pais sample`: writes a table of fictitious persons, with its schema and a job.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pais_sample::Sample;
 
-use super::output::{Failure, write_json};
+use super::new_file::NewFile;
+use super::output::Failure;
 
 /// Arguments of `pais sample`.
 #[derive(Debug, Args)]
@@ -45,20 +44,15 @@ impl SampleArgs {
         let folder = &self.output;
         std::fs::create_dir_all(folder).map_err(|error| Failure::file(folder, error))?;
         let name = self.sample.name();
-        write_json(
-            &folder.join(format!("{name}.schema.json")),
-            &self.sample.schema(),
-        )?;
-        write_json(&folder.join(format!("{name}.job.json")), &self.sample.job())?;
-        let path = folder.join(format!("{name}.csv"));
-        self.table(&path)
-            .map_err(|error| Failure::file(&path, error))
-    }
-
-    fn table(&self, path: &Path) -> std::io::Result<()> {
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+        let place = |ending| folder.join(format!("{name}.{ending}"));
         let rows = self.rows.unwrap_or(self.sample.default_rows());
-        self.sample.write_csv(rows, self.seed, &mut out)?;
-        out.flush()
+        let files = [
+            NewFile::json(&place("schema.json"), &self.sample.schema())?,
+            NewFile::json(&place("job.json"), &self.sample.job())?,
+            NewFile::write(&place("csv"), |out| {
+                self.sample.write_csv(rows, self.seed, out)
+            })?,
+        ];
+        files.into_iter().try_for_each(NewFile::complete)
     }
 }

@@ -7,6 +7,7 @@ use pais::memory::MemorySize;
 use pais_core::definition::Job;
 use pais_core::schema::Schema;
 
+use super::files::Files;
 use super::output::{Failure, Style};
 
 /// Who counts the rows, and what they need.
@@ -42,6 +43,23 @@ pub(crate) struct ExecutorArgs {
     /// The authority of the certificates of the executors (PEM).
     #[arg(long, value_name = "FILE", requires = "executors")]
     executor_tls_authority: Option<PathBuf>,
+}
+
+impl ExecutorArgs {
+    /// With the files that it names.
+    pub(super) fn files(&self, files: Files) -> Files {
+        let named = [
+            ("--executor-key", &self.executor_key),
+            ("--executor-tls-certificate", &self.executor_tls_certificate),
+            ("--executor-tls-key", &self.executor_tls_key),
+            ("--executor-tls-authority", &self.executor_tls_authority),
+        ];
+        let named = named.into_iter();
+        named.fold(files, |files, (option, path)| match path {
+            Some(path) => files.input(option, path),
+            None => files,
+        })
+    }
 }
 
 /// What a run with an executor reads and writes.
@@ -101,8 +119,8 @@ mod with_engine {
 
     use super::{ExecutorArgs, Failure, ScaledRun, Style};
     use crate::cli::bar::Bar;
-    use crate::cli::output::{self, in_file, write_json};
-    use crate::cli::table_file::{FileIdentity, refuse_overwriting};
+    use crate::cli::new_file::NewFile;
+    use crate::cli::output::{self, in_file};
 
     /// Anonymizes, and writes the release, its report and its steps; nothing is written unless the
     /// verifier accepts the files.
@@ -112,12 +130,6 @@ mod with_engine {
     pub(crate) fn run(run: &ScaledRun<'_>) -> Result<(), Failure> {
         let MemorySize(memory) = run.executors.memory;
         let executors = executors(run.executors)?;
-        for file in pais_scale::input_files(run.input).map_err(failure)? {
-            let identity = std::fs::metadata(&file).ok();
-            let identity = identity.and_then(|metadata| FileIdentity::of(&metadata));
-            let mut outputs = run.report.into_iter().chain(run.steps);
-            outputs.try_for_each(|path| refuse_overwriting(identity, path))?;
-        }
         let task = ScaleTask {
             input: run.input.to_owned(),
             output: run.output.to_owned(),
@@ -132,10 +144,11 @@ mod with_engine {
         let release = done.map_err(failure)?;
         let report = ScaledReport::of(&release);
         if let Some(path) = run.report {
-            write_json(path, &report)?;
+            NewFile::json(path, &report)?.complete()?;
         }
         if let Some(path) = run.steps {
-            write_json(path, &BTreeMap::from([("items", &release.steps)]))?;
+            let items = BTreeMap::from([("items", &release.steps)]);
+            NewFile::json(path, &items)?.complete()?;
         }
         report.write(run.style);
         Ok(())

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use pais_io::draft::{Draft, DraftOptions};
 
+use super::files::Files;
 use super::interview;
-use super::output::{Failure, note, print_json, write_json};
+use super::new_file::NewFile;
+use super::output::{Failure, note, print_json};
 use super::table_file::{FormatName, TableFile, TextFlags};
 
 /// Works with schemas.
@@ -46,6 +48,12 @@ pub(crate) struct DraftArgs {
 }
 
 impl DraftArgs {
+    /// The files that it reads and writes.
+    pub(super) fn files(&self) -> Files {
+        let files = Files::default().raw_table("FILE", &self.file);
+        files.main_output(self.output.as_deref())
+    }
+
     /// Proposes the schema and writes it.
     ///
     /// # Errors
@@ -73,8 +81,8 @@ impl DraftArgs {
             print_doubts(&draft, self.interactive);
         }
         match (&self.output, self.json) {
-            (Some(path), true) => write_json(path, &draft),
-            (Some(path), false) => write_json(path, &draft.dataset),
+            (Some(path), true) => NewFile::json(path, &draft)?.complete(),
+            (Some(path), false) => NewFile::json(path, &draft.dataset)?.complete(),
             (None, true) => print_json(&draft),
             (None, false) => print_json(&draft.dataset),
         }

@@ -33,6 +33,8 @@ impl FromStr for DocumentSource {
     fn from_str(text: &str) -> Result<Self, String> {
         if text.starts_with("http://") || text.starts_with("https://") {
             text.parse().map(Self::Service)
+        } else if text == "-" {
+            Err("a document is not read from standard input by `-`; name a file".to_owned())
         } else {
             Ok(Self::File(PathBuf::from(text)))
         }

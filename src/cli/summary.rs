@@ -2,8 +2,7 @@
 //! combinations for a job with lists of parameters.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use pais::engine::records::SweepItem;
@@ -13,7 +12,8 @@ use pais_core::warning::{Warning, by_code};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::output::{self, Failure, Style, write_json};
+use super::new_file::NewFile;
+use super::output::{self, Failure, Style};
 use super::verify_text::percent;
 
 /// The result of a run in short.
@@ -179,15 +179,12 @@ impl SweepFile {
     /// If the file cannot be written.
     pub(crate) fn write(&self, outcomes: &[SweepOutcome]) -> Result<(), Failure> {
         let items: Vec<SweepItem> = outcomes.iter().map(SweepItem::from).collect();
-        let (path, written) = match self {
+        let file = match self {
             Self::StandardOutput => return output::print(|out| write_csv(&items, out)),
-            Self::Csv(path) => {
-                let file = File::create(path).map(BufWriter::new);
-                (&**path, file.and_then(|file| write_csv(&items, file)))
-            }
-            Self::Json(path) => return write_json(path, &json!({ "items": items })),
+            Self::Csv(path) => NewFile::write(path, |out| write_csv(&items, out)),
+            Self::Json(path) => NewFile::json(path, &json!({ "items": items })),
         };
-        written.map_err(|error| Failure::file(path, error))
+        file?.complete()
     }
 }
 

@@ -1,11 +1,9 @@
-//! A table in a file: its format, which the file extension or flags give, how it is read and written,
-//! and the refusal to write over what is read.
+//! A table in a file: its format, which the file extension or flags give, and how it is read and written.
 
 use std::convert::Infallible;
-use std::fs::{File, Metadata, metadata};
-use std::io::{self, BufWriter, Read, Seek, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -22,6 +20,7 @@ use pais_io::read::{
     ThousandsMark, csv, ndjson, parquet,
 };
 
+use super::new_file::NewFile;
 use super::output::{Failure, in_file};
 
 /// The accepted file extensions, for error messages.
@@ -165,14 +164,9 @@ impl TableFile {
         self.format.first_line()
     }
 
-    /// Which file it is; `None` for one that does not exist and for a pipe.
-    pub(crate) fn identity(&self) -> Option<FileIdentity> {
-        let metadata = if self.is_standard_input {
-            self.file().ok()?.metadata()
-        } else {
-            std::fs::metadata(&self.path)
-        };
-        FileIdentity::of(&metadata.ok()?)
+    /// Whether it can be read again: standard input and pipes cannot.
+    pub(crate) fn is_read_once(&self) -> bool {
+        self.is_standard_input || !self.path.is_file()
     }
 
     /// Reads a raw table.
@@ -283,28 +277,21 @@ impl TableFile {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write(&self, table: &ReleasedTable) -> Result<(), Failure> {
-        self.try_write(table)
-            .map_err(|error| Failure::file(&self.path, error))
-    }
-
-    fn try_write(&self, table: &ReleasedTable) -> io::Result<()> {
-        let mut out = BufWriter::new(File::create(&self.path)?);
-        match self.compression {
-            FileCompression::None => self.format.write(table, &mut out)?,
+    pub(crate) fn write(&self, table: &ReleasedTable) -> Result<NewFile, Failure> {
+        NewFile::write(&self.path, |out| match self.compression {
+            FileCompression::None => self.format.write(table, out),
             FileCompression::Gzip => {
                 let level = flate2::Compression::default();
-                let mut packed = flate2::write::GzEncoder::new(&mut out, level);
+                let mut packed = flate2::write::GzEncoder::new(out, level);
                 self.format.write(table, &mut packed)?;
-                packed.finish()?;
+                packed.finish().map(drop)
             }
             FileCompression::Zstd => {
-                let mut packed = zstd::Encoder::new(&mut out, ZSTD_LEVEL)?;
+                let mut packed = zstd::Encoder::new(out, ZSTD_LEVEL)?;
                 self.format.write(table, &mut packed)?;
-                packed.finish()?;
+                packed.finish().map(drop)
             }
-        }
-        out.flush()
+        })
     }
 
     fn file(&self) -> Result<File, Failure> {
@@ -470,53 +457,6 @@ fn share_read(mut file: &File) -> f64 {
         Ok(read) if bytes > 0 => (read as f64 / bytes as f64).min(1.0),
         _ => 0.0,
     }
-}
-
-/// A file, whatever path or link leads to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    device: u64,
-    inode: u64,
-}
-
-impl FileIdentity {
-    /// The file with this metadata; `None` for what is no regular file, such as a pipe.
-    pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
-        metadata.is_file().then(|| Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        })
-    }
-
-    fn at(path: &Path) -> Option<Self> {
-        Self::of(&metadata(path).ok()?)
-    }
-}
-
-/// Refuses an output that is the input, or a directory of tables one of which would be.
-///
-/// # Errors
-/// If writing the output would replace the input.
-pub(crate) fn refuse_overwriting(
-    input: Option<FileIdentity>,
-    output: &Path,
-) -> Result<(), Failure> {
-    let Some(input) = input else { return Ok(()) };
-    let is_input = |path: &Path| FileIdentity::at(path) == Some(input);
-    let has_input = |directory: &Path| {
-        let entries = directory.read_dir().into_iter().flatten().flatten();
-        let mut tables = entries.filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name == "qit.csv" || (name.starts_with("st_") && name.ends_with(".csv"))
-        });
-        tables.any(|entry| is_input(&entry.path()))
-    };
-    if is_input(output) || (output.is_dir() && has_input(output)) {
-        let detail = "this is the raw table, which would be overwritten; name another output";
-        return Err(Failure::file(output, detail));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
 //! `pais token create`.
 
+use std::io::{self, Write};
+
+use anyhow::{Context, bail};
 use pais::api::limits::TokenLifetime;
 use pais::api::organizations::check_name;
+use pais::api::tokens::check_label;
 use pais::db::Store;
 use pais::db::organizations::find_or_create;
-use pais::db::tokens::{NewToken, create_token};
+use pais::db::tokens::{IssuedToken, NewToken, create_token, revoke};
 use pais::problem::Problem;
 use pais::roles::Role;
 use secrecy::{ExposeSecret, SecretString};
@@ -13,7 +17,6 @@ use time::macros::format_description;
 use time::{Date, Duration, OffsetDateTime};
 
 use super::database::{SettingsArgs, with_database};
-use super::output::print_line;
 
 /// The subcommands of `pais token`.
 #[derive(clap::Subcommand)]
@@ -33,7 +36,7 @@ pub(crate) struct CreateArgs {
     #[arg(long)]
     role: Role,
     /// What the token is for
-    #[arg(long)]
+    #[arg(long, value_parser = label)]
     label: Option<String>,
     /// When it stops working: a number of days such as 90d, a date (the token works until its
     /// beginning, UTC) or an RFC 3339 time. If omitted: after security.token_max_days
@@ -67,24 +70,54 @@ fn organization_name(text: &str) -> Result<String, Problem> {
     check_name(text).map(|()| text.to_owned())
 }
 
+fn label(text: &str) -> Result<String, Problem> {
+    check_label(text).map(|()| text.to_owned())
+}
+
 /// Runs a subcommand of `pais token`.
 ///
 /// # Errors
-/// If the settings are invalid or the database fails.
+/// If the settings are invalid or the database fails, and if the token cannot be printed: it does not work
+/// then.
 pub(crate) fn run(command: TokenCommand) -> anyhow::Result<()> {
     let TokenCommand::Create(args) = command;
+    if is_nowhere()? {
+        bail!(
+            "standard output is closed or /dev/null, so nobody would have the token; there is none"
+        );
+    }
     let settings = args.settings.start()?;
     let lifetime = TokenLifetime::of_days(settings.security.token_max_days);
-    let secret = with_database(&settings, async |store| issue(store, &args, lifetime).await)?;
-    print_line(secret.expose_secret())?;
-    Ok(())
+    with_database(&settings, async |store| {
+        let issued = issue(store, &args, lifetime).await?;
+        let Err(error) = print(&issued.secret) else {
+            return Ok(());
+        };
+        let id = issued.token.id;
+        let revoked = revoke(store, None, id).await;
+        revoked.with_context(|| format!("the token {id} was not printed; revoke it"))?;
+        Err(error).context("the token was revoked again, because it cannot be printed")
+    })
+}
+
+/// Whether standard output has no reader. A closed one is `/dev/null` since the start of the program.
+fn is_nowhere() -> io::Result<bool> {
+    let output = rustix::fs::fstat(io::stdout())?;
+    Ok(output.st_rdev == rustix::fs::stat("/dev/null")?.st_rdev)
+}
+
+/// Prints a secret. Unlike for other lines, a closed pipe is an error.
+fn print(secret: &SecretString) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", secret.expose_secret())?;
+    out.flush()
 }
 
 async fn issue(
     store: &Store,
     args: &CreateArgs,
     lifetime: TokenLifetime,
-) -> anyhow::Result<SecretString> {
+) -> anyhow::Result<IssuedToken> {
     let new = NewToken {
         role: args.role,
         label: args.label.as_deref(),
@@ -95,7 +128,7 @@ async fn issue(
         let organization = find_or_create(store, &args.organization).await?;
         // Organizations are never deleted, so this succeeds in the first iteration.
         if let Some(issued) = create_token(store, None, &organization.name, new).await? {
-            return Ok(issued.secret);
+            return Ok(issued);
         }
     }
 }

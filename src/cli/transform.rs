@@ -7,6 +7,7 @@ use pais::problem::{Code, Problem};
 use pais_core::codebook::{input_schema, transform};
 
 use super::definitions::OptionalSchemaArgs;
+use super::files::Files;
 use super::output::{Failure, in_file, print};
 use super::sources::{DocumentSource, load_release};
 use super::table_file::{InputFormat, TableFile};
@@ -32,6 +33,13 @@ pub(crate) struct Transform {
 }
 
 impl Transform {
+    /// The files that it reads and writes.
+    pub(super) fn files(&self) -> Files {
+        let files = self.schema.files().documents("--release", [&self.release]);
+        let files = files.raw_table("INPUT", &self.input);
+        files.main_output(self.output.as_deref())
+    }
+
     /// Maps the rows, and writes them.
     ///
     /// # Errors
@@ -45,12 +53,6 @@ impl Transform {
         if input.is_standard_input() {
             let detail = "the header of the rows is read before the rows; name a file";
             return Err(Failure::file(&self.input, detail));
-        }
-        let identity = output.as_ref().and_then(TableFile::identity);
-        if identity.is_some() && identity == input.identity() {
-            let detail = "this is the file of the raw rows, too; name another file";
-            let name = self.output.as_deref().unwrap_or(&self.input);
-            return Err(Failure::file(name, detail));
         }
         let release = load_release(&self.release)?;
         let Some(cut) = &release.terms.cut else {
@@ -72,7 +74,7 @@ impl Transform {
         let mapped = transform(codebook, cut, &raw, &read_by, table, input.first_line());
         let mapped = mapped.map_err(|error| in_file(self.input.display(), error))?;
         match output {
-            Some(output) => output.write(&mapped),
+            Some(output) => output.write(&mapped)?.complete(),
             None => print(|out| pais_io::write::csv(&mapped, out)),
         }
     }

@@ -135,9 +135,7 @@ impl Verify {
         let Some(mut verification) = self.unless_in_memory(verification)? else {
             return Ok(None);
         };
-        // Standard input and pipes cannot be read again.
-        let is_read_once = |raw: &TableFile| raw.is_standard_input() || raw.identity().is_none();
-        if raw.is_some_and(|raw| is_read_once(raw) || verification.can_compare().is_err()) {
+        if raw.is_some_and(|raw| raw.is_read_once() || verification.can_compare().is_err()) {
             return Ok(None);
         }
         table.read_chunks(schema, |rows, first_line| {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -436,17 +436,24 @@ fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()>
     }
 }
 
-/// Writes a file that did not exist, of mode 0600, and syncs it.
+/// The directory of a file.
+pub fn directory_of(path: &Path) -> &Path {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    directory.unwrap_or(Path::new("."))
+}
+
+/// Writes a file that did not exist, of mode 0600, and syncs it. It has its name once it is complete.
 ///
 /// # Errors
 /// [`KeyFileError`]; if the file exists, with [`ErrorKind::AlreadyExists`].
 pub fn create_file(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    options
-        .open(path)
-        .and_then(|mut file| file.write_all(content).and_then(|()| file.sync_all()))
-        .map_err(failed(path))
+    let written = tempfile::NamedTempFile::new_in(directory_of(path)).and_then(|mut file| {
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path)?;
+        Ok(())
+    });
+    written.map_err(failed(path))
 }
 
 /// Replaces a file with a secret: the new one is complete before it has the name, and the old bytes are
@@ -455,8 +462,7 @@ pub fn create_file(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
 /// # Errors
 /// [`KeyFileError`].
 pub fn replace_secret(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    replace_file(directory, path, content).map_err(failed(path))
+    replace_file(directory_of(path), path, content).map_err(failed(path))
 }
 
 /// Overwrites and removes a file, if it is there. It is renamed before, so that nobody reads what overwrites it; a

@@ -276,7 +276,7 @@ pub async fn list(
 
 /// Revokes a token at once. Revoking it again has no effect. Returns `false` if there is no such
 /// token.
-pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, StoreError> {
+pub async fn revoke(store: &Store, by: Option<Caller>, token: TokenId) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
     let of = sqlx::query_scalar("SELECT organization_id FROM tokens WHERE id = $1")
@@ -298,7 +298,9 @@ pub async fn revoke(store: &Store, by: Caller, token: TokenId) -> Result<bool, S
         return Ok(true);
     };
     let detail = json!({ "role": role });
-    let event = NewEvent::of(of, by.into(), Action::TokenRevoked, token.0, detail);
-    audit::commit_in_both(transaction, now, event, by.organization).await?;
+    let actor = by.map_or(Actor::SERVICE, Actor::from);
+    let event = NewEvent::of(of, actor, Action::TokenRevoked, token.0, detail);
+    let other = by.map_or(of, |caller| caller.organization);
+    audit::commit_in_both(transaction, now, event, other).await?;
     Ok(true)
 }

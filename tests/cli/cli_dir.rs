@@ -33,6 +33,17 @@ impl CliDir {
             .unwrap()
     }
 
+    /// Runs a line of bash in which `pais` is the program. Returns its exit status and its output.
+    pub(crate) fn bash(&self, line: &str) -> (Option<i32>, String) {
+        let program = env!("CARGO_BIN_EXE_pais");
+        let script = format!("set -o pipefail\npais() {{ '{program}' \"$@\"; }}\n{line}");
+        let mut command = Command::new("bash");
+        let ran = command.current_dir(self.path()).args(["-c", &script]);
+        let ran = ran.output().unwrap();
+        let text = [ran.stdout, ran.stderr].concat();
+        (ran.status.code(), String::from_utf8(text).unwrap())
+    }
+
     /// Anonymizes `input` to `output`; also writes `report.json` and `steps.json`.
     #[track_caller]
     pub(crate) fn anonymize(&self, input: &str, output: &str) {

@@ -28,17 +28,6 @@ fn patients() -> CliDir {
     dir
 }
 
-/// Runs a line of bash in which `pais` is the program. Returns its exit status and its output.
-fn bash(dir: &CliDir, line: &str) -> (Option<i32>, String) {
-    let program = env!("CARGO_BIN_EXE_pais");
-    let script = format!("set -o pipefail\npais() {{ '{program}' \"$@\"; }}\n{line}");
-    let mut command = Command::new("bash");
-    let ran = command.current_dir(dir.path()).args(["-c", &script]);
-    let ran = ran.output().unwrap();
-    let text = [ran.stdout, ran.stderr].concat();
-    (ran.status.code(), String::from_utf8(text).unwrap())
-}
-
 /// The output of the program at a terminal.
 fn at_terminal(dir: &CliDir, arguments: &str) -> (Option<i32>, String) {
     let program = env!("CARGO_BIN_EXE_pais");
@@ -141,7 +130,7 @@ fn a_closed_pipe_ends_a_command_quietly() {
         format!("pais {RUN} -o r.csv && pais verify --schema s.json --job j.json r.csv | true"),
         "pais verify --schema s.json --job j.json absent.csv 2>&1 | true; (exit 0)".to_owned(),
     ] {
-        let (status, text) = bash(&dir, &line);
+        let (status, text) = dir.bash(&line);
         assert_eq!(status, Some(0), "{line}: {text}");
         assert!(
             !text.contains("panicked") && !text.contains("pipe"),
@@ -154,10 +143,7 @@ fn a_closed_pipe_ends_a_command_quietly() {
 fn the_verdict_of_verify_is_its_exit_status_even_without_a_reader() {
     let dir = patients();
     dir.write("r.csv", "age,ill,ward\n10,flu,a\n20,cold,a\n");
-    let (status, text) = bash(
-        &dir,
-        "pais verify --schema s.json --job j.json r.csv | true",
-    );
+    let (status, text) = dir.bash("pais verify --schema s.json --job j.json r.csv | true");
     assert_eq!(status, Some(1), "{text}");
 }
 
@@ -248,7 +234,7 @@ fn every_shell_gets_its_completions() {
             "{shell}"
         );
     }
-    let (status, text) = bash(&dir, "source <(pais completions bash) && complete -p pais");
+    let (status, text) = dir.bash("source <(pais completions bash) && complete -p pais");
     assert_eq!(status, Some(0), "{text}");
 }
 
@@ -258,16 +244,33 @@ fn a_job_names_no_location_on_the_command_line() {
     let mut job = dir.json("j.json");
     job["release"] = json!({"location": {"url": "file:///srv/releases"}});
     dir.write("j.json", &job.to_string());
-    let (status, said) = bash(&dir, &format!("pais {RUN}"));
+    let (status, said) = dir.bash(&format!("pais {RUN}"));
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("/release/location"), "{said}");
+}
+
+#[test]
+fn a_document_is_in_a_file() {
+    let dir = patients();
+    for option in ["--schema", "--job"] {
+        let line = RUN.replace(
+            &format!("{option} {}.json", &option[2..3]),
+            &format!("{option} -"),
+        );
+        let (status, said) = dir.bash(&format!("pais {line}"));
+        assert_eq!(status, Some(2), "{said}");
+        assert!(
+            said.contains(option) && said.contains("name a file"),
+            "{said}"
+        );
+    }
 }
 
 #[test]
 fn a_token_is_sent_to_another_machine_by_https_only() {
     let dir = patients();
     let line = "PAIS_TOKEN=secret pais publish --url http://192.0.2.2 --publication p raw.csv";
-    let (status, said) = bash(&dir, line);
+    let (status, said) = dir.bash(line);
     assert_eq!(status, Some(2), "{said}");
     assert!(said.contains("by https only"), "{said}");
 }

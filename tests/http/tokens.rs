@@ -1,11 +1,14 @@
 //! Tokens: secrets, expiry, revocation and rate limits.
 
+use std::process::Stdio;
+
 use pais::roles::Role;
 use serde_json::json;
 use time::Duration;
 use time::format_description::well_known::Rfc3339;
 
 use crate::app::{TestApp, text};
+use crate::process::pais;
 use pais::clock::Clock;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,6 +77,19 @@ async fn errors_of_a_request_have_different_codes() {
     post(json!({"organization": "nowhere", "role": "holder"}))
         .await
         .problem(404, "not_found");
+    let labelled =
+        |label: &str| post(json!({"organization": "ops", "role": "holder", "label": label}));
+    for label in [
+        &*"ä".repeat(201),
+        "a\nb",
+        "\u{1b}[31mred",
+        "\u{1}",
+        "\u{85}",
+    ] {
+        let refused = labelled(label).await.problem(422, "invalid_value");
+        assert_eq!(refused["errors"][0]["pointer"], "/label", "{label:?}");
+    }
+    labelled(&"ä".repeat(200)).await.json(201);
     post(json!({"organization": "ops", "role": "king"}))
         .await
         .problem(400, "invalid_shape");
@@ -266,4 +282,36 @@ async fn a_holder_and_an_auditor_see_the_tokens_of_their_organization() {
     let events = events.json(200);
     let created = events["items"].as_array().unwrap();
     assert!(created.iter().any(|event| event["subject"] == issued["id"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_cannot_be_printed_is_revoked() {
+    use sqlx::ConnectOptions;
+    let options = crate::database::create().await;
+    let folder = tempfile::tempdir().unwrap();
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let (_, without_reader) = std::io::pipe().unwrap();
+    for output in [Stdio::from(full.unwrap()), Stdio::from(without_reader)] {
+        let mut command = pais(folder.path());
+        command.args(["token", "create", "--organization", "h", "--role", "holder"]);
+        command.env("DATABASE_URL", options.to_url_lossy().as_str());
+        command.stdout(output).stderr(Stdio::piped());
+        let ran = tokio::task::spawn_blocking(move || command.spawn()?.wait_with_output());
+        let ran = ran.await.unwrap().unwrap();
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("revoked again"), "{errors}");
+    }
+    let mut connection = options.connect().await.unwrap();
+    let count: (i64, i64) = sqlx::query_as("SELECT count(*), count(revoked_at) FROM tokens")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(count, (2, 2));
+    let revoked: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM audit_events WHERE action = 'token.revoked'")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+    assert_eq!(revoked, 2);
 }

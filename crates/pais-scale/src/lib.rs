@@ -50,4 +50,4 @@ pub use remote_counter::{ExecutorUrl, Executors, Resubmissions};
 pub use run::{ScaleTask, ScaledRelease, anonymize};
 pub use spool::ExecutorKey;
 pub use tls::{TlsError, TlsFiles};
-pub use values::{RowSource, input_files};
+pub use values::RowSource;

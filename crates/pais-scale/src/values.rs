@@ -40,7 +40,7 @@ pub(crate) struct EncodedRows {
 ///
 /// # Errors
 /// When the directory cannot be read or has no Parquet file.
-pub fn input_files(path: &Path) -> Result<Vec<PathBuf>, ScaleError> {
+pub(crate) fn input_files(path: &Path) -> Result<Vec<PathBuf>, ScaleError> {
     let of_path = |error| ScaleError::file(path, error);
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -1,7 +1,6 @@
 //! A hierarchy in a file: read in each of its forms, and written as JSON or as rows.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -13,6 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::cli::definitions::LIMITS;
+use crate::cli::new_file::NewFile;
 use crate::cli::output::{self, Failure, in_file};
 
 /// A form in which a hierarchy is written.
@@ -131,10 +131,5 @@ pub(super) fn write(
     let Some(path) = output else {
         return output::print(|out| write(out));
     };
-    let to_file = || {
-        let mut out = BufWriter::new(File::create(path)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    to_file().map_err(|error| Failure::file(path, error))
+    NewFile::write(path, |out| write(out))?.complete()
 }

@@ -13,9 +13,10 @@ use pais_core::schema::Schema;
 use pais_core::taxonomy::Tree;
 
 use crate::cli::definitions::{DeclaredDataset, LIMITS, declared_text};
+use crate::cli::files::Files;
 use crate::cli::output::{Failure, in_file};
 use crate::cli::sources::{DocumentSource, parse_dataset};
-use crate::cli::table_file::{FormatName, TableFile, TextFlags, refuse_overwriting};
+use crate::cli::table_file::{FormatName, TableFile, TextFlags};
 
 use super::file::{self, HierarchyFormat};
 
@@ -53,6 +54,13 @@ pub(crate) struct GenerateArgs {
 }
 
 impl GenerateArgs {
+    /// The files that it reads and writes.
+    pub(super) fn files(&self) -> Files {
+        let files = Files::default().documents("--schema", [&self.schema]);
+        let files = files.raw_table("INPUT", &self.input);
+        files.main_output(self.output.as_deref())
+    }
+
     /// Makes the hierarchy and writes it.
     ///
     /// # Errors
@@ -62,9 +70,6 @@ impl GenerateArgs {
         let input = TableFile::input(&self.input, self.input_format)?;
         let dataset = self.dataset()?;
         let input = input.written_as(&self.text.parameters(), &dataset.text)?;
-        if let Some(output) = &self.output {
-            refuse_overwriting(input.identity(), output)?;
-        }
         let table = input.read(&dataset.schema)?;
         let made = dataset.schema.with_made_hierarchies(&table);
         let made = made.map_err(|detail| Problem::new(Code::InvalidTaxonomy, detail))?;

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use file::{HierarchyFile, HierarchyFormat};
 use serde_json::json;
 
+use super::files::Files;
 use super::output::{self, Failure};
 
 /// Works with taxonomies.
@@ -52,6 +53,18 @@ pub(crate) struct CheckArgs {
 }
 
 impl TaxonomyCommand {
+    /// The files that it reads and writes.
+    pub(super) fn files(&self) -> Files {
+        match self {
+            Self::Generate(args) => args.files(),
+            Self::Convert(ConvertArgs { file, output, .. }) => {
+                let files = Files::default().input("FILE", file);
+                files.main_output(output.as_deref())
+            }
+            Self::Check(_) => Files::default(),
+        }
+    }
+
     /// Runs the command.
     ///
     /// # Errors

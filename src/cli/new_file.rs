@@ -1,0 +1,143 @@
+//! A file that a command writes. It is written beside its place and gets its name once it is complete, so a
+//! run that fails leaves the earlier file as it was.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, ErrorKind, Seek, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use pais::db::data_keys::directory_of;
+use serde::Serialize;
+use tempfile::NamedTempFile;
+
+use super::files::target;
+use super::output::{Failure, write_pretty};
+
+/// Bytes that are collected before they are written.
+const BLOCK: usize = 256 << 10;
+
+/// The mode of a file that did not exist, of which the umask takes its part.
+const MODE: u32 = 0o666;
+
+/// A file with its whole content, which does not have its name yet. It is removed if it is dropped.
+#[must_use = "it has its name once it is completed"]
+pub(crate) struct NewFile {
+    path: PathBuf,
+    /// `None` for what was written in its place, such as a pipe.
+    unfinished: Option<Unfinished>,
+}
+
+struct Unfinished {
+    file: NamedTempFile,
+    target: PathBuf,
+    /// The file that is replaced.
+    earlier: Option<File>,
+}
+
+impl NewFile {
+    /// A file for this path with what `write` writes. Pipes, devices and the open files of the process are
+    /// written in their place.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn write(
+        path: &Path,
+        write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+    ) -> Result<Self, Failure> {
+        let written = Unfinished::write(path, write);
+        Ok(Self {
+            path: path.to_owned(),
+            unfinished: written.map_err(|error| Failure::file(path, error))?,
+        })
+    }
+
+    /// A file for this path with a document as indented JSON.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn json(path: &Path, document: &impl Serialize) -> Result<Self, Failure> {
+        Self::write(path, |out| write_pretty(out, document))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// If it cannot have it.
+    pub(crate) fn complete(self) -> Result<(), Failure> {
+        let completed = self.unfinished.map_or(Ok(()), Unfinished::complete);
+        completed.map_err(|error| Failure::file(&self.path, error))
+    }
+}
+
+impl Unfinished {
+    fn write(
+        path: &Path,
+        write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+    ) -> io::Result<Option<Self>> {
+        let write = |file: &File| {
+            let mut out = BufWriter::with_capacity(BLOCK, file);
+            write(&mut out)?;
+            out.flush()
+        };
+        let Some(target) = target(path)? else {
+            write(&File::create(path)?)?;
+            return Ok(None);
+        };
+        // A file that may not be written is not replaced.
+        let earlier = match OpenOptions::new().write(true).open(&target) {
+            Ok(earlier) => Some(earlier),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let file = match (beside(&target, earlier.as_ref()), &earlier) {
+            (Ok(file), _) => file,
+            // The file may be written, but its directory may not, or it is another user's.
+            (Err(error), Some(earlier)) if is_refused(&error) => {
+                earlier.set_len(0)?;
+                write(earlier)?;
+                return Ok(None);
+            }
+            (Err(error), _) => return Err(error),
+        };
+        write(file.as_file())?;
+        Ok(Some(Self {
+            file,
+            target,
+            earlier,
+        }))
+    }
+
+    fn complete(self) -> io::Result<()> {
+        match (self.file.persist(&self.target), self.earlier) {
+            (Ok(_), _) => Ok(()),
+            // A mount point, or a file of another owner in `/tmp`, cannot be replaced.
+            (Err(error), Some(mut earlier)) => {
+                let mut file = error.file;
+                file.rewind()?;
+                earlier.set_len(0)?;
+                io::copy(&mut file, &mut earlier).map(drop)
+            }
+            (Err(error), None) => Err(error.error),
+        }
+    }
+}
+
+/// An empty file beside its place, with the owner and the mode of the earlier file.
+fn beside(target: &Path, earlier: Option<&File>) -> io::Result<NamedTempFile> {
+    let mode = if earlier.is_some() { 0o600 } else { MODE };
+    let file = tempfile::Builder::new()
+        .prefix(".pais-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(directory_of(target))?;
+    if let Some(earlier) = earlier {
+        let metadata = earlier.metadata()?;
+        fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid()))?;
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    Ok(file)
+}
+
+fn is_refused(error: &io::Error) -> bool {
+    let kind = error.kind();
+    kind == ErrorKind::PermissionDenied || kind == ErrorKind::ReadOnlyFilesystem
+}
