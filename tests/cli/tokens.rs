@@ -18,14 +18,3 @@ fn a_label_is_checked_as_over_http() {
     }
     assert!(!dir.path().join("data").exists());
 }
-
-#[test]
-fn a_token_that_nobody_could_read_is_not_made() {
-    let dir = CliDir::new();
-    for closed in ["1>&-", "> /dev/null"] {
-        let (status, text) = dir.bash(&format!("{CREATE} {closed}"));
-        assert_eq!(status, Some(1), "{closed}: {text}");
-        assert!(text.contains("nobody would have the token"), "{text}");
-    }
-    assert!(!dir.path().join("data").exists());
-}
