@@ -35,7 +35,7 @@ pub(crate) struct TokenRequest {
     organization: String,
     /// With which rights.
     role: Role,
-    /// What it is for.
+    /// What it is for, without control characters.
     #[schema(max_length = 200)]
     label: Option<String>,
     /// From when on it no longer works; the longest lifetime when omitted

@@ -65,7 +65,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes tables. Creates the directory if it does not exist.
+    /// Writes tables to files that are still to be completed. Creates the directory if it does not exist.
     ///
     /// # Errors
     /// If the directory cannot be created or a file cannot be written.

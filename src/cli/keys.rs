@@ -7,7 +7,8 @@ use anyhow::{Context, bail};
 use pais::config::Settings;
 use pais::db::Store;
 use pais::db::key_ring::KeyRing;
-use pais::db::service_keys::{self, KeyMismatch};
+use pais::db::open_ring::{KeyMismatch, open_ring};
+use pais::db::service_keys;
 
 use super::database::{SettingsArgs, require_database, with_database};
 use super::key_file::{self, KeyPlace};
@@ -70,7 +71,7 @@ pub(crate) async fn open(settings: &Settings, store: &Store) -> anyhow::Result<K
     let place = KeyPlace::of(settings)?;
     let is_new = service_keys::is_new(store).await?;
     let keys = place.keys(is_new)?;
-    Ok(service_keys::open_ring(store, &keys, place.source()).await?)
+    Ok(open_ring(store, &keys, place.source()).await?)
 }
 
 async fn check(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> {
@@ -102,12 +103,12 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
     let mut keys = key_file::read(&path)?
         .with_context(|| format!("there is no key file {}", path.display()))?;
     // Checks that these are the keys of the database, before anything changes.
-    service_keys::open_ring(store, &keys, None).await?;
+    open_ring(store, &keys, None).await?;
     if let [_] = keys.as_slice() {
         keys.insert(0, key_file::generate()?);
         key_file::replace(&path, &keys)?;
     }
-    let ring = service_keys::open_ring(store, &keys, None).await?;
+    let ring = open_ring(store, &keys, None).await?;
     let datasets = service_keys::rewrap_all(store, &ring).await?;
     key_file::replace(&path, &keys[..1])?;
     print_line(format_args!(

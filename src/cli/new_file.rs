@@ -1,5 +1,5 @@
 //! A file that a command writes. It is written beside its place and gets its name once it is complete, so a
-//! run that fails leaves the earlier file as it was.
+//! run that fails leaves the earlier file as it was. What cannot be replaced is written in its place.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Seek, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use pais::db::data_keys::directory_of;
 use serde::Serialize;
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, PersistError};
 
 use super::files::target;
 use super::output::{Failure, write_pretty};
@@ -90,6 +90,12 @@ impl Unfinished {
             Err(error) => return Err(error),
         };
         let file = match (beside(&target, earlier.as_ref()), &earlier) {
+            // Other names of it have the new content, too.
+            (_, Some(earlier)) if earlier.metadata()?.nlink() > 1 => {
+                earlier.set_len(0)?;
+                write(earlier)?;
+                return Ok(None);
+            }
             (Ok(file), _) => file,
             // The file may be written, but its directory may not, or it is another user's.
             (Err(error), Some(earlier)) if is_refused(&error) => {
@@ -108,18 +114,29 @@ impl Unfinished {
     }
 
     fn complete(self) -> io::Result<()> {
-        match (self.file.persist(&self.target), self.earlier) {
-            (Ok(_), _) => Ok(()),
+        let Err(PersistError { error, file }) = self.file.persist(&self.target) else {
+            return Ok(());
+        };
+        match self.earlier {
             // A mount point, or a file of another owner in `/tmp`, cannot be replaced.
-            (Err(error), Some(mut earlier)) => {
-                let mut file = error.file;
-                file.rewind()?;
-                earlier.set_len(0)?;
-                io::copy(&mut file, &mut earlier).map(drop)
+            Some(earlier) if is_refused(&error) || error.kind() == ErrorKind::ResourceBusy => {
+                copy(file, earlier)
             }
-            (Err(error), None) => Err(error.error),
+            _ => Err(error),
         }
     }
+}
+
+/// Writes a file in the place of an earlier one. Where that fails, the new one stays beside it.
+fn copy(mut file: NamedTempFile, mut earlier: File) -> io::Result<()> {
+    file.rewind()?;
+    earlier.set_len(0)?;
+    let Err(error) = io::copy(&mut file, &mut earlier) else {
+        return Ok(());
+    };
+    let (_, kept) = file.keep()?;
+    let detail = format!("{error}; the whole file is {}", kept.display());
+    Err(io::Error::new(error.kind(), detail))
 }
 
 /// An empty file beside its place, with the owner and the mode of the earlier file.

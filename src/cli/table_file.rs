@@ -273,7 +273,7 @@ impl TableFile {
         }
     }
 
-    /// Writes a released table.
+    /// Writes a released table to a file that is still to be completed.
     ///
     /// # Errors
     /// If the file cannot be written.

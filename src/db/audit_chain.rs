@@ -137,13 +137,7 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
             .write(connection, keys, organization, end)
             .await?;
     }
-    let mac = mac_of_ends(connection, keys).await?;
-    sqlx::query(
-        "INSERT INTO audit_root (mac) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET mac = $1",
-    )
-    .bind(mac.as_ref().map(<[u8; 32]>::as_slice))
-    .execute(&mut *connection)
-    .await?;
+    write_root(connection, keys).await?;
     sqlx::query("DELETE FROM audit_pending WHERE event_id = ANY($1)")
         .bind(ids)
         .execute(connection)
@@ -151,11 +145,26 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
     Ok(events.len() as u64)
 }
 
-/// Authenticates the ends of all logs together; `None` where there is no log.
+/// Writes that the ends of all logs are those that the service knows.
+///
+/// # Errors
+/// When the database fails.
+pub async fn write_root(connection: &mut PgConnection, keys: &KeyRing) -> Result<(), StoreError> {
+    let mac = mac_of_ends(connection, keys).await?;
+    sqlx::query(
+        "INSERT INTO audit_root (mac) VALUES ($1) ON CONFLICT (is_only) DO UPDATE SET mac = $1",
+    )
+    .bind(mac.as_slice())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Authenticates the ends of all logs together.
 async fn mac_of_ends(
     connection: &mut PgConnection,
     keys: &KeyRing,
-) -> Result<Option<[u8; 32]>, StoreError> {
+) -> Result<[u8; 32], StoreError> {
     // The MAC of an end is of its log, its number and its hash.
     let ends: Vec<(Uuid, Vec<u8>)> =
         sqlx::query_as("SELECT organization_id, mac FROM audit_heads ORDER BY organization_id")
@@ -167,7 +176,7 @@ async fn mac_of_ends(
         all.update(Sha256::digest(mac));
     }
     let key = keys.derived("pais: ends of all audit logs");
-    Ok((!ends.is_empty()).then(|| key.digest(&[&all.finalize()])))
+    Ok(key.digest(&[&all.finalize()]))
 }
 
 /// Whether the ends of all logs are those that the service wrote last.
@@ -176,7 +185,7 @@ async fn has_own_ends(connection: &mut PgConnection, keys: &KeyRing) -> Result<b
         .fetch_optional(&mut *connection)
         .await?;
     let own = mac_of_ends(connection, keys).await?;
-    Ok(root.as_deref() == own.as_ref().map(<[u8; 32]>::as_slice))
+    Ok(root.is_some_and(|root| root == own))
 }
 
 /// A place of a log that is authenticated with a key outside the database.

@@ -26,6 +26,7 @@ mod locked_release;
 pub mod migration_state;
 mod new_release;
 pub mod officers;
+pub mod open_ring;
 pub mod organizations;
 pub mod people;
 pub mod policies;

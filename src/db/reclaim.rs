@@ -118,27 +118,27 @@ pub(crate) async fn vacuum(store: &Store, is_tight: impl Fn() -> bool) -> Result
     sqlx::raw_sql("SET vacuum_cost_delay = 2; SET vacuum_cost_limit = 400")
         .execute(&mut *connection)
         .await?;
-    {
+    let mut is_told = false;
+    let vacuumed = {
         let mut vacuum = pin!(sqlx::query("VACUUM submission_chunks").execute(&mut *connection));
         loop {
             tokio::select! {
-                done = &mut vacuum => {
-                    done?;
-                    break;
-                }
+                done = &mut vacuum => break done,
                 () = tokio::time::sleep(VACUUM_LOOK) => {}
             }
             // The vacuum goes on meanwhile. Without a checkpoint it fails by itself where there is no room.
             if is_tight()
                 && let Err(error) = checkpoint(store).await
+                && !std::mem::replace(&mut is_told, true)
             {
                 tracing::warn!(%error, "no checkpoint could be written while the disk is nearly full");
             }
         }
-    }
-    sqlx::raw_sql("RESET vacuum_cost_delay; RESET vacuum_cost_limit")
-        .execute(&mut *connection)
-        .await?;
+    };
+    let reset = sqlx::raw_sql("RESET vacuum_cost_delay; RESET vacuum_cost_limit");
+    let reset = reset.execute(&mut *connection).await;
+    vacuumed?;
+    reset?;
     Ok(())
 }
 

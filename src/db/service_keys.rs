@@ -1,94 +1,30 @@
-//! Which key-encryption key a database belongs to, and the service's own key. They are checked at
-//! every start, so that two services never wrap keys of one database with unlike keys.
+//! The service's own key in a database, and the data keys that belong to the same key-encryption key.
 
 use sqlx::{FromRow, PgConnection};
 
 use pais_core::definition::DatasetId;
 
 use super::dataset_revisions::lock_dataset;
-use super::key_ring::{KeyId, KeyRing, KeySource};
+use super::key_ring::{KeyId, KeyRing};
 use super::{Store, StoreError};
-use pais_seal::{SecretKey, random_key};
-
-/// Why the keys are not those of the database.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyMismatch {
-    /// The database belongs to another key.
-    #[error(
-        "the key-encryption key is not the one of this database: the database has the key with the \
-         fingerprint {expected}, this is {found}; restore that key"
-    )]
-    Fingerprint {
-        /// The id of the database's key.
-        expected: KeyId,
-        /// The id of the given key.
-        found: KeyId,
-    },
-    /// There is no key.
-    #[error("there is no key-encryption key")]
-    NoKey,
-    /// The database failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-/// The key ring with these keys, the current one first, if they are those of the database. A database
-/// without a service key gets one.
-///
-/// # Errors
-/// [`KeyMismatch`].
-pub async fn open_ring(
-    store: &Store,
-    keys: &[SecretKey],
-    source: Option<KeySource>,
-) -> Result<KeyRing, KeyMismatch> {
-    let first = keys.first().ok_or(KeyMismatch::NoKey)?;
-    let probe = KeyRing::with_source(keys, None, first).ok_or(KeyMismatch::NoKey)?;
-    let stored = match find(store).await? {
-        Some(stored) => stored,
-        None => create(store, &probe).await?,
-    };
-    let service =
-        probe
-            .open_service_key(&stored.wrapped_key)
-            .map_err(|_| KeyMismatch::Fingerprint {
-                expected: stored.key_id,
-                found: probe.current(),
-            })?;
-    KeyRing::with_source(keys, source, &service).ok_or(KeyMismatch::NoKey)
-}
 
 /// Whether the database has no service key yet, so that it can belong to a new key.
 pub async fn is_new(store: &Store) -> Result<bool, StoreError> {
     Ok(find(store).await?.is_none())
 }
 
+/// The service's key as it is stored.
 #[derive(FromRow)]
-struct StoredServiceKey {
-    key_id: KeyId,
-    wrapped_key: Vec<u8>,
+pub(super) struct StoredServiceKey {
+    pub(super) key_id: KeyId,
+    pub(super) wrapped_key: Vec<u8>,
 }
 
-async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
+pub(super) async fn find(store: &Store) -> Result<Option<StoredServiceKey>, StoreError> {
     let stored = sqlx::query_as("SELECT key_id, wrapped_key FROM service_keys");
     Ok(stored
         .fetch_optional(&mut *store.connection().await?)
         .await?)
-}
-
-async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, StoreError> {
-    let service = random_key()?;
-    let wrapped = ring.wrap_service_key(&service)?;
-    // Another process may create it at the same time; the first one wins.
-    sqlx::query(
-        "INSERT INTO service_keys (key_id, wrapped_key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-    )
-    .bind(ring.current())
-    .bind(&wrapped)
-    .execute(&mut *store.connection().await?)
-    .await?;
-    let created = find(store).await?;
-    created.ok_or(StoreError::Damaged("the service's key"))
 }
 
 /// Makes sure that a data key which is about to be stored is wrapped with the current key of the
@@ -174,7 +110,7 @@ pub async fn rewrap_all(store: &Store, ring: &KeyRing) -> Result<usize, StoreErr
     let wrapped: Vec<u8> = sqlx::query_scalar("SELECT wrapped_key FROM service_keys FOR UPDATE")
         .fetch_one(&mut *transaction)
         .await?;
-    let service = ring.open_service_key(&wrapped)?;
+    let service = ring.open_service_key(&wrapped)?.key;
     let mut rewrapped = 0;
     for dataset in live_datasets(store).await? {
         // From here on it cannot be deleted: its key would be written again after it was destroyed.

@@ -14,7 +14,7 @@ use pais::clock::{Clock, FixedClock, SystemClock};
 use pais::db::key_ring::KeyRing;
 use pais::db::quotas::Quotas;
 use pais::db::tokens::{NewToken, create_token};
-use pais::db::{Store, instances, organizations};
+use pais::db::{Store, audit_chain, instances, organizations};
 use pais::executors::ExecutorSet;
 use pais::ids::TokenId;
 use pais::jobs::{self, Resources, WorkerPool, WorkerPoolSettings};
@@ -156,12 +156,16 @@ impl Builder {
         // Each connection is a process of the database.
         let store = Store::new(database::create().await, 3, clock.clone());
         instances::register(&store, Uuid::new_v4()).await.unwrap();
+        let keys = Arc::new(KeyRing::new(&[7; 32]));
+        audit_chain::write_root(&mut store.connection().await.unwrap(), &keys)
+            .await
+            .unwrap();
         let shutdown = CancellationToken::new();
         let spool = tempfile::tempdir().unwrap();
         let state = AppState {
             app: App::new(
                 store,
-                Arc::new(KeyRing::new(&[7; 32])),
+                keys,
                 self.limits,
                 MemoryBudget::new(self.memory_bytes, self.memory_wait),
                 Arc::new(

@@ -2,8 +2,9 @@
 
 use pais::db::audit_archive::{self, ArchiveFault, Archived, ArchivedLogs};
 use pais::db::audit_chain::{self, ChainFault};
-use pais::db::service_keys;
+use pais::db::open_ring::open_ring;
 use pais::roles::Role;
+use pais_seal::Cipher;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
@@ -191,6 +192,8 @@ async fn every_change_of_a_log_is_found() {
              DELETE FROM audit_events WHERE organization_id = {LOG}"
         ),
         "TRUNCATE audit_events, audit_chain, audit_heads CASCADE".to_owned(),
+        "TRUNCATE audit_events, audit_chain, audit_heads, audit_root CASCADE".to_owned(),
+        "DELETE FROM audit_root".to_owned(),
         // Passed off as archived, with the record of an end that is authentic.
         format!(
             "INSERT INTO audit_archives SELECT organization_id, seq, hash, mac FROM audit_heads
@@ -432,6 +435,41 @@ async fn old_events_are_archived_and_the_rest_continues_the_chain() {
     logs.read(&vec![b' '; 3 << 20][..]).unwrap_err();
 }
 
+/// Version 0.1.0 had no root, and its service key says so. A database that has had one is not taken for such.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_logs_of_the_first_version_get_a_root_once() {
+    let hospital = Hospital::new().await;
+    let db = &hospital.app.state.unscoped().db;
+    let (key, owner) = ([7; 32].into(), db.owner());
+    let keys = std::slice::from_ref(&key);
+    let ring = open_ring(db, keys, None).await.unwrap();
+    audit_chain::extend(db, &ring).await.unwrap();
+    let wrapped = "SELECT wrapped_key FROM service_keys";
+    let wrapped: Vec<u8> = sqlx::query_scalar(wrapped).fetch_one(owner).await.unwrap();
+    let (id, sealed) = wrapped.split_at(9);
+    let cipher = Cipher::new(&key);
+    let service = cipher.open(sealed, b"pais: service key, with a root of the audit logs");
+    let first = cipher
+        .seal(&service.unwrap(), b"pais: service key")
+        .unwrap();
+    sqlx::query("UPDATE service_keys SET wrapped_key = $1")
+        .bind([id, &first].concat())
+        .execute(owner)
+        .await
+        .unwrap();
+    let remove = "DELETE FROM audit_root";
+    sqlx::query(remove).execute(owner).await.unwrap();
+    let ring = open_ring(db, keys, None).await.unwrap();
+    hospital.dataset().await;
+    assert!(audit_chain::extend(db, &ring).await.unwrap() > 0);
+    let faults = async |ring| audit_chain::verify(db, ring).await.unwrap().faults;
+    assert_eq!(faults(&ring).await, []);
+
+    sqlx::query(remove).execute(owner).await.unwrap();
+    let ring = open_ring(db, keys, None).await.unwrap();
+    assert_eq!(faults(&ring).await, [ChainFault::Ends]);
+}
+
 /// A dump is restored under a running service, whose own key is another one than that of the restored
 /// database. What it chained then would never be right again.
 #[tokio::test(flavor = "multi_thread")]
@@ -439,12 +477,12 @@ async fn a_service_chains_nothing_in_a_database_that_was_restored_under_it() {
     let hospital = Hospital::new().await;
     let db = &hospital.app.state.unscoped().db;
     let (keys, pool) = ([[7; 32].into()], db.owner());
-    let running = service_keys::open_ring(db, &keys, None).await.unwrap();
+    let running = open_ring(db, &keys, None).await.unwrap();
     sqlx::query("DELETE FROM service_keys")
         .execute(pool)
         .await
         .unwrap();
-    let restored = service_keys::open_ring(db, &keys, None).await.unwrap();
+    let restored = open_ring(db, &keys, None).await.unwrap();
     hospital.dataset().await;
     audit_chain::extend(db, &restored).await.unwrap();
     // An event that has no place in the chain yet.
@@ -461,7 +499,7 @@ async fn a_service_chains_nothing_in_a_database_that_was_restored_under_it() {
     );
     assert_eq!(places().await, before);
     // After the restart.
-    let restarted = service_keys::open_ring(db, &keys, None).await.unwrap();
+    let restarted = open_ring(db, &keys, None).await.unwrap();
     assert!(audit_chain::extend(db, &restarted).await.unwrap() > 0);
     let check = audit_chain::verify(db, &restarted).await.unwrap();
     assert_eq!(check.faults, []);

@@ -53,7 +53,7 @@ def test_released_dates_are_read(text: str, left: str, right: str) -> None:
     assert parse_interval(text, "datetime") == expected
 
 
-@pytest.mark.parametrize("text", ["2021-W53", "1987-W00", "1987-Q5", "1987-13", "1987-02-30"])
+@pytest.mark.parametrize("text", ["2021-W53", "0000", "0000-Q3", "1987-W00", "1987-Q5", "1987-13", "1987-02-30"])
 def test_periods_that_the_calendar_does_not_have_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="position 0"):
         parse_intervals([text], "date")

@@ -197,7 +197,14 @@ async fn a_disk_that_is_full_of_rows_has_its_space_back_once_they_are_deleted() 
     let service = ServiceProcess::start(&data, &[]).await;
     let client = Client::new(&service, 30_000);
     let large = client.dataset(&service, "large").await;
-    while client.upload(&service, &large).await.0 == 201 {}
+    let refused = loop {
+        let (status, code) = client.upload(&service, &large).await;
+        if status != 201 {
+            break (status, code);
+        }
+    };
+    assert_eq!(refused, (507, "storage_full".to_owned()));
+    assert!(disk.free_mebibytes() < DISK_MIB / 6);
     assert_eq!(client.delete(&service, &large).await, 204);
     ready(&service).await;
     // The rows were more than half of the disk.

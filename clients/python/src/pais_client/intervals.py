@@ -127,7 +127,8 @@ def period_ends(period: re.Match[str]) -> tuple[Any, Any]:
     year, quarter, week, month, day, decade = period.groups()
     first_month = 3 * int(quarter) - 2 if quarter else int(month or 1)
     # The first decade has no year 0.
-    first = date(int(year) or 1, first_month, int(day or 1))
+    first_year = 1 if decade and int(year) == 0 else int(year)
+    first = date(first_year, first_month, int(day or 1))
     if week:
         first, length = date.fromisocalendar(int(year), int(week), 1), {"weeks": 1}
     elif decade:

@@ -97,7 +97,8 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
     };
     let (line, column) = (syntax.line(), syntax.column());
     if syntax.to_string().starts_with("number out of range") {
-        let detail = format!("line {line}, column {column}: the number is too large");
+        let detail =
+            format!("line {line}, column {column}: the number is beyond the range of numbers");
         return DocumentError::new(DocumentErrorKind::Range, detail);
     }
     let detail = if syntax.to_string().starts_with("recursion limit exceeded") {

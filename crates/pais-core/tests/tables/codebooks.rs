@@ -127,7 +127,7 @@ fn no_value_below_the_cut_and_no_suppressed_value_is_in_a_codebook() {
 fn terms(cut: Value) -> ReleaseTerms {
     let document = json!({
         "id": "7", "rows": 3, "codebook": codebook(), "cut": cut,
-        "rows": 4, "privacy": {"model": "k_anonymity", "k": 2}, "missing_sensitive": "excluded",
+        "privacy": {"model": "k_anonymity", "k": 2}, "missing_sensitive": "excluded",
     });
     ReleaseTerms::parse(document.to_string().as_bytes()).unwrap()
 }
