@@ -162,8 +162,8 @@ async fn an_invalid_job_on_sets_is_refused() {
         ),
         (
             generalized(json!({ "level": -1 })),
-            400,
-            "invalid_shape",
+            422,
+            "invalid_value",
             "/pre_generalization/diseases/level",
         ),
         (
