@@ -14,6 +14,7 @@ use pais::db::{Store, instances, sessions};
 use pais::telemetry;
 use pais_postgres::{EmbeddedOptions, EmbeddedServer};
 use secrecy::ExposeSecret;
+use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 
 use super::block_on;
@@ -217,7 +218,13 @@ pub(crate) fn with_database<T>(
 
 /// Applies the missing migrations, unless a service of another version uses the database.
 async fn migrate(store: &Store) -> anyhow::Result<()> {
-    match MigrationState::of(&mut *store.owner().acquire().await?).await? {
+    let mut connection = match store.owner().acquire().await {
+        Err(sqlx::Error::PoolTimedOut) => return Err(unreachable(store).await),
+        connection => connection?,
+    };
+    let state = MigrationState::of(&mut connection).await?;
+    drop(connection);
+    match state {
         MigrationState::Applied => return Ok(store.prepare_role().await?),
         MigrationState::Missing => {}
         MigrationState::Unfit(reason) => return Err(reason.into()),
@@ -232,6 +239,17 @@ async fn migrate(store: &Store) -> anyhow::Result<()> {
         );
     }
     Ok(store.migrate().await?)
+}
+
+/// Why a database cannot be reached, which the pool of its connections does not say.
+async fn unreachable(store: &Store) -> anyhow::Error {
+    let options = store.owner().connect_options();
+    let place = format!("{}:{}", options.get_host(), options.get_port());
+    let error = match options.connect().await {
+        Ok(_) => sqlx::Error::PoolTimedOut,
+        Err(error) => error,
+    };
+    anyhow::Error::new(error).context(format!("the database at {place} cannot be reached"))
 }
 
 /// The database that an embedded server has, or that the settings name.

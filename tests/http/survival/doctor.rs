@@ -62,6 +62,12 @@ async fn the_doctor_says_what_keeps_the_service_from_running() {
     assert_eq!(status, Some(1), "{found}");
     assert!(found.contains("database.url"), "{found}");
     assert!(!keys.exists(), "a look changes nothing");
+    let refused = run(&folder.path().join("other"), &["migrate"], &nowhere).await;
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        errors.contains("127.0.0.1:1 cannot be reached: ") && errors.contains("refused"),
+        "{errors}"
+    );
     fs::remove_file(data.join("key-encryption.key")).unwrap();
     let (status, found) = doctor(&data, &listen).await;
     assert_eq!(status, Some(1), "{found}");
