@@ -49,7 +49,7 @@ def test_numbers_and_dates_need_no_taxonomy() -> None:
 
 def test_missing_values_are_under_the_only_interval() -> None:
     shown = release(age=["[1,3]"], born=["[1990-01-01,2000-01-01)"])
-    frame = pd.DataFrame({"age": [2, None], "born": ["1991-02-03", None]})
+    frame = pd.DataFrame({"age": [2, None], "born": ["1991-02-03", pd.NA]})
     mapped = transform(shown, frame)
     assert mapped["age"].tolist() == ["[1,3]", "[1,3]"]
     assert mapped["born"].tolist() == ["[1990-01-01,2000-01-01)"] * 2

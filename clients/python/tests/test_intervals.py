@@ -84,11 +84,12 @@ def test_every_level_that_the_service_releases_is_read(
 
 
 def test_labels_without_bounds_are_missing() -> None:
-    column = pd.Series(["[1,2)", "*", "?", None, ""], index=[5, 6, 7, 8, 9], name="age")
+    cells = ["[1,2)", "*", "?", None, "", pd.NA]
+    column = pd.Series(cells, index=[5, 6, 7, 8, 9, 10], name="age")
     found = parse_intervals(column)
-    assert list(found.index) == [5, 6, 7, 8, 9]
+    assert list(found.index) == [5, 6, 7, 8, 9, 10]
     assert found.name == "age"
-    assert found.isna().tolist() == [False, True, True, True, True]
+    assert found.isna().tolist() == [False, True, True, True, True, True]
     assert isinstance(found.dtype, pd.IntervalDtype)
 
 

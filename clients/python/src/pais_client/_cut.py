@@ -147,7 +147,7 @@ class ColumnCut:
         """Returns the label of a cell; `None` if the cut has none for it."""
         if self.kind == "set":
             return self.labels_of_set(cell)
-        if cell is None or cell != cell:
+        if require_pandas().isna(cell):
             return self.of_missing
         text = cell_text(cell)
         if text not in self.known:

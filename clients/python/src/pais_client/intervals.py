@@ -74,7 +74,7 @@ def parse_intervals(column: Any, kind: IntervalKind = "numeric") -> pd.Series:
     intervals = []
     for position, cell in enumerate(column):
         try:
-            missing = cell is None or bool(cell != cell)
+            missing = bool(pandas.isna(cell))
             intervals.append(None if missing else parse_interval(str(cell), kind))
         except ValueError:
             raise ValueError(
