@@ -52,9 +52,11 @@ impl Place {
         place.into_iter().collect()
     }
 
-    fn has(&self, other: &Self) -> bool {
+    /// Whether what is written to one would be in the place of the other.
+    fn meets(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Tables(directory), Self::New(path)) => {
+            (Self::Tables(directory), Self::New(path))
+            | (Self::New(path), Self::Tables(directory)) => {
                 path.parent() == Some(directory) && path.file_name().is_some_and(is_table)
             }
             _ => self == other,
@@ -110,18 +112,33 @@ pub(super) fn target(path: &Path) -> io::Result<Option<PathBuf>> {
     Err(rustix::io::Errno::LOOP.into())
 }
 
-/// The files of a command, each with the argument that names it.
+/// What an argument names.
+struct NamedFile {
+    /// The argument.
+    name: String,
+    places: Vec<Place>,
+}
+
+impl NamedFile {
+    fn meets(&self, other: &Self) -> bool {
+        let mut places = self.places.iter();
+        places.any(|place| other.places.iter().any(|other| place.meets(other)))
+    }
+}
+
+/// The files of a command.
 #[derive(Default)]
 pub(crate) struct Files {
-    inputs: Vec<(String, Vec<Place>)>,
-    outputs: Vec<(String, Vec<Place>)>,
+    inputs: Vec<NamedFile>,
+    outputs: Vec<NamedFile>,
 }
 
 impl Files {
     /// With a file that is read.
     pub(crate) fn input(mut self, argument: &str, path: &Path) -> Self {
         let name = format!("{argument} {}", path.display());
-        self.inputs.push((name, Place::of_input(path)));
+        let places = Place::of_input(path);
+        self.inputs.push(NamedFile { name, places });
         self
     }
 
@@ -130,8 +147,10 @@ impl Files {
         if path != Path::new("-") {
             return self.input(argument, path);
         }
-        let place = Place::of_input(Path::new("/dev/stdin"));
-        self.inputs.push(("standard input".to_owned(), place));
+        self.inputs.push(NamedFile {
+            name: "standard input".to_owned(),
+            places: Place::of_input(Path::new("/dev/stdin")),
+        });
         self
     }
 
@@ -153,7 +172,8 @@ impl Files {
     pub(crate) fn output(mut self, option: &str, path: Option<&Path>) -> Self {
         if let Some(path) = path {
             let name = format!("{option} {}", path.display());
-            self.outputs.push((name, Place::of_output(path)));
+            let places = Place::of_output(path);
+            self.outputs.push(NamedFile { name, places });
         }
         self
     }
@@ -163,8 +183,10 @@ impl Files {
         if path.is_some() {
             return self.output("-o", path);
         }
-        let place = Place::of_output(Path::new("/dev/stdout"));
-        self.outputs.push(("standard output".to_owned(), place));
+        self.outputs.push(NamedFile {
+            name: "standard output".to_owned(),
+            places: Place::of_output(Path::new("/dev/stdout")),
+        });
         self
     }
 
@@ -173,17 +195,18 @@ impl Files {
     /// # Errors
     /// If there is one.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        for (number, (name, places)) in self.outputs.iter().enumerate() {
-            let is_same = |(_, others): &&(String, Vec<Place>)| {
-                let mut others = others.iter();
-                others.any(|other| places.iter().any(|it| it.has(other) || other.has(it)))
+        for (number, output) in self.outputs.iter().enumerate() {
+            let name = &output.name;
+            let same = |others: &[NamedFile]| {
+                let found = others.iter().find(|other| output.meets(other));
+                found.map(|other| other.name.clone())
             };
-            if let Some((input, _)) = self.inputs.iter().find(is_same) {
+            if let Some(input) = same(&self.inputs) {
                 return Err(Failure::Usage(format!(
                     "{name}: this is the file of {input}, which would be overwritten; name another file"
                 )));
             }
-            if let Some((other, _)) = self.outputs[..number].iter().find(is_same) {
+            if let Some(other) = same(&self.outputs[..number]) {
                 return Err(Failure::Usage(format!(
                     "{name}: this is the file of {other}, too; name another file"
                 )));
