@@ -121,7 +121,8 @@ async fn the_space_of_rows_that_were_never_committed_is_found_after_a_crash() {
     let empty = hospital.dataset().await;
     let owner = hospital.app.state.unscoped().db.owner();
     let size = async || -> i64 { sqlx::query_scalar(SIZE).fetch_one(owner).await.unwrap() };
-    let mut upload = owner.begin().await.unwrap();
+    let mut connection = owner.acquire().await.unwrap();
+    let mut upload = connection.begin().await.unwrap();
     sqlx::raw_sql(
         "INSERT INTO submission_chunks
          SELECT submission_id, number, 1, decode(repeat('5a', 1 << 20), 'hex')
@@ -131,14 +132,19 @@ async fn the_space_of_rows_that_were_never_committed_is_found_after_a_crash() {
     .await
     .unwrap();
     upload.rollback().await.unwrap();
-    // A server that crashes loses its statistics.
-    let superuser = (*owner.connect_options()).clone().username("postgres");
-    let mut connection = superuser.connect().await.unwrap();
-    sqlx::raw_sql("SELECT pg_stat_reset()")
-        .execute(&mut connection)
+    // What this session knows of the dead rows is told before, or else it would be later.
+    sqlx::raw_sql("SELECT pg_stat_force_next_flush()")
+        .execute(&mut *connection)
         .await
         .unwrap();
-    connection.close().await.unwrap();
+    // A server that crashes loses its statistics.
+    let superuser = (*owner.connect_options()).clone().username("postgres");
+    let mut superuser = superuser.connect().await.unwrap();
+    sqlx::raw_sql("SELECT pg_stat_reset()")
+        .execute(&mut superuser)
+        .await
+        .unwrap();
+    superuser.close().await.unwrap();
     let before = size().await;
     assert!(before > 8 << 20);
     let deleted = hospital.app.delete(&hospital.token, &empty).await;
