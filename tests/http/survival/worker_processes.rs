@@ -87,7 +87,10 @@ async fn the_key_of_an_upload_under_way_survives_the_start_of_another_process() 
         (goes_on, tokio::spawn(request.body(body).send()))
     };
     let aged = async |before: Vec<std::path::PathBuf>| {
-        let sent_later = |file: &std::path::PathBuf| !before.contains(file);
+        // A key has another name until it is complete.
+        let sent_later = |file: &std::path::PathBuf| {
+            file.extension().is_some_and(|ending| ending == "key") && !before.contains(file)
+        };
         let file = poll_async(Duration::from_secs(30), async || {
             keys().into_iter().find(sent_later)
         });
