@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use pais::config::Settings;
 use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
-use pais::db::data_keys::directory_of;
 use pais::db::{Store, audit_chain};
+use pais::storage::directory_of;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 

@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pais::config::Settings;
 use pais::db::backup::{self, Snapshot};
 use pais::db::data_keys;
+use pais::storage::directory_of;
 use pais_package::PackagedFile;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -114,7 +115,7 @@ async fn back_up(settings: &Settings, out: &Path, with_key: bool) -> anyhow::Res
         bail!("{} exists; choose another name", out.display());
     }
     require_database(settings)?;
-    let parent = data_keys::directory_of(out);
+    let parent = directory_of(out);
     // An incomplete backup never has the name of a complete one.
     let work = tempfile::Builder::new()
         .prefix(".pais-backup-")

@@ -244,7 +244,10 @@ async fn migrate(store: &Store) -> anyhow::Result<()> {
 /// Why a database cannot be reached, which the pool of its connections does not say.
 async fn unreachable(store: &Store) -> anyhow::Error {
     let options = store.owner().connect_options();
-    let place = format!("{}:{}", options.get_host(), options.get_port());
+    let place = match options.get_socket() {
+        Some(socket) => socket.display().to_string(),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
     let error = match options.connect().await {
         Ok(_) => sqlx::Error::PoolTimedOut,
         Err(error) => error,

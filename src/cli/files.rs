@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use pais::db::data_keys::directory_of;
+use pais::storage::directory_of;
 
 use super::output::Failure;
 use super::sources::DocumentSource;

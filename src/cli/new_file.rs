@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, ErrorKind, Seek, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use pais::db::data_keys::directory_of;
+use pais::storage::directory_of;
 use serde::Serialize;
 use tempfile::{NamedTempFile, PersistError};
 
@@ -89,21 +89,11 @@ impl Unfinished {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let file = match (beside(&target, earlier.as_ref()), &earlier) {
-            // Other names of it have the new content, too.
-            (_, Some(earlier)) if earlier.metadata()?.nlink() > 1 => {
-                earlier.set_len(0)?;
-                write(earlier)?;
-                return Ok(None);
-            }
-            (Ok(file), _) => file,
-            // The file may be written, but its directory may not, or it is another user's.
-            (Err(error), Some(earlier)) if is_refused(&error) => {
-                earlier.set_len(0)?;
-                write(earlier)?;
-                return Ok(None);
-            }
-            (Err(error), _) => return Err(error),
+        let Some(file) = beside(&target, earlier.as_ref())? else {
+            let earlier = earlier.ok_or(ErrorKind::NotFound)?;
+            earlier.set_len(0)?;
+            write(&earlier)?;
+            return Ok(None);
         };
         write(file.as_file())?;
         Ok(Some(Self {
@@ -139,19 +129,35 @@ fn copy(mut file: NamedTempFile, mut earlier: File) -> io::Result<()> {
     Err(io::Error::new(error.kind(), detail))
 }
 
-/// An empty file beside its place, with the owner and the mode of the earlier file.
-fn beside(target: &Path, earlier: Option<&File>) -> io::Result<NamedTempFile> {
-    let mode = if earlier.is_some() { 0o600 } else { MODE };
-    let file = tempfile::Builder::new()
-        .prefix(".pais-")
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(directory_of(target))?;
-    if let Some(earlier) = earlier {
-        let metadata = earlier.metadata()?;
+/// An empty file beside its place, with the owner and the mode of the earlier file. `None` where that one has to be
+/// written in its place.
+fn beside(target: &Path, earlier: Option<&File>) -> io::Result<Option<NamedTempFile>> {
+    let directory = directory_of(target);
+    let made = |mode| {
+        let permissions = Permissions::from_mode(mode);
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".pais-").permissions(permissions);
+        builder.tempfile_in(directory)
+    };
+    let Some(earlier) = earlier else {
+        return made(MODE).map(Some);
+    };
+    let metadata = earlier.metadata()?;
+    // Its other names have the new content, too.
+    if metadata.nlink() > 1 {
+        return Ok(None);
+    }
+    let like_it = || {
+        let file = made(0o600)?;
         fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid()))?;
         file.as_file().set_permissions(metadata.permissions())?;
+        Ok(file)
+    };
+    match like_it() {
+        // The file may be written, but its directory may not, or it is another user's.
+        Err(error) if is_refused(&error) => Ok(None),
+        made => made.map(Some),
     }
-    Ok(file)
 }
 
 fn is_refused(error: &io::Error) -> bool {

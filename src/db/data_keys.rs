@@ -19,6 +19,7 @@ use zeroize::Zeroizing;
 use pais_core::definition::{DatasetId, SubmissionId};
 
 use super::{Store, StoreError};
+use crate::storage::directory_of;
 use pais_seal::{SealError, SecretKey, random};
 
 /// End of the name of a key file; before it is the id of the dataset.
@@ -434,12 +435,6 @@ fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()>
         Some(earlier) => overwrite(earlier),
         None => Ok(()),
     }
-}
-
-/// The directory of a file.
-pub fn directory_of(path: &Path) -> &Path {
-    let directory = path.parent().filter(|parent| *parent != Path::new(""));
-    directory.unwrap_or(Path::new("."))
 }
 
 /// Writes a file that did not exist, of mode 0600, and syncs it. It has its name once it is complete.

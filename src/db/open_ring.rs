@@ -63,8 +63,6 @@ pub async fn open_ring(
 async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, StoreError> {
     let service = random_key()?;
     let wrapped = ring.wrap_service_key(&service)?;
-    let own = KeyRing::with_source(std::slice::from_ref(&service), None, &service);
-    let own = own.ok_or(StoreError::Damaged("the service's key"))?;
     let mut transaction = store.within(RowScope::Service).begin().await?;
     audit_chain::lock(&mut transaction).await?;
     // Another process may create it at the same time; the first one wins.
@@ -76,7 +74,7 @@ async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, Store
     .execute(&mut *transaction)
     .await?;
     if created.rows_affected() == 1 {
-        audit_chain::write_root(&mut transaction, &own).await?;
+        audit_chain::write_root(&mut transaction, &KeyRing::new(&service)).await?;
     }
     transaction.commit().await?;
     let created = find(store).await?;

@@ -118,7 +118,7 @@ pub(crate) async fn vacuum(store: &Store, is_tight: impl Fn() -> bool) -> Result
     sqlx::raw_sql("SET vacuum_cost_delay = 2; SET vacuum_cost_limit = 400")
         .execute(&mut *connection)
         .await?;
-    let mut is_told = false;
+    let mut has_warned = false;
     let vacuumed = {
         let mut vacuum = pin!(sqlx::query("VACUUM submission_chunks").execute(&mut *connection));
         loop {
@@ -129,7 +129,7 @@ pub(crate) async fn vacuum(store: &Store, is_tight: impl Fn() -> bool) -> Result
             // The vacuum goes on meanwhile. Without a checkpoint it fails by itself where there is no room.
             if is_tight()
                 && let Err(error) = checkpoint(store).await
-                && !std::mem::replace(&mut is_told, true)
+                && !std::mem::replace(&mut has_warned, true)
             {
                 tracing::warn!(%error, "no checkpoint could be written while the disk is nearly full");
             }

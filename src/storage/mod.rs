@@ -185,6 +185,12 @@ impl Storage {
     }
 }
 
+/// The directory of a file, which a name alone has in the working directory.
+pub fn directory_of(path: &Path) -> &Path {
+    let directory = path.parent().filter(|parent| *parent != Path::new(""));
+    directory.unwrap_or(Path::new("."))
+}
+
 /// Size and free space of a file system, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Disk {

@@ -287,6 +287,12 @@ fn an_output_keeps_its_mode_its_link_and_what_reads_it() {
             "character special file\n",
         ),
         (format!("{RUN} > shown.csv && cmp shown.csv out.csv"), ""),
+        (
+            format!(
+                "echo old > one.csv; ln one.csv other.csv; {RUN} -o one.csv && cmp other.csv out.csv && stat -c %h one.csv"
+            ),
+            "2\n",
+        ),
     ] {
         let (status, text) = dir.bash(&format!("exec 2> errors; {line}"));
         assert_eq!(status, Some(0), "{line}: {text}");

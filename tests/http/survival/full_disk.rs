@@ -70,6 +70,17 @@ impl Client {
         (status, code.to_owned())
     }
 
+    /// Uploads rows until one of the uploads is refused: the disk is nearly full.
+    async fn fill(&self, service: &ServiceProcess, dataset: &str) {
+        let refused = loop {
+            let (status, code) = self.upload(service, dataset).await;
+            if status != 201 {
+                break (status, code);
+            }
+        };
+        assert_eq!(refused, (507, "storage_full".to_owned()));
+    }
+
     /// Status and code of a new dataset with a large taxonomy, which takes space at once.
     async fn declare(&self, service: &ServiceProcess, name: &str) -> (u16, String) {
         let mut random = SplitMix64(2);
@@ -137,13 +148,7 @@ async fn a_full_disk_refuses_rows_and_lets_data_be_deleted() {
     // Filled by uploads: refused early, while a tenth of the disk is still free.
     disk.leave(DISK_MIB / 5);
     let large = client.dataset(&service, "large").await;
-    let refused = loop {
-        let (status, code) = client.upload(&service, &large).await;
-        if status != 201 {
-            break (status, code);
-        }
-    };
-    assert_eq!(refused, (507, "storage_full".to_owned()));
+    client.fill(&service, &large).await;
 
     // Filled to the last byte by something else: the service says so, and deleting still works.
     disk.fill();
@@ -197,13 +202,7 @@ async fn a_disk_that_is_full_of_rows_has_its_space_back_once_they_are_deleted() 
     let service = ServiceProcess::start(&data, &[]).await;
     let client = Client::new(&service, 30_000);
     let large = client.dataset(&service, "large").await;
-    let refused = loop {
-        let (status, code) = client.upload(&service, &large).await;
-        if status != 201 {
-            break (status, code);
-        }
-    };
-    assert_eq!(refused, (507, "storage_full".to_owned()));
+    client.fill(&service, &large).await;
     assert!(disk.free_mebibytes() < DISK_MIB / 6);
     assert_eq!(client.delete(&service, &large).await, 204);
     ready(&service).await;

@@ -236,7 +236,7 @@ class _OptionalRisk(TypedDict, total=False):
 
 
 class ColumnRisk(_OptionalRisk):
-    """How far one column tells rows apart; shares from 0 to 1.
+    """How well one column distinguishes rows; shares from 0 to 1.
 
     Of a quasi-identifier, `top_k_max` is the greatest K with which its topmost value can be
     specialized; of a sensitive column, `absent_leaves` is the number of leaves that no row has.
