@@ -271,7 +271,7 @@ impl DescribedTable {
         let detail = format!(
             "the table is another one than that of the release: it has {rows} rows instead of {described}"
         );
-        (rows != described).then(|| Problem::new(Code::InvalidCells, detail))
+        (rows != described).then(|| Problem::new(Code::InvalidValue, detail))
     }
 }
 

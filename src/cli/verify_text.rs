@@ -165,7 +165,10 @@ impl Printout {
             self.line("bounded confidence", percent(bounded));
             self.note("The greatest confidence in a value that the model bounds.");
         }
-        self.worst("confidence", found.worst.iter().map(subset_row));
+        let has_sensitive = self.has_sensitive;
+        let rows = found.worst.iter();
+        let rows = rows.map(|group| subset_row(group, has_sensitive));
+        self.worst("confidence", rows);
     }
 
     fn groups(&mut self, found: &GroupVerification, is_anatomized: bool) {
@@ -341,11 +344,16 @@ fn known(values: &[ColumnValue]) -> String {
     }
 }
 
-fn subset_row(group: &WorstGroup) -> String {
+fn subset_row(group: &WorstGroup, has_sensitive: bool) -> String {
     let known = known(&group.quasi_identifiers);
     let inferred = group.sensitive.as_ref().map(value);
     let inferred = inferred.map_or(String::new(), |text| format!("  =>  {text}"));
-    let (size, confidence) = (group.size, percent(group.confidence));
+    let confidence = if has_sensitive {
+        percent(group.confidence)
+    } else {
+        "none".to_owned()
+    };
+    let size = group.size;
     format!("{size:>8} {confidence:>10}  {known}{inferred}")
 }
 

@@ -604,3 +604,20 @@ fn the_finding_does_not_depend_on_whether_rows_are_held_in_memory() {
         assert_eq!(streamed, (ran.status.code(), in_memory), "{release}");
     }
 }
+
+#[test]
+fn without_a_sensitive_column_no_confidence_is_shown() {
+    let dir = CliDir::new();
+    let columns = json!([{ "name": "a", "role": "quasi_identifier" }]);
+    let schema = json!({ "name": "t", "columns": columns });
+    dir.write("s.json", &schema.to_string());
+    let job = json!({ "privacy": { "model": "k_anonymity", "k": 2 } });
+    dir.write("j.json", &job.to_string());
+    for (rows, expected) in [("x\nx\n", 0), ("x\ny\n", 1)] {
+        dir.write("o.csv", &format!("a\n{rows}"));
+        let (status, text) = dir.verify("o.csv", false);
+        assert_eq!(status, Some(expected), "{text}");
+        assert!(text.contains("none: no column is sensitive"), "{text}");
+        assert!(!text.contains('%'), "{text}");
+    }
+}

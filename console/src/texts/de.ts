@@ -443,7 +443,7 @@ export const de: Texts = {
     name: 'Name der Freigabe',
     release: 'Diesen Schritt freigeben',
     releaseTable: 'Diese Tabelle freigeben',
-    lossChart: 'Verlorene Einzelheiten und Konfidenz je Schritt',
+    lossChart: (hasConfidence) => `Verlorene Einzelheiten${hasConfidence ? ' und Konfidenz' : ''} je Schritt`,
     groupChart: 'Gruppen und die kleinste davon je Schritt',
     cut: 'Der Schnitt in jeder Hierarchie',
     cutHint: 'Gefüllte Bezeichnungen werden nach diesem Schritt freigegeben. Blassere darüber sind schon geteilt; umrandete darunter kommen mit späteren Schritten.',

@@ -439,7 +439,7 @@ export const en = {
     name: 'Name of the release',
     release: 'Release this step',
     releaseTable: 'Release this table',
-    lossChart: 'Detail lost and confidence, by step',
+    lossChart: (hasConfidence: boolean) => `Detail lost${hasConfidence ? ' and confidence' : ''}, by step`,
     groupChart: 'Groups and the smallest of them, by step',
     cut: 'The cut in each hierarchy',
     cutHint: 'Filled labels are released after this step. Paler ones above them are already split; outlined ones below come with later steps.',
