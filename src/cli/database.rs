@@ -16,6 +16,7 @@ use pais_postgres::{EmbeddedOptions, EmbeddedServer};
 use secrecy::ExposeSecret;
 use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
+use tokio::time::timeout;
 
 use super::block_on;
 
@@ -53,6 +54,9 @@ impl SettingsArgs {
 
 /// How long the connections may take to be closed.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a database that does not answer is asked why.
+const REASON_WAIT: Duration = Duration::from_secs(2);
 
 /// How long a process that runs jobs only waits for a service of its data directory.
 const SERVICE_WAIT: Duration = Duration::from_secs(120);
@@ -177,7 +181,7 @@ impl Database {
     /// When the embedded server does not stop.
     pub(crate) async fn close(self) -> anyhow::Result<()> {
         // Work that was not waited for may still have a connection.
-        let _ = tokio::time::timeout(CLOSE_WAIT, self.store.close()).await;
+        let _ = timeout(CLOSE_WAIT, self.store.close()).await;
         if let Some(server) = self.server {
             server.stop().await?;
         }
@@ -248,11 +252,11 @@ async fn unreachable(store: &Store) -> anyhow::Error {
         Some(socket) => socket.display().to_string(),
         None => format!("{}:{}", options.get_host(), options.get_port()),
     };
-    let error = match options.connect().await {
-        Ok(_) => sqlx::Error::PoolTimedOut,
-        Err(error) => error,
+    let error = match timeout(REASON_WAIT, options.connect()).await {
+        Ok(Err(error)) => error.into(),
+        Ok(Ok(_)) | Err(_) => anyhow!("it does not answer"),
     };
-    anyhow::Error::new(error).context(format!("the database at {place} cannot be reached"))
+    error.context(format!("the database at {place} cannot be reached"))
 }
 
 /// The database that an embedded server has, or that the settings name.

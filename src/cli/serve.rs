@@ -107,12 +107,15 @@ async fn live(settings: &Settings, duty: Duty, traces: Option<Traces>) -> anyhow
     let storage = Arc::new(storage);
     // The database needs space to start.
     storage.make_room();
-    let mut database = match duty {
-        Duty::Everything | Duty::Requests => Database::start(settings).await?,
-        Duty::Jobs => tokio::select! {
-            database = Database::wait_for(settings) => database?,
-            () = stop.shutdown.cancelled() => return Ok(()),
-        },
+    let opened = async {
+        match duty {
+            Duty::Everything | Duty::Requests => Database::start(settings).await,
+            Duty::Jobs => Database::wait_for(settings).await,
+        }
+    };
+    let mut database = tokio::select! {
+        database = opened => database?,
+        () = stop.shutdown.cancelled() => return Ok(()),
     };
     let store = database.store.clone();
     instances::register(&store, home.id).await?;

@@ -51,10 +51,14 @@ impl ServiceProcess {
         Self::start_at(program, data, settings, &listen, &probes).await
     }
 
+    /// Like [`Self::start`], without waiting for anything.
+    pub(crate) fn begin(data: &Path, settings: &[(&str, &str)]) -> Self {
+        Self::spawn(pais(data), data, settings, &Self::free_address())
+    }
+
     /// Like [`Self::start`], without waiting for the readiness: only until the service answers.
     pub(crate) async fn start_unready(data: &Path, settings: &[(&str, &str)]) -> Self {
-        let listen = Self::free_address();
-        let service = Self::spawn(pais(data), data, settings, &listen);
+        let service = Self::begin(data, settings);
         service.wait(&service.base, |_| true).await;
         service
     }

@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::two_hospitals::{Hub, Tenant, has_ended, quick, slow};
+use crate::process::{ServiceProcess, pais};
 use pais_test_support::poll::poll_async;
 
 /// Starts releases and profiles, which go on beside the test.
@@ -52,6 +53,38 @@ async fn a_stop_does_not_wait_for_a_long_release() {
     eprintln!("stopped in {time:?}");
     assert!(time < Duration::from_secs(8), "{time:?}");
     assert!(!hub.service.has_database_server());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_waits_for_a_silent_database_can_be_stopped_and_ends() {
+    // Connections are accepted by the kernel, and nobody reads them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let url = format!("postgres://pais:pais@{address}/pais");
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    let made = pais(folder.path())
+        .args(["keys", "generate"])
+        .arg(&key)
+        .status();
+    assert!(made.unwrap().success());
+    let settings = [
+        ("DATABASE_URL", url.as_str()),
+        ("PAIS__ENCRYPTION__KEY_FILE", key.to_str().unwrap()),
+    ];
+    let data = folder.path().join("data");
+    let mut service = ServiceProcess::begin(&data, &settings);
+    // It has the listener, and asks the database.
+    let _asked = silent.accept().unwrap();
+    service.signal(Signal::TERM);
+    let time = service.ended(Duration::from_secs(30)).await;
+    assert!(time < Duration::from_secs(5), "{time:?}");
+
+    let migrated = pais(&data).arg("migrate").envs(settings).output().unwrap();
+    assert_eq!(migrated.status.code(), Some(1));
+    let errors = String::from_utf8_lossy(&migrated.stderr);
+    let reason = format!("the database at {address} cannot be reached: it does not answer");
+    assert!(errors.contains(&reason), "{errors}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
