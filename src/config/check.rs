@@ -23,6 +23,9 @@ fn invalid(key: &'static str, reason: impl Into<String>) -> Result<(), InvalidSe
 /// superuser, and a command that runs beside the service needs some.
 const SPARE_CONNECTIONS: u32 = 8;
 
+/// The least memory of a process, 64 MiB. A smaller number was meant in another unit.
+const LEAST_PROCESS_BYTES: u64 = 64 << 20;
+
 /// Most seconds by which clocks may differ: an expired token works on for so long.
 const MOST_LEEWAY_SECONDS: u64 = 300;
 
@@ -143,6 +146,10 @@ fn limits(settings: &Settings) -> Result<(), InvalidSetting> {
         let reason =
             format!("must be at most {TREE_DEPTH}, because deeper JSON documents are rejected");
         return invalid("limits.taxonomy_depth", reason);
+    }
+    if (1..LEAST_PROCESS_BYTES).contains(&settings.memory.process_bytes) {
+        let reason = format!("must be 0, or at least {LEAST_PROCESS_BYTES}; it is in bytes");
+        return invalid("memory.process_bytes", reason);
     }
     Ok(())
 }

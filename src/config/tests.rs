@@ -256,6 +256,11 @@ fn invalid_values_are_rejected() {
             "limits.taxonomy_depth must be at most 60",
         ),
         (
+            "PAIS__MEMORY__PROCESS_BYTES",
+            "2048",
+            "memory.process_bytes must be 0, or at least 67108864; it is in bytes",
+        ),
+        (
             "PAIS__POSTGRES__MAX_CONNECTIONS",
             "5",
             "postgres.max_connections must be at least",

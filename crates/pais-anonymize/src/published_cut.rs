@@ -9,7 +9,7 @@ use pais_core::parallel;
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::codes::RowCodes;
 use pais_core::table::{ContinuedEnds, Domain, EncodedTable, QuasiIdentifier};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, Multiples, SUPPRESSED_LABEL, Scale};
 use pais_core::with_codes;
 
 /// The cuts that a release of `rows` publishes, and their labels by column.
@@ -202,6 +202,10 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
         }
         return;
     };
+    let missing = values.len();
+    let has_missing = occurs.get(missing) == Some(&true);
+    let of_missing = cut.label_of.get(missing).filter(|_| has_missing);
+    let of_missing = of_missing.map(|&label| label as usize);
     let (lo, mut hi) = ends.outermost(least, greatest);
     let is_continued = |end: f64| ends.continued.is_some_and(|it| it.ends.contains(&end));
     if let (Some(round), Some((_, last))) = (ends.round, intervals.last_mut())
@@ -223,7 +227,12 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
             Some(next) => Interval::half_open(lo, next),
             None => Interval::closed(lo, hi),
         };
-        cut.labels[label] = interval.on(ends.scale).to_string();
+        // An interval of one number would say it of missing cells too.
+        cut.labels[label] = if of_missing == Some(label) && interval.lo == interval.hi {
+            SUPPRESSED_LABEL.to_owned()
+        } else {
+            interval.on(ends.scale).to_string()
+        };
     }
 }
 

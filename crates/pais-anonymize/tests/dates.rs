@@ -217,18 +217,20 @@ fn anatomized_dates_are_exact() {
     assert_eq!(dates, expected);
 }
 
-/// The outermost interval of a column with one date is written as that date. It has no point to
-/// split at, so missing cells are generalized to it with the rest.
+/// An interval of one date is written as that date, which would be said of missing cells too.
 #[test]
-fn the_outermost_interval_of_one_date_covers_missing_cells() {
+fn the_only_date_is_not_said_of_missing_cells() {
     let schema = schema(json!([
         {"name": "row", "role": "insensitive"},
         {"name": "born", "role": "quasi_identifier", "kind": "date"},
     ]));
     let job = json!({"privacy": {"model": "k_anonymity", "k": 2}, "recoding": "global"});
-    let file = "row,born\n0,\n1,1980-01-01\n2,\n3,\n";
-    let released = rows(&release(&schema, file, &job).unwrap());
-    assert!((0..4).all(|row| released[&row] == ["1980-01-01"]));
+    let released = |file| rows(&release(&schema, file, &job).unwrap());
+    let one = released("row,born\n0,\n1,1980-01-01\n2,\n3,\n");
+    assert!((0..4).all(|row| one[&row] == ["*"]));
+    let two = released("row,born\n0,\n1,1980-01-01\n2,\n3,1980-01-01\n");
+    assert!([0, 2].iter().all(|row| two[row] == ["?"]));
+    assert!([1, 3].iter().all(|row| two[row] == ["1980-01-01"]));
 }
 
 /// Whether all cells of a column that are not missing are the same as `label`.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use pais_core::table::{Domain, ReleasedColumn};
-use pais_core::taxonomy::{Interval, MISSING_LABEL};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL};
 
 use super::original::OriginalQuasiIdentifier;
 
@@ -41,6 +41,10 @@ impl Cover {
                 })
             }
             Domain::Numeric { .. } if label == MISSING_LABEL => Some(Self::Missing),
+            Domain::Numeric { scale, .. } if label == SUPPRESSED_LABEL => Some(Self::Numbers {
+                interval: Interval::closed(f64::NEG_INFINITY, f64::INFINITY).on(*scale),
+                missing: true,
+            }),
             Domain::Numeric { scale, .. } => {
                 let interval = Interval::parse_on(label, *scale)?;
                 Some(Self::Numbers {
@@ -113,7 +117,7 @@ impl Span {
 /// The interval that covers missing cells in a numeric column that is released as `released`, if
 /// the column has missing cells: the declared domain; without one, the closed interval between the
 /// least and the greatest end of the released intervals. Only an interval that encloses it covers
-/// missing cells.
+/// missing cells; one number does not.
 pub fn outermost_interval(
     domain: &Domain,
     declared_domain: bool,
@@ -145,5 +149,6 @@ pub fn outermost_interval(
         .filter_map(|(label, _)| Interval::parse_on(label, *scale));
     intervals
         .reduce(|one, other| Interval::closed(one.lo.min(other.lo), one.hi.max(other.hi)))
+        .filter(|hull| hull.lo < hull.hi)
         .map(|hull| Interval::closed(hull.lo, hull.hi).on(*scale))
 }

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use rustc_hash::FxHashMap;
 
 use pais_core::table::{Domain, Form, NULL_CODE, ReleasedColumn};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Scale};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Scale};
 
 use super::cover::{Cover, Span, outermost_interval};
 use super::fit_index::{Fit, Have, ITEM_BITS, ItemBits, Need};
@@ -59,13 +59,8 @@ impl<'a> LabelledColumn<'a> {
         };
         let is_interval = |label: &str| Interval::parse_on(label, scale).is_some();
         for (label, number) in known {
-            let span = match raw.domain {
-                Domain::Numeric { values, .. } if label == SUPPRESSED_LABEL => Some(Span {
-                    codes: 0..values.len() as u32,
-                    missing: Some(values.len() as u32),
-                }),
-                domain => Cover::parse(label, domain, outermost).map(|cover| cover.span(domain)),
-            };
+            let cover = Cover::parse(label, raw.domain, outermost);
+            let span = cover.map(|cover| cover.span(raw.domain));
             let covers_missing = span.as_ref().is_some_and(|span| span.missing.is_some());
             if has_missing_label && is_interval(label) && covers_missing {
                 ambiguous = Some(number);

@@ -95,6 +95,14 @@ fn a_suppressed_row_leaves_no_interval_end_beside_missing_cells() {
     let (narrowed, cells_of) = published(&grown, topmost(), &[1, 2, 4]);
     assert_eq!(narrowed, ["[17,63]"]);
     assert_eq!(cells_of, ["[17,63]", "[17,63]", "[17,63]"]);
+    // One number would be said of the missing cell too.
+    let (one, cells_of) = published(&grown, topmost(), &[1, 4]);
+    assert_eq!(
+        (one, cells_of),
+        (vec!["*".to_owned()], vec!["*".to_owned(); 2])
+    );
+    let (one, _) = published(&grown, topmost(), &[1]);
+    assert_eq!(one, ["17"]);
     let (only_missing, cells_of) = published(&grown, topmost(), &[4]);
     assert_eq!(
         (only_missing, cells_of),
@@ -210,9 +218,12 @@ fn labels_from_released_rows(
         }
     };
     let order: Vec<usize> = parts.keys().copied().collect();
+    let has_missing = |part: usize| rows.contains(&(None, Some(part)));
     let label = |(_, part): &(Option<u8>, Option<usize>)| match part {
         None => "?".to_owned(),
         Some(part) => match order.iter().position(|other| other == part) {
+            // One number is not said of missing cells.
+            Some(at) if has_missing(*part) && interval(at).lo == interval(at).hi => "*".to_owned(),
             Some(at) => interval(at).to_string(),
             None => domain.map_or("?".to_owned(), |(lo, hi)| format!("[{lo},{hi}]")),
         },
@@ -236,8 +247,8 @@ proptest! {
         let mut numbers: Vec<u8> = cells.iter().copied().flatten().collect();
         numbers.sort_unstable();
         numbers.dedup();
-        if numbers.is_empty() {
-            // Without numbers the column is no interval, unless its domain is declared.
+        if numbers.is_empty() || numbers.len() == 1 && domain.is_none() && cells.contains(&None) {
+            // The column has no interval, or only where its domain is declared.
             return Ok(());
         }
         // The cut of the search: intervals that start at data values, and `?` below the topmost.

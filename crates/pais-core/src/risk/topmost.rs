@@ -1,7 +1,7 @@
 //! What keeps a quasi-identifier at its topmost value.
 
 use crate::schema::SchemaColumn;
-use crate::table::{Persons, RankedNumbers, ValueCodes};
+use crate::table::{NULL_CODE, Persons, RankedNumbers, ValueCodes};
 use crate::taxonomy::{NodeId, Tree};
 
 use super::Coded;
@@ -19,18 +19,16 @@ pub(super) fn greatest_k(
         return of_children(spec, tree, coded, people);
     }
     let Coded { column, values, .. } = coded;
-    let ranks = spec.has_grown_intervals();
-    let ranks = ranks.then(|| RankedNumbers::of(spec, &column.dictionary));
-    match ranks {
-        Some(ranks) if !ranks.values.is_empty() || spec.domain.is_some() => {
-            best_split(&ranks, values, people)
-        }
-        // A flat tree: each value is a child, a missing cell too.
-        _ => {
-            let parts = values.codes.iter().copied();
-            least(count_by_part(people, parts, values.count))
+    if spec.has_grown_intervals() {
+        let ranks = RankedNumbers::of(spec, &column.dictionary);
+        let missing = column.codes.contains(&NULL_CODE) || ranks.rank.contains(&None);
+        if ranks.outermost(spec, missing).is_some() {
+            return best_split(&ranks, values, people);
         }
     }
+    // A flat tree: each value is a child, a missing cell too.
+    let parts = values.codes.iter().copied();
+    least(count_by_part(people, parts, values.count))
 }
 
 fn least(counts: Vec<u64>) -> Option<u64> {

@@ -9,7 +9,7 @@ use hashbrown::HashMap;
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::look_alike::visible_text;
 use crate::parallel;
-use crate::taxonomy::{MISSING_LABEL, Multiples, Scale, Tree};
+use crate::taxonomy::{Interval, MISSING_LABEL, Multiples, Scale, Tree};
 
 use crate::schema::{Schema, SchemaColumn};
 use crate::table::codes::Codes;
@@ -231,14 +231,11 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
     let null = column.codes.contains(&NULL_CODE);
     let is_missing = |text: &str| spec.is_generalized_as_missing(text);
     let missing = null || column.dictionary.iter().any(|text| is_missing(text));
-    // A column in which all cells are missing has no numbers that could span an interval.
-    let numbers = column.dictionary.iter().any(|text| !is_missing(text));
-    let (domain, missing_code, map) =
-        if spec.has_grown_intervals() && (numbers || spec.domain.is_some()) {
-            numeric(spec, &column.dictionary, missing)
-        } else {
-            categorical(spec, &column.dictionary, missing, is_missing)
-        };
+    let (domain, missing_code, map) = if spec.has_grown_intervals() {
+        grown(spec, &column.dictionary, missing)
+    } else {
+        categorical(spec, &column.dictionary, missing, is_missing)
+    };
     let code = |&code: &u32| map.get(code as usize).copied().unwrap_or(missing_code);
     // Of the codes themselves: one that were cut off would be another value, to the verifier too.
     let greatest = map
@@ -284,29 +281,40 @@ impl RankedNumbers {
             values,
         }
     }
+
+    /// The ends of the outermost interval of a column with these numbers. `None` where there is none: without
+    /// numbers, and where it would say one number of `missing` cells too.
+    pub(crate) fn outermost(&self, spec: &SchemaColumn, missing: bool) -> Option<(f64, f64)> {
+        let range = self.values.first().zip(self.values.last());
+        let range = range.map(|(&lo, &hi)| (lo, hi));
+        let (lo, hi) = match (spec.domain, range) {
+            (Some(domain), _) => domain,
+            (None, Some((lo, hi))) => {
+                let (lo, hi) = if spec.round_range {
+                    spec.scale().widened(lo, hi)
+                } else {
+                    (lo, hi)
+                };
+                let rounded = spec.round.map(|round| round.enclosing(lo, hi, None));
+                rounded.unwrap_or((lo, hi))
+            }
+            (None, None) => return None,
+        };
+        (lo < hi || !missing).then_some((lo, hi))
+    }
 }
 
-fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
+/// A column whose intervals are grown; with a flat tree where its numbers span none.
+fn grown(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
     let scale = spec.scale();
-    let RankedNumbers { values, rank } = RankedNumbers::of(spec, dictionary);
+    let ranked = RankedNumbers::of(spec, dictionary);
+    let outermost = ranked.outermost(spec, missing);
+    let RankedNumbers { values, rank } = ranked;
     let missing_code = values.len() as u32;
     let map = rank.into_iter().map(|rank| rank.unwrap_or(missing_code));
     let map = map.collect();
-    let range = (
-        values.first().copied().unwrap_or(0.0),
-        values.last().copied().unwrap_or(0.0),
-    );
-    let (lo, hi) = match spec.domain {
-        Some(domain) => domain,
-        None if spec.round_range => scale.widened(range.0, range.1),
-        None => range,
-    };
-    let (lo, hi) = match (spec.round, spec.domain) {
-        (Some(round), None) => round.enclosing(lo, hi, None),
-        _ => (lo, hi),
-    };
-    (
-        Domain::Numeric {
+    let domain = match outermost {
+        Some((lo, hi)) => Domain::Numeric {
             values,
             lo,
             hi,
@@ -315,9 +323,16 @@ fn numeric(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recod
             round: spec.round,
             ends: None,
         },
-        missing_code,
-        map,
-    )
+        None => {
+            let label = |&value| Interval::closed(value, value).on(scale).to_string();
+            let labels: Vec<String> = values.iter().map(label).collect();
+            let missing = missing.then_some(MISSING_LABEL);
+            Domain::Taxonomy(Arc::new(Tree::flat(
+                labels.iter().map(String::as_str).chain(missing),
+            )))
+        }
+    };
+    (domain, missing_code, map)
 }
 
 fn categorical(

@@ -7,7 +7,6 @@ use pais_core::definition::ColumnRole;
 use pais_core::parallel;
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::codes::Codes;
 use pais_core::table::{
     Column, Domain, EncodedTable, NULL_CODE, Positioned, ReleasedColumn, Table, minimum_levels,
 };
@@ -187,18 +186,22 @@ impl RawComparison {
         let mut each = EncodedTable::new(schema, Table { rows, columns });
         for column in &mut each.quasi_identifiers {
             let spec = stored[column.position];
-            // These texts are missing cells, but others may be numbers.
-            if spec.has_grown_intervals() && matches!(column.domain, Domain::Taxonomy(_)) {
+            // These texts are one number at most, but others may be more. The codes are the same.
+            if let Domain::Taxonomy(tree) = &column.domain
+                && spec.has_grown_intervals()
+            {
+                let scale = spec.scale();
+                let leaves = (0..tree.leaf_count() as u32).map(|leaf| tree.node(tree.leaf(leaf)));
+                let numbers = leaves.filter_map(|leaf| Interval::parse_on(&leaf.label, scale));
                 column.domain = Domain::Numeric {
-                    values: Vec::new(),
+                    values: numbers.map(|number| number.lo).collect(),
                     lo: 0.0,
                     hi: 0.0,
                     missing: true,
-                    scale: spec.scale(),
+                    scale,
                     round: None,
                     ends: None,
                 };
-                column.codes = Codes::Zero(rows);
             }
         }
         let minimum_levels = minimum_levels(&self.verification.job, schema, &each)?;

@@ -119,6 +119,14 @@ impl Cut {
         };
         let splits = self.ages.iter().copied();
         let splits: Vec<u32> = splits.filter(|at| *at > least && *at < greatest).collect();
+        if least == greatest {
+            // Missing cells may be beside the only age: it is not said of them.
+            return match age {
+                _ if self.ages.is_empty() => "*".to_owned(),
+                "" => "?".to_owned(),
+                age => age.to_owned(),
+            };
+        }
         let Ok(age) = age.parse::<u32>() else {
             return if splits.is_empty() {
                 format!("[{least},{greatest}]")
