@@ -45,8 +45,9 @@ const SOURCE_BYTES: u64 = 40;
 const PERSON_BYTES: u64 = 64;
 
 /// Copies of the raw table: in canonical form, and of the rows that are not held back; where a new base is
-/// tried, the encoded and the released table of the edition that continues the old one.
-const COPIES: u64 = 4;
+/// tried, the encoded and the released table of the edition that continues the old one; where persons have
+/// several rows, their labels by row, and the released table of a step that is tried.
+const COPIES: u64 = 6;
 
 /// Bytes of the copies of the raw table, and of its persons.
 fn copies(schema: &Schema, size: SubmissionsSize) -> u64 {

@@ -54,6 +54,8 @@ pub struct DecidedEdition {
     pub rows: Vec<u32>,
     /// Whether it continues the cut of no earlier edition, so that later ones continue its own.
     pub is_base: bool,
+    /// The mean NCP after its step; 0 without steps.
+    ncp: f64,
 }
 
 impl DecidedEdition {
@@ -181,15 +183,28 @@ struct Searched {
 }
 
 impl Searched {
-    fn verified(self, observer: &dyn Observer) -> Result<DecidedEdition, RunError> {
-        let verified = self.run.verify(&self.found, None, observer)?;
+    /// The edition after a step; `None` for the last one.
+    fn verified(
+        self,
+        step: Option<u32>,
+        observer: &dyn Observer,
+    ) -> Result<DecidedEdition, RunError> {
+        let verified = self.run.verify(&self.found, step, observer)?;
         Ok(DecidedEdition {
+            ncp: self.ncp(step),
             is_base: self.is_base,
             run: self.run,
             found: self.found,
             verified,
             rows: self.rows,
         })
+    }
+
+    /// The mean NCP after a step, or the last one.
+    fn ncp(&self, step: Option<u32>) -> f64 {
+        let mut steps = self.found.steps().iter().rev();
+        let record = steps.find(|it| step.is_none_or(|step| it.item.step == step));
+        record.map_or(0.0, |record| record.item.ncp)
     }
 }
 
@@ -222,7 +237,8 @@ impl Decision<'_> {
                 }
                 searched => searched?,
             };
-            let edition = searched.verified(self.observer)?;
+            let step = self.hiding_step(&searched, job)?;
+            let edition = searched.verified(step, self.observer)?;
             let new = edition.release(job)?;
             let held_back = if round < MOST_ROUNDS {
                 self.held_back(&new)?
@@ -241,6 +257,41 @@ impl Decision<'_> {
         }
     }
 
+    /// The last step after which no person of the edition is found by all rows, whose labels a person with
+    /// one of them may not have; `None` for the last one of all. The conditions are anti-monotone, so that a step
+    /// after one that fails does too; the first step is taken where none holds.
+    fn hiding_step(&self, searched: &Searched, job: &Job) -> Result<Option<u32>, EditionError> {
+        let hides = |step: Option<u32>| -> Result<bool, EditionError> {
+            let verified = searched.run.verify(&searched.found, step, self.observer)?;
+            let new = release_of(&verified, &searched.rows, job)?;
+            for raw in self.views {
+                let history = History::new(&new, &[], raw)?;
+                if !persons_to_hold_back(&history, self.observer.cancellation())?.is_empty() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let mut persons = HashSet::new();
+        let mut rows = searched.rows.iter();
+        let has_several_rows = rows.any(|&row| !persons.insert(self.persons.person(row)));
+        if !has_several_rows || hides(None)? {
+            return Ok(None);
+        }
+        let last = searched.found.steps().last().map(|record| record.item.step);
+        let (mut holds, mut fails) = (0, last.unwrap_or(0));
+        while holds + 1 < fails {
+            let step = holds.midpoint(fails);
+            if hides(Some(step))? {
+                holds = step;
+            } else {
+                fails = step;
+            }
+        }
+        // Without steps what fails is held back.
+        Ok(last.map(|_| holds))
+    }
+
     /// A new base edition of the rows of an edition, unless it loses nearly as much, its labels do not fit
     /// those of other bases, or it would break a model together with what some recipient has.
     fn new_base(
@@ -253,10 +304,11 @@ impl Decision<'_> {
             Err(RunError::NotAnonymizable { .. }) => return Ok(None),
             searched => searched?,
         };
-        if !base::is_better(mean_ncp(&searched.found), mean_ncp(&edition.found)) {
+        let step = self.hiding_step(&searched, job)?;
+        if !base::is_better(searched.ncp(step), edition.ncp) {
             return Ok(None);
         }
-        let base = searched.verified(self.observer)?;
+        let base = searched.verified(step, self.observer)?;
         let cut = base.verified.cut();
         if !cut.is_some_and(|cut| bases.fit(&self.schema, cut)) {
             return Ok(None);
@@ -271,11 +323,6 @@ impl Decision<'_> {
 
 fn internal(reason: &'static str) -> RunError {
     RunError::Internal { reason }
-}
-
-/// The mean NCP after the last step of a search.
-fn mean_ncp(found: &SearchOutcome) -> f64 {
-    found.steps().last().map_or(0.0, |step| step.item.ncp)
 }
 
 /// The releases of a history that persons connect with the rows of the edition.
@@ -324,23 +371,33 @@ impl DecidedEdition {
     /// # Errors
     /// When it has no table, or the model does not fit its columns.
     pub fn release(&self, job: &Job) -> Result<KnownRelease, EditionError> {
-        let schema = self.verified.schema();
-        let table = self.verified.tables().first();
-        let recoded = match self.verified.cut() {
-            Some(_) => Recoded::OneCut,
-            None => Recoded::Overlapping,
-        };
-        Ok(KnownRelease {
-            table: table
-                .ok_or_else(|| internal("an edition has no table"))?
-                .clone(),
-            source_rows: self.source_rows(),
-            quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
-            sensitive: schema.names(ColumnRole::Sensitive),
-            model: schema.privacy_model(job).map_err(RunError::from)?,
-            recoded,
-        })
+        release_of(&self.verified, &self.rows, job)
     }
+}
+
+/// The release of verified tables of a run over `rows`.
+fn release_of(
+    verified: &VerifiedTables,
+    rows: &[u32],
+    job: &Job,
+) -> Result<KnownRelease, EditionError> {
+    let schema = verified.schema();
+    let table = verified.tables().first();
+    let recoded = match verified.cut() {
+        Some(_) => Recoded::OneCut,
+        None => Recoded::Overlapping,
+    };
+    let sources = verified.source_rows().iter();
+    Ok(KnownRelease {
+        table: table
+            .ok_or_else(|| internal("an edition has no table"))?
+            .clone(),
+        source_rows: sources.map(|&row| rows[row as usize]).collect(),
+        quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
+        sensitive: schema.names(ColumnRole::Sensitive),
+        model: schema.privacy_model(job).map_err(RunError::from)?,
+        recoded,
+    })
 }
 
 impl Decision<'_> {
@@ -384,12 +441,17 @@ impl Decision<'_> {
     }
 
     /// All persons of the edition who are in an earlier release of some recipient. Without them, each
-    /// recipient knows of the persons of before what it knew.
+    /// recipient knows of the persons of before what it knew. Where there are none, all whose rows have different
+    /// labels.
     fn all_returning(&self, new: &KnownRelease) -> Result<HashSet<u32>, EditionError> {
         let mut persons = HashSet::new();
         for (_, history) in self.distinct() {
             let earlier = self.earlier_of(history);
             persons.extend(History::new(new, &earlier, self.persons)?.returning());
+        }
+        if persons.is_empty() {
+            let cancellation = self.observer.cancellation();
+            persons = History::new(new, &[], self.persons)?.varying(cancellation)?;
         }
         if persons.is_empty() {
             return self.held_back(new);

@@ -2,18 +2,21 @@
 //!
 //! Persons who are in the same releases are a set of their own for an adversary who knows in which
 //! releases the victim is. An edition divides each of these sets: those who return, and those who do
-//! not. In both parts every group of persons with equal labels in at most *L* columns needs *K*
-//! persons, and no bounded value above *C*. Persons of a group that fails in the first part are held
+//! not. In both parts every group of persons with equal labels in at most *L* columns, in all rows of each
+//! release, needs *K* persons, and no bounded value above *C*. Persons of a group that fails in the first part are held
 //! back. Where a group fails in the second part, those who return to the edition are held back who were
 //! in it: then it is as it was. Groups are held back as a whole, whatever the value of one of their
 //! persons, and only the holder learns how many rows wait.
 //!
 //! This only chooses. Whether the model holds is decided by [`pais_verify::compose`].
 
+use std::collections::BTreeSet;
+use std::iter;
+
 use hashbrown::{HashMap, HashSet};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Lkc, MissingSensitive, PrivacyModel};
-use pais_core::table::NULL_CODE;
+use pais_core::table::{NULL_CODE, ReleasedColumn};
 use pais_verify::{Composition, MOST_RELEASES, Recoded, VerifyError};
 
 use crate::known::{KnownRelease, RawTable};
@@ -45,6 +48,15 @@ struct Member {
     before: Vec<u32>,
     /// The same with those of the edition; empty for one who is not in it.
     after: Vec<u32>,
+    /// The labels of each row, where those of one release differ: then those of two columns say more together.
+    rows: Vec<LabelledRow>,
+}
+
+/// The labels of a row of a person.
+struct LabelledRow {
+    release: u32,
+    /// By column; [`NULL_CODE`] for one that the release does not have.
+    labels: Vec<u32>,
 }
 
 /// Which labels of members are compared, and which of their rows are counted.
@@ -60,6 +72,26 @@ impl Member {
             Labels::Before => &self.before,
             Labels::After => &self.after,
         }
+    }
+
+    /// What is equal for those who have equal labels in some columns. `edition` is the number of the edition
+    /// among the releases.
+    fn key(&self, which: Labels, columns: &[usize], edition: u32) -> Vec<u32> {
+        let labels = self.labels(which);
+        let mut key: Vec<u32> = columns.iter().map(|&column| labels[column]).collect();
+        let rows = self.rows.iter();
+        let rows = rows.filter(|row| which == Labels::After || row.release != edition);
+        let rows = rows.map(|row| {
+            let labels = columns.iter().map(|&column| row.labels[column]);
+            iter::once(row.release).chain(labels).collect()
+        });
+        let rows: BTreeSet<Vec<u32>> = rows.collect();
+        // Labels that are the same in all rows of each release are in the key already.
+        let differ = |(one, other): (&Vec<u32>, &Vec<u32>)| one[0] == other[0];
+        if rows.iter().zip(rows.iter().skip(1)).any(differ) {
+            key.extend(rows.into_iter().flatten());
+        }
+        key
     }
 }
 
@@ -103,6 +135,16 @@ impl<'a> History<'a> {
         persons.filter(|person| self.presence_of(*person) != 0)
     }
 
+    /// The persons whose rows in one release have different labels.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    pub(crate) fn varying(&self, cancellation: &Cancellation) -> Result<HashSet<u32>, VerifyError> {
+        let members = self.divided(cancellation)?.into_values().flatten();
+        let members = members.filter(|member| !member.rows.is_empty());
+        Ok(members.map(|member| member.person).collect())
+    }
+
     /// The persons of the edition among whom a composition was found broken, of this edition (at
     /// position 0) and the earlier releases in their order: those who are in the same earlier releases
     /// as persons of a broken set. New ones only where no other is left.
@@ -126,7 +168,20 @@ impl<'a> History<'a> {
 
     /// The members of the sets of persons that the edition divides, by the earlier releases that have
     /// them; new persons too.
-    fn divided(&self) -> HashMap<ReleaseBits, Vec<Member>> {
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    fn divided(
+        &self,
+        cancellation: &Cancellation,
+    ) -> Result<HashMap<ReleaseBits, Vec<Member>>, VerifyError> {
+        let stop_if_asked = || {
+            if cancellation.is_cancelled() {
+                Err(VerifyError::Stopped)
+            } else {
+                Ok(())
+            }
+        };
         let divided: HashSet<ReleaseBits> = self
             .persons
             .iter()
@@ -143,20 +198,25 @@ impl<'a> History<'a> {
                     person,
                     before: Vec::new(),
                     after: Vec::new(),
+                    rows: Vec::new(),
                 });
                 members.len() - 1
             });
         }
         let fixed = members.len();
+        let mut varies = vec![false; fixed];
         for name in &self.new.quasi_identifiers {
+            stop_if_asked()?;
             let mut labels: Vec<Vec<(u32, u32)>> = vec![Vec::new(); fixed];
             for (number, release) in (0..).zip(self.earlier) {
                 self.add_labels(name, number, release, &numbers, &mut labels);
             }
             let before = numbered(&mut labels);
-            let own = self.earlier.len() as u32;
-            self.add_labels(name, own, self.new, &numbers, &mut labels);
+            self.add_labels(name, self.edition(), self.new, &numbers, &mut labels);
             let after = numbered(&mut labels);
+            for (varies, labels) in varies.iter_mut().zip(&labels) {
+                *varies |= labels.windows(2).any(|it| it[0].0 == it[1].0);
+            }
             for ((member, before), after) in members.iter_mut().zip(before).zip(after) {
                 member.before.push(before);
                 if self.persons.contains(&member.person) {
@@ -164,12 +224,57 @@ impl<'a> History<'a> {
                 }
             }
         }
+        numbers.retain(|_, member| varies[*member]);
+        for (number, release) in (0..).zip(self.releases()) {
+            stop_if_asked()?;
+            self.add_rows(number, release, &numbers, &mut members);
+        }
         let mut sets: HashMap<ReleaseBits, Vec<Member>> = HashMap::new();
         for member in members {
             let presence = self.presence_of(member.person);
             sets.entry(presence).or_default().push(member);
         }
-        sets
+        Ok(sets)
+    }
+
+    /// The number of the edition among the releases: the last one.
+    fn edition(&self) -> u32 {
+        self.earlier.len() as u32
+    }
+
+    /// The earlier releases, and the edition.
+    fn releases(&self) -> impl Iterator<Item = &'a KnownRelease> {
+        self.earlier.iter().copied().chain([self.new])
+    }
+
+    /// Adds the rows of one release to those of the persons who have a number.
+    fn add_rows(
+        &self,
+        number: u32,
+        release: &KnownRelease,
+        numbers: &HashMap<u32, usize>,
+        members: &mut [Member],
+    ) {
+        if numbers.is_empty() {
+            return;
+        }
+        let names = self.new.quasi_identifiers.iter();
+        let columns = names.map(|name| {
+            let mut columns = release.table.columns.iter();
+            columns.find(|column| column.name == *name)
+        });
+        let columns: Vec<Option<&ReleasedColumn>> = columns.collect();
+        for (place, &row) in release.source_rows.iter().enumerate() {
+            let Some(&member) = numbers.get(&self.raw.person(row)) else {
+                continue;
+            };
+            let labels = columns.iter();
+            let labels = labels.map(|it| it.map_or(NULL_CODE, |it| it.column.codes[place]));
+            members[member].rows.push(LabelledRow {
+                release: number,
+                labels: labels.collect(),
+            });
+        }
     }
 
     /// Adds the labels of a column of one release to those of the persons who have a number.
@@ -216,7 +321,7 @@ struct Condition<'a> {
 impl<'a> Condition<'a> {
     fn of(history: &'a History<'_>) -> Self {
         let columns = history.new.quasi_identifiers.len();
-        let mut releases = history.earlier.iter().copied().chain([history.new]);
+        let mut releases = history.releases();
         // Where labels overlap, groups are decided by all their labels.
         let is_one_cut = releases.all(|release| release.recoded == Recoded::OneCut);
         match &history.model {
@@ -264,7 +369,7 @@ struct Cell {
 impl<'a> BoundedValues<'a> {
     fn new(history: &History<'_>, members: &HashSet<u32>, model: &'a Lkc) -> Self {
         let mut of_person: HashMap<u32, Vec<Cell>> = HashMap::new();
-        let releases = history.earlier.iter().copied().chain([history.new]);
+        let releases = history.releases();
         let names = history.new.sensitive.iter();
         let columns: Vec<_> = names.filter_map(|name| history.raw.column(name)).collect();
         for (release, known) in (0..).zip(releases) {
@@ -300,7 +405,7 @@ impl<'a> BoundedValues<'a> {
         Self {
             model,
             of_person,
-            edition: history.earlier.len() as u32,
+            edition: history.edition(),
         }
     }
 
@@ -320,10 +425,12 @@ pub(crate) fn persons_to_hold_back(
     cancellation: &Cancellation,
 ) -> Result<HashSet<u32>, VerifyError> {
     let mut held_back = HashSet::new();
-    if history.returning().next().is_none() {
+    // Where each person has one row, the model of the edition alone says the same of new persons.
+    let has_several_rows = history.persons.len() < history.new.source_rows.len();
+    if !has_several_rows && history.returning().next().is_none() {
         return Ok(held_back);
     }
-    let mut sets = history.divided();
+    let mut sets = history.divided(cancellation)?;
     let condition = Condition::of(history);
     let members = sets
         .values()
@@ -334,29 +441,31 @@ pub(crate) fn persons_to_hold_back(
         .confidence
         .map(|model| BoundedValues::new(history, &members, model));
     let fresh = sets.remove(&0).unwrap_or_default();
-    let mut anyone_returns = false;
+    let mut is_divided = has_several_rows;
     for (&presence, members) in &sets {
         let division = Division {
             presence,
             members,
             condition: &condition,
             bounded: bounded.as_ref(),
+            edition: history.edition(),
             cancellation,
         };
         let returning = |member: &Member| history.persons.contains(&member.person);
         let kept = division.kept(returning)?;
-        anyone_returns |= !kept.is_empty();
+        is_divided |= !kept.is_empty();
         let persons = members.iter().filter(|it| returning(it));
         let persons = persons.map(|member| member.person);
         held_back.extend(persons.filter(|person| !kept.contains(person)));
     }
-    if anyone_returns {
+    if is_divided {
         // Persons of this edition alone are a set of their own beside those who return.
         let division = Division {
             presence: 0,
             members: &fresh,
             condition: &condition,
             bounded: bounded.as_ref(),
+            edition: history.edition(),
             cancellation,
         };
         let kept = division.kept(|_| true)?;
@@ -373,6 +482,8 @@ struct Division<'a> {
     members: &'a [Member],
     condition: &'a Condition<'a>,
     bounded: Option<&'a BoundedValues<'a>>,
+    /// The number of the edition among the releases.
+    edition: u32,
     cancellation: &'a Cancellation,
 }
 
@@ -409,41 +520,62 @@ impl Division<'_> {
     ) -> Result<HashSet<u32>, VerifyError> {
         let width = counted.first().map_or(0, |it| it.labels(labels).len());
         let mut failing = HashSet::new();
-        if width == 0 || counted.is_empty() {
+        if width == 0 {
             return Ok(failing);
         }
-        for columns in self.known_columns(width, counted.len()) {
+        let counted = self.alike(counted, labels, |group, member| {
+            self.count(group, member, labels)
+        });
+        let probed = self.alike(probed, labels, |persons: &mut Vec<u32>, member| {
+            persons.push(member.person);
+        });
+        for columns in self.known_columns(width, counted.len().max(probed.len())) {
             if self.cancellation.is_cancelled() {
                 return Err(VerifyError::Stopped);
             }
-            let key = |member: &Member| -> Vec<u32> {
-                let labels = member.labels(labels);
-                columns.iter().map(|&column| labels[column]).collect()
-            };
+            let key = |member: &Member| member.key(labels, &columns, self.edition);
             let mut groups: HashMap<Vec<u32>, Group> = HashMap::new();
-            for member in counted {
-                let group = groups.entry(key(member)).or_default();
-                group.persons += 1;
-                for cell in self
-                    .bounded
-                    .iter()
-                    .flat_map(|it| it.cells(member.person, labels))
-                {
-                    *group.rows.entry((cell.release, cell.column)).or_default() += 1;
-                    if let Some(value) = cell.bounded {
-                        let value = (cell.release, cell.column, value);
-                        *group.values.entry(value).or_default() += 1;
-                    }
-                }
+            for (member, part) in &counted {
+                groups.entry(key(member)).or_default().add(part);
             }
-            for member in probed {
+            for (member, persons) in &probed {
                 let group = groups.get(&key(member));
                 if group.is_some_and(|group| !self.allows(group)) {
-                    failing.insert(member.person);
+                    failing.extend(persons);
                 }
             }
         }
         Ok(failing)
+    }
+
+    /// Those with equal labels in all columns as one of them, with what `add` makes of all.
+    fn alike<'m, T: Default>(
+        &self,
+        members: &[&'m Member],
+        labels: Labels,
+        add: impl Fn(&mut T, &Member),
+    ) -> Vec<(&'m Member, T)> {
+        let mut alike: HashMap<Vec<u32>, (&Member, T)> = HashMap::new();
+        for &member in members {
+            let columns: Vec<usize> = (0..member.labels(labels).len()).collect();
+            let key = member.key(labels, &columns, self.edition);
+            let (_, made) = alike.entry(key).or_insert_with(|| (member, T::default()));
+            add(made, member);
+        }
+        alike.into_values().collect()
+    }
+
+    /// Adds a person to a group.
+    fn count(&self, group: &mut Group, member: &Member, labels: Labels) {
+        group.persons += 1;
+        let bounded = self.bounded.iter();
+        for cell in bounded.flat_map(|it| it.cells(member.person, labels)) {
+            *group.rows.entry((cell.release, cell.column)).or_default() += 1;
+            if let Some(value) = cell.bounded {
+                let value = (cell.release, cell.column, value);
+                *group.values.entry(value).or_default() += 1;
+            }
+        }
     }
 
     fn allows(&self, group: &Group) -> bool {
@@ -487,4 +619,16 @@ struct Group {
     rows: HashMap<(u32, u32), u64>,
     /// Rows with a bounded value, by release, column and value.
     values: HashMap<(u32, u32, u32), u64>,
+}
+
+impl Group {
+    fn add(&mut self, other: &Self) {
+        self.persons += other.persons;
+        for (place, rows) in &other.rows {
+            *self.rows.entry(*place).or_default() += rows;
+        }
+        for (value, rows) in &other.values {
+            *self.values.entry(*value).or_default() += rows;
+        }
+    }
 }

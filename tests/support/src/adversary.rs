@@ -32,7 +32,7 @@ impl Publication<'_> {
     /// Asserts that nobody who has these editions finds fewer than K persons, or a value with more than
     /// C among the rows of one edition that fit: rows of persons who are in the same editions as the
     /// victim and have a row that fits in each of them. What is known of a victim whose values were
-    /// corrected are those of a row in each edition.
+    /// corrected are those of a row in each edition, or those of all rows.
     pub fn assert_private(&self, editions: &[ReleasedLabels]) {
         let mut rows_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (number, row) in self.rows.iter().enumerate() {
@@ -60,6 +60,71 @@ impl Publication<'_> {
             for victim in victims.collect::<BTreeSet<Vec<&[String]>>>() {
                 self.assert_victim(&victim, &having, &persons);
             }
+            for rows in &persons {
+                self.assert_linked(rows, &having, &persons);
+            }
+        }
+    }
+
+    /// The sets of columns that an adversary may know, as bits.
+    fn known_columns(&self, columns: usize) -> impl Iterator<Item = u32> {
+        let most = self
+            .model
+            .l
+            .map_or(columns, |l| columns.min(l.get() as usize));
+        (0u32..1 << columns).filter(move |known| known.count_ones() as usize <= most)
+    }
+
+    /// The values of all rows of a victim are known, and which rows are of one person.
+    fn assert_linked(&self, victim: &[u32], editions: &[&ReleasedLabels], persons: &[&[u32]]) {
+        let columns = self.rows[victim[0] as usize].known.len();
+        for known in self.known_columns(columns) {
+            let of = |labels: &ReleasedLabels, rows: &[u32]| -> Vec<u32> {
+                let rows = rows.iter().copied();
+                rows.filter(|row| labels.contains_key(row)).collect()
+            };
+            let fits = |labels: &ReleasedLabels, row: u32, value: u32| {
+                let value = &self.rows[value as usize].known;
+                let mut columns = (0..columns).filter(|column| known >> column & 1 == 1);
+                columns.all(|column| (self.covers)(&labels[&row][column], &value[column]))
+            };
+            let is_candidate = |rows: &&&[u32]| {
+                editions.iter().all(|labels| {
+                    let (own, values) = (of(labels, rows), of(labels, victim));
+                    let fits = |row: &u32, value: &u32| fits(labels, *row, *value);
+                    own.iter()
+                        .all(|row| values.iter().any(|value| fits(row, value)))
+                        && values
+                            .iter()
+                            .all(|value| own.iter().any(|row| fits(row, value)))
+                })
+            };
+            let candidates: Vec<&&[u32]> = persons.iter().filter(is_candidate).collect();
+            assert!(
+                candidates.len() as u64 >= self.model.k.get(),
+                "{} persons have all rows like the rows {victim:?} by the columns {known:b}",
+                candidates.len()
+            );
+            for labels in editions {
+                let rows = candidates.iter().flat_map(|rows| of(labels, rows));
+                self.assert_confidence(rows, &format!("{victim:?}"));
+            }
+        }
+    }
+
+    /// Asserts that no value is too frequent among some rows.
+    fn assert_confidence(&self, rows: impl Iterator<Item = u32>, like: &str) {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in rows {
+            let value = &self.rows[row as usize].sensitive;
+            *counts.entry(value).or_default() += 1;
+        }
+        let rows = counts.values().sum();
+        for (value, holding) in counts {
+            assert!(
+                !self.model.c.is_exceeded_by(holding, rows),
+                "{holding} of {rows} rows like {like} have {value}"
+            );
         }
     }
 
@@ -71,14 +136,7 @@ impl Publication<'_> {
         persons: &[&[u32]],
     ) {
         let columns = victim[0].len();
-        let most_known = self
-            .model
-            .l
-            .map_or(columns, |l| columns.min(l.get() as usize));
-        for known in 0u32..1 << columns {
-            if known.count_ones() as usize > most_known {
-                continue;
-            }
+        for known in self.known_columns(columns) {
             let fits = |place: usize, row: u32| {
                 editions[place].get(&row).is_some_and(|labels| {
                     let mut columns = (0..columns).filter(|column| known >> column & 1 == 1);
@@ -96,20 +154,9 @@ impl Publication<'_> {
                 candidates.len()
             );
             for place in 0..editions.len() {
-                let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
                 let rows = candidates.iter().flat_map(|rows| rows.iter().copied());
-                for row in rows.filter(|&row| fits(place, row)) {
-                    *counts
-                        .entry(&self.rows[row as usize].sensitive)
-                        .or_default() += 1;
-                }
-                let rows = counts.values().sum();
-                for (value, holding) in counts {
-                    assert!(
-                        !self.model.c.is_exceeded_by(holding, rows),
-                        "{holding} of {rows} rows like {victim:?} have {value}"
-                    );
-                }
+                let rows = rows.filter(|&row| fits(place, row));
+                self.assert_confidence(rows, &format!("{victim:?}"));
             }
         }
     }

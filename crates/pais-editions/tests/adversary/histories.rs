@@ -70,18 +70,22 @@ fn correction() -> impl Strategy<Value = Correction> {
 
 fn months() -> impl Strategy<Value = Vec<Month>> {
     let persons = prop::collection::vec((0u8..100, 0u8..16), 4..40);
-    let visit = (any::<prop::sample::Index>(), 0u8..4);
+    let moved = || prop::bool::weighted(0.2);
+    let visit = (any::<prop::sample::Index>(), 0u8..4, [moved(), moved()]);
     let visits = prop::collection::vec(visit, 3..60);
     let month = (visits, any::<[bool; 3]>(), prop::option::of(correction()));
-    (persons, prop::collection::vec(month, 2..6)).prop_map(|(persons, months)| {
+    let months = prop::collection::vec(month, 2..6);
+    // In half of the cases each person stays in one place.
+    (persons, months, any::<bool>()).prop_map(|(persons, months, may_move)| {
         let months = months.into_iter().map(|(visits, gets, correction)| {
-            let visits = visits.into_iter().map(|(person, diagnosis)| {
+            let visits = visits.into_iter().map(|(person, diagnosis, moved)| {
                 let person = person.index(persons.len());
                 let (age, ward) = persons[person];
+                let [age_moved, ward_moved] = moved.map(|moved| moved && may_move);
                 Visit {
                     person: person as u32,
-                    age,
-                    ward,
+                    age: if age_moved { 99 - age } else { age },
+                    ward: if ward_moved { 15 - ward } else { ward },
                     diagnosis,
                 }
             });

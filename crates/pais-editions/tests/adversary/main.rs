@@ -440,6 +440,34 @@ fn a_correction_of_one_person_waits_with_the_others_and_that_of_three_is_publish
     }
 }
 
+/// Two persons are in each ward, but only one of them is in no other: nobody waits, the wards are not shown.
+#[test]
+fn whose_rows_are_all_alike_is_not_found_among_those_who_have_others() {
+    let visit = |person, ward| Visit {
+        person,
+        age: 50,
+        ward,
+        diagnosis: (person % 3) as u8,
+    };
+    let visits = [visit(0, 0), visit(0, 15), visit(1, 0), visit(2, 15)];
+    let model = Lkc::new(1, 2, 1.0).unwrap();
+    for (is_linked, wards) in [(true, &["w"][..]), (false, &["w00", "w33"])] {
+        let mut job = Job::new(model.clone());
+        job.objective = Some(Objective::Ncp);
+        let persons = if is_linked {
+            Persons::Named
+        } else {
+            Persons::EachRow
+        };
+        let mut publication = Publication::new(persons, job, 1);
+        publication.publish(&visits, &[0]).unwrap();
+        publication.assert_private(&publication.editions_of(0), &model);
+        let edition = &publication.editions[0];
+        assert_eq!(edition.release.source_rows.len(), 4);
+        assert!(edition.cut_labels("ward").iter().eq(wards));
+    }
+}
+
 #[test]
 fn rows_of_a_replaced_month_wait_no_more() {
     let (mut publication, corrected) = corrected(3);
