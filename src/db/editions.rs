@@ -854,11 +854,12 @@ impl OpenEdition {
         }
         let recipients =
             publications::current_recipients(connection, self.publication_id, now).await?;
-        let mut names = recipients.iter().map(|it| &it.recipient.name);
-        if let Some(other) = names.find(|name| !policy.allows_recipient(name)) {
+        let mut organizations = recipients.iter().map(|it| &it.recipient);
+        if let Some(other) = organizations.find(|it| !policy.allows_recipient(&it.name, it.id)) {
             let detail = format!(
-                "the policy's `recipients` does not name `{other}`; take it from the publication's \
-                 recipients"
+                "the policy's `recipients` does not name `{}`; take it from the publication's \
+                 recipients",
+                other.name
             );
             return refused(Code::BelowPolicy, &detail);
         }

@@ -129,7 +129,7 @@ pub async fn create(
     };
     let policy = policies::check_release(&mut transaction, by.organization, release, "").await?;
     // First, since an approval would not help.
-    if !policy.allows_recipient(&recipient.name) {
+    if !policy.allows_recipient(&recipient.name, recipient.id) {
         return refused(GrantRefusal::NotInPolicy);
     }
     match approvals::decision(&mut transaction, release).await? {

@@ -308,7 +308,7 @@ async fn set_recipients(
         let Some(found) = found else {
             return Ok(Some(PublicationChange::NoRecipient(place)));
         };
-        if !policy.allows_recipient(&found.name) {
+        if !policy.allows_recipient(&found.name, found.id) {
             return Ok(Some(PublicationChange::NotInPolicy(place)));
         }
         let done = sqlx::query(

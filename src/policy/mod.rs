@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 pub use self::bounded_values::BoundedValues;
 use self::bounded_values::unbounding;
 
+use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 
 /// Maximum number of columns and of recipients that a policy names.
@@ -63,7 +64,7 @@ pub struct Policy {
     /// the column, unless it is not released: `"all"`, or a list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive_values: Option<BTreeMap<String, BoundedValues>>,
-    /// Names of the organizations that may get grants.
+    /// Names or ids of the organizations that may get grants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_items = 1000)]
     pub recipients: Option<Vec<String>>,
@@ -187,10 +188,11 @@ impl Policy {
         )
     }
 
-    /// Whether an organization of this name may get grants.
-    pub fn allows_recipient(&self, name: &str) -> bool {
+    /// Whether an organization of this name and id may get grants.
+    pub fn allows_recipient(&self, name: &str, id: OrganizationId) -> bool {
+        let id = id.to_string();
         let recipients = self.recipients.as_ref();
-        recipients.is_none_or(|recipients| recipients.iter().any(|allowed| allowed == name))
+        recipients.is_none_or(|allowed| allowed.iter().any(|it| *it == name || *it == id))
     }
 
     /// What of a privacy model is below the policy, with pointers into a job.

@@ -225,7 +225,12 @@ async fn a_composition_is_for_the_holder_and_a_recipient_that_exists() {
     let path = format!("{release}/composition");
     let absent = hospital.get(&format!("{path}?recipient=nobody")).await;
     absent.problem(404, "not_found");
-    hospital.get(&path).await.problem(400, "invalid_parameter");
+    let missing = hospital.get(&path).await;
+    let missing = missing.problem(400, "invalid_parameter");
+    assert_eq!(
+        missing["detail"],
+        "the query parameter `recipient` is missing"
+    );
     let other = hospital.app.token("other", Role::Holder).await;
     let foreign = format!("{path}?recipient=hospital");
     let foreign = hospital.app.get(&other, &foreign).await;

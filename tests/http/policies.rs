@@ -355,7 +355,7 @@ async fn releases_and_grants_meet_a_policy_that_was_made_stricter() {
     let asked = json!({ "job_id": id(&job) });
     let release = hospital.post("/v1/releases", &asked).await.json(201);
     let grants = format!("/v1/releases/{}/grants", release["id"].as_str().unwrap());
-    hospital.app.token("bts", Role::Recipient).await;
+    let bts = hospital.app.token("bts", Role::Recipient).await;
     let grant = json!({ "recipient": "bts", "purpose": "blood usage" });
 
     set(&hospital, &json!({ "k_min": 3 })).await.json(200);
@@ -381,7 +381,9 @@ async fn releases_and_grants_meet_a_policy_that_was_made_stricter() {
     let refused = hospital.post(&grants, &grant).await;
     let refused = refused.problem(422, "below_policy");
     assert_eq!(refused["errors"][0]["pointer"], "/recipient");
-    set(&hospital, &json!({ "recipients": ["bts"], "k_min": 2 }))
+    let whoami = hospital.app.get(&bts, "/v1/whoami").await.json(200);
+    let by_id = [&whoami["organization"]["id"]];
+    set(&hospital, &json!({ "recipients": by_id, "k_min": 2 }))
         .await
         .json(200);
     hospital.post(&grants, &grant).await.json(201);

@@ -76,6 +76,13 @@ fn body_cases() -> Vec<InvalidRequest> {
             (415, "unsupported_media_type"),
         ),
         InvalidRequest::post(
+            "json: another charset",
+            "/v1/jobs",
+            "application/json; charset=utf-16",
+            "{}",
+            (415, "unsupported_media_type"),
+        ),
+        InvalidRequest::post(
             "json: compressed",
             "/v1/jobs",
             JSON,

@@ -23,12 +23,14 @@ pub(crate) fn media_type(headers: &HeaderMap) -> String {
 /// # Errors
 /// `unsupported_media_type`.
 pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
-    if media_type(headers) == "application/json" {
+    let (essence, parameters) = content_type(headers);
+    let is_utf8 = !parameters.split(';').any(is_other_charset);
+    if essence.eq_ignore_ascii_case("application/json") && is_utf8 {
         return Ok(());
     }
     Err(Problem::new(
         Code::UnsupportedMediaType,
-        "send the body with `Content-Type: application/json`",
+        "send the body with `Content-Type: application/json`, in UTF-8",
     ))
 }
 

@@ -46,28 +46,36 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Parameters<T> {
         let query = Query::<T>::from_request_parts(parts, state).await;
         query.map(|Query(value)| Self(value)).map_err(|rejection| {
             let reason = rejection.body_text();
-            let which = match name_in(&reason) {
-                Some(name) => format!("the query parameter `{name}`"),
-                None => "a query parameter".to_owned(),
+            let detail = match (missing_in(&reason), name_in(&reason)) {
+                (Some(name), _) => format!("the query parameter `{name}` is missing"),
+                (None, Some(name)) => wrong(&format!("the query parameter `{name}`")),
+                (None, None) => wrong("a query parameter"),
             };
-            ApiError::new(
-                Code::InvalidParameter,
-                format!(
-                    "{which} has the wrong type or is there twice; /openapi.json has the types"
-                ),
-            )
+            ApiError::new(Code::InvalidParameter, detail)
         })
     }
+}
+
+fn wrong(which: &str) -> String {
+    format!("{which} has the wrong type or is there twice; /openapi.json has the types")
+}
+
+/// The parameter that the reason of a rejection says is missing.
+fn missing_in(reason: &str) -> Option<&str> {
+    let (_, named) = reason.split_once(": missing field `")?;
+    named.strip_suffix('`').filter(|name| is_name(name))
+}
+
+fn is_name(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    !text.is_empty() && bytes.all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 /// The parameter that the reason of a rejection names; never its value.
 fn name_in(reason: &str) -> Option<&str> {
     let (_, named) = reason.split_once(": ")?;
     let (name, _) = named.split_once(": ")?;
-    let is_name = name
-        .bytes()
-        .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    (is_name && !name.is_empty()).then_some(name)
+    is_name(name).then_some(name)
 }
 
 type Names = HashMap<(Method, String), HashSet<String>>;

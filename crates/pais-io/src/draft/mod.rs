@@ -221,7 +221,8 @@ pub fn csv(
     let head = head(&mut decoded)?;
     let is_utf16 = decoded.encoding() == TextEncoding::Utf16;
     if given.encoding == Some(TextEncoding::Utf16) && !is_utf16 && !head.is_empty() {
-        let detail = "the file has no byte order mark of UTF-16; save the file with one, or name its encoding";
+        let detail =
+            "the file has no byte order mark of UTF-16; save the file with one, or as UTF-8";
         return Err(refused(ReadErrorKind::Malformed, detail));
     }
     let is_cut = head.len() as u64 == HEAD_BYTES;

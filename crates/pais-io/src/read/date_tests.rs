@@ -72,16 +72,20 @@ fn words_for_missing_are_read_as_in_other_columns() {
         json!({"role": "quasi_identifier", "kind": "date", "format": "%d.%m.%Y",
         "missing": missing}),
     );
-    let table = from_csv(&dates, b"x\n03.09.1987\nNA\n1.1.1900\n1900-01-01\n").unwrap();
+    let table = from_csv(
+        &dates,
+        b"x\n03.09.1987\nNA\n1.1.1900\n1900-01-01\n04.09.1987\n",
+    )
+    .unwrap();
     let spec = &dates.columns[0];
     let is_missing: Vec<bool> = cells(&table)
         .into_iter()
         .map(|cell| spec.is_missing(cell.unwrap()))
         .collect();
-    assert_eq!(is_missing, [false, true, true, true]);
+    assert_eq!(is_missing, [false, true, true, true, false]);
     let encoded = EncodedTable::new(&dates, table);
     let column = &encoded.quasi_identifiers[0];
-    assert_eq!(column.codes.of_rows(&[0, 1, 2, 3]), [0, 1, 1, 1]);
+    assert_eq!(column.codes.of_rows(&[0, 1, 2, 3, 4]), [0, 2, 2, 2, 1]);
     let Domain::Numeric {
         values,
         scale,
@@ -93,7 +97,7 @@ fn words_for_missing_are_read_as_in_other_columns() {
     };
     assert_eq!(
         (values.as_slice(), *scale, *missing),
-        (&[6454.0][..], Scale::Day, true)
+        (&[6454.0, 6455.0][..], Scale::Day, true)
     );
 }
 

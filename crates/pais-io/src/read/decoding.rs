@@ -73,7 +73,7 @@ impl<R: Read> DecodedText<R> {
             ([], TextEncoding::Utf16) => State::Unchanged { head, from: 0, to },
             (_, TextEncoding::Utf16) => {
                 let detail = "the file has no byte order mark of UTF-16";
-                let fix = "save the file with a byte order mark, or name its encoding";
+                let fix = "save the file with a byte order mark, or as UTF-8";
                 return Err(refused(1, detail, fix));
             }
             (_, TextEncoding::Iso8859_1) => {

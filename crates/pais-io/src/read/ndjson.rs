@@ -393,7 +393,11 @@ fn nested(spec: Option<&SchemaColumn>, value: &str, limit: usize) -> Result<Stri
     let mut cell = SetCell::new(spec, limit);
     for item in items {
         let item = item.get();
-        if matches!(item.as_bytes()[0], b'[' | b'{' | b'n') {
+        // Missing among other items.
+        if item == "null" {
+            continue;
+        }
+        if matches!(item.as_bytes()[0], b'[' | b'{') {
             let detail = "an item of the set is not a string, a number or a boolean";
             return Err(Refusal::unfit(detail));
         }

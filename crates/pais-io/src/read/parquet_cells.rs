@@ -157,8 +157,9 @@ fn joined<'a>(
         let mut cell = SetCell::new(spec, limit);
         let mut item = String::new();
         for index in items(row) {
+            // Missing among other items.
             if nulls.as_ref().is_some_and(|nulls| nulls.is_null(index)) {
-                return Err(Refusal::unfit("an item of the set is null"));
+                continue;
             }
             item.clear();
             render(index, &mut item)?;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, ListArray, StringArray};
 use pais_core::definition::DatasetDefinition;
 use pais_core::schema::{Schema, SchemaErrorKind};
@@ -49,6 +50,24 @@ fn the_items_of_a_set_are_in_its_columns_in_every_format() {
         let expected = [Some("A|B"), Some("C"), Some(""), Some("A|B")];
         assert_eq!(texts(&table.columns[0]), expected);
         assert_eq!(table.columns[1].text(3), Some("4"));
+    }
+}
+
+#[test]
+fn a_null_among_the_items_of_a_list_is_no_item() {
+    let schema = schema(json!([{"name": "s", "role": "quasi_identifier", "kind": "set"}]));
+    let in_ndjson = r#"{"s":["b",null,"a"]}
+{"s":[null]}"#;
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    lists.append_value([Some("b"), None, Some("a")]);
+    lists.append_value([None::<&str>]);
+    let lists: ArrayRef = Arc::new(lists.finish());
+    let in_parquet = file(&[("s", lists)], Default::default());
+    for table in [
+        from_ndjson(&schema, in_ndjson.as_bytes()),
+        from_parquet(&schema, &in_parquet, u64::MAX),
+    ] {
+        assert_eq!(texts(&table.unwrap().columns[0]), [Some("a|b"), Some("")]);
     }
 }
 
