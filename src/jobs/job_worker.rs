@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -18,11 +18,10 @@ use crate::db::queue::{self, EndResult, NewRunResults};
 use crate::db::seal::SealedItem;
 use crate::db::submissions::Which;
 use crate::db::{Store, StoreError, datasets, editions, submissions};
-use crate::executors::{ExecutorSet, NamedExecutor};
+use crate::executors::NamedExecutor;
 use crate::ids::ReleaseId;
-use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
+use crate::memory::{MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
-use crate::storage::Storage;
 use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{Observer, Phase};
 use pais_core::definition::{JobDefinition, JobRelease, Sweep};
@@ -31,7 +30,7 @@ use pais_core::warning::by_code;
 use super::heartbeats::Heartbeats;
 use super::progress::{Progress, StopReason};
 use super::slots::{WorkerSlot, WorkerSlots};
-use super::{JobKey, WorkerPoolSettings};
+use super::{JobKey, Resources, WorkerPoolSettings};
 use crate::engine::attempt::{self, PACKED, RunResults};
 use crate::engine::edition_attempt::{EditionInput, EditionJob};
 use crate::engine::locations::{self, NewReleaseFolder};
@@ -45,10 +44,7 @@ use crate::engine::{WorkError, load_rows, on_thread};
 pub(super) struct Worker {
     pub(super) store: Store,
     pub(super) keys: Arc<KeyRing>,
-    pub(super) memory: MemoryBudget,
-    pub(super) storage: Arc<Storage>,
-    pub(super) executors: ExecutorSet,
-    pub(super) attempts: watch::Sender<Option<JobKey>>,
+    pub(super) resources: Resources,
     pub(super) settings: WorkerPoolSettings,
     pub(super) slots: Arc<WorkerSlots>,
     pub(super) heartbeats: Heartbeats,
@@ -131,7 +127,7 @@ impl Worker {
         let mut memory = None;
         let outcome = self.run(&claim, &progress, &mut memory).await;
         let ended = self.end(&claim, outcome, &progress).await;
-        self.attempts.send_replace(Some(JobKey {
+        self.resources.attempts.send_replace(Some(JobKey {
             organization: claim.organization,
             job: claim.job,
         }));
@@ -173,13 +169,18 @@ impl Worker {
         let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
             .await?
             .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
-        locations::check_unchanged(&self.store, &self.storage, claim.organization, &dataset)
-            .await?;
+        locations::check_unchanged(
+            &self.store,
+            &self.resources.storage,
+            claim.organization,
+            &dataset,
+        )
+        .await?;
         let key = load_rows::open_key(&self.keys, &dataset)?;
         let item = SealedItem::Definition(claim.job);
         let definition = claim.definition.clone().open(&key, item)?;
         let (job, executor) = attempt::with_executor(&definition)?;
-        let executor = executor.map(|name| self.executors.find(&name).cloned());
+        let executor = executor.map(|name| self.resources.executors.find(&name).cloned());
         let executor = executor.transpose()?;
         let mut edition = match editions::plan(&self.store, claim.job).await? {
             Some(plan) => {
@@ -222,7 +223,7 @@ impl Worker {
         };
         let order_key = key.order_key();
         let (sender, warnings) = oneshot::channel();
-        let (progress, csv_bytes) = (progress.clone(), self.storage.spool.limit());
+        let (progress, csv_bytes) = (progress.clone(), self.resources.storage.spool.limit());
         let read = Which::Listed(&claim.submissions);
         let running = async move {
             // Dropped when the run ends, whether it came to its warnings or not.
@@ -235,7 +236,7 @@ impl Worker {
                     dataset: dataset.clone(),
                     key,
                     executor,
-                    storage: self.storage.clone(),
+                    storage: self.resources.storage.clone(),
                 };
                 let run = move |chunks| scaled.run(chunks, origin, sender, &*progress);
                 return load_rows::stream(&self.store, &self.keys, &dataset, read, run).await;
@@ -297,7 +298,7 @@ impl Worker {
         let Some(location) = job.release.as_ref().and_then(JobRelease::location) else {
             return Ok(None);
         };
-        let (store, storage, url) = (&self.store, &self.storage, &location.url);
+        let (store, storage, url) = (&self.store, &self.resources.storage, &location.url);
         let announced = NewReleaseFolder::announce(store, storage, claim, release, url);
         announced.await.map(Some)
     }
@@ -316,7 +317,7 @@ impl Worker {
         let plans = table_memory::plans(&dataset.schema, job, &Sweep::new(job)?)?;
         let read = Which::Listed(&claim.submissions);
         let size = submissions::size(&self.store, dataset.id, read).await?;
-        let limits = TableLimits::new(self.settings.job_bytes, &self.memory);
+        let limits = TableLimits::new(self.settings.job_bytes, &self.resources.memory);
         let edition = run.edition;
         let beside = edition.map_or(0, |edition| edition.bytes(&dataset.schema, size));
         let needed = limits.needed(&dataset.schema, &plans, size, beside)?;
@@ -330,7 +331,7 @@ impl Worker {
     ) -> Result<MemoryReservation, WorkError> {
         progress.progress(Phase::Reading, 0.0);
         tokio::select! {
-            reserved = self.memory.reserve_when_free(MemoryUse::Tables, needed) => Ok(reserved?),
+            reserved = self.resources.memory.reserve_when_free(MemoryUse::Tables, needed) => Ok(reserved?),
             () = progress.stop_requested() => {
                 Err(Problem::new(Code::Cancelled, "the run was stopped").into())
             }

@@ -76,22 +76,6 @@ impl WorkerPoolSettings {
     }
 }
 
-impl Default for WorkerPoolSettings {
-    fn default() -> Self {
-        Self {
-            concurrency: 1,
-            lease: Duration::from_secs(8),
-            heartbeat: Duration::from_secs(2),
-            poll: Duration::from_secs(1),
-            max_attempts: 3,
-            max_run: Duration::from_secs(60 * 60),
-            running_per_organization: 0,
-            job_bytes: 4 << 30,
-            quotas: Quotas::default(),
-        }
-    }
-}
-
 /// The workers of this process.
 pub struct WorkerPool {
     store: Store,
@@ -108,7 +92,8 @@ impl Drop for WorkerPool {
     }
 }
 
-/// What the workers share with requests.
+/// What the workers share with requests. Clones share it too.
+#[derive(Clone)]
 pub struct Resources {
     /// The memory budget of the process.
     pub memory: MemoryBudget,
@@ -156,10 +141,7 @@ pub fn start(
         let worker = Worker {
             store: store.clone(),
             keys: keys.clone(),
-            memory: resources.memory.clone(),
-            storage: resources.storage.clone(),
-            executors: resources.executors.clone(),
-            attempts: resources.attempts.clone(),
+            resources: resources.clone(),
             settings,
             slots: slots.clone(),
             heartbeats: pool.heartbeats.clone(),

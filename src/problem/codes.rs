@@ -19,12 +19,12 @@ macro_rules! codes {
             }
 
             /// The HTTP status.
-            pub(crate) fn status(self) -> u16 {
+            pub fn status(self) -> u16 {
                 match self { $(Self::$name => $status),+ }
             }
 
             /// The meaning, as a short title.
-            pub(crate) fn title(self) -> &'static str {
+            pub fn title(self) -> &'static str {
                 match self { $(Self::$name => $title),+ }
             }
 

@@ -1,6 +1,6 @@
 //! The service in the test process, on its own port and database, and requests to it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pais::api::events::streams::StreamLimits;
@@ -10,7 +10,7 @@ use pais::api::{App, Limits};
 use pais::api::{
     AppState, ConnectionLimits, OperationRoutes, RefusedTokens, RouterSettings, UploadPace,
 };
-use pais::clock::{Clock, FixedClock, SystemClock};
+use pais::clock::{Clock, SystemClock};
 use pais::db::key_ring::KeyRing;
 use pais::db::quotas::Quotas;
 use pais::db::tokens::{NewToken, create_token};
@@ -152,7 +152,9 @@ impl Builder {
     }
 
     pub(crate) async fn start(self) -> TestApp {
-        let clock = Arc::new(FixedClock::new(SystemClock.now()));
+        let clock = Arc::new(FixedClock {
+            now: Mutex::new(SystemClock.now()),
+        });
         // Each connection is a process of the database.
         let store = Store::new(database::create().await, 3, clock.clone());
         instances::register(&store, Uuid::new_v4()).await.unwrap();
@@ -186,7 +188,7 @@ impl Builder {
         };
         let pool = self
             .with_workers
-            .then(|| start_workers(state.unscoped(), WorkerPoolSettings::default()));
+            .then(|| start_workers(state.unscoped(), worker_settings()));
         let settings = RouterSettings {
             request_timeout: self.request_timeout,
             cors_origins: self.cors_origins,
@@ -209,6 +211,39 @@ impl Builder {
             _pool: pool,
             _stop: shutdown.drop_guard(),
         }
+    }
+}
+
+/// A clock that changes only when a test advances it.
+pub(crate) struct FixedClock {
+    now: Mutex<OffsetDateTime>,
+}
+
+impl FixedClock {
+    /// By a step that may be negative.
+    pub(crate) fn advance(&self, step: time::Duration) {
+        *self.now.lock().unwrap() += step;
+    }
+}
+
+impl Clock for FixedClock {
+    fn now(&self) -> OffsetDateTime {
+        *self.now.lock().unwrap()
+    }
+}
+
+/// One worker with short intervals.
+pub(crate) fn worker_settings() -> WorkerPoolSettings {
+    WorkerPoolSettings {
+        concurrency: 1,
+        lease: Duration::from_secs(8),
+        heartbeat: Duration::from_secs(2),
+        poll: Duration::from_secs(1),
+        max_attempts: 3,
+        max_run: Duration::from_secs(60 * 60),
+        running_per_organization: 0,
+        job_bytes: 4 << 30,
+        quotas: Quotas::default(),
     }
 }
 

@@ -1,10 +1,34 @@
 //! Every error code is explained, in `docs/errors.md` and at `/docs/errors`.
 
-use pais::api::response::error_page::markdown;
 use pais::problem::Code;
 use reqwest::Method;
 
 use crate::app::{TestApp, send};
+
+/// The table of all codes as Markdown: `docs/errors.md`.
+fn markdown() -> String {
+    let mut text = String::from(
+        "# Error codes\n\n\
+         Errors are problem documents (RFC 9457) of the media type `application/problem+json`: \
+         `{type, title, status, detail, code, errors?}`. `code` is one of this table and never \
+         changes its meaning; `type` links to its row on the page `/docs/errors` of the service; \
+         `errors` names places by `pointer` (RFC 6901, into a JSON body) or by `line` and \
+         `column` (of a file), each with a `detail` and, if there is one, a `suggested_fix`. \
+         An error never contains the value of a cell.\n\n\
+         This file is generated from the source: `make bless` writes it.\n\n\
+         | code | status | meaning | what to do |\n|---|---|---|---|\n",
+    );
+    for &code in Code::ALL {
+        text += &format!(
+            "| `{}` | {} | {} | {} |\n",
+            code.as_str(),
+            code.status(),
+            code.title(),
+            code.remedy()
+        );
+    }
+    text
+}
 
 #[test]
 fn the_committed_table_is_up_to_date() {

@@ -7,7 +7,7 @@ use pais::roles::Role;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::app::{Answer, TestApp, send, start_workers, text};
+use crate::app::{Answer, TestApp, send, start_workers, text, worker_settings};
 use pais_test_support::poll::poll_async;
 
 /// Table 1 of the paper.
@@ -121,12 +121,10 @@ impl Hospital {
 /// One worker with a short heartbeat and a short polling interval.
 pub(crate) fn settings() -> WorkerPoolSettings {
     WorkerPoolSettings {
-        concurrency: 1,
         lease: Duration::from_secs(5),
         heartbeat: Duration::from_millis(100),
         poll: Duration::from_millis(100),
-        max_attempts: 3,
-        ..WorkerPoolSettings::default()
+        ..worker_settings()
     }
 }
 

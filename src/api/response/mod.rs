@@ -7,7 +7,7 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 
-pub mod error_page;
+pub(crate) mod error_page;
 pub(super) mod permitted_body;
 pub mod served_file;
 
