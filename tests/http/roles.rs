@@ -325,9 +325,9 @@ async fn a_call_without_a_valid_token_is_401_whatever_else_is_wrong() {
     }
 }
 
-/// A role that may not use an endpoint gets 403, before the body is read.
+/// A role that may not use an endpoint gets 403, before parameters and body are read.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_role_without_permission_is_403_whatever_the_body_is() {
+async fn a_role_without_permission_is_403_whatever_the_request_says() {
     let app = TestApp::new().await;
     let admin = app.token("ops", Role::Admin).await;
     let recipient = app.token("ops", Role::Recipient).await;
@@ -343,8 +343,10 @@ async fn a_role_without_permission_is_403_whatever_the_body_is() {
     ];
     for token in [&admin, &recipient, &auditor] {
         for path in bodies {
-            let answer = app.post_bytes(token, path, "image/png", "{").await;
-            answer.problem(403, "forbidden");
+            for path in [path, &format!("{path}?unknown=1")] {
+                let answer = app.post_bytes(token, path, "image/png", "{").await;
+                answer.problem(403, "forbidden");
+            }
         }
     }
     for path in ["/v1/organizations", "/v1/tokens"] {

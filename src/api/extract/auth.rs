@@ -24,15 +24,20 @@ impl FromRequestParts<AppState> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, ApiError> {
-        let bearer = parts.headers.typed_get::<Authorization<Bearer>>();
-        let bearer = bearer.ok_or_else(|| refused("missing"))?;
-        let caller = authenticate(parts, bearer.token().trim(), state).await?;
-        if let Some(limiter) = &state.rate_limiter {
-            limiter.admit(caller.token)?;
-        }
+        let caller = identified(parts, state).await?;
         check_names(parts).await?;
         Ok(caller)
     }
+}
+
+async fn identified(parts: &Parts, state: &AppState) -> Result<Caller, ApiError> {
+    let bearer = parts.headers.typed_get::<Authorization<Bearer>>();
+    let bearer = bearer.ok_or_else(|| refused("missing"))?;
+    let caller = authenticate(parts, bearer.token().trim(), state).await?;
+    if let Some(limiter) = &state.rate_limiter {
+        limiter.admit(caller.token)?;
+    }
+    Ok(caller)
 }
 
 /// A client whose request needs no token.
@@ -149,9 +154,10 @@ async fn admitted_role(
     state: &AppState,
     roles: &[Role],
 ) -> Result<CallerApp, ApiError> {
-    let caller = Caller::from_request_parts(parts, state).await?;
+    let caller = identified(parts, state).await?;
     let app = state.of(caller);
     if roles.contains(&caller.role) {
+        check_names(parts).await?;
         return Ok(app);
     }
     let (token, organization) = (caller.token, caller.organization);
