@@ -12,10 +12,12 @@
 
 use std::collections::BTreeSet;
 use std::iter;
+use std::sync::{Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Lkc, MissingSensitive, PrivacyModel};
+use pais_core::parallel;
 use pais_core::table::{NULL_CODE, ReleasedColumn};
 use pais_verify::{Composition, MOST_RELEASES, Recoded, VerifyError};
 
@@ -519,9 +521,8 @@ impl Division<'_> {
         labels: Labels,
     ) -> Result<HashSet<u32>, VerifyError> {
         let width = counted.first().map_or(0, |it| it.labels(labels).len());
-        let mut failing = HashSet::new();
         if width == 0 {
-            return Ok(failing);
+            return Ok(HashSet::new());
         }
         let counted = self.alike(counted, labels, |group, member| {
             self.count(group, member, labels)
@@ -529,7 +530,9 @@ impl Division<'_> {
         let probed = self.alike(probed, labels, |persons: &mut Vec<u32>, member| {
             persons.push(member.person);
         });
-        for columns in self.known_columns(width, counted.len().max(probed.len())) {
+        let known = self.known_columns(width, counted.len().max(probed.len()));
+        let found = Mutex::new(HashSet::new());
+        let done = parallel::map(known, |columns| {
             if self.cancellation.is_cancelled() {
                 return Err(VerifyError::Stopped);
             }
@@ -538,14 +541,18 @@ impl Division<'_> {
             for (member, part) in &counted {
                 groups.entry(key(member)).or_default().add(part);
             }
-            for (member, persons) in &probed {
+            let fails = |member: &Member| {
                 let group = groups.get(&key(member));
-                if group.is_some_and(|group| !self.allows(group)) {
-                    failing.extend(persons);
-                }
-            }
-        }
-        Ok(failing)
+                group.is_some_and(|group| !self.allows(group))
+            };
+            let failing = probed.iter().filter(|(member, _)| fails(member));
+            let failing: Vec<&Vec<u32>> = failing.map(|(_, persons)| persons).collect();
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.extend(failing.into_iter().flatten());
+            Ok(())
+        });
+        done.into_iter().collect::<Result<(), _>>()?;
+        Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Those with equal labels in all columns as one of them, with what `add` makes of all.
