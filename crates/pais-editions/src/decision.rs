@@ -12,9 +12,12 @@ use pais_verify::{NOWHERE, Recoded, VerifyError};
 use thiserror::Error;
 
 use crate::base::{self, Bases, EarlierEdition};
-use crate::held_back::{History, persons_to_hold_back};
+use crate::held_back::{History, persons_found, persons_to_hold_back};
 use crate::known::{KnownRelease, RawTable};
 use crate::rows::gathered;
+
+/// Parts of the way of a search at whose ends it is looked how many rows would wait.
+const TRIED_STEPS: u64 = 8;
 
 /// Rounds after which all persons of earlier releases are held back at once.
 const MOST_ROUNDS: usize = 12;
@@ -179,7 +182,6 @@ struct Searched {
     run: AnonymizationRun,
     found: SearchOutcome,
     rows: Vec<u32>,
-    is_base: bool,
 }
 
 impl Searched {
@@ -187,12 +189,13 @@ impl Searched {
     fn verified(
         self,
         step: Option<u32>,
+        is_base: bool,
         observer: &dyn Observer,
     ) -> Result<DecidedEdition, RunError> {
         let verified = self.run.verify(&self.found, step, observer)?;
         Ok(DecidedEdition {
             ncp: self.ncp(step),
-            is_base: self.is_base,
+            is_base,
             run: self.run,
             found: self.found,
             verified,
@@ -217,29 +220,28 @@ impl Decision<'_> {
             None => run,
         };
         let found = run.search(observer)?;
-        let cut = job.continued_cut.as_ref();
-        Ok(Searched {
-            run,
-            found,
-            rows,
-            is_base: cut.is_none_or(|cut| cut.goes_below),
-        })
+        Ok(Searched { run, found, rows })
     }
 
     /// The edition of as many of the rows as can be published now.
     fn decided(&self, job: &Job, mut rows: Vec<u32>) -> Result<DecidedEdition, EditionError> {
+        let is_base = job.continued_cut.as_ref().is_none_or(|it| it.goes_below);
+        let mut job = job.clone();
         let mut round = 0;
         loop {
-            let searched = match self.searched(job, rows) {
+            let searched = match self.searched(&job, rows) {
                 // What is left after rows were held back is too little.
                 Err(RunError::NotAnonymizable { .. }) if round > 0 => {
                     return Err(EditionError::NothingLeft);
                 }
                 searched => searched?,
             };
-            let step = self.hiding_step(&searched, job)?;
-            let edition = searched.verified(step, self.observer)?;
-            let new = edition.release(job)?;
+            let step = match round {
+                0 => self.best_step(&searched, &job)?,
+                _ => None,
+            };
+            let edition = searched.verified(step, is_base, self.observer)?;
+            let new = edition.release(&job)?;
             let held_back = if round < MOST_ROUNDS {
                 self.held_back(&new)?
             } else {
@@ -247,6 +249,14 @@ impl Decision<'_> {
             };
             if held_back.is_empty() {
                 return Ok(edition);
+            }
+            // The rest goes no further than that step.
+            if let Some(cut) = edition.verified.cut().filter(|_| step.is_some()) {
+                let cut = ContinuedCut {
+                    labels: cut.clone(),
+                    goes_below: false,
+                };
+                job = continuing(&job, cut);
             }
             rows = edition.rows;
             rows.retain(|&row| !held_back.contains(&self.persons.person(row)));
@@ -257,39 +267,47 @@ impl Decision<'_> {
         }
     }
 
-    /// The last step after which no person of the edition is found by all rows, whose labels a person with
-    /// one of them may not have; `None` for the last one of all. The conditions are anti-monotone, so that a step
-    /// after one that fails does too; the first step is taken where none holds.
-    fn hiding_step(&self, searched: &Searched, job: &Job) -> Result<Option<u32>, EditionError> {
-        let hides = |step: Option<u32>| -> Result<bool, EditionError> {
-            let verified = searched.run.verify(&searched.found, step, self.observer)?;
-            let new = release_of(&verified, &searched.rows, job)?;
-            for raw in self.views {
-                let history = History::new(&new, &[], raw)?;
-                if !persons_to_hold_back(&history, self.observer.cancellation())?.is_empty() {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        };
+    /// The step with the least loss, where a row that waits counts as one without any detail; `None` for the last
+    /// one. Fewer rows wait after an earlier step, where persons have several rows: the sets of labels of all
+    /// their rows are alike for more of them.
+    fn best_step(&self, searched: &Searched, job: &Job) -> Result<Option<u32>, EditionError> {
         let mut persons = HashSet::new();
         let mut rows = searched.rows.iter();
         let has_several_rows = rows.any(|&row| !persons.insert(self.persons.person(row)));
-        if !has_several_rows || hides(None)? {
-            return Ok(None);
-        }
         let last = searched.found.steps().last().map(|record| record.item.step);
-        let (mut holds, mut fails) = (0, last.unwrap_or(0));
-        while holds + 1 < fails {
-            let step = holds.midpoint(fails);
-            if hides(Some(step))? {
-                holds = step;
-            } else {
-                fails = step;
+        let Some(last) = last.filter(|_| has_several_rows) else {
+            return Ok(None);
+        };
+        let waiting = |step: u32| -> Result<f64, EditionError> {
+            let verified = searched
+                .run
+                .verify(&searched.found, Some(step), self.observer)?;
+            let new = release_of(&verified, &searched.rows, job)?;
+            let mut waiting = HashSet::new();
+            for raw in self.views {
+                let history = History::new(&new, &[], raw)?;
+                waiting.extend(persons_found(&history, self.observer.cancellation())?);
+            }
+            let rows = new.source_rows.iter();
+            let rows = rows.filter(|&&row| waiting.contains(&self.persons.person(row)));
+            Ok(rows.count() as f64 / new.source_rows.len().max(1) as f64)
+        };
+        let (mut best, mut least) = (None, f64::INFINITY);
+        let steps = (0..=TRIED_STEPS).map(|part| (u64::from(last) * part / TRIED_STEPS) as u32);
+        let mut steps: Vec<u32> = steps.collect();
+        steps.dedup();
+        for step in steps.into_iter().rev() {
+            let waiting = waiting(step)?;
+            if step == last && waiting == 0.0 {
+                return Ok(None);
+            }
+            let loss = waiting + (1.0 - waiting) * searched.ncp(Some(step));
+            // Of equal losses, that where fewer wait.
+            if loss <= least {
+                (best, least) = (Some(step), loss);
             }
         }
-        // Without steps what fails is held back.
-        Ok(last.map(|_| holds))
+        Ok(best)
     }
 
     /// A new base edition of the rows of an edition, unless it loses nearly as much, its labels do not fit
@@ -304,11 +322,11 @@ impl Decision<'_> {
             Err(RunError::NotAnonymizable { .. }) => return Ok(None),
             searched => searched?,
         };
-        let step = self.hiding_step(&searched, job)?;
+        let step = self.best_step(&searched, job)?;
         if !base::is_better(searched.ncp(step), edition.ncp) {
             return Ok(None);
         }
-        let base = searched.verified(step, self.observer)?;
+        let base = searched.verified(step, true, self.observer)?;
         let cut = base.verified.cut();
         if !cut.is_some_and(|cut| bases.fit(&self.schema, cut)) {
             return Ok(None);

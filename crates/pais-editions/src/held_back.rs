@@ -10,7 +10,6 @@
 //!
 //! This only chooses. Whether the model holds is decided by [`pais_verify::compose`].
 
-use std::collections::BTreeSet;
 use std::iter;
 use std::sync::{Mutex, PoisonError};
 
@@ -87,10 +86,11 @@ impl Member {
             let labels = columns.iter().map(|&column| row.labels[column]);
             iter::once(row.release).chain(labels).collect()
         });
-        let rows: BTreeSet<Vec<u32>> = rows.collect();
+        let mut rows: Vec<Vec<u32>> = rows.collect();
+        rows.sort_unstable();
+        rows.dedup();
         // Labels that are the same in all rows of each release are in the key already.
-        let differ = |(one, other): (&Vec<u32>, &Vec<u32>)| one[0] == other[0];
-        if rows.iter().zip(rows.iter().skip(1)).any(differ) {
+        if rows.windows(2).any(|it| it[0][0] == it[1][0]) {
             key.extend(rows.into_iter().flatten());
         }
         key
@@ -418,6 +418,33 @@ impl<'a> BoundedValues<'a> {
     }
 }
 
+/// The persons of an edition who are alike with too few, or with those who have one value too often, whoever else
+/// is held back.
+///
+/// # Errors
+/// [`VerifyError::Stopped`].
+pub(crate) fn persons_found(
+    history: &History<'_>,
+    cancellation: &Cancellation,
+) -> Result<HashSet<u32>, VerifyError> {
+    let members = history.divided(cancellation)?.remove(&0);
+    let members = members.unwrap_or_default();
+    let condition = Condition::of(history);
+    let bounded = condition
+        .confidence
+        .map(|model| BoundedValues::new(history, &history.persons, model));
+    let division = Division {
+        presence: 0,
+        members: &members,
+        condition: &condition,
+        bounded: bounded.as_ref(),
+        edition: history.edition(),
+        cancellation,
+    };
+    let all: Vec<&Member> = members.iter().collect();
+    division.failing(&all, &all, Labels::After)
+}
+
 /// The persons of the edition who are held back.
 ///
 /// # Errors
@@ -577,17 +604,17 @@ impl Division<'_> {
         group.persons += 1;
         let bounded = self.bounded.iter();
         for cell in bounded.flat_map(|it| it.cells(member.person, labels)) {
-            *group.rows.entry((cell.release, cell.column)).or_default() += 1;
+            add(&mut group.rows, (cell.release, cell.column), 1);
             if let Some(value) = cell.bounded {
-                let value = (cell.release, cell.column, value);
-                *group.values.entry(value).or_default() += 1;
+                add(&mut group.values, (cell.release, cell.column, value), 1);
             }
         }
     }
 
     fn allows(&self, group: &Group) -> bool {
-        let exceeds = |(&(release, column, _), &holding): (&(u32, u32, u32), &u64)| {
-            let rows = group.rows.get(&(release, column)).copied().unwrap_or(0);
+        let exceeds = |&((release, column, _), holding): &((u32, u32, u32), u64)| {
+            let rows = group.rows.iter().find(|it| it.0 == (release, column));
+            let rows = rows.map_or(0, |(_, rows)| *rows);
             let model = self.bounded.map(|bounded| bounded.model);
             model.is_some_and(|model| model.c.is_exceeded_by(holding, rows))
         };
@@ -623,19 +650,27 @@ impl Division<'_> {
 struct Group {
     persons: u64,
     /// Rows that the share of a value is measured on, by release and column.
-    rows: HashMap<(u32, u32), u64>,
+    rows: Vec<((u32, u32), u64)>,
     /// Rows with a bounded value, by release, column and value.
-    values: HashMap<(u32, u32, u32), u64>,
+    values: Vec<((u32, u32, u32), u64)>,
 }
 
 impl Group {
     fn add(&mut self, other: &Self) {
         self.persons += other.persons;
         for (place, rows) in &other.rows {
-            *self.rows.entry(*place).or_default() += rows;
+            add(&mut self.rows, *place, *rows);
         }
         for (value, rows) in &other.values {
-            *self.values.entry(*value).or_default() += rows;
+            add(&mut self.values, *value, *rows);
         }
+    }
+}
+
+/// Adds to a count of a list that ascends.
+fn add<K: Ord>(counts: &mut Vec<(K, u64)>, key: K, by: u64) {
+    match counts.binary_search_by(|(known, _)| known.cmp(&key)) {
+        Ok(at) => counts[at].1 += by,
+        Err(at) => counts.insert(at, (key, by)),
     }
 }
