@@ -17,7 +17,7 @@ use super::search::{DisclosureSettings, DisclosureTask, ThoroughSearch};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
-use crate::method::{Candidate, Claim, Method, Planned};
+use crate::method::{Candidate, Claim, Method, Planned, SearchOutcome};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::{pre_generalization, published_cut, released_table};
@@ -79,8 +79,6 @@ pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
 }
 
 impl Method for ItemDisclosure {
-    type Outcome = DisclosedTable;
-
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
         let codes = memory::release_codes(schema, rows, rows);
         Ok(match &self.model {
@@ -96,10 +94,10 @@ impl Method for ItemDisclosure {
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<DisclosedTable, RunError> {
+    ) -> Result<SearchOutcome, RunError> {
         let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
         let task = || DisclosureTask::new(&input.table, minimum_levels, &self.settings, observer);
-        match &self.model {
+        let disclosed = match &self.model {
             PrivacyModel::KmAnonymity(model) => {
                 task().and_then(|task| search_km(&task, model.m.get()))
             }
@@ -117,15 +115,17 @@ impl Method for ItemDisclosure {
                     observer,
                 )
             }
-        }
+        };
+        disclosed.map(SearchOutcome::new)
     }
 
     fn build(
         &self,
         input: &PreparedTable,
-        disclosed: &DisclosedTable,
+        outcome: &SearchOutcome,
         step: u32,
     ) -> Result<Candidate, RunError> {
+        let disclosed: &DisclosedTable = outcome.of()?;
         let table = &input.table;
         let rows = input.released_rows(step, |row| disclosed.released[row as usize])?;
         let cuts = disclosed.cuts.clone();
@@ -153,8 +153,9 @@ impl Method for ItemDisclosure {
     fn facts<'a>(
         &self,
         input: &'a PreparedTable,
-        disclosed: &'a DisclosedTable,
-    ) -> MethodFacts<'a> {
+        outcome: &'a SearchOutcome,
+    ) -> Result<MethodFacts<'a>, RunError> {
+        let disclosed: &DisclosedTable = outcome.of()?;
         let labels = |column: &'a SetColumn| {
             let pre_generalized = || input.pre_generalization.minimum_levels(&column.name);
             let levels = disclosed
@@ -163,10 +164,10 @@ impl Method for ItemDisclosure {
                 .or_else(pre_generalized)?;
             Some((&*column.name, levels))
         };
-        MethodFacts {
+        Ok(MethodFacts {
             groups: None,
             item_labels: input.table.sets.iter().filter_map(labels).collect(),
-        }
+        })
     }
 }
 
