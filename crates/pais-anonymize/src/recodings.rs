@@ -1,7 +1,7 @@
 //! What another recoding would keep, and what parameters would cost: quick runs on a sample of the rows, for
 //! the holder who chooses. They need raw rows, so that no recipient sees them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,10 @@ fn sample(schema: &Schema, table: &Table, limit: usize) -> Table {
             (0..table.rows).step_by(stride).collect()
         }
     };
-    let columns = table.columns.iter().map(|column| part(column, &rows));
+    let columns = table.columns.iter().map(|column| {
+        let cells = rows.iter().map(|&row| column.codes[row]);
+        Column::of_cells(&column.dictionary, cells)
+    });
     Table {
         rows: rows.len(),
         columns: columns.collect(),
@@ -91,21 +94,6 @@ fn reasons(schema: &Schema) -> BTreeMap<String, String> {
     names
         .map(|name| (name, "not released".to_owned()))
         .collect()
-}
-
-/// Some rows of a column, with the values that they have.
-fn part(column: &Column, rows: &[usize]) -> Column {
-    let mut codes = HashMap::new();
-    let mut dictionary = Vec::new();
-    let cells = rows.iter().map(|&row| match column.codes[row] {
-        NULL_CODE => NULL_CODE,
-        code => *codes.entry(code).or_insert_with(|| {
-            dictionary.push(column.dictionary[code as usize].clone());
-            dictionary.len() as u32 - 1
-        }),
-    });
-    let codes = cells.collect();
-    Column { dictionary, codes }
 }
 
 /// A comparison of global with local recoding, for a job that says nothing of recoding and whose model takes

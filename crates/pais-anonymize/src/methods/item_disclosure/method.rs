@@ -6,7 +6,7 @@ use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Objective};
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{EncodedTable, Form, Positioned, ReleasedColumn, SetColumn};
+use pais_core::table::{Column, EncodedTable, Form, Positioned, ReleasedColumn, SetColumn};
 use pais_measure::{MethodFacts, ReleaseRecoding};
 
 use super::facts::search_facts;
@@ -185,7 +185,7 @@ fn released_sets(
             form: Form::Set {
                 separator: column.separator,
             },
-            column: released_table::compact_dictionary(&disclosed.cells, cells),
+            column: Column::of_cells(&disclosed.cells, cells),
             missing: Vec::new(),
         };
         Positioned {
