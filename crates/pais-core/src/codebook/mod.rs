@@ -137,11 +137,7 @@ impl Codebook {
                 .iter()
                 .map(CodebookColumn::definition)
                 .collect(),
-            retention_days: None,
-            submission_retention_days: None,
-            missing: None,
-            format: None,
-            location: None,
+            ..DatasetDefinition::default()
         }
     }
 }
