@@ -204,7 +204,9 @@ impl PrivacyDefinition {
     /// *L* of a model that takes whole ones; 0, which none takes, for one out of range.
     fn whole_l(&self) -> Result<u32, JobError> {
         let l = one("l", &self.l)?;
-        if l.is_some_and(Number::is_f64) {
+        // Beyond all whole numbers of 64 bits a number is read as one with a fraction.
+        let has_fraction = |l: f64| l.fract() != 0.0;
+        if l.and_then(Number::as_f64).is_some_and(has_fraction) {
             let detail = "`l` is a whole number";
             return Err(JobError::at(JobErrorKind::Shape, "/privacy/l", detail));
         }
