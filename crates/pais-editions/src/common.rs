@@ -225,10 +225,7 @@ mod tests {
 
     #[test]
     fn of_labels_on_one_path_the_highest_stays() {
-        let leaf = |label: &str| TaxonomyNode {
-            label: label.to_owned(),
-            children: Vec::new(),
-        };
+        let leaf = |label: &str| TaxonomyNode::from(label);
         let tree = |children: Vec<TaxonomyNode>| TaxonomyNode {
             label: "all".to_owned(),
             children,
