@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use pais_core::definition::{Job, JobError};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::ReleasedTable;
+use pais_core::table::{Positioned, ReleasedColumn, ReleasedTable};
 use pais_measure::{MethodFacts, ReleaseRecoding};
 
 use crate::error::RunError;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
+use crate::published_cut::{self, Cut};
+use crate::released_table;
 use crate::row_counter::{CountedRows, needs_rows};
 use crate::step::StepRecord;
 
@@ -125,6 +127,30 @@ pub(crate) struct Candidate {
     pub(crate) cut: Option<BTreeMap<String, Vec<String>>>,
     /// What the verifier has to decide.
     pub(crate) claim: Claim,
+}
+
+impl Candidate {
+    /// The table of these rows with global recoding by one cut a column, for the model of the job. `sets`
+    /// are its released sets.
+    pub(crate) fn of_cuts(
+        input: &PreparedTable,
+        cuts: Vec<Cut>,
+        sets: Vec<Positioned<ReleasedColumn>>,
+        rows: Vec<u32>,
+    ) -> Self {
+        let (schema, table, stop) = (&input.schema, &input.table, &input.cancellation);
+        let (cuts, published) = published_cut::publish(schema, table, cuts, &rows);
+        let released = released_table::assemble(schema, table, &cuts, sets, &rows, stop);
+        Self {
+            tables: vec![released],
+            rows,
+            cut: Some(published),
+            claim: Claim {
+                model: input.model.clone(),
+                recoding: ReleaseRecoding::Global,
+            },
+        }
+    }
 }
 
 /// What a method claims of its tables, in terms of the job alone.

@@ -7,7 +7,7 @@ use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind,
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{Column, EncodedTable, Form, Positioned, ReleasedColumn, SetColumn};
-use pais_measure::{MethodFacts, ReleaseRecoding};
+use pais_measure::MethodFacts;
 
 use super::facts::search_facts;
 use super::km::search_km;
@@ -17,10 +17,10 @@ use super::search::{DisclosureSettings, DisclosureTask, ThoroughSearch};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
-use crate::method::{Candidate, Claim, Method, Planned, SearchOutcome};
+use crate::method::{Candidate, Method, Planned, SearchOutcome};
 use crate::observer::Observer;
+use crate::pre_generalization;
 use crate::prepared::PreparedTable;
-use crate::{pre_generalization, published_cut, released_table};
 
 /// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
 const GREATEST_WEIGHT: f64 = 1e6;
@@ -126,28 +126,14 @@ impl Method for ItemDisclosure {
         step: u32,
     ) -> Result<Candidate, RunError> {
         let disclosed: &DisclosedTable = outcome.of()?;
-        let table = &input.table;
         let rows = input.released_rows(step, |row| disclosed.released[row as usize])?;
-        let cuts = disclosed.cuts.clone();
-        let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
-        let sets = released_sets(table, &disclosed.sets, &rows);
-        let released = released_table::assemble(
-            &input.schema,
-            table,
-            &cuts,
+        let sets = released_sets(&input.table, &disclosed.sets, &rows);
+        Ok(Candidate::of_cuts(
+            input,
+            disclosed.cuts.clone(),
             sets,
-            &rows,
-            &input.cancellation,
-        );
-        Ok(Candidate {
-            tables: vec![released],
             rows,
-            cut: Some(published),
-            claim: Claim {
-                model: input.model.clone(),
-                recoding: ReleaseRecoding::Global,
-            },
-        })
+        ))
     }
 
     fn facts<'a>(

@@ -9,7 +9,6 @@ use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
 use pais_core::taxonomy::NodeId;
-use pais_measure::ReleaseRecoding;
 
 use super::counted::CountedTable;
 use super::frequencies::Rounds;
@@ -21,14 +20,14 @@ use super::topmost::{self, Draw};
 use super::{group_index, replay, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
-use crate::method::{Candidate, Claim, Method, Planned, SearchOutcome};
+use crate::method::{Candidate, Method, Planned, SearchOutcome};
 use crate::methods::bounded_values::bounded_values;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::row_counter::CountedRows;
 use crate::row_order::{Purpose, RowDraw};
 use crate::step::StepRecord;
-use crate::{memory, pre_generalization, published_cut, released_table};
+use crate::{memory, pre_generalization};
 
 /// Most subsets of quasi-identifiers times rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes
@@ -251,24 +250,7 @@ impl Method for Specialization {
             }
         }
         let rows = input.released_rows(step, |row| kept[row as usize])?;
-        let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
-        let released = released_table::assemble(
-            &input.schema,
-            table,
-            &cuts,
-            Vec::new(),
-            &rows,
-            &input.cancellation,
-        );
-        Ok(Candidate {
-            tables: vec![released],
-            rows,
-            cut: Some(published),
-            claim: Claim {
-                model: input.model.clone(),
-                recoding: ReleaseRecoding::Global,
-            },
-        })
+        Ok(Candidate::of_cuts(input, cuts, Vec::new(), rows))
     }
 }
 

@@ -9,15 +9,14 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, NodeId};
-use pais_measure::ReleaseRecoding;
 
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
-use crate::method::{Candidate, Claim, Method, Planned, SearchOutcome};
+use crate::method::{Candidate, Method, Planned, SearchOutcome};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::published_cut::{self, Cut};
-use crate::{memory, pre_generalization, released_table};
+use crate::published_cut::Cut;
+use crate::{memory, pre_generalization};
 
 /// The method; one with parameters keeps those of its job here.
 struct Topmost;
@@ -60,21 +59,10 @@ impl Method for Topmost {
         step: u32,
     ) -> Result<Candidate, RunError> {
         let (): &() = outcome.of()?;
-        let (schema, table) = (&input.schema, &input.table);
-        let cuts = table.quasi_identifiers.iter().map(topmost_cut).collect();
+        let columns = input.table.quasi_identifiers.iter();
+        let cuts = columns.map(topmost_cut).collect();
         let rows = input.released_rows(step, |_| true)?;
-        let (cuts, published) = published_cut::publish(schema, table, cuts, &rows);
-        let stop = &input.cancellation;
-        let released = released_table::assemble(schema, table, &cuts, Vec::new(), &rows, stop);
-        Ok(Candidate {
-            tables: vec![released],
-            rows,
-            cut: Some(published),
-            claim: Claim {
-                model: input.model.clone(),
-                recoding: ReleaseRecoding::Global,
-            },
-        })
+        Ok(Candidate::of_cuts(input, cuts, Vec::new(), rows))
     }
 }
 
