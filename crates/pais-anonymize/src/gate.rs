@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::PrivacyModel;
 use pais_core::parallel;
 use pais_core::reimport::read_back_error;
 use pais_core::schema::{Schema, SchemaColumn};
@@ -276,33 +275,10 @@ fn decide(
     claim: &Claim,
     cancellation: &Cancellation,
 ) -> Result<(PrivacyFinding, Option<Classes<'static>>), RunError> {
-    let mut classes = None;
-    let found = match &claim.model {
-        PrivacyModel::Lkc(model) => match claim.recoding {
-            ReleaseRecoding::Global => {
-                let found =
-                    pais_verify::verify_lkc_classes(table, names, sensitive, model, cancellation);
-                found.map(|(found, of_table)| {
-                    classes = of_table;
-                    PrivacyFinding::Subsets(found)
-                })
-            }
-            // Labels of groups overlap, so that fewer values match several groups.
-            ReleaseRecoding::Local | ReleaseRecoding::Anatomized => {
-                pais_verify::verify_local_lkc(table, names, sensitive, model, cancellation)
-                    .map(PrivacyFinding::Subsets)
-            }
-        },
-        PrivacyModel::KmAnonymity(model) => {
-            pais_verify::verify_km(table, names, sensitive, *model, cancellation)
-                .map(PrivacyFinding::Subsets)
-        }
-        PrivacyModel::Groups(model) => {
-            pais_verify::verify_groups(table, names, sensitive, model, cancellation)
-                .map(PrivacyFinding::Groups)
-        }
-    };
-    let found = found.map_err(refused)?;
+    let overlap = claim.recoding != ReleaseRecoding::Global;
+    let found =
+        pais_verify::verify_model(table, names, sensitive, &claim.model, overlap, cancellation);
+    let (found, classes) = found.map_err(refused)?;
     if found.holds() {
         Ok((found, classes))
     } else {
