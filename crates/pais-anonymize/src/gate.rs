@@ -348,9 +348,8 @@ fn check_cuts(
         if input.cancellation.is_cancelled() {
             return Err(RunError::Cancelled);
         }
-        let mut released = table.columns.iter();
-        let released = released
-            .find(|released| released.name == column.name)
+        let released = table
+            .column(&column.name)
             .ok_or_else(|| RunError::not_verified("a column is missing"))?;
         let raw = redrawn.raw(input, column);
         let Some(domain) = cut_domain(raw, redrawn.minimum_levels(input, &column.name)) else {

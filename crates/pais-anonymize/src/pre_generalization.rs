@@ -127,8 +127,7 @@ pub(crate) fn published(
     for (name, description) in &mut published {
         let mut stored = schema.stored();
         let spec = stored.find(|spec| *spec.name() == **name);
-        let mut columns = released.columns.iter();
-        let column = columns.find(|column| *column.name == **name);
+        let column = released.column(name);
         let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
         let declared = spec.filter(|spec| !spec.has_made_tree());
         let tree = declared.and_then(|spec| spec.tree().map(AsRef::as_ref));

@@ -180,12 +180,11 @@ pub(crate) fn redraw(
 fn made_columns<'a>(input: &'a PreparedTable, table: &'a ReleasedTable) -> Vec<MadeColumn<'a>> {
     let stored: Vec<&SchemaColumn> = input.schema.stored().collect();
     let column = |position: usize, name: &str, cells: RawCells<'a>| {
-        let mut released = table.columns.iter();
         let spec = *stored.get(position)?;
         Some(MadeColumn {
             position,
             spec,
-            released: released.find(|released| *released.name == *name)?,
+            released: table.column(name)?,
             cells,
         })
         .filter(|_| spec.has_made_tree())

@@ -6,7 +6,7 @@ use pais_core::table::Form;
 use serde::Serialize;
 
 use super::LkcRequirement;
-use super::classes::{Classes, find_column};
+use super::classes::Classes;
 use super::facts::{verify_facts, verify_km};
 use super::lkc::{LkcColumns, verify_with_classes};
 use super::partition::{GroupVerification, verify_groups};
@@ -130,7 +130,7 @@ pub fn verify_lkc_classes<'t>(
     let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
     let mut columns = quasi_identifiers
         .iter()
-        .filter_map(|name| find_column(counted.table, name));
+        .filter_map(|name| counted.table.column(name));
     let has_sets = columns.any(|column| matches!(column.form, Form::Set { .. }));
     let names = quasi_identifiers;
     match model.l.filter(|_| has_sets) {

@@ -138,11 +138,8 @@ fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
 /// What the unchanged columns of the release say of its rows.
 fn unchanged(release: &MeasuredRelease) -> Result<UnchangedRisk, VerifyError> {
     let stored = release.schema.stored();
-    let columns = stored.filter_map(|spec| {
-        let mut columns = release.table.columns.iter();
-        let released = columns.find(|released| *released.name == *spec.name())?;
-        Some((spec, &released.column))
-    });
+    let columns =
+        stored.filter_map(|spec| Some((spec, &release.table.column(spec.name())?.column)));
     let stop = || release.cancellation.is_cancelled();
     UnchangedRisk::measure(columns, release.table.rows, &stop).ok_or(VerifyError::Stopped)
 }
@@ -152,8 +149,7 @@ fn singled_out(release: &MeasuredRelease) -> Vec<String> {
     let insensitive = release.schema.stored();
     let insensitive = insensitive.filter(|spec| spec.role() == ColumnRole::Insensitive);
     let singles = insensitive.filter(|spec| {
-        let mut columns = release.table.columns.iter();
-        let released = columns.find(|released| *released.name == *spec.name());
+        let released = release.table.column(spec.name());
         released.is_some_and(|released| ValueCounts::of(spec, &released.column).single > 0)
     });
     singles.map(|spec| spec.name().to_owned()).collect()

@@ -33,8 +33,7 @@ pub(crate) fn item_losses(
         if release.cancellation.is_cancelled() {
             return None;
         }
-        let mut columns = release.table.columns.iter();
-        let released = columns.find(|released| released.name == column.name)?;
+        let released = release.table.column(&column.name)?;
         let raw = RawSets {
             column,
             minimum_levels: labels.get(&*column.name).copied(),

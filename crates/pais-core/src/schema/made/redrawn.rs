@@ -68,9 +68,7 @@ impl Schema {
         let stored = schema.columns.iter_mut();
         let stored = stored.filter(|spec| spec.role != ColumnRole::Identifier);
         for (spec, column) in stored.zip(&raw.columns) {
-            let mut columns = released.columns.iter();
-            let shown = columns.find(|released| released.name == spec.name);
-            let (Some(shown), true) = (shown, spec.has_made_tree()) else {
+            let (Some(shown), true) = (released.column(&spec.name), spec.has_made_tree()) else {
                 continue;
             };
             let mut rows = vec![0; spec.tree.as_ref().map_or(0, |tree| tree.leaf_count())];
