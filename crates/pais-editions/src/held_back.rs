@@ -227,13 +227,8 @@ impl<'a> Condition<'a> {
                 },
                 confidence: (!model.c.is_unbounded()).then_some(model),
             },
-            PrivacyModel::KmAnonymity(model) => Self {
-                k: model.k.get(),
-                known: columns,
-                confidence: None,
-            },
-            PrivacyModel::Groups(model) => Self {
-                k: model.k.get(),
+            model => Self {
+                k: model.k().get(),
                 known: columns,
                 confidence: None,
             },

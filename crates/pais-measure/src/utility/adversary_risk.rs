@@ -97,12 +97,10 @@ fn adversaries(release: &MeasuredRelease, columns: usize) -> (LkcRequirement, Ad
         assumed: all,
         longest: all,
     };
-    let k = match release.model {
-        PrivacyModel::Lkc(model) => return of_lkc(model, release.schema, columns),
-        PrivacyModel::KmAnonymity(model) => model.k,
-        PrivacyModel::Groups(model) => model.k,
-    };
-    (every(k.get(), release.schema, columns), whole)
+    match release.model {
+        PrivacyModel::Lkc(model) => of_lkc(model, release.schema, columns),
+        model => (every(model.k().get(), release.schema, columns), whole),
+    }
 }
 
 /// As [`adversaries`], of LKC-privacy.
