@@ -12,7 +12,7 @@ use pais_core::definition::ColumnRole;
 use pais_core::parallel;
 use pais_core::reimport::read_back_error;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
+use pais_core::table::{Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable, UnchangedColumn};
 use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
@@ -427,13 +427,9 @@ fn check_anatomy(
 
 /// The raw sensitive columns.
 fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>> {
-    let stored: Vec<_> = input.schema.stored().collect();
-    let columns = input.table.untouched.iter();
-    columns.filter_map(move |it| {
-        let &spec = stored.get(it.position)?;
-        let column = &it.column;
-        (spec.role() == ColumnRole::Sensitive).then_some(RawSensitive { spec, column })
-    })
+    let columns = UnchangedColumn::pairs(&input.schema, &input.table);
+    let sensitive = columns.filter(|(spec, _)| spec.role() == ColumnRole::Sensitive);
+    sensitive.map(|(spec, column)| RawSensitive { spec, column })
 }
 
 #[cfg(test)]

@@ -236,10 +236,7 @@ impl MadeColumn<'_> {
             }
             RawCells::Sets(set) => {
                 let cells = self.released.column.dictionary.iter();
-                let shown = cells.map(|cell| {
-                    let items = cell.split(set.separator);
-                    items.filter_map(|item| tree.find(item)).collect()
-                });
+                let shown = cells.map(|cell| tree.find_all(cell, set.separator));
                 let shown: Vec<HashSet<NodeId>> = shown.collect();
                 let codes = self.released.column.codes.iter().zip(rows);
                 for (&cell, &row) in codes.filter(|(cell, _)| **cell != NULL_CODE) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
-use pais_core::table::{GROUP_COLUMN, ReleasedTable};
+use pais_core::table::{GROUP_COLUMN, ReleasedTable, UnchangedColumn};
 use pais_verify::{RawSensitive, VerifyError, join_sensitive, verify_model};
 use serde::{Deserialize, Serialize};
 
@@ -102,12 +102,9 @@ fn first_with(
 
 /// The quasi-identifier table of an anatomized release with the sensitive values of its rows.
 fn joined(release: &MeasuredRelease) -> Result<ReleasedTable, VerifyError> {
-    let stored: Vec<_> = release.schema.stored().collect();
-    let columns = release.raw.untouched.iter();
-    let sensitive = columns.filter_map(|it| {
-        let (&spec, column) = (stored.get(it.position)?, &it.column);
-        (spec.role() == ColumnRole::Sensitive).then_some(RawSensitive { spec, column })
-    });
+    let columns = UnchangedColumn::pairs(release.schema, release.raw);
+    let sensitive = columns.filter(|(spec, _)| spec.role() == ColumnRole::Sensitive);
+    let sensitive = sensitive.map(|(spec, column)| RawSensitive { spec, column });
     let sensitive: Vec<_> = sensitive.collect();
     let joined = join_sensitive(release.table, &sensitive, release.rows);
     // The gate has joined them before.

@@ -93,10 +93,7 @@ fn released_labels<'a>(
         return None;
     };
     let nodes = |cell: &str| {
-        let mut nodes: Vec<NodeId> = cell
-            .split(separator)
-            .filter_map(|label| set.tree.find(label))
-            .collect();
+        let mut nodes: Vec<NodeId> = set.tree.find_all(cell, separator);
         nodes.sort_unstable();
         nodes
     };

@@ -61,8 +61,7 @@ pub fn item_loss(released: &ReleasedColumn, raw: RawSets) -> f64 {
         let Form::Set { separator } = released.form else {
             return Vec::new();
         };
-        let items = cell.split(separator);
-        let mut nodes: Vec<NodeId> = items.filter_map(|item| tree.find(item)).collect();
+        let mut nodes: Vec<NodeId> = tree.find_all(cell, separator);
         nodes.sort_unstable();
         nodes
     };
