@@ -319,12 +319,13 @@ fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, Wor
 /// Encodes the chunk that begins at row `start`.
 fn pack_chunk(table: &ReleasedTable, start: usize) -> Result<Vec<u8>, ChunkError> {
     let end = table.rows.min(start + CHUNK_ROWS);
-    let columns = table.columns.iter();
+    let columns = table.columns.iter().map(|ReleasedColumn { column, .. }| {
+        let cells = column.codes[start..end].iter().copied();
+        Column::of_cells(&column.dictionary, cells)
+    });
     let part = Table {
         rows: end - start,
-        columns: columns
-            .map(|column| column.column.part(start..end))
-            .collect(),
+        columns: columns.collect(),
     };
     chunk::encode(&part)
 }

@@ -14,7 +14,7 @@ use pais_verify::{DistinctRelease, ReleaseError, ReleaseVerification, StreamedVe
 use crate::error::RunError;
 use crate::gate;
 use crate::job_checks::first_set;
-use crate::method::{AnyMethod, SearchOutcome};
+use crate::method::{Method, SearchOutcome};
 use crate::observer::{Observer, Phase, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::pre_generalization::PreGeneralized;
@@ -49,7 +49,7 @@ pub struct DistinctValues {
 /// It takes global recoding by `lkc` and its special cases, without suppression, sets and persons. Its
 /// steps are those of [`crate::AnonymizationRun`] over the same rows.
 pub struct CountedRun {
-    method: Box<dyn AnyMethod>,
+    method: Box<dyn Method>,
     /// A row for each number of a value, in all columns at once.
     values: PreparedTable,
     rows_of: Vec<Vec<u64>>,

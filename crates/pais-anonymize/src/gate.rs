@@ -9,11 +9,10 @@ use std::sync::Arc;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::PrivacyModel;
 use pais_core::parallel;
 use pais_core::reimport::read_back_error;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable};
+use pais_core::table::{Domain, GROUP_COLUMN, QuasiIdentifier, ReleasedTable, UnchangedColumn};
 use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{ReleaseRecoding, Report};
@@ -276,33 +275,10 @@ fn decide(
     claim: &Claim,
     cancellation: &Cancellation,
 ) -> Result<(PrivacyFinding, Option<Classes<'static>>), RunError> {
-    let mut classes = None;
-    let found = match &claim.model {
-        PrivacyModel::Lkc(model) => match claim.recoding {
-            ReleaseRecoding::Global => {
-                let found =
-                    pais_verify::verify_lkc_classes(table, names, sensitive, model, cancellation);
-                found.map(|(found, of_table)| {
-                    classes = of_table;
-                    PrivacyFinding::Subsets(found)
-                })
-            }
-            // Labels of groups overlap, so that fewer values match several groups.
-            ReleaseRecoding::Local | ReleaseRecoding::Anatomized => {
-                pais_verify::verify_local_lkc(table, names, sensitive, model, cancellation)
-                    .map(PrivacyFinding::Subsets)
-            }
-        },
-        PrivacyModel::KmAnonymity(model) => {
-            pais_verify::verify_km(table, names, sensitive, *model, cancellation)
-                .map(PrivacyFinding::Subsets)
-        }
-        PrivacyModel::Groups(model) => {
-            pais_verify::verify_groups(table, names, sensitive, model, cancellation)
-                .map(PrivacyFinding::Groups)
-        }
-    };
-    let found = found.map_err(refused)?;
+    let overlap = claim.recoding != ReleaseRecoding::Global;
+    let found =
+        pais_verify::verify_model(table, names, sensitive, &claim.model, overlap, cancellation);
+    let (found, classes) = found.map_err(refused)?;
     if found.holds() {
         Ok((found, classes))
     } else {
@@ -372,9 +348,8 @@ fn check_cuts(
         if input.cancellation.is_cancelled() {
             return Err(RunError::Cancelled);
         }
-        let mut released = table.columns.iter();
-        let released = released
-            .find(|released| released.name == column.name)
+        let released = table
+            .column(&column.name)
             .ok_or_else(|| RunError::not_verified("a column is missing"))?;
         let raw = redrawn.raw(input, column);
         let Some(domain) = cut_domain(raw, redrawn.minimum_levels(input, &column.name)) else {
@@ -452,13 +427,9 @@ fn check_anatomy(
 
 /// The raw sensitive columns.
 fn raw_sensitive(input: &PreparedTable) -> impl Iterator<Item = RawSensitive<'_>> {
-    let stored: Vec<_> = input.schema.stored().collect();
-    let columns = input.table.untouched.iter();
-    columns.filter_map(move |it| {
-        let &spec = stored.get(it.position)?;
-        let column = &it.column;
-        (spec.role() == ColumnRole::Sensitive).then_some(RawSensitive { spec, column })
-    })
+    let columns = UnchangedColumn::pairs(&input.schema, &input.table);
+    let sensitive = columns.filter(|(spec, _)| spec.role() == ColumnRole::Sensitive);
+    sensitive.map(|(spec, column)| RawSensitive { spec, column })
 }
 
 #[cfg(test)]

@@ -6,18 +6,20 @@ use std::collections::BTreeMap;
 use pais_core::definition::{Job, JobError};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
-use pais_core::table::ReleasedTable;
+use pais_core::table::{Positioned, ReleasedColumn, ReleasedTable};
 use pais_measure::{MethodFacts, ReleaseRecoding};
 
 use crate::error::RunError;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
+use crate::published_cut::{self, Cut};
+use crate::released_table;
 use crate::row_counter::{CountedRows, needs_rows};
 use crate::step::StepRecord;
 
 /// The method of a job with the job's parameters, or `None` for a job of another method; an error for
 /// a job of this method that does not fit the schema, with a pointer into the job.
-pub(crate) type Planned = Result<Option<Box<dyn AnyMethod>>, JobError>;
+pub(crate) type Planned = Result<Option<Box<dyn Method>>, JobError>;
 
 /// Decides whether a job is for a method, and checks it before a row is read.
 pub(crate) type PlanMethod = fn(&Schema, &Job, &PrivacyModel) -> Planned;
@@ -26,11 +28,7 @@ pub(crate) type PlanMethod = fn(&Schema, &Job, &PrivacyModel) -> Planned;
 ///
 /// It searches and builds tables; it never decides whether a table may be released, which is the
 /// work of the gate ([`crate::gate`]). It is registered in [`crate::methods`].
-pub(crate) trait Method: Send + Sync + 'static {
-    /// What a search finds: a `Vec<StepRecord>` where each step can be released, and is recorded to
-    /// be released later; otherwise what one table is built from.
-    type Outcome: Send + Sync + 'static;
-
+pub(crate) trait Method: Send + Sync {
     /// Bytes of memory that a run over this many rows takes at most, beside the text of distinct
     /// values, with up to `searches` searches at a time.
     ///
@@ -48,7 +46,7 @@ pub(crate) trait Method: Send + Sync + 'static {
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<Self::Outcome, RunError>;
+    ) -> Result<SearchOutcome, RunError>;
 
     /// Searches for an anonymous table by counts alone; `input` has a row for each distinct value.
     ///
@@ -59,7 +57,7 @@ pub(crate) trait Method: Send + Sync + 'static {
         _input: &PreparedTable,
         _counts: CountedRows<'_>,
         _observer: &dyn Observer,
-    ) -> Result<Self::Outcome, RunError> {
+    ) -> Result<SearchOutcome, RunError> {
         Err(needs_rows("/executor", "this method", "choose another model").into())
     }
 
@@ -70,23 +68,31 @@ pub(crate) trait Method: Send + Sync + 'static {
     fn build(
         &self,
         input: &PreparedTable,
-        outcome: &Self::Outcome,
+        outcome: &SearchOutcome,
         step: u32,
     ) -> Result<Candidate, RunError>;
 
     /// What only the method knows of its release, for the measures of a release that was accepted.
-    fn facts<'a>(&self, _input: &'a PreparedTable, _outcome: &'a Self::Outcome) -> MethodFacts<'a> {
-        MethodFacts::default()
+    ///
+    /// # Errors
+    /// As [`Self::build`].
+    fn facts<'a>(
+        &self,
+        _input: &'a PreparedTable,
+        _outcome: &'a SearchOutcome,
+    ) -> Result<MethodFacts<'a>, RunError> {
+        Ok(MethodFacts::default())
     }
 }
 
-/// What a search found, by whatever method.
+/// What a search found, by whatever method: a `Vec<StepRecord>` where each step can be released, and is
+/// recorded to be released later; otherwise what one table is built from.
 pub struct SearchOutcome(Box<dyn Any + Send + Sync>);
 
 impl SearchOutcome {
-    /// The outcome of an earlier search, by its steps.
-    pub(crate) fn recorded(steps: Vec<StepRecord>) -> Self {
-        Self(Box::new(steps))
+    /// What a method found, or the steps of an earlier search.
+    pub(crate) fn new<T: Send + Sync + 'static>(found: T) -> Self {
+        Self(Box::new(found))
     }
 
     /// The steps from the topmost table on; empty for a method without steps.
@@ -101,87 +107,13 @@ impl SearchOutcome {
         steps.map_or_else(|_| Vec::new(), |steps| *steps)
     }
 
-    fn of<T: 'static>(&self) -> Result<&T, RunError> {
+    /// What the method found.
+    ///
+    /// # Errors
+    /// [`RunError::Internal`] for the outcome of another method.
+    pub(crate) fn of<T: 'static>(&self) -> Result<&T, RunError> {
         let outcome = self.0.downcast_ref();
         outcome.ok_or_else(|| RunError::internal("the recorded steps are of another method"))
-    }
-}
-
-/// A [`Method`] whose type of outcome is erased, so that one run is for jobs of every method.
-pub(crate) trait AnyMethod: Send + Sync {
-    /// See [`Method::bytes_needed`].
-    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> Result<u64, JobError>;
-
-    /// See [`Method::search`].
-    fn search(
-        &self,
-        input: &PreparedTable,
-        observer: &dyn Observer,
-    ) -> Result<SearchOutcome, RunError>;
-
-    /// See [`Method::search_counts`].
-    fn search_counts(
-        &self,
-        input: &PreparedTable,
-        counts: CountedRows<'_>,
-        observer: &dyn Observer,
-    ) -> Result<SearchOutcome, RunError>;
-
-    /// See [`Method::build`].
-    fn build(
-        &self,
-        input: &PreparedTable,
-        outcome: &SearchOutcome,
-        step: u32,
-    ) -> Result<Candidate, RunError>;
-
-    /// See [`Method::facts`].
-    fn facts<'a>(
-        &self,
-        input: &'a PreparedTable,
-        outcome: &'a SearchOutcome,
-    ) -> Result<MethodFacts<'a>, RunError>;
-}
-
-impl<M: Method> AnyMethod for M {
-    fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> Result<u64, JobError> {
-        Method::bytes_needed(self, schema, rows, searches)
-    }
-
-    fn search(
-        &self,
-        input: &PreparedTable,
-        observer: &dyn Observer,
-    ) -> Result<SearchOutcome, RunError> {
-        let outcome = Method::search(self, input, observer)?;
-        Ok(SearchOutcome(Box::new(outcome)))
-    }
-
-    fn search_counts(
-        &self,
-        input: &PreparedTable,
-        counts: CountedRows<'_>,
-        observer: &dyn Observer,
-    ) -> Result<SearchOutcome, RunError> {
-        let outcome = Method::search_counts(self, input, counts, observer)?;
-        Ok(SearchOutcome(Box::new(outcome)))
-    }
-
-    fn build(
-        &self,
-        input: &PreparedTable,
-        outcome: &SearchOutcome,
-        step: u32,
-    ) -> Result<Candidate, RunError> {
-        Method::build(self, input, outcome.of()?, step)
-    }
-
-    fn facts<'a>(
-        &self,
-        input: &'a PreparedTable,
-        outcome: &'a SearchOutcome,
-    ) -> Result<MethodFacts<'a>, RunError> {
-        Ok(Method::facts(self, input, outcome.of()?))
     }
 }
 
@@ -195,6 +127,30 @@ pub(crate) struct Candidate {
     pub(crate) cut: Option<BTreeMap<String, Vec<String>>>,
     /// What the verifier has to decide.
     pub(crate) claim: Claim,
+}
+
+impl Candidate {
+    /// The table of these rows with global recoding by one cut a column, for the model of the job. `sets`
+    /// are its released sets.
+    pub(crate) fn of_cuts(
+        input: &PreparedTable,
+        cuts: Vec<Cut>,
+        sets: Vec<Positioned<ReleasedColumn>>,
+        rows: Vec<u32>,
+    ) -> Self {
+        let (schema, table, stop) = (&input.schema, &input.table, &input.cancellation);
+        let (cuts, published) = published_cut::publish(schema, table, cuts, &rows);
+        let released = released_table::assemble(schema, table, &cuts, sets, &rows, stop);
+        Self {
+            tables: vec![released],
+            rows,
+            cut: Some(published),
+            claim: Claim {
+                model: input.model.clone(),
+                recoding: ReleaseRecoding::Global,
+            },
+        }
+    }
 }
 
 /// What a method claims of its tables, in terms of the job alone.

@@ -1,5 +1,7 @@
 //! How a run reports its progress and learns that it has to stop. The caller provides both.
 
+use std::time::{Duration, Instant};
+
 use pais_core::cancellation::Cancellation;
 
 use crate::error::RunError;
@@ -70,12 +72,41 @@ pub fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
 
 /// An observer that ignores progress and never stops a run.
 #[derive(Clone, Debug, Default)]
-pub struct Unobserved(Cancellation);
+pub struct Unobserved(pub(crate) Cancellation);
 
 impl Observer for Unobserved {
     fn progress(&self, _: Phase, _: f64) {}
 
     fn cancellation(&self) -> &Cancellation {
         &self.0
+    }
+}
+
+/// An observer that also stops the work it watches at a time. The progress of that work is not
+/// passed on: it is a part of other work, which reports its own.
+pub(crate) struct Deadline<'a> {
+    inner: &'a dyn Observer,
+    end: Option<Instant>,
+}
+
+impl<'a> Deadline<'a> {
+    /// Stops when `inner` stops, and after `limit`; `None` for no limit.
+    pub(crate) fn new(inner: &'a dyn Observer, began: Instant, limit: Option<Duration>) -> Self {
+        Self {
+            inner,
+            end: limit.and_then(|limit| began.checked_add(limit)),
+        }
+    }
+}
+
+impl Observer for Deadline<'_> {
+    fn progress(&self, _: Phase, _: f64) {}
+
+    fn cancellation(&self) -> &Cancellation {
+        self.inner.cancellation()
+    }
+
+    fn must_stop(&self) -> bool {
+        self.inner.must_stop() || self.end.is_some_and(|end| Instant::now() >= end)
     }
 }

@@ -9,7 +9,7 @@ use pais_measure::classification_bytes;
 
 use crate::job_checks::first_set;
 use crate::memory::{ANATOMIZED_TEXT_COPIES, TEXT_COPIES, table_codes};
-use crate::method::AnyMethod;
+use crate::method::Method;
 use crate::methods;
 
 /// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
@@ -42,7 +42,7 @@ const READ_TEXT_COPIES: u64 = 2;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct JobPlan {
-    pub(crate) method: Box<dyn AnyMethod>,
+    pub(crate) method: Box<dyn Method>,
     output: Output,
     /// The schema under the job's roles, where it has any.
     schema: Option<Schema>,

@@ -1,13 +1,13 @@
 //! The pre-generalization of a job: checked against the schema and applied to the encoded table.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use pais_core::definition::PreGeneralization;
 use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{
-    ContinuedEnds, Domain, EncodedTable, Form, QuasiIdentifier, ReleasedColumn, ReleasedTable,
+    ContinuedEnds, Domain, EncodedTable, QuasiIdentifier, ReleasedColumn, ReleasedTable,
     minimum_levels, pre_generalization_error,
 };
 use pais_core::taxonomy::pre_generalization::check_levels;
@@ -127,9 +127,8 @@ pub(crate) fn published(
     for (name, description) in &mut published {
         let mut stored = schema.stored();
         let spec = stored.find(|spec| *spec.name() == **name);
-        let mut columns = released.columns.iter();
-        let column = columns.find(|column| *column.name == **name);
-        let shown: HashSet<&str> = column.into_iter().flat_map(labels).collect();
+        let column = released.column(name);
+        let shown = column.map(ReleasedColumn::shown_labels).unwrap_or_default();
         let declared = spec.filter(|spec| !spec.has_made_tree());
         let tree = declared.and_then(|spec| spec.tree().map(AsRef::as_ref));
         for values in description.values.values_mut() {
@@ -141,21 +140,12 @@ pub(crate) fn published(
 }
 
 /// Whether one of the labels is this value or, in a tree, an ancestor of it.
-fn is_covered(value: &str, tree: Option<&Tree>, labels: &HashSet<&str>) -> bool {
+fn is_covered(value: &str, tree: Option<&Tree>, labels: &BTreeSet<&str>) -> bool {
     let Some((tree, leaf)) = tree.and_then(|tree| Some((tree, tree.find(value)?))) else {
         return labels.contains(value);
     };
     let mut path = tree.to_root(leaf);
     path.any(|node| labels.contains(&*tree.node(node).label))
-}
-
-/// The labels in a column; for a set column the labels of its items.
-fn labels(column: &ReleasedColumn) -> Vec<&str> {
-    let cells = column.column.dictionary.iter().map(AsRef::as_ref);
-    match column.form {
-        Form::Set { separator } => cells.flat_map(|cell: &str| cell.split(separator)).collect(),
-        _ => cells.collect(),
-    }
 }
 
 /// Lets the intervals of numbers end where those of a continued cut do; others only below it.

@@ -1,7 +1,7 @@
 //! What another recoding would keep, and what parameters would cost: quick runs on a sample of the rows, for
 //! the holder who chooses. They need raw rows, so that no recipient sees them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::error::RunError;
 use crate::method::SearchOutcome;
-use crate::observer::{Observer, Phase};
+use crate::observer::{Deadline, Observer, Unobserved};
 use crate::plan::JobPlan;
 use crate::run::AnonymizationRun;
 
@@ -46,7 +46,10 @@ fn sample(schema: &Schema, table: &Table, limit: usize) -> Table {
             (0..table.rows).step_by(stride).collect()
         }
     };
-    let columns = table.columns.iter().map(|column| part(column, &rows));
+    let columns = table.columns.iter().map(|column| {
+        let cells = rows.iter().map(|&row| column.codes[row]);
+        Column::of_cells(&column.dictionary, cells)
+    });
     Table {
         rows: rows.len(),
         columns: columns.collect(),
@@ -91,21 +94,6 @@ fn reasons(schema: &Schema) -> BTreeMap<String, String> {
     names
         .map(|name| (name, "not released".to_owned()))
         .collect()
-}
-
-/// Some rows of a column, with the values that they have.
-fn part(column: &Column, rows: &[usize]) -> Column {
-    let mut codes = HashMap::new();
-    let mut dictionary = Vec::new();
-    let cells = rows.iter().map(|&row| match column.codes[row] {
-        NULL_CODE => NULL_CODE,
-        code => *codes.entry(code).or_insert_with(|| {
-            dictionary.push(column.dictionary[code as usize].clone());
-            dictionary.len() as u32 - 1
-        }),
-    });
-    let codes = cells.collect();
-    Column { dictionary, codes }
 }
 
 /// A comparison of global with local recoding, for a job that says nothing of recoding and whose model takes
@@ -155,10 +143,7 @@ impl RecodingComparison {
         found: &SearchOutcome,
         observer: &dyn Observer,
     ) -> Result<Option<Warning>, RunError> {
-        let quiet = Quiet {
-            cancellation: observer.cancellation(),
-            end: None,
-        };
+        let quiet = Deadline::new(observer, Instant::now(), None);
         let rows = self.sample.as_ref().map(|sample| sample.rows);
         let losses = match self.sample {
             None => {
@@ -209,24 +194,6 @@ fn warning(global: f64, local: f64, sampled: Option<usize>) -> Warning {
 fn loss(run: &AnonymizationRun, observer: &dyn Observer) -> Result<f64, RunError> {
     let found = run.search(observer)?;
     Ok(run.figures(&found, observer)?.ncp)
-}
-
-/// Lets a run know when to stop, and reports nothing of it.
-struct Quiet<'a> {
-    cancellation: &'a Cancellation,
-    end: Option<Instant>,
-}
-
-impl Observer for Quiet<'_> {
-    fn progress(&self, _: Phase, _: f64) {}
-
-    fn cancellation(&self) -> &Cancellation {
-        self.cancellation
-    }
-
-    fn must_stop(&self) -> bool {
-        self.cancellation.is_cancelled() || self.end.is_some_and(|end| Instant::now() >= end)
-    }
 }
 
 /// Parameters that a job can ask for, each with what it costs on a sample of the rows.
@@ -321,10 +288,8 @@ impl SuggestionSample {
         let Self { schema, rows } = self;
         let columns = schema.names(ColumnRole::QuasiIdentifier).len();
         let fits = |job: &Job| JobPlan::new(&schema, job).is_ok_and(|plan| plan.takes_sweeps());
-        let quiet = Quiet {
-            cancellation,
-            end: Some(Instant::now() + SUGGESTION_TIME),
-        };
+        let observer = Unobserved(cancellation.clone());
+        let quiet = Deadline::new(&observer, Instant::now(), Some(SUGGESTION_TIME));
         let mut suggested = Suggestions {
             rows: rows.rows as u64,
             items: Vec::new(),

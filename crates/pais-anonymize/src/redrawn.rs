@@ -180,12 +180,11 @@ pub(crate) fn redraw(
 fn made_columns<'a>(input: &'a PreparedTable, table: &'a ReleasedTable) -> Vec<MadeColumn<'a>> {
     let stored: Vec<&SchemaColumn> = input.schema.stored().collect();
     let column = |position: usize, name: &str, cells: RawCells<'a>| {
-        let mut released = table.columns.iter();
         let spec = *stored.get(position)?;
         Some(MadeColumn {
             position,
             spec,
-            released: released.find(|released| *released.name == *name)?,
+            released: table.column(name)?,
             cells,
         })
         .filter(|_| spec.has_made_tree())
@@ -237,10 +236,7 @@ impl MadeColumn<'_> {
             }
             RawCells::Sets(set) => {
                 let cells = self.released.column.dictionary.iter();
-                let shown = cells.map(|cell| {
-                    let items = cell.split(set.separator);
-                    items.filter_map(|item| tree.find(item)).collect()
-                });
+                let shown = cells.map(|cell| tree.find_all(cell, set.separator));
                 let shown: Vec<HashSet<NodeId>> = shown.collect();
                 let codes = self.released.column.codes.iter().zip(rows);
                 for (&cell, &row) in codes.filter(|(cell, _)| **cell != NULL_CODE) {

@@ -5,8 +5,7 @@ use pais_core::parallel;
 use pais_core::schema::Schema;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{
-    Column, EncodedTable, Form, NULL_CODE, Positioned, QuasiIdentifier, ReleasedColumn,
-    ReleasedTable,
+    Column, EncodedTable, Form, Positioned, QuasiIdentifier, ReleasedColumn, ReleasedTable,
 };
 use pais_core::with_codes;
 
@@ -98,33 +97,6 @@ fn gathered(
         return Column::default();
     }
     with_codes!(codes, codes => {
-        compact_dictionary(dictionary, rows.iter().map(|&row| codes.at(row as usize)))
+        Column::of_cells(dictionary, rows.iter().map(|&row| codes.at(row as usize)))
     })
-}
-
-/// Cells with a dictionary of only the values that occur in them: one that only a suppressed row
-/// had must not be in the release, in any format.
-pub(crate) fn compact_dictionary(
-    dictionary: &[Box<str>],
-    cells: impl Iterator<Item = u32>,
-) -> Column {
-    let mut renamed = vec![NULL_CODE; dictionary.len()];
-    let mut kept = Vec::new();
-    let codes = cells
-        .map(|code| {
-            if code == NULL_CODE {
-                return NULL_CODE;
-            }
-            let new = &mut renamed[code as usize];
-            if *new == NULL_CODE {
-                *new = kept.len() as u32;
-                kept.push(dictionary[code as usize].clone());
-            }
-            *new
-        })
-        .collect();
-    Column {
-        dictionary: kept,
-        codes,
-    }
 }

@@ -17,7 +17,7 @@ use pais_verify::VerifyError;
 
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease, VerifiedTables};
-use crate::method::{AnyMethod, SearchOutcome};
+use crate::method::{Method, SearchOutcome};
 use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
@@ -59,7 +59,7 @@ use crate::{pre_generalization, top_warnings};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AnonymizationRun {
-    method: Box<dyn AnyMethod>,
+    method: Box<dyn Method>,
     input: PreparedTable,
 }
 
@@ -143,7 +143,7 @@ impl AnonymizationRun {
 
     /// Encodes the rows for a job that `method` runs.
     pub(crate) fn with_method(
-        method: Box<dyn AnyMethod>,
+        method: Box<dyn Method>,
         schema: Arc<Schema>,
         job: Job,
         table: Table,
@@ -214,7 +214,7 @@ impl AnonymizationRun {
         if steps.is_empty() {
             self.search(observer)
         } else {
-            Ok(SearchOutcome::recorded(steps))
+            Ok(SearchOutcome::new(steps))
         }
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn verified(
     steps: &[StepRecord],
     step: Option<u32>,
 ) -> Result<VerifiedTables, RunError> {
-    let recorded = SearchOutcome::recorded(steps.to_vec());
+    let recorded = SearchOutcome::new(steps.to_vec());
     run.verify(&recorded, step, &Unobserved::default())
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn released(
     steps: &[StepRecord],
     step: Option<u32>,
 ) -> Result<VerifiedRelease, RunError> {
-    let recorded = SearchOutcome::recorded(steps.to_vec());
+    let recorded = SearchOutcome::new(steps.to_vec());
     run.release(&recorded, step, &Unobserved::default())
 }
 

@@ -47,11 +47,9 @@ fn common_labels_of(name: &str, editions: &[EditionLabels<'_>]) -> BTreeMap<Box<
             }
         }
     }
-    let shown = editions.iter().filter_map(|edition| {
-        let mut columns = edition.table.columns.iter();
-        let column = columns.find(|column| *column.name == *name)?;
-        Some(column.shown_labels())
-    });
+    let shown = editions
+        .iter()
+        .filter_map(|edition| Some(edition.table.column(name)?.shown_labels()));
     let shown: Vec<BTreeSet<&str>> = shown.collect();
     let labels: BTreeSet<&str> = shown.iter().flatten().copied().collect();
     if let Some(root) = roots.iter().find(|root| labels.contains(**root)) {
@@ -225,10 +223,7 @@ mod tests {
 
     #[test]
     fn of_labels_on_one_path_the_highest_stays() {
-        let leaf = |label: &str| TaxonomyNode {
-            label: label.to_owned(),
-            children: Vec::new(),
-        };
+        let leaf = |label: &str| TaxonomyNode::from(label);
         let tree = |children: Vec<TaxonomyNode>| TaxonomyNode {
             label: "all".to_owned(),
             children,

@@ -288,8 +288,7 @@ impl<'a> History<'a> {
         numbers: &HashMap<u32, usize>,
         labels: &mut [Vec<(u32, u32)>],
     ) {
-        let mut columns = release.table.columns.iter();
-        let Some(column) = columns.find(|column| *column.name == *name) else {
+        let Some(column) = release.table.column(name) else {
             return;
         };
         for (&row, &code) in release.source_rows.iter().zip(&column.column.codes) {
@@ -335,13 +334,8 @@ impl<'a> Condition<'a> {
                 },
                 confidence: (!model.c.is_unbounded()).then_some(model),
             },
-            PrivacyModel::KmAnonymity(model) => Self {
-                k: model.k.get(),
-                known: columns,
-                confidence: None,
-            },
-            PrivacyModel::Groups(model) => Self {
-                k: model.k.get(),
+            model => Self {
+                k: model.k().get(),
                 known: columns,
                 confidence: None,
             },

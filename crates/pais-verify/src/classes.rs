@@ -22,12 +22,6 @@ use super::lists::Lists;
 use super::sets::key;
 use super::verification::{ColumnValue, VerifyError, stop_if_asked};
 
-/// The first column with a name.
-pub(super) fn find_column<'t>(table: &'t ReleasedTable, name: &str) -> Option<&'t ReleasedColumn> {
-    let mut columns = table.columns.iter();
-    columns.find(|column| *column.name == *name)
-}
-
 /// A column whose values are numbered 0, 1, … without gaps. Equal texts, and equal sets, have the
 /// same number.
 pub(super) struct Values<'a> {

@@ -66,7 +66,9 @@ pub use distinct_release::DistinctRelease;
 pub use equivalence_classes::EquivalenceClasses;
 pub use facts::verify_km;
 pub use lkc::verify_lkc;
-pub use models::{PrivacyFinding, verify_lkc_classes, verify_lkc_model, verify_local_lkc};
+pub use models::{
+    PrivacyFinding, verify_lkc_classes, verify_lkc_model, verify_local_lkc, verify_model,
+};
 pub use original::{Original, OriginalColumn, OriginalQuasiIdentifier};
 pub use overlap::{OverlapVerification, verify_overlapping_lkc};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};

@@ -6,7 +6,7 @@ use pais_core::table::Form;
 use serde::Serialize;
 
 use super::LkcRequirement;
-use super::classes::{Classes, find_column};
+use super::classes::Classes;
 use super::facts::{verify_facts, verify_km};
 use super::lkc::{LkcColumns, verify_with_classes};
 use super::partition::{GroupVerification, verify_groups};
@@ -57,32 +57,41 @@ impl PrivacyFinding {
     }
 }
 
-/// Decides a model over `quasi_identifiers`; `sensitive` are all declared sensitive columns.
+/// Decides a model over `quasi_identifiers`; `sensitive` are all declared sensitive columns. With the
+/// classes of equal quasi-identifiers, where it was decided on them. Where labels overlap, as those of
+/// groups, fewer known values match several groups.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there is too much to
 /// enumerate, and when stopped.
-pub(super) fn verify_model(
+pub fn verify_model(
     table: CountedTable,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     model: &PrivacyModel,
+    labels_overlap: bool,
     cancellation: &Cancellation,
-) -> Result<PrivacyFinding, VerifyError> {
-    match model {
+) -> Result<(PrivacyFinding, Option<Classes<'static>>), VerifyError> {
+    let names = quasi_identifiers;
+    Ok(match model {
         PrivacyModel::Lkc(model) => {
-            verify_lkc_model(table, quasi_identifiers, sensitive, model, cancellation)
-                .map(PrivacyFinding::Subsets)
+            let (found, classes) = if labels_overlap {
+                let found = verify_local_lkc(table, names, sensitive, model, cancellation)?;
+                (found, None)
+            } else {
+                verify_lkc_classes(table, names, sensitive, model, cancellation)?
+            };
+            (PrivacyFinding::Subsets(found), classes)
         }
         PrivacyModel::KmAnonymity(model) => {
-            verify_km(table, quasi_identifiers, sensitive, *model, cancellation)
-                .map(PrivacyFinding::Subsets)
+            let found = verify_km(table, names, sensitive, *model, cancellation)?;
+            (PrivacyFinding::Subsets(found), None)
         }
         PrivacyModel::Groups(model) => {
-            verify_groups(table, quasi_identifiers, sensitive, model, cancellation)
-                .map(PrivacyFinding::Groups)
+            let found = verify_groups(table, names, sensitive, model, cancellation)?;
+            (PrivacyFinding::Groups(found), None)
         }
-    }
+    })
 }
 
 /// Decides the LKC model of a job over `quasi_identifiers`. Where the model has an *L* and a column
@@ -121,7 +130,7 @@ pub fn verify_lkc_classes<'t>(
     let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
     let mut columns = quasi_identifiers
         .iter()
-        .filter_map(|name| find_column(counted.table, name));
+        .filter_map(|name| counted.table.column(name));
     let has_sets = columns.any(|column| matches!(column.form, Form::Set { .. }));
     let names = quasi_identifiers;
     match model.l.filter(|_| has_sets) {

@@ -47,7 +47,6 @@ impl Month {
 fn schema() -> anyhow::Result<Arc<Schema>> {
     let definition = DatasetDefinition {
         name: "encounters".to_owned(),
-        description: None,
         columns: vec![
             ColumnDefinition::new("month", ColumnRole::Identifier),
             ColumnDefinition::new("patient", ColumnRole::Subject),
@@ -57,11 +56,7 @@ fn schema() -> anyhow::Result<Arc<Schema>> {
             ColumnDefinition::quasi_identifier("marital"),
             ColumnDefinition::sensitive("condition"),
         ],
-        retention_days: None,
-        format: None,
-        submission_retention_days: None,
-        missing: None,
-        location: None,
+        ..DatasetDefinition::default()
     };
     Ok(Arc::new(Schema::inline(&definition)?))
 }

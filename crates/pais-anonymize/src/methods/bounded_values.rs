@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use pais_core::definition::json::escape;
 use pais_core::look_alike::visible_text;
 use pais_core::model::Lkc;
 use pais_core::rejection::Fault;
@@ -57,6 +58,21 @@ pub(super) struct ExceedingShare {
 }
 
 impl ExceedingShare {
+    /// Of a value, with its place in the job where it is listed.
+    pub(super) fn new(column: &str, place: Option<usize>, holding: u64, of: u64) -> Self {
+        let pointer = place.map_or_else(
+            || "/privacy".to_owned(),
+            |place| format!("/privacy/sensitive_values/{}/{place}", escape(column)),
+        );
+        Self {
+            column: column.into(),
+            pointer,
+            is_listed: place.is_some(),
+            holding,
+            of,
+        }
+    }
+
     fn share(&self) -> f64 {
         self.holding as f64 / self.of as f64
     }

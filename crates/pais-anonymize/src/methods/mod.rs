@@ -9,7 +9,7 @@ use pais_core::definition::{Job, JobError, JobErrorKind};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 
-use crate::method::{AnyMethod, PlanMethod};
+use crate::method::{Method, PlanMethod};
 
 #[cfg(test)]
 mod person_tests;
@@ -31,7 +31,7 @@ pub(crate) fn plan(
     schema: &Schema,
     job: &Job,
     model: &PrivacyModel,
-) -> Result<Box<dyn AnyMethod>, JobError> {
+) -> Result<Box<dyn Method>, JobError> {
     plan_among(METHODS, schema, job, model)
 }
 
@@ -40,7 +40,7 @@ fn plan_among(
     schema: &Schema,
     job: &Job,
     model: &PrivacyModel,
-) -> Result<Box<dyn AnyMethod>, JobError> {
+) -> Result<Box<dyn Method>, JobError> {
     for plan in methods {
         if let Some(method) = plan(schema, job, model)? {
             return Ok(method);

@@ -137,11 +137,7 @@ impl Codebook {
                 .iter()
                 .map(CodebookColumn::definition)
                 .collect(),
-            retention_days: None,
-            submission_retention_days: None,
-            missing: None,
-            format: None,
-            location: None,
+            ..DatasetDefinition::default()
         }
     }
 }
@@ -180,8 +176,6 @@ fn add_other_values(node: &mut TaxonomyNode) {
         return;
     }
     node.children.iter_mut().for_each(add_other_values);
-    node.children.push(TaxonomyNode {
-        label: format!("{OTHER_VALUES}{}", node.label),
-        children: Vec::new(),
-    });
+    let other_values = format!("{OTHER_VALUES}{}", node.label);
+    node.children.push(other_values.as_str().into());
 }

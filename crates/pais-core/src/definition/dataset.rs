@@ -8,7 +8,7 @@ use crate::definition::{DatasetLocation, GeneratedHierarchy, TaxonomyId};
 
 /// The body of `POST /v1/datasets`.
 #[skip_serializing_none]
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DatasetDefinition {

@@ -1,7 +1,9 @@
 //! Hierarchies that are made from the values of a column, as they are written in JSON.
 
 use serde::{Deserialize, Serialize};
+use serde_with::As;
 
+use super::whole::Whole;
 use super::{TaxonomyNode, TaxonomyReference};
 
 /// How the hierarchy of a column is made.
@@ -99,7 +101,7 @@ pub(super) struct ReferenceFields {
     #[serde(default, deserialize_with = "crate::definition::json::or_default")]
     children: Vec<TaxonomyNode>,
     generate: Option<Generator>,
-    #[serde(default, deserialize_with = "super::whole::list")]
+    #[serde(default, deserialize_with = "As::<Option<Vec<Whole>>>::deserialize")]
     lengths: Option<Vec<u32>>,
     order: Option<Vec<String>>,
     #[serde(default, deserialize_with = "super::whole::option")]

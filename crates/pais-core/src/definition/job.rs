@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
+use serde_with::{As, DefaultOnNull, skip_serializing_none};
 
+use super::whole::Whole;
 use super::{ColumnRole, DatasetId, JobRelease, OneOrMany, PrivacyDefinition, SubmissionId, json};
 use crate::model::{Decimal, Diversity, GroupModel, MissingSensitive, PrivacyModel};
 use crate::rejection::Rejection;
@@ -446,7 +447,7 @@ pub enum Output {
 #[serde(deny_unknown_fields)]
 pub struct PreGeneralization {
     /// Level of every value not named below, leaves being level 0.
-    #[serde(default, deserialize_with = "super::whole::or_default")]
+    #[serde(default, deserialize_with = "As::<DefaultOnNull<Whole>>::deserialize")]
     #[cfg_attr(feature = "openapi", schema(maximum = 4294967295u64))]
     pub level: u32,
     /// Level to the values that are generalized to it.

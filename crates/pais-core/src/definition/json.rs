@@ -1,9 +1,8 @@
 //! Parsing of JSON bodies, with a pointer to the value that is invalid.
 
-use std::fmt;
-
-use serde::de::{DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
 use super::objects::Objects;
@@ -81,9 +80,12 @@ fn has_nul(body: &[u8]) -> bool {
 /// fault, too.
 fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> DocumentError {
     let is_list = body.trim_ascii_start().first() == Some(&b'[');
-    let is_shape = error.classify() == serde_json::error::Category::Data && !is_list;
-    let syntax = match serde_json::from_slice::<AnyJson>(body) {
-        Err(syntax) if !is_shape => syntax,
+    let is_shape = error.classify() == Category::Data && !is_list;
+    // Nothing of the body is kept: that would take 16 bytes of memory for each byte of it.
+    let mut whole = serde_json::Deserializer::from_slice(body);
+    let parsed = IgnoredAny::deserialize(Objects(&mut whole)).and_then(|_| whole.end());
+    let syntax = match parsed {
+        Err(fault) if !is_shape && fault.classify() != Category::Data => fault,
         _ => {
             let text = error.to_string();
             let reason = text
@@ -110,58 +112,6 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
         format!("the body is not JSON: line {line}, column {column}")
     };
     DocumentError::new(DocumentErrorKind::Syntax, detail)
-}
-
-/// Any JSON value. It is checked like [`serde_json::Value`], but not kept: that would take 16 bytes
-/// of memory for each byte of the body.
-struct AnyJson;
-
-impl<'de> Deserialize<'de> for AnyJson {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for AnyJson {
-    type Value = Self;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
-        while items.next_element::<Self>()?.is_some() {}
-        Ok(self)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
-        while fields.next_entry::<Self, Self>()?.is_some() {}
-        Ok(self)
-    }
 }
 
 /// Of a serde message about a number of the right type that its field cannot have: on which side it is.
@@ -283,8 +233,12 @@ mod tests {
     fn a_list_is_no_object_even_if_it_has_the_fields_in_order() {
         let error = parse::<DatasetDefinition>(br#" ["a", null, [], null, null]"#).unwrap_err();
         assert_eq!(error.kind, DocumentErrorKind::Shape);
-        let error = parse::<DatasetDefinition>(b"[1,").unwrap_err();
-        assert_eq!(error.kind, DocumentErrorKind::Syntax);
+        let error = parse::<DatasetDefinition>(br#"[{"a":1,"a":2}]"#).unwrap_err();
+        assert_eq!(error.kind, DocumentErrorKind::Shape, "{error}");
+        for body in ["[1,", &"[".repeat(200)] {
+            let error = parse::<DatasetDefinition>(body.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, DocumentErrorKind::Syntax, "{error}");
+        }
         let bodies = [
             r#"{"name":"a","columns":[["x","identifier","categorical"]]}"#,
             r#"{"name":"a","columns":[{"name":"x","role":{"identifier":null}}]}"#,

@@ -6,55 +6,36 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess,
-    Visitor,
+    DeserializeSeed, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Visitor,
 };
+use serde::forward_to_deserialize_any;
 
 /// A deserializer of documents whose structs are objects and whose enums are words; and the visitors,
 /// accesses and seeds that have it reach all values.
 pub(super) struct Objects<T>(pub(super) T);
 
-macro_rules! deserialize {
-    ($($method:ident($($argument:ident: $type:ty),*);)*) => {
-        $(fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
-            self.0.$method($($argument,)* Objects(visitor))
-        })*
-    };
-}
-
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
     type Error = D::Error;
 
-    deserialize! {
-        deserialize_any();
-        deserialize_bool();
-        deserialize_i8();
-        deserialize_i16();
-        deserialize_i32();
-        deserialize_i64();
-        deserialize_i128();
-        deserialize_u8();
-        deserialize_u16();
-        deserialize_u32();
-        deserialize_u64();
-        deserialize_u128();
-        deserialize_f32();
-        deserialize_f64();
-        deserialize_char();
-        deserialize_str();
-        deserialize_string();
-        deserialize_bytes();
-        deserialize_byte_buf();
-        deserialize_option();
-        deserialize_unit();
-        deserialize_unit_struct(name: &'static str);
-        deserialize_newtype_struct(name: &'static str);
-        deserialize_seq();
-        deserialize_tuple(len: usize);
-        deserialize_tuple_struct(name: &'static str, len: usize);
-        deserialize_map();
-        deserialize_identifier();
-        deserialize_ignored_any();
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        seq tuple tuple_struct map identifier ignored_any
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(Objects(visitor))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_option(Objects(visitor))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_newtype_struct(name, Objects(visitor))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -94,16 +75,10 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
     visit! {
         visit_bool(bool);
         visit_i64(i64);
-        visit_i128(i128);
         visit_u64(u64);
-        visit_u128(u128);
         visit_f64(f64);
         visit_str(&str);
         visit_borrowed_str(&'de str);
-        visit_string(String);
-        visit_bytes(&[u8]);
-        visit_borrowed_bytes(&'de [u8]);
-        visit_byte_buf(Vec<u8>);
     }
 
     fn visit_none<E: Error>(self) -> Result<V::Value, E> {
@@ -131,10 +106,6 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
             fields,
             seen: HashSet::new(),
         })
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, variant: A) -> Result<V::Value, A::Error> {
-        self.0.visit_enum(variant)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize};
 
 /// One value, or the values of a sweep.
@@ -65,13 +65,21 @@ struct ElementVisitor<T>(PhantomData<T>);
 /// The greatest whole number up to which every floating-point number says which one it is.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A number as `T`; `2.0` is the whole number 2.
+/// A number as `T`; `2.0` is the whole number 2. A whole number beyond all is out of the range of a `T` of
+/// whole numbers alone.
 fn number<'de, T: Deserialize<'de>, E: serde::de::Error>(value: f64) -> Result<T, E> {
-    if value.fract() == 0.0 && value.abs() <= EXACT {
-        T::deserialize((value as i64).into_deserializer())
-    } else {
-        T::deserialize(value.into_deserializer())
+    let whole = |number: i64| T::deserialize(IntoDeserializer::<E>::into_deserializer(number));
+    let is_whole = value.fract() == 0.0;
+    if is_whole && value.abs() <= EXACT {
+        return whole(value as i64);
     }
+    T::deserialize(value.into_deserializer()).map_err(|error: E| {
+        if is_whole && whole(0).is_ok() {
+            E::invalid_value(Unexpected::Float(value), &"a whole number")
+        } else {
+            error
+        }
+    })
 }
 
 /// The visits of one value, which `$wrap` turns into the visitor's value.
@@ -127,7 +135,7 @@ mod tests {
 
     use super::OneOrMany;
     use crate::definition::json::parse;
-    use crate::definition::{DocumentErrorKind, JobDefinition};
+    use crate::definition::{DocumentErrorKind, JobDefinition, JobErrorKind};
 
     fn k_of_text(k: &str) -> OneOrMany<i64> {
         let job = format!(r#"{{"privacy": {{"model": "k_anonymity", "k": {k}}}}}"#);
@@ -163,6 +171,38 @@ mod tests {
     fn a_whole_number_may_have_a_point() {
         assert_eq!(k_of_text("5.0"), OneOrMany::One(5));
         assert_eq!(k_of_text("[2, 3.0, 4e0]"), OneOrMany::Many(vec![2, 3, 4]));
+    }
+
+    #[test]
+    fn a_whole_number_beyond_all_is_out_of_range_and_of_no_wrong_type() {
+        for (k, pointer, detail) in [
+            ("18446744073709551615", "", "the number is too large"),
+            ("18446744073709551616", "", "the number is too large"),
+            ("-100000000000000000000000", "", "the number is too small"),
+            ("[2, 1e23]", "/1", "the number is too large"),
+        ] {
+            let job = format!(r#"{{"privacy": {{"model": "k_anonymity", "k": {k}}}}}"#);
+            let error = parse::<JobDefinition>(job.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, DocumentErrorKind::Range, "{k}");
+            assert_eq!(error.detail, detail, "{k}");
+            let pointer = format!("/privacy/k{pointer}");
+            assert_eq!(error.faults[0].pointer(), Some(&*pointer), "{k}");
+        }
+        for (l, kind) in [
+            ("18446744073709551616", JobErrorKind::OutOfRange),
+            ("-1e23", JobErrorKind::OutOfRange),
+            ("4294967296", JobErrorKind::OutOfRange),
+            ("2.5", JobErrorKind::Shape),
+        ] {
+            let job = format!(r#"{{"privacy": {{"model": "lkc", "l": {l}, "k": 2, "c": 1}}}}"#);
+            let job: JobDefinition = parse(job.as_bytes()).unwrap();
+            let error = job.parse().unwrap_err();
+            assert_eq!(
+                (error.kind, error.faults[0].pointer()),
+                (kind, Some("/privacy/l")),
+                "{l}"
+            );
+        }
     }
 
     #[test]

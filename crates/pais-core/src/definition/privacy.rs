@@ -1,11 +1,12 @@
 //! `privacy` of a job: the model that is asked for and its parameters.
 
-use serde_with::skip_serializing_none;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
+use serde_with::{As, Same, skip_serializing_none};
 
+use super::whole::Whole;
 use super::{JobError, JobErrorKind, OneOrMany, json};
 use crate::model::{
     GroupModel, KmAnonymity, Lkc, MissingSensitive, ParameterError, PrivacyModel, SensitiveValues,
@@ -115,7 +116,10 @@ pub struct PrivacyDefinition {
     /// Which values are sensitive; every value of every sensitive column when omitted.
     pub sensitive_values: Option<SensitiveValues>,
     /// Column to its own L (Definition 7 of the multiple-sensitive-attribute paper).
-    #[serde(default, deserialize_with = "super::whole::by_name")]
+    #[serde(
+        default,
+        deserialize_with = "As::<Option<BTreeMap<Same, Whole>>>::deserialize"
+    )]
     pub column_limits: Option<BTreeMap<String, i64>>,
     /// Numeric sensitive column to the least difference of the greatest and the smallest of its
     /// numbers in a group.
@@ -200,7 +204,9 @@ impl PrivacyDefinition {
     /// *L* of a model that takes whole ones; 0, which none takes, for one out of range.
     fn whole_l(&self) -> Result<u32, JobError> {
         let l = one("l", &self.l)?;
-        if l.is_some_and(Number::is_f64) {
+        // Beyond all whole numbers of 64 bits a number is read as one with a fraction.
+        let has_fraction = |l: f64| l.fract() != 0.0;
+        if l.and_then(Number::as_f64).is_some_and(has_fraction) {
             let detail = "`l` is a whole number";
             return Err(JobError::at(JobErrorKind::Shape, "/privacy/l", detail));
         }

@@ -1,20 +1,20 @@
 //! Whole numbers in JSON. `5.0` is one too: JSON does not tell it from `5`, and programs that have
 //! floating-point numbers only write it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde_with::DeserializeAs;
 
 /// The greatest whole number up to which every floating-point number says which one it is.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A whole number of a type that may be narrower than JSON's.
-struct Whole<T>(T);
+/// A whole number of a type that may be narrower than JSON's, for [`serde_with::As`].
+pub(crate) struct Whole;
 
-impl<'de, T: TryFrom<i128>> Deserialize<'de> for Whole<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+impl<'de, T: TryFrom<i128>> DeserializeAs<'de, T> for Whole {
+    fn deserialize_as<D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
         deserializer.deserialize_any(WholeVisitor(PhantomData))
     }
 }
@@ -22,19 +22,19 @@ impl<'de, T: TryFrom<i128>> Deserialize<'de> for Whole<T> {
 struct WholeVisitor<T>(PhantomData<T>);
 
 impl<T: TryFrom<i128>> Visitor<'_> for WholeVisitor<T> {
-    type Value = Whole<T>;
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a whole number")
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
-        let number = T::try_from(value.into()).map(Whole);
+        let number = T::try_from(value.into());
         number.map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
-        let number = T::try_from(value.into()).map(Whole);
+        let number = T::try_from(value.into());
         number.map_err(|_| E::invalid_value(Unexpected::Unsigned(value), &self))
     }
 
@@ -45,9 +45,7 @@ impl<T: TryFrom<i128>> Visitor<'_> for WholeVisitor<T> {
         }
         let exact = (value.abs() <= EXACT).then_some(value as i128);
         let number = exact.and_then(|number| T::try_from(number).ok());
-        number
-            .map(Whole)
-            .ok_or_else(|| E::invalid_value(found, &self))
+        number.ok_or_else(|| E::invalid_value(found, &self))
     }
 }
 
@@ -60,53 +58,15 @@ where
     D: Deserializer<'de>,
     T: TryFrom<i128>,
 {
-    let number = Option::<Whole<T>>::deserialize(deserializer)?;
-    Ok(number.map(|Whole(number)| number))
-}
-
-/// A whole number; the default for null.
-///
-/// # Errors
-/// As [`option`].
-pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<i128> + Default,
-{
-    option(deserializer).map(Option::unwrap_or_default)
-}
-
-/// A list of whole numbers, or nothing.
-///
-/// # Errors
-/// As [`option`].
-pub(crate) fn list<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<i128>,
-{
-    let numbers = Option::<Vec<Whole<T>>>::deserialize(deserializer)?;
-    Ok(numbers.map(|numbers| numbers.into_iter().map(|Whole(number)| number).collect()))
-}
-
-/// Whole numbers by name, or nothing.
-///
-/// # Errors
-/// As [`option`].
-pub(crate) fn by_name<'de, D, T>(deserializer: D) -> Result<Option<BTreeMap<String, T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<i128>,
-{
-    let numbers = Option::<BTreeMap<String, Whole<T>>>::deserialize(deserializer)?;
-    let pairs = numbers.map(|numbers| numbers.into_iter());
-    Ok(pairs.map(|pairs| pairs.map(|(name, Whole(number))| (name, number)).collect()))
+    serde_with::As::<Option<Whole>>::deserialize(deserializer)
 }
 
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
+    use serde_with::As;
 
+    use super::Whole;
     use crate::definition::DocumentErrorKind::{Range, Shape};
     use crate::definition::json::parse;
 
@@ -114,7 +74,7 @@ mod tests {
     struct Document {
         #[serde(default, deserialize_with = "super::option")]
         small: Option<u32>,
-        #[serde(default, deserialize_with = "super::list")]
+        #[serde(default, deserialize_with = "As::<Option<Vec<Whole>>>::deserialize")]
         list: Option<Vec<i64>>,
     }
 

@@ -24,6 +24,17 @@ pub enum PrivacyModel {
     Groups(GroupModel),
 }
 
+impl PrivacyModel {
+    /// *K*.
+    pub fn k(&self) -> MinimumAnonymity {
+        match self {
+            Self::KmAnonymity(model) => model.k,
+            Self::Lkc(model) => model.k,
+            Self::Groups(model) => model.k,
+        }
+    }
+}
+
 impl From<KmAnonymity> for PrivacyModel {
     fn from(model: KmAnonymity) -> Self {
         Self::KmAnonymity(model)

@@ -340,14 +340,8 @@ impl SchemaBuilder {
     /// As [`Schema::inline`], with the name of the column in place of a pointer.
     pub fn build(self) -> Result<Schema, SchemaError> {
         let definition = DatasetDefinition {
-            name: String::new(),
-            description: None,
             columns: self.columns,
-            retention_days: None,
-            submission_retention_days: None,
-            missing: None,
-            format: None,
-            location: None,
+            ..DatasetDefinition::default()
         };
         Schema::inline(&definition).map_err(|mut error| {
             for fault in &mut error.faults {

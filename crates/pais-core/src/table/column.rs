@@ -1,7 +1,5 @@
 //! Tables of text in dictionary form.
 
-use std::ops::Range;
-
 /// The code of a null cell. A cell with a word for missing is not null; it has a code of its own.
 pub const NULL_CODE: u32 = u32::MAX;
 
@@ -29,25 +27,26 @@ impl Column {
         code_counts(&self.codes, self.dictionary.len())
     }
 
-    /// Some rows, with a dictionary that contains only their values.
-    pub fn part(&self, rows: Range<usize>) -> Self {
-        let mut new_codes = vec![NULL_CODE; self.dictionary.len()];
-        let mut part = Self {
-            dictionary: Vec::new(),
-            codes: Vec::with_capacity(rows.len()),
-        };
-        for &code in &self.codes[rows] {
-            let Some(new_code) = new_codes.get_mut(code as usize) else {
-                part.codes.push(NULL_CODE);
-                continue;
+    /// Cells with a dictionary of only the values that occur in them: one that only a row that is left out
+    /// has is in no format of the rest.
+    pub fn of_cells(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Self {
+        let mut new_codes = vec![NULL_CODE; dictionary.len()];
+        let mut kept = Vec::new();
+        let codes = cells.map(|code| {
+            let Some(new) = new_codes.get_mut(code as usize) else {
+                return NULL_CODE;
             };
-            if *new_code == NULL_CODE {
-                *new_code = part.dictionary.len() as u32;
-                part.dictionary.push(self.dictionary[code as usize].clone());
+            if *new == NULL_CODE {
+                *new = kept.len() as u32;
+                kept.push(dictionary[code as usize].clone());
             }
-            part.codes.push(*new_code);
+            *new
+        });
+        let codes = codes.collect();
+        Self {
+            dictionary: kept,
+            codes,
         }
-        part
     }
 }
 
@@ -93,11 +92,8 @@ mod tests {
 
     #[test]
     fn a_part_has_only_the_values_of_its_rows() {
-        let column = Column {
-            dictionary: ["a", "b", "c"].map(Into::into).into(),
-            codes: vec![0, 2, NULL_CODE, 2, 1],
-        };
-        let part = column.part(1..4);
+        let dictionary = ["a", "b", "c"].map(Into::into);
+        let part = Column::of_cells(&dictionary, [2, NULL_CODE, 2].into_iter());
         assert_eq!(part.dictionary, ["c".into()]);
         assert_eq!(part.codes, [0, NULL_CODE, 0]);
     }

@@ -94,3 +94,10 @@ pub struct ReleasedTable {
     /// In the declared order.
     pub columns: Vec<ReleasedColumn>,
 }
+
+impl ReleasedTable {
+    /// The first column with a name.
+    pub fn column(&self, name: &str) -> Option<&ReleasedColumn> {
+        self.columns.iter().find(|column| *column.name == *name)
+    }
+}

@@ -85,7 +85,8 @@ impl<'a> UnchangedColumn<'a> {
             .collect()
     }
 
-    fn pairs(
+    /// The columns that are released as they were read, with their declarations.
+    pub fn pairs(
         schema: &'a Schema,
         table: &'a EncodedTable,
     ) -> impl Iterator<Item = (&'a SchemaColumn, &'a Column)> {

@@ -186,6 +186,11 @@ pub(crate) fn is_plain_number(text: &str) -> bool {
 /// text that is no number, and for one that needs more digits.
 pub fn whole_and_power(text: &str) -> Option<(i128, i32)> {
     number(text)?;
+    significand(text)
+}
+
+/// As [`whole_and_power`], of text that is a number.
+fn significand(text: &str) -> Option<(i128, i32)> {
     let (decimal, exponent) = match text.split_once(['e', 'E']) {
         Some((decimal, exponent)) => (decimal, exponent.parse::<i32>().ok()?),
         None => (text, 0),
@@ -204,29 +209,12 @@ pub fn whole_and_power(text: &str) -> Option<(i128, i32)> {
     }
 }
 
-/// The whole number of 64 bits that a decimal is, exactly; `None` for any other.
+/// The whole number of 64 bits that a decimal is, exactly; `None` for any other, and for the least one.
 fn whole_number(text: &str) -> Option<i64> {
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(text) => (-1, text),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let (decimal, exponent) = match text.split_once(['e', 'E']) {
-        Some((decimal, exponent)) => (decimal, exponent.parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (whole, part) = decimal.split_once('.').unwrap_or((decimal, ""));
-    let digits = [whole, part].concat();
-    let significant = digits.trim_start_matches('0');
-    if significant.is_empty() {
-        return Some(0);
-    }
-    // The value is `significant` without its last zeros, times a power of ten.
-    let kept = significant.trim_end_matches('0');
-    let dropped = significant.len() - kept.len();
-    let power = i64::from(exponent) - part.len() as i64 + dropped as i64;
-    let whole: i64 = kept.parse().ok()?;
-    let scale = 10i64.checked_pow(u32::try_from(power).ok()?)?;
-    (sign * whole).checked_mul(scale)
+    let (whole, power) = significand(text)?;
+    let scale = 10i128.checked_pow(u32::try_from(power).ok()?)?;
+    let whole = i64::try_from(whole.checked_mul(scale)?).ok();
+    whole.filter(|&whole| whole != i64::MIN)
 }
 
 #[cfg(test)]

@@ -288,10 +288,7 @@ fn prune(tree: &Tree, id: NodeId, is_floor: &[bool]) -> Vec<TaxonomyNode> {
         .flat_map(|&child| prune(tree, child, is_floor))
         .collect();
     if is_floor[id.index()] {
-        children.push(TaxonomyNode {
-            label,
-            children: Vec::new(),
-        });
+        children.push(label.as_str().into());
         return children;
     }
     if children.is_empty() {

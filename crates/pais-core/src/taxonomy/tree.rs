@@ -364,6 +364,12 @@ impl Tree {
         self.by_label.get(label).copied()
     }
 
+    /// The nodes whose labels are in a cell, between separators.
+    pub fn find_all<C: FromIterator<NodeId>>(&self, cell: &str, separator: char) -> C {
+        let labels = cell.split(separator);
+        labels.filter_map(|label| self.find(label)).collect()
+    }
+
     /// The number of the leaf with this label; `None` if there is none.
     pub fn leaf_number(&self, label: &str) -> Option<u32> {
         let node = self.node(self.find(label)?);

@@ -70,13 +70,8 @@ pub(crate) fn definition(persons: Persons) -> DatasetDefinition {
     columns.push(ColumnDefinition::new("person", role));
     DatasetDefinition {
         name: "visits".to_owned(),
-        description: None,
         columns,
-        retention_days: None,
-        format: None,
-        location: None,
-        submission_retention_days: None,
-        missing: None,
+        ..DatasetDefinition::default()
     }
 }
 

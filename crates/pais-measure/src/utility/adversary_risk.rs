@@ -97,12 +97,10 @@ fn adversaries(release: &MeasuredRelease, columns: usize) -> (LkcRequirement, Ad
         assumed: all,
         longest: all,
     };
-    let k = match release.model {
-        PrivacyModel::Lkc(model) => return of_lkc(model, release.schema, columns),
-        PrivacyModel::KmAnonymity(model) => model.k,
-        PrivacyModel::Groups(model) => model.k,
-    };
-    (every(k.get(), release.schema, columns), whole)
+    match release.model {
+        PrivacyModel::Lkc(model) => of_lkc(model, release.schema, columns),
+        model => (every(model.k().get(), release.schema, columns), whole),
+    }
 }
 
 /// As [`adversaries`], of LKC-privacy.
@@ -138,11 +136,8 @@ fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
 /// What the unchanged columns of the release say of its rows.
 fn unchanged(release: &MeasuredRelease) -> Result<UnchangedRisk, VerifyError> {
     let stored = release.schema.stored();
-    let columns = stored.filter_map(|spec| {
-        let mut columns = release.table.columns.iter();
-        let released = columns.find(|released| *released.name == *spec.name())?;
-        Some((spec, &released.column))
-    });
+    let columns =
+        stored.filter_map(|spec| Some((spec, &release.table.column(spec.name())?.column)));
     let stop = || release.cancellation.is_cancelled();
     UnchangedRisk::measure(columns, release.table.rows, &stop).ok_or(VerifyError::Stopped)
 }
@@ -152,8 +147,7 @@ fn singled_out(release: &MeasuredRelease) -> Vec<String> {
     let insensitive = release.schema.stored();
     let insensitive = insensitive.filter(|spec| spec.role() == ColumnRole::Insensitive);
     let singles = insensitive.filter(|spec| {
-        let mut columns = release.table.columns.iter();
-        let released = columns.find(|released| *released.name == *spec.name());
+        let released = release.table.column(spec.name());
         released.is_some_and(|released| ValueCounts::of(spec, &released.column).single > 0)
     });
     singles.map(|spec| spec.name().to_owned()).collect()

@@ -4,11 +4,8 @@ use std::collections::BTreeMap;
 
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
-use pais_core::table::{GROUP_COLUMN, ReleasedTable};
-use pais_verify::{
-    CountedTable, RawSensitive, VerifyError, join_sensitive, verify_groups, verify_km,
-    verify_lkc_model, verify_local_lkc,
-};
+use pais_core::table::{GROUP_COLUMN, ReleasedTable, UnchangedColumn};
+use pais_verify::{RawSensitive, VerifyError, join_sensitive, verify_model};
 use serde::{Deserialize, Serialize};
 
 use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
@@ -105,12 +102,9 @@ fn first_with(
 
 /// The quasi-identifier table of an anatomized release with the sensitive values of its rows.
 fn joined(release: &MeasuredRelease) -> Result<ReleasedTable, VerifyError> {
-    let stored: Vec<_> = release.schema.stored().collect();
-    let columns = release.raw.untouched.iter();
-    let sensitive = columns.filter_map(|it| {
-        let (&spec, column) = (stored.get(it.position)?, &it.column);
-        (spec.role() == ColumnRole::Sensitive).then_some(RawSensitive { spec, column })
-    });
+    let columns = UnchangedColumn::pairs(release.schema, release.raw);
+    let sensitive = columns.filter(|(spec, _)| spec.role() == ColumnRole::Sensitive);
+    let sensitive = sensitive.map(|(spec, column)| RawSensitive { spec, column });
     let sensitive: Vec<_> = sensitive.collect();
     let joined = join_sensitive(release.table, &sensitive, release.rows);
     // The gate has joined them before.
@@ -129,29 +123,19 @@ fn greatest_share(
             release.schema.names(ColumnRole::QuasiIdentifier)
         }
     };
-    let cancellation = release.cancellation;
-    Ok(match release.model {
-        PrivacyModel::Lkc(model) => {
-            let verify = match release.recoding {
-                ReleaseRecoding::Global => verify_lkc_model,
-                ReleaseRecoding::Local | ReleaseRecoding::Anatomized => verify_local_lkc,
-            };
-            let model = with_values_of(model, sensitive);
-            let counted = CountedTable::from(table);
-            verify(counted, &names, sensitive, &model, cancellation)?.greatest_confidence
-        }
-        PrivacyModel::KmAnonymity(model) => {
-            verify_km(table, &names, sensitive, *model, cancellation)?.greatest_confidence
-        }
-        PrivacyModel::Groups(model) => {
-            let model = GroupModel {
-                diversity: Diversity::None,
-                min_range: BTreeMap::new(),
-                ..model.clone()
-            };
-            verify_groups(table, &names, sensitive, &model, cancellation)?.greatest_confidence
-        }
-    })
+    let model = match release.model {
+        PrivacyModel::Lkc(model) => with_values_of(model, sensitive).into(),
+        PrivacyModel::KmAnonymity(model) => (*model).into(),
+        PrivacyModel::Groups(model) => PrivacyModel::Groups(GroupModel {
+            diversity: Diversity::None,
+            min_range: BTreeMap::new(),
+            ..model.clone()
+        }),
+    };
+    let overlap = release.recoding != ReleaseRecoding::Global;
+    let stop = release.cancellation;
+    let (found, _) = verify_model(table.into(), &names, sensitive, &model, overlap, stop)?;
+    Ok(found.greatest_confidence())
 }
 
 #[cfg(test)]

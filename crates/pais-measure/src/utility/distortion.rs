@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
-use pais_core::model::PrivacyModel;
 use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Domain, QuasiIdentifier, ReleasedColumn, code_counts};
@@ -87,11 +86,7 @@ pub(crate) fn measured_distortion(
     };
     let survival = survival(release, &columns, sample);
     release.stop_if_asked()?;
-    let k = match release.model {
-        PrivacyModel::Lkc(model) => model.k,
-        PrivacyModel::KmAnonymity(model) => model.k,
-        PrivacyModel::Groups(model) => model.k,
-    };
+    let k = release.model.k();
     let shown = parallel::map(&columns, |column| ColumnDistribution::new(column, k.get()));
     Ok(Distortion {
         entropy_loss_by_column: by_column(&|(entropy, _)| entropy),

@@ -39,8 +39,7 @@ pub(crate) fn item_counts(release: &MeasuredRelease) -> Option<BTreeMap<String, 
     }
     let counts = columns.iter().map(|set| {
         release.stop_if_asked().ok()?;
-        let mut released = release.table.columns.iter();
-        let released = released.find(|released| released.name == set.name)?;
+        let released = release.table.column(&set.name)?;
         Some((set.name.to_string(), counts_of(set, released)?))
     });
     counts.collect()
@@ -89,16 +88,12 @@ fn released_labels<'a>(
     release: &MeasuredRelease<'a>,
     set: &SetColumn,
 ) -> Option<ReleasedLabels<'a>> {
-    let mut columns = release.table.columns.iter();
-    let released: &ReleasedColumn = columns.find(|released| released.name == set.name)?;
+    let released = release.table.column(&set.name)?;
     let Form::Set { separator } = released.form else {
         return None;
     };
     let nodes = |cell: &str| {
-        let mut nodes: Vec<NodeId> = cell
-            .split(separator)
-            .filter_map(|label| set.tree.find(label))
-            .collect();
+        let mut nodes: Vec<NodeId> = set.tree.find_all(cell, separator);
         nodes.sort_unstable();
         nodes
     };

@@ -103,8 +103,7 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
         .iter()
         .zip(&sample.quasi_identifiers)
     {
-        let mut columns = table.columns.iter();
-        let labels = columns.find(|it| it.name == column.name)?;
+        let labels = table.column(&column.name)?;
         if labels.form != Form::Generalized {
             return None;
         }

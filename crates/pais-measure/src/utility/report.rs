@@ -23,7 +23,7 @@ use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
 /// information lost, which tell of suppressed rows too.
 ///
 /// What is computed from raw rows is for the holder; [`super::for_recipient`] removes it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Report {
     /// The release at a glance.
@@ -59,7 +59,7 @@ pub struct Report {
 }
 
 /// What a released table is still worth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Utility {
     /// Groups of equal generalized records over all quasi-identifiers.
@@ -178,16 +178,14 @@ impl Report {
             let smallest = persons.sizes.iter().copied().min();
             groups.smallest_group = smallest.map_or(0, u64::from);
         }
-        let parts = ReportParts {
-            groups,
-            ncp_by_column,
+        Ok(Self {
+            utility: Utility::of(groups, ncp_by_column, release.finding),
             risk,
             rows: table.rows as u64,
+            subjects: release.persons.map(|persons| persons.subjects),
             suppressed_rows,
-        };
-        let mut report = Self::of(parts, release.finding);
-        report.subjects = release.persons.map(|persons| persons.subjects);
-        Ok(report)
+            ..Self::default()
+        })
     }
 
     /// The report of a release whose rows are not in memory. What needs them is left out: measures of
@@ -209,68 +207,38 @@ impl Report {
         add_adversaries_of_counted(&mut risk, release)?;
         let rows = distinct.rows.iter().map(|&rows| u64::from(rows)).sum();
         let frequencies = distinct.code_counts();
-        let parts = ReportParts {
-            groups: GroupMetrics::from_sizes(&sizes),
-            ncp_by_column: ncp_by_column(&distinct.table, schema, &frequencies, rows, 0)?,
+        let groups = GroupMetrics::from_sizes(&sizes);
+        let means = ncp_by_column(&distinct.table, schema, &frequencies, rows, 0)?;
+        Ok(Self {
+            verdict: Verdict::of(release.finding.holds(), release.unchanged),
+            utility: Utility::of(groups, means, release.finding),
             risk,
             rows,
-            suppressed_rows: 0,
-        };
-        let mut report = Self::of(parts, release.finding);
-        report.verdict = Verdict::of(release.finding.holds(), release.unchanged);
-        Ok(report)
-    }
-
-    /// The parts, and what was verified.
-    fn of(parts: ReportParts, finding: &PrivacyFinding) -> Self {
-        let ReportParts {
-            groups,
-            ncp_by_column,
-            risk,
-            rows,
-            suppressed_rows,
-        } = parts;
-        let ncp = mean(&ncp_by_column);
-        let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
-        Self {
-            verdict: Verdict::default(),
-            utility: Utility {
-                groups,
-                smallest_known_group: finding.smallest_group(),
-                ncp,
-                information_remain: 1.0 - ncp,
-                information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
-                ncp_by_column,
-                item_loss_by_column: None,
-                items_by_column: None,
-                item_query_error: None,
-                greatest_confidence: finding.greatest_confidence(),
-                sampled_rows: None,
-                query_error: None,
-                entropy_loss_by_column: None,
-                frequency_survival_by_column: None,
-                association_survival: None,
-                classification_error: None,
-            },
-            risk,
-            rows,
-            subjects: None,
-            suppressed_rows,
-            pre_generalization: None,
-            acknowledged_unchanged: None,
-            guidelines: None,
-            distributions: None,
-        }
+            ..Self::default()
+        })
     }
 }
 
-/// The figures of a report that follow from groups and labels.
-struct ReportParts {
-    groups: GroupMetrics,
-    ncp_by_column: BTreeMap<String, f64>,
-    risk: Risk,
-    rows: u64,
-    suppressed_rows: u64,
+impl Utility {
+    /// What follows from groups, labels and what was verified.
+    fn of(
+        groups: GroupMetrics,
+        ncp_by_column: BTreeMap<String, f64>,
+        finding: &PrivacyFinding,
+    ) -> Self {
+        let ncp = mean(&ncp_by_column);
+        let remain = |(name, ncp): (&String, &f64)| (name.clone(), 1.0 - ncp);
+        Self {
+            groups,
+            smallest_known_group: finding.smallest_group(),
+            ncp,
+            information_remain: 1.0 - ncp,
+            information_remain_by_column: ncp_by_column.iter().map(remain).collect(),
+            ncp_by_column,
+            greatest_confidence: finding.greatest_confidence(),
+            ..Self::default()
+        }
+    }
 }
 
 /// The risk of the persons of an anatomized release by their exact quasi-identifiers.

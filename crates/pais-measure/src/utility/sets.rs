@@ -33,8 +33,7 @@ pub(crate) fn item_losses(
         if release.cancellation.is_cancelled() {
             return None;
         }
-        let mut columns = release.table.columns.iter();
-        let released = columns.find(|released| released.name == column.name)?;
+        let released = release.table.column(&column.name)?;
         let raw = RawSets {
             column,
             minimum_levels: labels.get(&*column.name).copied(),
@@ -62,8 +61,7 @@ pub fn item_loss(released: &ReleasedColumn, raw: RawSets) -> f64 {
         let Form::Set { separator } = released.form else {
             return Vec::new();
         };
-        let items = cell.split(separator);
-        let mut nodes: Vec<NodeId> = items.filter_map(|item| tree.find(item)).collect();
+        let mut nodes: Vec<NodeId> = tree.find_all(cell, separator);
         nodes.sort_unstable();
         nodes
     };

@@ -4,7 +4,7 @@
 use pais_core::model::PrivacyModel;
 use pais_core::table::{Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
-use crate::classes::{find_column, refine};
+use crate::classes::refine;
 use crate::source_rows::NOWHERE;
 use crate::verification::VerifyError;
 
@@ -105,7 +105,7 @@ impl<'a> PlacedRelease<'a> {
 
     /// A column of its table.
     pub(super) fn column(&self, name: &str) -> Option<&'a ReleasedColumn> {
-        find_column(self.release.table, name)
+        self.release.table.column(name)
     }
 
     /// The columns that say by which labels a row is known: those of its quasi-identifiers, or the

@@ -197,7 +197,8 @@ impl Composition {
                 subjects: subjects.as_deref(),
             };
             let sensitive = model.release.sensitive;
-            let found = verify_model(counted, &names, sensitive, &decided, cancellation)?;
+            let (found, _) =
+                verify_model(counted, &names, sensitive, &decided, false, cancellation)?;
             if !found.holds() {
                 let among = bits(join.persons).into_iter();
                 let among = among.filter_map(|number| members.get(number));

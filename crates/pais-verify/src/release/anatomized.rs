@@ -10,7 +10,6 @@ use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 use super::subjects::ReleasedSubjects;
 use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
-use crate::classes::find_column;
 use crate::{OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
 
 /// Finds which raw row is in which group, and decides the model over the groups.
@@ -38,7 +37,7 @@ pub(super) fn verify(
             name: spec.name(),
             cells,
         })
-        .filter(|it| find_column(qit, it.name).is_some())
+        .filter(|it| qit.column(it.name).is_some())
         .collect();
     let tables = counts.iter().zip(&sensitive);
     let tables: Vec<SensitiveTable> = tables

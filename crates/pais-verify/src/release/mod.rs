@@ -26,7 +26,6 @@ use thiserror::Error;
 
 use self::subjects::ReleasedSubjects;
 use crate::assignment::assign;
-use crate::classes::find_column;
 use crate::models::verify_model;
 use crate::overlap::decide_overlaps;
 use crate::{CountedTable, Original, OriginalColumn, PrivacyFinding, Verification, VerifyError};
@@ -286,7 +285,7 @@ fn decide(
 ) -> Result<PrivacyFinding, ReleaseError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sensitive = schema.names(ColumnRole::Sensitive);
-    let found = verify_model(table, &names, &sensitive, model, cancellation)?;
+    let (found, _) = verify_model(table, &names, &sensitive, model, false, cancellation)?;
     let is_local = recoding == Some(Recoding::Local) && table.subjects.is_none();
     match (model, found) {
         (PrivacyModel::Lkc(model), PrivacyFinding::Subsets(found)) if is_local && !found.holds => {
@@ -338,7 +337,7 @@ fn compare(
         .untouched
         .iter()
         .map(|it| (stored[it.position], &it.column))
-        .filter(|(spec, _)| find_column(table, spec.name()).is_some())
+        .filter(|(spec, _)| table.column(spec.name()).is_some())
         .map(|(spec, column)| (spec.name(), reimport::rewritten(spec, column.clone())))
         .collect();
     let mut original = Original::from_table(&raw, &stored)
@@ -376,7 +375,7 @@ fn unchanged(
     cancellation: &Cancellation,
 ) -> Result<UnchangedRisk, ReleaseError> {
     let stored = schema.stored();
-    let columns = stored.filter_map(|spec| Some((spec, &find_column(table, spec.name())?.column)));
+    let columns = stored.filter_map(|spec| Some((spec, &table.column(spec.name())?.column)));
     let stop = || cancellation.is_cancelled();
     UnchangedRisk::measure(columns, table.rows, &stop).ok_or(ReleaseError::Cancelled)
 }
@@ -395,7 +394,7 @@ fn warnings(
     let columns = unchanged.filter_map(|(position, spec)| {
         let column = match raw {
             Some(raw) => raw.columns.get(position)?,
-            None => &find_column(released?, spec.name())?.column,
+            None => &released?.column(spec.name())?.column,
         };
         Some(UnchangedColumn::new(spec, column))
     });

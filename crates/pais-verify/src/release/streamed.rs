@@ -18,7 +18,6 @@ use pais_core::table::{
 use pais_core::warning::by_code;
 
 use super::{ReleaseError, ReleaseVerification, Undecided};
-use crate::classes::find_column;
 use crate::distinct_rows::DistinctRows;
 use crate::row_sum::RowSum;
 use crate::{DistinctRelease, PrivacyFinding, VerifyError};
@@ -320,7 +319,7 @@ impl StreamedVerification {
         ];
         for role in order {
             for spec in self.schema.stored().filter(|spec| spec.role() == role) {
-                match find_column(rows, spec.name()) {
+                match rows.column(spec.name()) {
                     Some(like) => columns.push(StreamedColumn::new(like, role)),
                     None if role == ColumnRole::Insensitive => {}
                     None => {
@@ -422,7 +421,7 @@ impl StreamedVerification {
         let unchanged = UnchangedRows::new(unchanged);
         let distinct = table(&columns[others..], unchanged.codes, unchanged.counts.len());
         let of_schema = schema.stored().filter_map(|spec| {
-            let column = find_column(&distinct, spec.name())?;
+            let column = &distinct.column(spec.name())?;
             Some((spec, &column.column))
         });
         let of_schema: Vec<(&SchemaColumn, &Column)> = of_schema.collect();

@@ -27,11 +27,7 @@ impl Undecided {
         found: &PrivacyFinding,
     ) -> Option<Self> {
         schema.subject()?;
-        let k = match model {
-            PrivacyModel::Lkc(model) => model.k.get(),
-            PrivacyModel::KmAnonymity(model) => model.k.get(),
-            PrivacyModel::Groups(model) => model.k.get(),
-        };
+        let k = model.k().get();
         // A group of fewer rows has fewer persons too, and an empty table has no group. One row
         // is of one person.
         let is_open = k > 1 && found.smallest_group() >= k;

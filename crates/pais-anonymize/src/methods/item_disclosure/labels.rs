@@ -122,10 +122,8 @@ struct LeafCounts {
 impl LeafCounts {
     fn new(column: &SetColumn, disclosed: &DisclosedSet, levels: &MinimumLevels) -> Self {
         let tree = &column.tree;
-        let cells = disclosed.cells.iter().map(|cell| {
-            let items = cell.split(column.separator);
-            items.filter_map(|item| tree.find(item)).collect()
-        });
+        let cells = disclosed.cells.iter();
+        let cells = cells.map(|cell| tree.find_all(cell, column.separator));
         let cells: Vec<HashSet<NodeId>> = cells.collect();
         let mut counts = Self {
             raw: vec![0; tree.leaf_count()],

@@ -6,8 +6,8 @@ use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnKind, ColumnRole, Job, JobError, JobErrorKind, Objective};
 use pais_core::model::{MinimumAnonymity, PrivacyModel};
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{EncodedTable, Form, Positioned, ReleasedColumn, SetColumn};
-use pais_measure::{MethodFacts, ReleaseRecoding};
+use pais_core::table::{Column, EncodedTable, Form, Positioned, ReleasedColumn, SetColumn};
+use pais_measure::MethodFacts;
 
 use super::facts::search_facts;
 use super::km::search_km;
@@ -17,10 +17,10 @@ use super::search::{DisclosureSettings, DisclosureTask, ThoroughSearch};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_greedy, first_set, is_set, unfit};
 use crate::memory;
-use crate::method::{Candidate, Claim, Method, Planned};
+use crate::method::{Candidate, Method, Planned, SearchOutcome};
 use crate::observer::Observer;
+use crate::pre_generalization;
 use crate::prepared::PreparedTable;
-use crate::{pre_generalization, published_cut, released_table};
 
 /// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
 const GREATEST_WEIGHT: f64 = 1e6;
@@ -79,8 +79,6 @@ pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
 }
 
 impl Method for ItemDisclosure {
-    type Outcome = DisclosedTable;
-
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
         let codes = memory::release_codes(schema, rows, rows);
         Ok(match &self.model {
@@ -96,10 +94,10 @@ impl Method for ItemDisclosure {
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<DisclosedTable, RunError> {
+    ) -> Result<SearchOutcome, RunError> {
         let minimum_levels = |name: &str| input.pre_generalization.minimum_levels(name);
         let task = || DisclosureTask::new(&input.table, minimum_levels, &self.settings, observer);
-        match &self.model {
+        let disclosed = match &self.model {
             PrivacyModel::KmAnonymity(model) => {
                 task().and_then(|task| search_km(&task, model.m.get()))
             }
@@ -117,44 +115,33 @@ impl Method for ItemDisclosure {
                     observer,
                 )
             }
-        }
+        };
+        disclosed.map(SearchOutcome::new)
     }
 
     fn build(
         &self,
         input: &PreparedTable,
-        disclosed: &DisclosedTable,
+        outcome: &SearchOutcome,
         step: u32,
     ) -> Result<Candidate, RunError> {
-        let table = &input.table;
+        let disclosed: &DisclosedTable = outcome.of()?;
         let rows = input.released_rows(step, |row| disclosed.released[row as usize])?;
-        let cuts = disclosed.cuts.clone();
-        let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
-        let sets = released_sets(table, &disclosed.sets, &rows);
-        let released = released_table::assemble(
-            &input.schema,
-            table,
-            &cuts,
+        let sets = released_sets(&input.table, &disclosed.sets, &rows);
+        Ok(Candidate::of_cuts(
+            input,
+            disclosed.cuts.clone(),
             sets,
-            &rows,
-            &input.cancellation,
-        );
-        Ok(Candidate {
-            tables: vec![released],
             rows,
-            cut: Some(published),
-            claim: Claim {
-                model: input.model.clone(),
-                recoding: ReleaseRecoding::Global,
-            },
-        })
+        ))
     }
 
     fn facts<'a>(
         &self,
         input: &'a PreparedTable,
-        disclosed: &'a DisclosedTable,
-    ) -> MethodFacts<'a> {
+        outcome: &'a SearchOutcome,
+    ) -> Result<MethodFacts<'a>, RunError> {
+        let disclosed: &DisclosedTable = outcome.of()?;
         let labels = |column: &'a SetColumn| {
             let pre_generalized = || input.pre_generalization.minimum_levels(&column.name);
             let levels = disclosed
@@ -163,10 +150,10 @@ impl Method for ItemDisclosure {
                 .or_else(pre_generalized)?;
             Some((&*column.name, levels))
         };
-        MethodFacts {
+        Ok(MethodFacts {
             groups: None,
             item_labels: input.table.sets.iter().filter_map(labels).collect(),
-        }
+        })
     }
 }
 
@@ -184,7 +171,7 @@ fn released_sets(
             form: Form::Set {
                 separator: column.separator,
             },
-            column: released_table::compact_dictionary(&disclosed.cells, cells),
+            column: Column::of_cells(&disclosed.cells, cells),
             missing: Vec::new(),
         };
         Positioned {

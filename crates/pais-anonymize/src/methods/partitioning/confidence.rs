@@ -5,7 +5,6 @@
 //! share is the mean of the two, weighted by their records with a value. So a group that is not
 //! split still meets the model.
 
-use pais_core::definition::json::escape;
 use pais_core::model::{Confidence, Lkc, MissingSensitive};
 use pais_core::table::{EncodedTable, SensitiveColumn};
 use rustc_hash::FxHashMap;
@@ -149,19 +148,12 @@ impl ConfidenceCheck {
         });
         let shares = exceeding.map(|(column, value, index, known)| {
             let place = column.places.get(index as usize).copied().flatten();
-            let pointer = match place {
-                Some(place) => {
-                    format!("/privacy/sensitive_values/{}/{place}", escape(&column.name))
-                }
-                None => "/privacy".to_owned(),
-            };
-            ExceedingShare {
-                column: column.name.clone(),
-                pointer,
-                is_listed: place.is_some(),
-                holding: tally.holding(value).into(),
-                of: known.into(),
-            }
+            ExceedingShare::new(
+                &column.name,
+                place,
+                tally.holding(value).into(),
+                known.into(),
+            )
         });
         greatest_of_columns(shares)
     }

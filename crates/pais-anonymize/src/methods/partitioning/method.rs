@@ -16,7 +16,7 @@ use super::valid_cuts::SplitGuide;
 use crate::error::RunError;
 use crate::job_checks::{check_greedy, check_no_weights, check_some, first_set, unfit};
 use crate::memory;
-use crate::method::{Candidate, Claim, Method, Planned};
+use crate::method::{Candidate, Claim, Method, Planned, SearchOutcome};
 use crate::observer::Observer;
 use crate::pre_generalization;
 use crate::prepared::PreparedTable;
@@ -119,8 +119,6 @@ impl Partitioning {
 }
 
 impl Method for Partitioning {
-    type Outcome = GroupPartition;
-
     /// Exact columns, sensitive values row by row, and the groups as the verifier and the queries
     /// see them, beside what every release needs.
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
@@ -136,22 +134,18 @@ impl Method for Partitioning {
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<GroupPartition, RunError> {
-        partition(
-            &input.schema,
-            &input.table,
-            &self.model,
-            self.guide,
-            observer,
-        )
+    ) -> Result<SearchOutcome, RunError> {
+        let (schema, table) = (&input.schema, &input.table);
+        partition(schema, table, &self.model, self.guide, observer).map(SearchOutcome::new)
     }
 
     fn build(
         &self,
         input: &PreparedTable,
-        partition: &GroupPartition,
+        outcome: &SearchOutcome,
         step: u32,
     ) -> Result<Candidate, RunError> {
+        let partition: &GroupPartition = outcome.of()?;
         let rows = input.released_rows(step, |_| true)?;
         let (tables, recoding) = match self.output {
             Output::Generalized => {
@@ -179,17 +173,18 @@ impl Method for Partitioning {
     fn facts<'a>(
         &self,
         input: &'a PreparedTable,
-        partition: &'a GroupPartition,
-    ) -> MethodFacts<'a> {
+        outcome: &'a SearchOutcome,
+    ) -> Result<MethodFacts<'a>, RunError> {
+        let partition: &GroupPartition = outcome.of()?;
         let is_generalized = self.output == Output::Generalized;
-        MethodFacts {
+        Ok(MethodFacts {
             groups: Some(MethodGroups {
                 rows: &partition.rows,
                 sizes: &partition.sizes,
                 labels: is_generalized.then(|| tables::covered_by_groups(input, partition)),
             }),
             ..MethodFacts::default()
-        }
+        })
     }
 }
 

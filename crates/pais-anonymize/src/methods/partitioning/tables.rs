@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use super::split::GroupPartition;
 use crate::prepared::PreparedTable;
-use crate::released_table::{compact_dictionary, finish, untouched};
+use crate::released_table::{finish, untouched};
 
 /// *Generalize*: the quasi-identifiers of each group become the range or the lowest common
 /// ancestor of its values (Definition 2). The released rows are in the order of `rows`.
@@ -61,7 +61,7 @@ fn generalized_column(
         name: column.name.clone(),
         form: Form::Generalized,
         // In the order of the released rows; the order of the groups would reveal the split.
-        column: compact_dictionary(&dictionary, rows.iter().map(|&row| code_of[row as usize])),
+        column: Column::of_cells(&dictionary, rows.iter().map(|&row| code_of[row as usize])),
         missing: Vec::new(),
     }
 }
@@ -210,7 +210,7 @@ fn sensitive_table(spec: &SchemaColumn, column: &Column, group_of: &[u32]) -> Re
         ReleasedColumn {
             name: spec.name().into(),
             form: Form::untouched(spec),
-            column: compact_dictionary(&column.dictionary, value),
+            column: Column::of_cells(&column.dictionary, value),
             missing: spec.missing().to_vec(),
         },
         integers(COUNT_COLUMN, count),

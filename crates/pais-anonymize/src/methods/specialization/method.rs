@@ -9,7 +9,6 @@ use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, EncodedTable};
 use pais_core::taxonomy::NodeId;
-use pais_measure::ReleaseRecoding;
 
 use super::counted::CountedTable;
 use super::frequencies::Rounds;
@@ -21,14 +20,14 @@ use super::topmost::{self, Draw};
 use super::{group_index, replay, validity};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
-use crate::method::{Candidate, Claim, Method, Planned};
+use crate::method::{Candidate, Method, Planned, SearchOutcome};
 use crate::methods::bounded_values::bounded_values;
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
 use crate::row_counter::CountedRows;
 use crate::row_order::{Purpose, RowDraw};
 use crate::step::StepRecord;
-use crate::{memory, pre_generalization, published_cut, released_table};
+use crate::{memory, pre_generalization};
 
 /// Most subsets of quasi-identifiers times rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes
@@ -125,8 +124,6 @@ impl Specialization {
 }
 
 impl Method for Specialization {
-    type Outcome = Vec<StepRecord>;
-
     fn bytes_needed(&self, schema: &Schema, rows: u64, searches: u64) -> Result<u64, JobError> {
         self.check_work(rows)?;
         let codes = memory::code_bytes(schema);
@@ -163,7 +160,7 @@ impl Method for Specialization {
         &self,
         input: &PreparedTable,
         observer: &dyn Observer,
-    ) -> Result<Vec<StepRecord>, RunError> {
+    ) -> Result<SearchOutcome, RunError> {
         check_classes(input)?;
         let table = &input.table;
         let requirement = Requirement::of_model(&self.model, table);
@@ -184,7 +181,7 @@ impl Method for Specialization {
             above_first_cut: &above_first_cut(input),
             observer,
         };
-        match self.thorough {
+        let steps = match self.thorough {
             None => search::search(task, draw),
             Some(limit) => {
                 let effort = Effort {
@@ -194,7 +191,8 @@ impl Method for Specialization {
                 };
                 thorough::search(task, draw, effort)
             }
-        }
+        };
+        steps.map(SearchOutcome::new)
     }
 
     fn search_counts(
@@ -202,7 +200,7 @@ impl Method for Specialization {
         input: &PreparedTable,
         counts: CountedRows<'_>,
         observer: &dyn Observer,
-    ) -> Result<Vec<StepRecord>, RunError> {
+    ) -> Result<SearchOutcome, RunError> {
         check_classes(input)?;
         let values = &*input.table;
         let requirement = Requirement::of_model(&self.model, values);
@@ -233,15 +231,16 @@ impl Method for Specialization {
             source: &source,
             budget: counts.budget,
         };
-        search::search_over(task, &sensitive, rounds)
+        search::search_over(task, &sensitive, rounds).map(SearchOutcome::new)
     }
 
     fn build(
         &self,
         input: &PreparedTable,
-        steps: &Vec<StepRecord>,
+        outcome: &SearchOutcome,
         step: u32,
     ) -> Result<Candidate, RunError> {
+        let steps: &Vec<StepRecord> = outcome.of()?;
         let table = &input.table;
         let cuts = replay::cuts_at(table, steps, step)?;
         let mut kept = vec![true; table.rows];
@@ -251,24 +250,7 @@ impl Method for Specialization {
             }
         }
         let rows = input.released_rows(step, |row| kept[row as usize])?;
-        let (cuts, published) = published_cut::publish(&input.schema, table, cuts, &rows);
-        let released = released_table::assemble(
-            &input.schema,
-            table,
-            &cuts,
-            Vec::new(),
-            &rows,
-            &input.cancellation,
-        );
-        Ok(Candidate {
-            tables: vec![released],
-            rows,
-            cut: Some(published),
-            claim: Claim {
-                model: input.model.clone(),
-                recoding: ReleaseRecoding::Global,
-            },
-        })
+        Ok(Candidate::of_cuts(input, cuts, Vec::new(), rows))
     }
 }
 

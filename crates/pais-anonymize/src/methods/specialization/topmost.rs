@@ -2,7 +2,6 @@
 //! specialization.
 
 use pais_core::definition::SuppressionFor;
-use pais_core::definition::json::escape;
 use pais_core::table::{EncodedTable, SubjectCounter, Subjects};
 
 use super::requirement::{Requirement, ValueSource};
@@ -192,17 +191,7 @@ impl ExceedingValue {
     /// The value with its place.
     fn share(self, requirement: &Requirement<'_>) -> ExceedingShare {
         let ValueSource { column, place } = &requirement.sources[self.value];
-        let pointer = match place {
-            Some(place) => format!("/privacy/sensitive_values/{}/{place}", escape(column)),
-            None => "/privacy".to_owned(),
-        };
-        ExceedingShare {
-            column: column.clone(),
-            pointer,
-            is_listed: place.is_some(),
-            holding: self.holding,
-            of: self.of,
-        }
+        ExceedingShare::new(column, *place, self.holding, self.of)
     }
 
     /// The minimum number of rows with the value that must be suppressed so that it is within *C*.

@@ -9,15 +9,14 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, NodeId};
-use pais_measure::ReleaseRecoding;
 
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
-use crate::method::{Candidate, Claim, Method, Planned};
+use crate::method::{Candidate, Method, Planned, SearchOutcome};
 use crate::observer::Observer;
 use crate::prepared::PreparedTable;
-use crate::published_cut::{self, Cut};
-use crate::{memory, pre_generalization, released_table};
+use crate::published_cut::Cut;
+use crate::{memory, pre_generalization};
 
 /// The method; one with parameters keeps those of its job here.
 struct Topmost;
@@ -41,36 +40,29 @@ pub(super) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
 }
 
 impl Method for Topmost {
-    /// What the search hands to `build`; there is nothing to search.
-    type Outcome = ();
-
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
         Ok(memory::release_codes(schema, rows, 1))
     }
 
     /// A search asks `observer` again and again whether to stop, and returns
     /// [`RunError::NotAnonymizable`] where it finds no anonymous table.
-    fn search(&self, _: &PreparedTable, _: &dyn Observer) -> Result<(), RunError> {
-        Ok(())
+    fn search(&self, _: &PreparedTable, _: &dyn Observer) -> Result<SearchOutcome, RunError> {
+        // What `build` needs of the search; here nothing.
+        Ok(SearchOutcome::new(()))
     }
 
     /// The finished table, and the claim about it. It need not be true: the gate checks it.
-    fn build(&self, input: &PreparedTable, (): &(), step: u32) -> Result<Candidate, RunError> {
-        let (schema, table) = (&input.schema, &input.table);
-        let cuts = table.quasi_identifiers.iter().map(topmost_cut).collect();
+    fn build(
+        &self,
+        input: &PreparedTable,
+        outcome: &SearchOutcome,
+        step: u32,
+    ) -> Result<Candidate, RunError> {
+        let (): &() = outcome.of()?;
+        let columns = input.table.quasi_identifiers.iter();
+        let cuts = columns.map(topmost_cut).collect();
         let rows = input.released_rows(step, |_| true)?;
-        let (cuts, published) = published_cut::publish(schema, table, cuts, &rows);
-        let stop = &input.cancellation;
-        let released = released_table::assemble(schema, table, &cuts, Vec::new(), &rows, stop);
-        Ok(Candidate {
-            tables: vec![released],
-            rows,
-            cut: Some(published),
-            claim: Claim {
-                model: input.model.clone(),
-                recoding: ReleaseRecoding::Global,
-            },
-        })
+        Ok(Candidate::of_cuts(input, cuts, Vec::new(), rows))
     }
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use super::trees::{Values, position, widths_or_default};
+use super::trees::{Values, free_label, position, widths_or_default};
 use crate::definition::{ColumnKind, TaxonomyNode};
 use crate::taxonomy::{Interval, MISSING_LABEL, NodeId, Tree, TreeLimits};
 
@@ -107,11 +107,8 @@ impl Leaves {
                 if leaves.len() == 1 {
                     return first.clone();
                 }
-                let mut label = format!("{first}{TO}{}", labels[leaves.end - 1]);
-                while labels.contains(&label) {
-                    label.push('.');
-                }
-                label
+                let label = format!("{first}{TO}{}", labels[leaves.end - 1]);
+                free_label(&label, '.', |label| labels.iter().any(|it| it == label))
             }
             Self::Ranges(ranges) => {
                 Interval::half_open(ranges[leaves.start].lo, ranges[leaves.end - 1].hi).to_string()
@@ -123,11 +120,7 @@ impl Leaves {
     fn root(&self, leaves: &Range<usize>) -> String {
         match self {
             Self::Labels(labels) => {
-                let mut label = "*".to_owned();
-                while labels.contains(&label) {
-                    label.push('*');
-                }
-                label
+                free_label("*", '*', |label| labels.iter().any(|it| it == label))
             }
             Self::Ranges(_) => self.label(leaves),
         }

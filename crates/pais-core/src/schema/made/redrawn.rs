@@ -68,9 +68,7 @@ impl Schema {
         let stored = schema.columns.iter_mut();
         let stored = stored.filter(|spec| spec.role != ColumnRole::Identifier);
         for (spec, column) in stored.zip(&raw.columns) {
-            let mut columns = released.columns.iter();
-            let shown = columns.find(|released| released.name == spec.name);
-            let (Some(shown), true) = (shown, spec.has_made_tree()) else {
+            let (Some(shown), true) = (released.column(&spec.name), spec.has_made_tree()) else {
                 continue;
             };
             let mut rows = vec![0; spec.tree.as_ref().map_or(0, |tree| tree.leaf_count())];
@@ -262,7 +260,7 @@ impl SchemaColumn {
         if labels.contains(SUPPRESSED_LABEL) && tree.find(SUPPRESSED_LABEL).is_none() {
             let mut former = tree.definition();
             if tree.missing_leaf().is_none() {
-                former.children.push(missing());
+                former.children.push(MISSING_LABEL.into());
             }
             let root = TaxonomyNode {
                 label: SUPPRESSED_LABEL.to_owned(),
@@ -530,18 +528,10 @@ fn with_ends(values: &Values, labels: &BTreeSet<&str>, widest: f64) -> Values {
     values
 }
 
-/// The leaf of missing cells, which the outermost label of a release covers too.
-fn missing() -> TaxonomyNode {
-    TaxonomyNode {
-        label: MISSING_LABEL.to_owned(),
-        children: Vec::new(),
-    }
-}
-
 /// Puts missing cells below the node with the outermost label of a release.
 fn cover_missing(node: &mut TaxonomyNode, outermost: Option<&str>) {
     if outermost == Some(node.label.as_str()) && !node.children.is_empty() {
-        node.children.push(missing());
+        node.children.push(MISSING_LABEL.into());
         return;
     }
     for child in &mut node.children {

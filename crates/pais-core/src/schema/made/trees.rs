@@ -50,13 +50,19 @@ impl Children {
     }
 }
 
+/// A label that is not taken: the first one, with as many marks after it as that needs.
+pub(super) fn free_label(first: &str, mark: char, is_taken: impl Fn(&str) -> bool) -> String {
+    let mut label = first.to_owned();
+    while is_taken(&label) {
+        label.push(mark);
+    }
+    label
+}
+
 /// The tree over these values, each below the labels that `above` gives from below the root on. The
 /// root is `*`, or as many of them as no value is.
 pub(super) fn tree(values: &Values, above: impl Fn(&str) -> Vec<String>) -> TaxonomyNode {
-    let mut root = "*".to_owned();
-    while values.contains_key(&root) {
-        root.push('*');
-    }
+    let root = free_label("*", '*', |label| values.contains_key(label));
     let mut children = Children::default();
     for value in values.keys() {
         children.add(above(value).into_iter().chain([value.clone()]));
@@ -78,10 +84,9 @@ fn prefix(value: &str, length: usize) -> &str {
 /// as long as itself. The mark at the end is one that no value ends with, so a
 /// prefix is never taken for a value.
 pub(super) fn prefixes(values: &Values, lengths: Option<&[u32]>) -> TaxonomyNode {
-    let mut mark = "*".to_owned();
-    while values.keys().any(|value| value.ends_with(&mark)) {
-        mark.push('*');
-    }
+    let mark = free_label("*", '*', |mark| {
+        values.keys().any(|value| value.ends_with(mark))
+    });
     let lengths = lengths.unwrap_or(&DEFAULT_LENGTHS).iter();
     let mut lengths: Vec<usize> = lengths.map(|&length| length as usize).collect();
     lengths.sort_unstable();
@@ -378,13 +383,7 @@ pub(super) fn ordered(labels: &[String], fanout: usize) -> TaxonomyNode {
     // Each node with its first and last label.
     let mut level: Vec<(TaxonomyNode, &str, &str)> = labels
         .iter()
-        .map(|label| {
-            let children = Vec::new();
-            let label = label.clone();
-            (label, children)
-        })
-        .zip(labels)
-        .map(|((label, children), of)| (TaxonomyNode { label, children }, of.as_str(), of.as_str()))
+        .map(|label| (TaxonomyNode::from(&**label), &**label, &**label))
         .collect();
     while level.len() > fanout {
         let mut above = Vec::with_capacity(level.len().div_ceil(fanout));
@@ -400,21 +399,15 @@ pub(super) fn ordered(labels: &[String], fanout: usize) -> TaxonomyNode {
                 above.extend(group);
                 continue;
             }
-            let mut label = format!("{first}{TO}{last}");
-            while leaves.contains(label.as_str()) {
-                label.push('.');
-            }
+            let label = format!("{first}{TO}{last}");
+            let label = free_label(&label, '.', |label| leaves.contains(label));
             let children = group.into_iter().map(|(node, ..)| node).collect();
             above.push((TaxonomyNode { label, children }, first, last));
         }
         level = above;
     }
-    let mut label = "*".to_owned();
-    while leaves.contains(label.as_str()) {
-        label.push('*');
-    }
     TaxonomyNode {
-        label,
+        label: free_label("*", '*', |label| leaves.contains(label)),
         children: level.into_iter().map(|(node, ..)| node).collect(),
     }
 }

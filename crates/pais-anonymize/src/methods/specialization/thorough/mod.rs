@@ -24,12 +24,12 @@ use super::attribute::Attribute;
 use super::search::SpecializationTask;
 use super::topmost::Draw;
 use crate::error::RunError;
-use crate::observer::{Count, Observer, Phase};
+use crate::observer::{Count, Deadline, Observer, Phase};
 use crate::step::StepRecord;
 use chain::{Chain, Draws};
 use cut_state::Trial;
 use space::{Dimension, Measure, Space, Units};
-use starts::{Deadline, Start};
+use starts::Start;
 
 mod chain;
 mod cut_state;
