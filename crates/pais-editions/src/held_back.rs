@@ -606,13 +606,15 @@ impl Division<'_> {
     }
 
     fn allows(&self, group: &Group) -> bool {
-        let exceeds = |&((release, column, _), holding): &((u32, u32, u32), u64)| {
+        let mut values = group.values.iter();
+        let exceeds = values.any(|(value, holding)| {
+            let (release, column, _) = *value;
             let rows = group.rows.iter().find(|it| it.0 == (release, column));
             let rows = rows.map_or(0, |(_, rows)| *rows);
             let model = self.bounded.map(|bounded| bounded.model);
-            model.is_some_and(|model| model.c.is_exceeded_by(holding, rows))
-        };
-        group.persons >= self.condition.k && !group.values.iter().any(exceeds)
+            model.is_some_and(|model| model.c.is_exceeded_by(*holding, rows))
+        });
+        group.persons >= self.condition.k && !exceeds
     }
 
     /// The sets of columns that an adversary may know, of the greatest size; all columns together where
