@@ -598,19 +598,18 @@ impl Division<'_> {
         group.persons += 1;
         let bounded = self.bounded.iter();
         for cell in bounded.flat_map(|it| it.cells(member.person, labels)) {
-            add(&mut group.rows, (cell.release, cell.column), 1);
+            group.rows.add((cell.release, cell.column), 1);
             if let Some(value) = cell.bounded {
-                add(&mut group.values, (cell.release, cell.column, value), 1);
+                group.values.add((cell.release, cell.column, value), 1);
             }
         }
     }
 
     fn allows(&self, group: &Group) -> bool {
-        let mut values = group.values.iter();
+        let mut values = group.values.0.iter();
         let exceeds = values.any(|(value, holding)| {
             let (release, column, _) = *value;
-            let rows = group.rows.iter().find(|it| it.0 == (release, column));
-            let rows = rows.map_or(0, |(_, rows)| *rows);
+            let rows = group.rows.of((release, column));
             let model = self.bounded.map(|bounded| bounded.model);
             model.is_some_and(|model| model.c.is_exceeded_by(*holding, rows))
         });
@@ -646,27 +645,45 @@ impl Division<'_> {
 struct Group {
     persons: u64,
     /// Rows that the share of a value is measured on, by release and column.
-    rows: Vec<((u32, u32), u64)>,
+    rows: Counts<(u32, u32)>,
     /// Rows with a bounded value, by release, column and value.
-    values: Vec<((u32, u32, u32), u64)>,
+    values: Counts<(u32, u32, u32)>,
 }
 
 impl Group {
     fn add(&mut self, other: &Self) {
         self.persons += other.persons;
-        for (place, rows) in &other.rows {
-            add(&mut self.rows, *place, *rows);
+        for (place, rows) in &other.rows.0 {
+            self.rows.add(*place, *rows);
         }
-        for (value, rows) in &other.values {
-            add(&mut self.values, *value, *rows);
+        for (value, rows) in &other.values.0 {
+            self.values.add(*value, *rows);
         }
     }
 }
 
-/// Adds to a count of a list that ascends.
-fn add<K: Ord>(counts: &mut Vec<(K, u64)>, key: K, by: u64) {
-    match counts.binary_search_by(|(known, _)| known.cmp(&key)) {
-        Ok(at) => counts[at].1 += by,
-        Err(at) => counts.insert(at, (key, by)),
+/// Counts of few keys, which ascend.
+struct Counts<K>(Vec<(K, u64)>);
+
+impl<K> Default for Counts<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: Ord> Counts<K> {
+    fn place(&self, key: &K) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.cmp(key))
+    }
+
+    fn of(&self, key: K) -> u64 {
+        self.place(&key).map_or(0, |at| self.0[at].1)
+    }
+
+    fn add(&mut self, key: K, by: u64) {
+        match self.place(&key) {
+            Ok(at) => self.0[at].1 += by,
+            Err(at) => self.0.insert(at, (key, by)),
+        }
     }
 }
