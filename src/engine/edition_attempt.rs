@@ -46,8 +46,9 @@ const PERSON_BYTES: u64 = 64;
 
 /// Copies of the raw table: in canonical form, and of the rows that are not held back; where a new base is
 /// tried, the encoded and the released table of the edition that continues the old one; where persons have
-/// several rows, their labels by row, and the released table of a step that is tried.
-const COPIES: u64 = 6;
+/// several rows, their labels by row, the released tables of the best step and of one that is tried, and that again
+/// as a recipient knows it.
+const COPIES: u64 = 8;
 
 /// Bytes of the copies of the raw table, and of its persons.
 fn copies(schema: &Schema, size: SubmissionsSize) -> u64 {

@@ -86,7 +86,7 @@ async fn an_unknown_query_parameter_is_refused_everywhere() {
             for token in &tokens {
                 let request = app.request(method.clone(), &format!("{path}?limt=5"));
                 let refused = send(request.bearer_auth(token)).await;
-                // A role that may not do it is told so first.
+                // The role is checked before the parameters.
                 codes.push(match refused.status.as_u16() {
                     403 => refused.problem(403, "forbidden"),
                     _ => refused.problem(400, "invalid_parameter"),

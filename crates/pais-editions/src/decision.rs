@@ -12,11 +12,11 @@ use pais_verify::{NOWHERE, Recoded, VerifyError};
 use thiserror::Error;
 
 use crate::base::{self, Bases, EarlierEdition};
-use crate::held_back::{History, persons_found, persons_to_hold_back};
+use crate::held_back::{History, failing_alone, persons_to_hold_back};
 use crate::known::{KnownRelease, RawTable};
 use crate::rows::gathered;
 
-/// Parts of the way of a search at whose ends it is looked how many rows would wait.
+/// Steps that are tried beside the last one, spread evenly over a search.
 const TRIED_STEPS: u64 = 8;
 
 /// Rounds after which all persons of earlier releases are held back at once.
@@ -177,6 +177,12 @@ struct Decision<'a> {
     observer: &'a dyn Observer,
 }
 
+/// The verified tables after a step of a search; `None` for the last one.
+struct TriedStep {
+    step: Option<u32>,
+    verified: VerifiedTables,
+}
+
 /// A run over some rows, with its outcome.
 struct Searched {
     run: AnonymizationRun,
@@ -185,22 +191,16 @@ struct Searched {
 }
 
 impl Searched {
-    /// The edition after a step; `None` for the last one.
-    fn verified(
-        self,
-        step: Option<u32>,
-        is_base: bool,
-        observer: &dyn Observer,
-    ) -> Result<DecidedEdition, RunError> {
-        let verified = self.run.verify(&self.found, step, observer)?;
-        Ok(DecidedEdition {
-            ncp: self.ncp(step),
+    /// The edition of the tables after a step.
+    fn edition(self, tried: TriedStep, is_base: bool) -> DecidedEdition {
+        DecidedEdition {
+            ncp: self.ncp(tried.step),
             is_base,
             run: self.run,
             found: self.found,
-            verified,
+            verified: tried.verified,
             rows: self.rows,
-        })
+        }
     }
 
     /// The mean NCP after a step, or the last one.
@@ -236,11 +236,12 @@ impl Decision<'_> {
                 }
                 searched => searched?,
             };
-            let step = match round {
+            let tried = match round {
                 0 => self.best_step(&searched, &job)?,
-                _ => None,
+                _ => self.tried(&searched, None)?,
             };
-            let edition = searched.verified(step, is_base, self.observer)?;
+            let is_last = tried.step.is_none();
+            let edition = searched.edition(tried, is_base);
             let new = edition.release(&job)?;
             let held_back = if round < MOST_ROUNDS {
                 self.held_back(&new)?
@@ -251,7 +252,7 @@ impl Decision<'_> {
                 return Ok(edition);
             }
             // The rest goes no further than that step.
-            if let Some(cut) = edition.verified.cut().filter(|_| step.is_some()) {
+            if let Some(cut) = edition.verified.cut().filter(|_| !is_last) {
                 let cut = ContinuedCut {
                     labels: cut.clone(),
                     goes_below: false,
@@ -267,47 +268,58 @@ impl Decision<'_> {
         }
     }
 
-    /// The step with the least loss, where a row that waits counts as one without any detail; `None` for the last
-    /// one. Fewer rows wait after an earlier step, where persons have several rows: the sets of labels of all
-    /// their rows are alike for more of them.
-    fn best_step(&self, searched: &Searched, job: &Job) -> Result<Option<u32>, EditionError> {
+    fn tried(&self, searched: &Searched, step: Option<u32>) -> Result<TriedStep, RunError> {
+        let verified = searched.run.verify(&searched.found, step, self.observer)?;
+        Ok(TriedStep { step, verified })
+    }
+
+    /// The step with the least loss, where a row that waits counts as one without any detail. Fewer rows wait
+    /// after an earlier step, where persons have several rows: the sets of labels of all their rows are alike for
+    /// more of them.
+    fn best_step(&self, searched: &Searched, job: &Job) -> Result<TriedStep, EditionError> {
+        let mut best = self.tried(searched, None)?;
         let mut persons = HashSet::new();
         let mut rows = searched.rows.iter();
         let has_several_rows = rows.any(|&row| !persons.insert(self.persons.person(row)));
         let last = searched.found.steps().last().map(|record| record.item.step);
         let Some(last) = last.filter(|_| has_several_rows) else {
-            return Ok(None);
+            return Ok(best);
         };
-        let waiting = |step: u32| -> Result<f64, EditionError> {
-            let verified = searched
-                .run
-                .verify(&searched.found, Some(step), self.observer)?;
-            let new = release_of(&verified, &searched.rows, job)?;
-            let mut waiting = HashSet::new();
-            for raw in self.views {
-                let history = History::new(&new, &[], raw)?;
-                waiting.extend(persons_found(&history, self.observer.cancellation())?);
-            }
-            let rows = new.source_rows.iter();
-            let rows = rows.filter(|&&row| waiting.contains(&self.persons.person(row)));
-            Ok(rows.count() as f64 / new.source_rows.len().max(1) as f64)
+        let waiting = |tried: &TriedStep| -> Result<f64, EditionError> {
+            self.share_waiting(&release_of(&tried.verified, &searched.rows, job)?)
         };
-        let (mut best, mut least) = (None, f64::INFINITY);
-        let steps = (0..=TRIED_STEPS).map(|part| (u64::from(last) * part / TRIED_STEPS) as u32);
+        let loss =
+            |tried: &TriedStep, waiting: f64| waiting + (1.0 - waiting) * searched.ncp(tried.step);
+        let of_last = waiting(&best)?;
+        if of_last == 0.0 {
+            return Ok(best);
+        }
+        let mut least = loss(&best, of_last);
+        let parts = (0..TRIED_STEPS).rev();
+        let steps = parts.map(|part| (u64::from(last) * part / TRIED_STEPS) as u32);
         let mut steps: Vec<u32> = steps.collect();
         steps.dedup();
-        for step in steps.into_iter().rev() {
-            let waiting = waiting(step)?;
-            if step == last && waiting == 0.0 {
-                return Ok(None);
-            }
-            let loss = waiting + (1.0 - waiting) * searched.ncp(Some(step));
+        for step in steps {
+            let tried = self.tried(searched, Some(step))?;
+            let found = loss(&tried, waiting(&tried)?);
             // Of equal losses, that where fewer wait.
-            if loss <= least {
-                (best, least) = (Some(step), loss);
+            if found <= least {
+                (best, least) = (tried, found);
             }
         }
         Ok(best)
+    }
+
+    /// The share of the rows of an edition whose persons are alike with too few by all their rows.
+    fn share_waiting(&self, new: &KnownRelease) -> Result<f64, EditionError> {
+        let mut waiting = HashSet::new();
+        for raw in self.views {
+            let history = History::new(new, &[], raw)?;
+            waiting.extend(failing_alone(&history, self.observer.cancellation())?);
+        }
+        let rows = new.source_rows.iter();
+        let rows = rows.filter(|&&row| waiting.contains(&self.persons.person(row)));
+        Ok(rows.count() as f64 / new.source_rows.len().max(1) as f64)
     }
 
     /// A new base edition of the rows of an edition, unless it loses nearly as much, its labels do not fit
@@ -322,11 +334,15 @@ impl Decision<'_> {
             Err(RunError::NotAnonymizable { .. }) => return Ok(None),
             searched => searched?,
         };
-        let step = self.best_step(&searched, job)?;
-        if !base::is_better(searched.ncp(step), edition.ncp) {
+        // No step loses less than the last one.
+        if !base::is_better(searched.ncp(None), edition.ncp) {
             return Ok(None);
         }
-        let base = searched.verified(step, true, self.observer)?;
+        let tried = self.best_step(&searched, job)?;
+        let base = searched.edition(tried, true);
+        if !base::is_better(base.ncp, edition.ncp) {
+            return Ok(None);
+        }
         let cut = base.verified.cut();
         if !cut.is_some_and(|cut| bases.fit(&self.schema, cut)) {
             return Ok(None);

@@ -261,10 +261,7 @@ impl<'a> History<'a> {
             return;
         }
         let names = self.new.quasi_identifiers.iter();
-        let columns = names.map(|name| {
-            let mut columns = release.table.columns.iter();
-            columns.find(|column| column.name == *name)
-        });
+        let columns = names.map(|name| release.table.column(name));
         let columns: Vec<Option<&ReleasedColumn>> = columns.collect();
         for (place, &row) in release.source_rows.iter().enumerate() {
             let Some(&member) = numbers.get(&self.raw.person(row)) else {
@@ -412,31 +409,19 @@ impl<'a> BoundedValues<'a> {
     }
 }
 
-/// The persons of an edition who are alike with too few, or with those who have one value too often, whoever else
-/// is held back.
+/// The persons of an edition in groups that fail, among those that no earlier release has, with nobody held back.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
-pub(crate) fn persons_found(
+pub(crate) fn failing_alone(
     history: &History<'_>,
     cancellation: &Cancellation,
 ) -> Result<HashSet<u32>, VerifyError> {
     let members = history.divided(cancellation)?.remove(&0);
     let members = members.unwrap_or_default();
-    let condition = Condition::of(history);
-    let bounded = condition
-        .confidence
-        .map(|model| BoundedValues::new(history, &history.persons, model));
-    let division = Division {
-        presence: 0,
-        members: &members,
-        condition: &condition,
-        bounded: bounded.as_ref(),
-        edition: history.edition(),
-        cancellation,
-    };
+    let rule = GroupRule::new(history, &history.persons, cancellation);
     let all: Vec<&Member> = members.iter().collect();
-    division.failing(&all, &all, Labels::After)
+    rule.failing(&all, &all, Labels::After)
 }
 
 /// The persons of the edition who are held back.
@@ -454,25 +439,16 @@ pub(crate) fn persons_to_hold_back(
         return Ok(held_back);
     }
     let mut sets = history.divided(cancellation)?;
-    let condition = Condition::of(history);
-    let members = sets
-        .values()
-        .flatten()
-        .map(|member| member.person)
-        .collect();
-    let bounded = condition
-        .confidence
-        .map(|model| BoundedValues::new(history, &members, model));
+    let members = sets.values().flatten();
+    let members = members.map(|member| member.person).collect();
+    let rule = GroupRule::new(history, &members, cancellation);
     let fresh = sets.remove(&0).unwrap_or_default();
     let mut is_divided = has_several_rows;
     for (&presence, members) in &sets {
         let division = Division {
             presence,
             members,
-            condition: &condition,
-            bounded: bounded.as_ref(),
-            edition: history.edition(),
-            cancellation,
+            rule: &rule,
         };
         let returning = |member: &Member| history.persons.contains(&member.person);
         let kept = division.kept(returning)?;
@@ -486,10 +462,7 @@ pub(crate) fn persons_to_hold_back(
         let division = Division {
             presence: 0,
             members: &fresh,
-            condition: &condition,
-            bounded: bounded.as_ref(),
-            edition: history.edition(),
-            cancellation,
+            rule: &rule,
         };
         let kept = division.kept(|_| true)?;
         let persons = fresh.iter().map(|member| member.person);
@@ -503,11 +476,33 @@ struct Division<'a> {
     /// The earlier releases that have the persons.
     presence: ReleaseBits,
     members: &'a [Member],
-    condition: &'a Condition<'a>,
-    bounded: Option<&'a BoundedValues<'a>>,
+    rule: &'a GroupRule<'a>,
+}
+
+/// What every group of persons is asked.
+struct GroupRule<'a> {
+    condition: Condition<'a>,
+    bounded: Option<BoundedValues<'a>>,
     /// The number of the edition among the releases.
     edition: u32,
     cancellation: &'a Cancellation,
+}
+
+impl<'a> GroupRule<'a> {
+    fn new(
+        history: &'a History<'_>,
+        members: &HashSet<u32>,
+        cancellation: &'a Cancellation,
+    ) -> Self {
+        let condition = Condition::of(history);
+        let bounded = condition.confidence;
+        Self {
+            bounded: bounded.map(|model| BoundedValues::new(history, members, model)),
+            condition,
+            edition: history.edition(),
+            cancellation,
+        }
+    }
 }
 
 impl Division<'_> {
@@ -516,7 +511,7 @@ impl Division<'_> {
         let mut kept: Vec<&Member> = self.members.iter().filter(|it| returning(it)).collect();
         loop {
             let before = kept.len();
-            let failing = self.failing(&kept, &kept, Labels::After)?;
+            let failing = self.rule.failing(&kept, &kept, Labels::After)?;
             kept.retain(|member| !failing.contains(&member.person));
             // New persons who are held back are in no release.
             if self.presence != 0 {
@@ -524,7 +519,7 @@ impl Division<'_> {
                 let others = self.members.iter();
                 let others = others.filter(|member| !in_edition.contains(&member.person));
                 let others: Vec<&Member> = others.collect();
-                let failing = self.failing(&others, &kept, Labels::Before)?;
+                let failing = self.rule.failing(&others, &kept, Labels::Before)?;
                 kept.retain(|member| !failing.contains(&member.person));
             }
             if kept.len() == before {
@@ -532,7 +527,9 @@ impl Division<'_> {
             }
         }
     }
+}
 
+impl GroupRule<'_> {
     /// Those of the `probed` members whose labels are those of a group of the `counted` ones that
     /// fails, for any set of known columns.
     fn failing(
@@ -584,8 +581,9 @@ impl Division<'_> {
         add: impl Fn(&mut T, &Member),
     ) -> Vec<(&'m Member, T)> {
         let mut alike: HashMap<Vec<u32>, (&Member, T)> = HashMap::new();
+        let width = members.first().map_or(0, |it| it.labels(labels).len());
+        let columns: Vec<usize> = (0..width).collect();
         for &member in members {
-            let columns: Vec<usize> = (0..member.labels(labels).len()).collect();
             let key = member.key(labels, &columns, self.edition);
             let (_, made) = alike.entry(key).or_insert_with(|| (member, T::default()));
             add(made, member);
@@ -610,7 +608,7 @@ impl Division<'_> {
         let exceeds = values.any(|(value, holding)| {
             let (release, column, _) = *value;
             let rows = group.rows.of((release, column));
-            let model = self.bounded.map(|bounded| bounded.model);
+            let model = self.bounded.as_ref().map(|bounded| bounded.model);
             model.is_some_and(|model| model.c.is_exceeded_by(*holding, rows))
         });
         group.persons >= self.condition.k && !exceeds

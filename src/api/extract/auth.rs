@@ -30,6 +30,7 @@ impl FromRequestParts<AppState> for Caller {
     }
 }
 
+/// The caller, whose query parameters are not checked yet.
 async fn identified(parts: &Parts, state: &AppState) -> Result<Caller, ApiError> {
     let bearer = parts.headers.typed_get::<Authorization<Bearer>>();
     let bearer = bearer.ok_or_else(|| refused("missing"))?;
