@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::memory::MemorySize;
 use crate::problem::{Code, Problem};
 
-/// Least memory of a job, in bytes.
+/// Minimum memory of a job, in bytes.
 #[cfg(feature = "scale")]
 const LEAST_MEMORY: u64 = 64 << 20;
 

@@ -47,16 +47,16 @@ pub(crate) struct DecidedRelease {
 
 /// Approve or reject a release
 ///
-/// By somebody else than the one who made it: another token, and of people who sign in with the issuer
-/// another person. A decision is final. No grant of a rejected release takes effect, also none that was made
-/// before. Where the organization has an officer, a holder is refused.
+/// The approver must not be the one who made the release: it must be another token and, for people who sign in
+/// with the issuer, another person. A decision is final. No grant of a rejected release takes effect, including
+/// earlier grants. If the organization has an officer, a holder is refused.
 #[utoipa::path(post, path = "/v1/releases/{id}/approval", tag = "policy",
     params(("id" = ReleaseId, Path, description = "The release")),
     request_body = Option<ApprovalDefinition>,
     responses(
         (status = 201, description = "Decided", body = DecidedRelease),
         (status = 403, description = "`officer_required`; `forbidden`"),
-        (status = 409, description = "`conflict`: who decides has made the release, or it is decided already"),
+        (status = 409, description = "`conflict`: the caller made the release, or a decision already exists"),
         (status = 410, description = "`withdrawn`"),
         (status = 422, description = "`below_policy`: the policy was raised since the release was made; `invalid_value`"),
     ))]

@@ -171,7 +171,7 @@ pub(super) async fn compose(
 }
 
 /// The releases as they are stored, and the submissions of their jobs in the order in which rows
-/// are loaded; `Ok(Err(_))` where the rows of one of them are not known or not there any more.
+/// are loaded; `Ok(Err(_))` if the rows of one of them are unknown or no longer stored.
 async fn parts(
     app: &CallerApp,
     dataset: &StoredDataset,

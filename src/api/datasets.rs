@@ -44,7 +44,7 @@ const DESCRIPTION_LENGTH: usize = 10_000;
 /// Declare a dataset
 ///
 /// With a `location`, the Parquet files there are read in the order of their paths and checked as a
-/// submission is: the rows are stored sealed, and the request ends when they are. A refused file is named in
+/// submission is: the rows are encrypted and stored before the response is sent. A refused file is named in
 /// `detail`, and nothing is stored. No submissions are sent to such a dataset.
 #[utoipa::path(post, path = "/v1/datasets", tag = "datasets", request_body = DatasetDefinition,
     responses((status = 201, description = "Declared", body = Dataset,

@@ -19,7 +19,7 @@ use super::response::permitted_body::while_permitted;
 use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
 use super::state::CallerApp;
 
-/// Most times that a file is written because it was removed before it could be opened.
+/// Maximum number of attempts to write a file that is removed before it can be opened.
 const ATTEMPTS: usize = 3;
 
 /// Time between two checks of whether a download may go on.

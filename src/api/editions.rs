@@ -91,9 +91,9 @@ pub(super) async fn create(
 
 /// List editions, oldest first
 ///
-/// With `?after=N&wait=SECONDS` the answer comes as soon as there is an edition after number N, at the
-/// latest after that time; a request that waits counts as an open stream, of which a token and an
-/// organization have a limited number. A recipient gets the published editions that it may read.
+/// With `?after=N&wait=SECONDS` the response is sent as soon as an edition with a number above N exists, or
+/// when the time is over. A waiting request counts as an open stream; the number of open streams is limited
+/// per token and per organization. A recipient gets the published editions that it may read.
 #[utoipa::path(
     get, path = "/v1/publications/{id}/editions", tag = "publications",
     params(("id" = PublicationId, Path, description = "The publication"), EditionsQuery),
@@ -134,8 +134,8 @@ fn edition_queue(app: &CallerApp) -> EditionQueue<'_> {
     }
 }
 
-/// Brings the editions of the caller's organization on after a request that may have an effect on them.
-/// Workers do the same again and again, so that a failure delays an edition and loses none.
+/// Settles the editions of the caller's organization after a request that may affect them.
+/// Workers repeat this periodically, so a failure delays an edition but does not lose it.
 pub(super) async fn settle(app: &CallerApp) {
     match editions::settle(edition_queue(app)).await {
         Ok(settled) if settled.queued > 0 => app.wake.notify_one(),

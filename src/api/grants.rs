@@ -93,7 +93,7 @@ pub(super) async fn delete(
 /// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
 const PURPOSE_LENGTH: usize = 2_000;
 
-/// Most attempts at a grant, if the recipient gets access to other releases meanwhile.
+/// Maximum number of attempts at a grant, if the recipient gets access to other releases meanwhile.
 const COMPOSITIONS: usize = 4;
 
 /// Grants a release to a recipient, unless it breaks a privacy model together with what the

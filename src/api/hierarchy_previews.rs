@@ -21,10 +21,10 @@ use super::extract::{Holder, JsonBody};
 use super::large_documents::DocumentSize;
 use super::state::CallerApp;
 
-/// Most distinct values.
+/// Maximum number of distinct values.
 const MOST_VALUES: usize = 20_000;
 
-/// Most bytes of all values times those of the longest one: a mask writes each character of a value in a
+/// Maximum product of the bytes of all values and of the longest value: a mask writes each character of a value in a
 /// label as long as the longest value.
 const MOST_LABEL_BYTES: usize = 8 << 20;
 
@@ -58,10 +58,10 @@ pub(crate) struct ValueRows {
 
 /// Preview the hierarchy of a column
 ///
-/// The tree, of at most 20,000 leaves, that a generated hierarchy has over these values, which of them the
-/// column does not take, and which leaves of a given hierarchy none of them has. What is sent is neither
-/// stored nor logged; nothing stored but a taxonomy that `column` names by its id is read. A job makes the
-/// hierarchy anew, over all rows that it reads.
+/// Returns the tree of a generated hierarchy over these values (at most 20,000 leaves), the values that the
+/// column rejects, and the leaves of a given hierarchy that no value matches. The request is neither
+/// stored nor logged; the only stored data read is a taxonomy that `column` names by its id. A job generates the
+/// hierarchy again from all rows that it reads.
 #[utoipa::path(post, path = "/v1/taxonomies/preview", tag = "datasets",
     request_body = HierarchyPreviewRequest,
     responses((status = 200, description = "The preview", body = HierarchyPreview),

@@ -27,7 +27,7 @@ pub(crate) struct TableQuery {
 /// Measure a job's table after a step, before anything is released
 ///
 /// The report that `POST /v1/releases` would make with the same parameters, with the distributions of raw and
-/// released values. The table is verified and measured, and nothing of it is stored. It takes as long as the
+/// released values. The table is verified and measured but not stored. This takes as long as creating the
 /// release.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/report", tag = "jobs",

@@ -40,9 +40,9 @@ const CHUNK_BYTES: u64 = 128 << 20;
 
 /// Create a job
 ///
-/// The job reads the submissions that are current now: those whose place no other has taken. Later ones
+/// The job reads the submissions that are current now, that is, not replaced by another one. Later submissions
 /// do not change it. A column that is released unchanged (insensitive, sensitive, class) and has
-/// distinct values in at least 90 % of the rows that have one, of 20 or more, refuses the job, unless
+/// distinct values in at least 90 % of its 20 or more non-missing rows makes the service refuse the job, unless
 /// `acknowledge_unchanged` says why. About a tenth of the rows is read to decide that, all of them where
 /// a column is such a key.
 #[utoipa::path(
@@ -267,7 +267,7 @@ fn which(job: &JobDefinition) -> Which<'_> {
 /// Refuses a job that would release a key of its rows unchanged.
 ///
 /// Reads rows only until every column that is released unchanged has too many repeated values for a
-/// key: about a tenth of them, and all of them where one is a key or nearly so.
+/// key: about a tenth of the rows, or all rows if a column is a key or nearly a key.
 ///
 /// # Errors
 /// `unchanged_key`; `busy`; `dataset_deleted` where rows are deleted meanwhile.

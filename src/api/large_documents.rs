@@ -40,7 +40,7 @@ const BYTES_PER_NODE: u64 = 400;
 const BYTES_PER_SMALL_BYTE: u64 = 24;
 
 /// Part of the memory of requests that bodies may use while they are received. The rest is for those
-/// that are complete, which so never wait for those that are not.
+/// that are complete, so that they never wait for incomplete ones.
 const RECEIVING: u64 = 2;
 
 /// Bytes of a large answer that are sent at a time.

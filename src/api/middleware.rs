@@ -239,8 +239,8 @@ fn without_etag(_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions) 
     !headers.contains_key(header::ETAG)
 }
 
-/// Removes `identity;q=0` and `*;q=0` from `Accept-Encoding`, which would make a 406 of a request that has had
-/// its effect; and the whole header for byte ranges, which count in the uncompressed table.
+/// Removes `identity;q=0` and `*;q=0` from `Accept-Encoding`: they would turn the response into 406 although the
+/// request has already had its effect; and the whole header for byte ranges, which count in the uncompressed table.
 pub(crate) async fn permitted_encodings(mut request: Request, next: Next) -> Response {
     let headers = request.headers_mut();
     if headers.contains_key(header::RANGE) {

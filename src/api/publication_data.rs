@@ -25,7 +25,7 @@ use super::releases::{load_release, viewer};
 use super::state::CallerApp;
 use super::tables::{FormatQuery, get_table, requested_rendering};
 
-/// Most editions of one table.
+/// Maximum number of editions of one table.
 const MOST_EDITIONS: i64 = 10_000;
 
 /// `?editions=` and `?format=`.

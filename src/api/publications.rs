@@ -33,7 +33,7 @@ use super::response::created;
 use super::state::CallerApp;
 use super::text;
 
-/// Most recipients of a publication.
+/// Maximum number of recipients of a publication.
 const MOST_RECIPIENTS: usize = 100;
 
 /// Maximum length of a purpose, in characters.

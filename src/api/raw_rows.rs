@@ -78,7 +78,7 @@ impl LoadedRows {
     }
 }
 
-/// Most times that rows are loaded which are deleted meanwhile.
+/// Maximum number of attempts to load rows that are deleted concurrently.
 const ATTEMPTS: u32 = 3;
 
 /// Works on the rows of a dataset, anew where submissions are deleted while they are read.

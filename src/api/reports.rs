@@ -30,10 +30,10 @@ use super::releases::{load_release, viewer};
 use super::response::html_document;
 use super::state::CallerApp;
 
-/// Most grants that a page names.
+/// Maximum number of grants that a page names.
 const MOST_GRANTS: i64 = 20;
 
-/// Most steps of a run, and combinations of a sweep, that a page draws.
+/// Maximum number of steps of a run, and combinations of a sweep, that a page draws.
 const MOST_STEPS: i64 = 1_000;
 
 /// The report of a release. What needs raw rows is for the holder only.

@@ -42,7 +42,7 @@ pub(super) const KEYS: &str = "dataset-keys";
 /// The key-encryption key, if it is in the backup.
 pub(super) const KEY: &str = "key-encryption.key";
 
-/// Most bytes of a manifest: two million files.
+/// Maximum number of bytes of a manifest: two million files.
 const MANIFEST_BYTES: u64 = 256 << 20;
 
 /// How often the state of the database is taken again when datasets are deleted before their keys are

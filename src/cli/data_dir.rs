@@ -19,7 +19,7 @@ pub(super) const FILE: &str = "instance";
 /// The processes of one data directory that run jobs only have the directories 1, 2, … in this one.
 const WORKERS: &str = "workers";
 
-/// Most of them.
+/// Maximum number of worker directories.
 const MOST_WORKERS: u32 = 256;
 
 /// How long a service waits for the lock: a look at whether a service runs takes it for a moment.

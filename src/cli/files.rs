@@ -11,7 +11,7 @@ use pais::storage::directory_of;
 use super::output::Failure;
 use super::sources::DocumentSource;
 
-/// Most links that a path is followed through, as in the Linux kernel.
+/// Maximum number of links that a path is followed through, as in the Linux kernel.
 const LINKS: usize = 40;
 
 /// What an input or output is on the disk.
@@ -52,7 +52,7 @@ impl Place {
         place.into_iter().collect()
     }
 
-    /// Whether what is written to one would be in the place of the other.
+    /// Whether writing to one would overwrite the other.
     fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Tables(directory), Self::New(path))
@@ -85,8 +85,8 @@ fn is_table(name: &OsStr) -> bool {
     name == "qit.csv" || (name.starts_with("st_") && name.ends_with(".csv"))
 }
 
-/// Where a file at a path is, or is to be made: its directory without links, and its name, which is that of
-/// no link. `None` for what is no regular file, such as a pipe, and for the open files of a process
+/// Where a file at a path is or will be created: its directory without symbolic links, and its name, which is not
+/// a link. `None` for anything but a regular file, such as a pipe, and for the open files of a process
 /// (`/dev/stdout`).
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read, Write};
 
 use pais_io::draft::Doubt;
 
-/// Most bytes of an answer.
+/// Maximum number of bytes of an answer.
 const MOST_BYTES: u64 = 1_000;
 
 /// Asks each question until it is answered. An empty line takes the first choice, and so does the end of

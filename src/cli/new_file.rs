@@ -1,5 +1,6 @@
-//! A file that a command writes. It is written beside its place and gets its name once it is complete, so a
-//! run that fails leaves the earlier file as it was. What cannot be replaced is written in its place.
+//! A file that a command writes. It is written to a temporary file in the same directory and renamed when complete,
+//! so a failed run leaves the earlier file unchanged. A target that cannot be replaced, such as a pipe, is written
+//! directly.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Seek, Write};
@@ -16,14 +17,14 @@ use super::output::{Failure, write_pretty};
 /// Bytes that are collected before they are written.
 const BLOCK: usize = 256 << 10;
 
-/// The mode of a file that did not exist, of which the umask takes its part.
+/// The mode of a new file, before the umask is applied.
 const MODE: u32 = 0o666;
 
 /// A file with its whole content, which does not have its name yet. It is removed if it is dropped.
 #[must_use = "it has its name once it is completed"]
 pub(crate) struct NewFile {
     path: PathBuf,
-    /// `None` for what was written in its place, such as a pipe.
+    /// `None` for a target that is written directly, such as a pipe.
     unfinished: Option<Unfinished>,
 }
 

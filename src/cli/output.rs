@@ -1,4 +1,4 @@
-//! What a command writes: standard output and standard error, of which a reader such as `head` may close
+//! Output of a command: standard output and standard error, whose reader (such as `head`) may close
 //! its end without an error; and its failure, as a few lines for a person or as JSON.
 
 use std::fmt::{Display, Write as _};
@@ -31,7 +31,7 @@ impl Style {
     }
 }
 
-/// Writes to standard output. A closed pipe is no error: its reader has what it wants.
+/// Writes to standard output. A closed pipe is not an error.
 ///
 /// # Errors
 /// If standard output cannot be written for another reason.
@@ -190,7 +190,7 @@ impl<E: Into<Problem>> From<E> for Failure {
     }
 }
 
-/// Most faults that are printed.
+/// Maximum number of faults that are printed.
 const FAULTS: usize = 10;
 
 /// The lines of a problem: what happened, where, and what would fix it.

@@ -1,5 +1,5 @@
 //! `pais publish`: sends files to the dataset of a publication, and waits until their rows are
-//! published, wait for approval, or are refused. For those without a scheduler of their own.
+//! published, wait for approval, or are refused. For hospitals without a job scheduler.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// Time for an answer to a question.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Most times that a file is sent.
+/// Maximum number of times that a file is sent.
 const ATTEMPTS: u32 = 3;
 
 /// Exit status where an edition waits for approval.

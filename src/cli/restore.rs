@@ -44,7 +44,7 @@ pub(crate) struct RestoreArgs {
 /// Restores a backup into a data directory that is new or empty, with an embedded database.
 ///
 /// Everything is made and checked in a directory of its own inside the data directory, and then moved to its
-/// place. So nothing is removed that the restore has not made.
+/// final place. So the restore removes only files that it has created itself.
 ///
 /// # Errors
 /// If the backup is damaged, its key is not there, or the data directory or its database cannot be used.
@@ -131,7 +131,7 @@ fn restore_inside(
 }
 
 /// Moves what was restored to the places that the settings name, the database after what can fail. The files
-/// that it has `made` are of no use where it fails.
+/// in `made` are useless if it fails.
 fn place(
     settings: &Settings,
     staging: &Path,

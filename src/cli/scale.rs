@@ -13,8 +13,8 @@ use super::output::{Failure, Style};
 /// Who counts the rows, and what they need.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExecutorArgs {
-    /// Has the rows counted by an engine, for a table that does not fit the memory: `in-process`, or
-    /// the addresses of executors, such as http://127.0.0.1:5051, each a share of the rows. INPUT is a
+    /// Counts the rows with an engine, for a table that does not fit in memory: `in-process`, or
+    /// the addresses of executors, such as http://127.0.0.1:5051, each of which counts a share of the rows. INPUT is a
     /// Parquet file or a directory of them, OUT a new directory of Parquet files. Needs a program that
     /// is built with the feature `scale`.
     #[arg(long = "executor", value_name = "NAME", value_delimiter = ',')]

@@ -48,7 +48,7 @@ pub(crate) struct ServeArgs {
     settings: SettingsArgs,
 }
 
-/// What a process does. The deletion of what is due and the chain of the audit log are work of each.
+/// The duty of a process. Every process also deletes expired data and extends the audit chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Duty {
     /// Requests and jobs.
@@ -203,7 +203,7 @@ async fn listen(address: SocketAddr, setting: &str) -> anyhow::Result<TcpListene
     listener.with_context(|| format!("cannot listen on {address} ({setting})"))
 }
 
-/// The niceness added to the computing threads. A search may use every idle core, but requests have
+/// The nice value added to the compute threads. A search may use every idle core, but requests have
 /// priority and do not wait for it.
 const COMPUTE_NICENESS: i32 = 5;
 

@@ -37,7 +37,7 @@ pub(crate) struct Verify {
     /// address of the job in a service.
     #[arg(long, value_name = "J.json")]
     job: Option<DocumentSource>,
-    /// In place of --schema and --job, as a recipient can: the answer of `GET /v1/releases/{id}`; a
+    /// Replaces --schema and --job, for recipients: the response of `GET /v1/releases/{id}`; a
     /// file, or the address of the release in a service.
     #[arg(long = "release", value_name = "R.json")]
     document: Option<DocumentSource>,
@@ -45,8 +45,8 @@ pub(crate) struct Verify {
     /// directory with its parts, data-00000.parquet and so on; or that of an anatomized release.
     #[arg(value_name = "RELEASE")]
     release: PathBuf,
-    /// The raw table: truthfulness and lost records are checked too. An anatomized release
-    /// cannot be checked without, nor K over the persons of a subject column. `-` for standard
+    /// The raw table; with it, truthfulness and lost records are also checked. It is required for an anatomized release
+    /// and to check K over the persons of a subject column. `-` for standard
     /// input.
     #[arg(long, value_name = "INPUT")]
     raw: Option<PathBuf>,
@@ -117,7 +117,7 @@ impl Verify {
         Ok(Ok(ExitCode::from(u8::from(found.fails()))))
     }
 
-    /// Verifies the release while its rows, and the raw ones, are read. `None` where that takes all rows
+    /// Verifies the release while its rows and the raw rows are read. `None` if all rows are needed
     /// at once: under other models and forms, and where the released rows are not the image of all raw
     /// rows, to say how many are not.
     fn streamed(

@@ -26,7 +26,7 @@ const SPARE_CONNECTIONS: u32 = 8;
 /// The least memory of a process, 64 MiB. A smaller number was meant in another unit.
 const LEAST_PROCESS_BYTES: u64 = 64 << 20;
 
-/// Most seconds by which clocks may differ: an expired token works on for so long.
+/// Maximum clock skew in seconds: an expired token stays valid for this long.
 const MOST_LEEWAY_SECONDS: u64 = 300;
 
 /// Checks what the types do not check.

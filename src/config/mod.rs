@@ -140,7 +140,7 @@ pub struct LimitSettings {
     pub upload_wait_seconds: u64,
     /// Longest time until a submission is complete, in seconds.
     pub upload_seconds: u64,
-    /// Least average rate of a submission, in bytes per second.
+    /// Minimum average rate of a submission, in bytes per second.
     pub upload_bytes_per_second: u64,
     /// Maximum size of a JSON body, in bytes.
     pub json_bytes: usize,

@@ -87,7 +87,7 @@ pub struct Approval {
 }
 
 /// The columns of [`ApprovalColumns`] of a release `r` with its row `a` of `release_approvals`, if it has one.
-/// `$1` is whether the viewer is the holder: who decided, and why, is not for others.
+/// `$1` is whether the viewer is the holder: only the holder sees who decided and why.
 macro_rules! approval_columns {
     () => {
         "a.decision, a.decided_at, CASE WHEN $1 THEN a.decided_by END AS decided_by,

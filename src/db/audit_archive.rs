@@ -83,11 +83,11 @@ pub struct Archived {
 }
 
 /// Writes the oldest events of every log, those before the first one at or after `before`, and then
-/// removes them from the database. `finish` makes the file durable, before anything is removed. An event
-/// in each log says up to which place it was archived. No event is recorded meanwhile.
+/// removes them from the database. `finish` makes the file durable before anything is removed. An event
+/// in each log records the last archived position. No other event is recorded in the meantime.
 ///
 /// # Errors
-/// When the database or the file fails, and where a log is not what was chained: then nothing is removed.
+/// When the database or the file fails, or a log does not match its hash chain: then nothing is removed.
 pub async fn archive<W: Write>(
     store: &Store,
     keys: &KeyRing,

@@ -74,7 +74,7 @@ pub async fn hold_rotation(store: &Store) -> Result<Transaction<'static, Postgre
     Ok(transaction)
 }
 
-/// Makes a restored database that of its data directory: the keys of its datasets move there, and the
+/// Binds a restored database to its data directory: the keys of its datasets move there, and the
 /// processes that used the original are forgotten, so that interrupted jobs are resumed at once.
 ///
 /// # Errors

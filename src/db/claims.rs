@@ -79,8 +79,8 @@ const CLAIM_LOCK: i64 = 0x7061_6973_0009;
 /// running jobs of an organization.
 ///
 /// `waiting` is the oldest job of each organization, found by one probe of an index for each.
-/// `lapsed` are the jobs whose lease has expired or whose process is dead. If the process has given a
-/// sign of life after the lease had expired, the loss costs no attempt.
+/// `lapsed` are the jobs whose lease has expired or whose process is dead. If the process has sent a
+/// heartbeat after the lease expired, the loss does not count as an attempt.
 macro_rules! ready {
     () => {
         "WITH RECURSIVE waiting AS (

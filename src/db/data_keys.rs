@@ -1,5 +1,5 @@
 //! Where the wrapped data keys of the datasets are, and the sealed keys of their submissions. They are
-//! kept where they can be destroyed: a deleted row stays in the files of a table and in the
+//! kept where they can be destroyed: a deleted row remains in the files of a table and in the
 //! write-ahead log for a time.
 
 use std::collections::{BTreeSet, HashSet};
@@ -26,7 +26,7 @@ use pais_seal::{SealError, SecretKey, random};
 const SUFFIX: &str = ".key";
 
 /// The age at which a key file without an owner is taken to be left over. A younger one is
-/// most probably of an owner that is being made.
+/// probably of an owner that is being created.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// End of the name of a key file that is being destroyed.

@@ -1,4 +1,4 @@
-//! The revisions of a dataset: what is read, checked or queued under one definition is not stored under another.
+//! Revisions of a dataset: rows read, checked or queued under one definition are not stored under another one.
 
 use sqlx::PgConnection;
 

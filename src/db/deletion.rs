@@ -1,5 +1,5 @@
 //! The deletion of datasets and submissions, by their holders and at the end of their retention. What is due
-//! is in the database, so that neither a restart nor a failure loses it.
+//! is recorded in the database, so that it survives restarts and failures.
 //!
 //! A key is destroyed after the commit, so that no file or backup of the database opens what it sealed.
 //! `keys_to_destroy` has those whose destruction is still to be done.
@@ -174,9 +174,9 @@ async fn destroy_key(store: &Store, owner: KeyOwner) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What of a deleted dataset cannot be read without its key, or has the digest of its rows or the values
-/// that jobs list under another key, as the answers to requests that created a submission or a job. In the
-/// order in which [`super::publications::lock`] and what follows it lock.
+/// The data of a deleted dataset that cannot be read without its key, that contains the digest of its rows, or that
+/// contains the values that jobs list under another key (such as stored responses to requests that created a
+/// submission or a job). In the lock order of [`super::publications::lock`] and the locks that follow it.
 const SEALED_PARTS: [&str; 6] = [
     "UPDATE publications SET sealed_definition = NULL
      WHERE dataset_id = $1 AND sealed_definition IS NOT NULL",

@@ -1,7 +1,7 @@
 //! Editions: the releases of a publication, one after the other.
 //!
-//! An edition is queued with its job in one transaction, and its release, what was decided with it and
-//! what waits are written with the end of the job. `settle` does the rest, each edition in one
+//! An edition and its job are queued in one transaction. Its release, the decisions about held-back rows and
+//! the waiting rows are written when the job ends. `settle` does the rest, each edition in one
 //! transaction: it fails with its job, waits for approval, is refused, or is published with the grants
 //! of all recipients. The process that settles an edition locks the publication, the edition and its release,
 //! so that it is published once or not at all, and neither deleted nor withdrawn meanwhile.

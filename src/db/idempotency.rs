@@ -15,7 +15,7 @@
 //! processed again.
 //!
 //! An answer can quote what the request sent, and a bare SHA-256 would confirm a guessed body. So the
-//! answer is sealed, and of the body there is a keyed fingerprint, both under keys derived from the
+//! answer is sealed and the body is stored as a keyed fingerprint, both under keys derived from the
 //! key-encryption key.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The processes that use the database, so that what a dead one has left can be taken over at once,
-//! and so that what a live one holds is not taken from it.
+//! The processes that use the database. The work of a dead process can be taken over at once,
+//! and the work of a live process is not taken from it.
 
 use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;

@@ -188,7 +188,7 @@ pub(crate) struct PoolConnections {
     pub used: u32,
     /// Open and idle.
     pub idle: u32,
-    /// Most that can be open.
+    /// Maximum number of open connections.
     pub limit: u32,
 }
 

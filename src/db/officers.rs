@@ -1,7 +1,7 @@
 //! Who decides for an organization: its privacy officers, where it has any, and its holders otherwise.
 //!
-//! A decision takes a share of a lock of its organization, and what makes an officer or ends one takes the
-//! whole: a decision is made before the change or after it, never in between.
+//! A decision takes a shared lock of its organization; adding or removing an officer takes the exclusive
+//! lock. So a decision is made before the change or after it, never during it.
 
 use sqlx::PgConnection;
 use time::OffsetDateTime;
@@ -12,7 +12,7 @@ use crate::roles::{Caller, Role};
 use super::{StoreError, token_validity};
 
 /// Waits for the decisions of an organization that are under way, and lets later ones wait until the end of
-/// the transaction. For what makes or ends an officer.
+/// the transaction. Used when an officer is added or removed.
 pub(super) async fn lock(
     connection: &mut PgConnection,
     organization: OrganizationId,

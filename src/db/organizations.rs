@@ -102,7 +102,7 @@ pub async fn find(
     .await?)
 }
 
-/// Disables an organization, or enables it again; what is so already stays as it is. Returns `false`
+/// Disables or enables an organization; has no effect if it already is in that state. Returns `false`
 /// if there is no such organization.
 pub(crate) async fn set_disabled(
     store: &Store,

@@ -24,7 +24,7 @@ pub(crate) async fn load(
     of_organization(&mut connection, organization).await
 }
 
-/// Checks what a transaction makes. The policy does not change until the end of the transaction.
+/// Checks the object that a transaction creates. The policy does not change until the end of the transaction.
 ///
 /// # Errors
 /// [`StoreError::BelowPolicy`] with the problem that `check` finds.
@@ -112,7 +112,7 @@ pub(crate) async fn replace(
     if !officers::may_decide(&mut transaction, by, now).await? {
         return Ok(false);
     }
-    // Waits for what was decided under the policy before, and what is decided later waits for this.
+    // Waits for decisions under the previous policy; later decisions wait for this change.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text, 14))")
         .bind(by.organization)
         .execute(&mut *transaction)

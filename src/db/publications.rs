@@ -247,8 +247,8 @@ pub(crate) async fn create(
 pub(crate) struct PublicationPatch {
     /// Whether it makes no editions for now.
     pub paused: Option<bool>,
-    /// Who gets the next editions: the whole list. A recipient that is not in it keeps the editions it
-    /// has; a new one gets those from now on.
+    /// The recipients of the next editions, as a complete list. A recipient that is not listed keeps the editions it
+    /// has; a new recipient gets all later editions.
     #[schema(max_items = 100)]
     pub recipients: Option<Vec<NewRecipient>>,
 }

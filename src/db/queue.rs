@@ -162,7 +162,7 @@ pub async fn heartbeat(
     Ok(each(renewals, reply))
 }
 
-/// Writes what the holder should know about the rows of a job, as soon as an attempt has read them.
+/// Writes the warnings about the rows of a job as soon as an attempt has read them.
 /// Writes nothing if the lease is lost.
 pub(crate) async fn record_warnings(
     store: &Store,

@@ -2,7 +2,7 @@
 //!
 //! Deleting a dataset destroys its key. Its rows, which nobody can read from then on, are removed
 //! afterwards in small transactions: a single one would write as much to the write-ahead log as there
-//! are rows, for which a full disk has no room.
+//! are rows, which does not fit on a full disk.
 
 use std::pin::pin;
 use std::time::Duration;

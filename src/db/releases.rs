@@ -509,7 +509,7 @@ pub(crate) async fn chunk(
 }
 
 /// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,
-/// but `release`; by id. `executor` is a connection or a transaction.
+/// except `release`; ordered by id. `executor` is a connection or a transaction.
 pub(crate) async fn known_releases(
     executor: impl PgExecutor<'_>,
     recipient: OrganizationId,

@@ -20,7 +20,7 @@ pub struct DataKey {
     dataset: DatasetId,
 }
 
-/// What sealed data is. Data opens only as what it was sealed.
+/// The kind and place of sealed data. Data can be opened only for the kind and place it was sealed for.
 #[derive(Clone, Copy, Debug)]
 pub enum SealedItem {
     /// A chunk of rows of a submission.
@@ -66,7 +66,7 @@ pub struct StepPlace {
 
 impl SealedItem {
     /// The associated data that authenticates what the data is. Forms of equal length begin with
-    /// unlike ids, so no two items have the same.
+    /// different ids, so no two items have equal associated data.
     fn associated(self, dataset: DatasetId) -> Vec<u8> {
         let (id, word, numbers) = match self {
             Self::Chunk { submission, index } => (submission.0, "", vec![index]),

@@ -51,7 +51,7 @@ pub(super) async fn current_wrapping(
 }
 
 /// Makes sure that the database still has the service key of the ring. A dump that is restored under a
-/// running service brings its own, and what is authenticated with another one is never right again.
+/// running service has its own service key, and data authenticated with another key can no longer be verified.
 ///
 /// # Errors
 /// [`StoreError::Replaced`]; when the database fails.

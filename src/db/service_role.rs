@@ -1,8 +1,8 @@
 //! The role of PostgreSQL under which the service works, and the rows that it is shown.
 //!
 //! The role does not own the tables: it can neither change them nor their policies, and can only add to the
-//! audit log. A connection says for whom it works: PostgreSQL shows it the rows of that organization alone,
-//! and lets it write no others. That is a second wall under the conditions of the queries.
+//! audit log. A connection names its organization, and PostgreSQL shows it the rows of that organization only
+//! and lets it write no others. This is a second line of defence in addition to the conditions of the queries.
 
 use sqlx::{Connection, PgConnection, PgPool};
 use uuid::Uuid;

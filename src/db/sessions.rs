@@ -1,5 +1,6 @@
 //! Sessions with a database whose host has vanished: packets to it are dropped, and no error ends the
-//! sessions. The client library can neither set keepalives on its sockets nor close one that is waited for.
+//! sessions. The client library cannot set keepalives on its sockets, and cannot close a socket that is being
+//! waited for.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -13,8 +14,8 @@ use super::Store;
 /// Time between two questions to the database.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// How long a session that was silent may take to answer after a new one has: a database that only stood
-/// still answers to all of them.
+/// How long a silent session may take to answer after a new session has answered: a database that was only
+/// paused answers all of them.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Has the server end the session within a minute after the host of this process has vanished. Otherwise

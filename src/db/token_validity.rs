@@ -161,8 +161,8 @@ pub(crate) async fn is_valid(store: &Store, token: TokenId) -> Result<bool, Stor
     Ok(works(found, store.now()))
 }
 
-/// Checks that a token works at `now`. Until the transaction ends, neither can it be revoked nor its
-/// organization be disabled: what the transaction writes was permitted when it was committed.
+/// Checks that a token is valid at `now`. Until the transaction ends, the token cannot be revoked and its
+/// organization cannot be disabled, so everything that the transaction writes is still permitted at commit.
 ///
 /// # Errors
 /// [`StoreError::TokenEnded`].
@@ -183,8 +183,8 @@ pub(super) async fn lock_valid(
         .ok_or(StoreError::TokenEnded)
 }
 
-/// Begins a transaction of a caller, as [`lock_valid`]: the body of its request, or what is decided for it, can
-/// take long.
+/// Begins a transaction of a caller and locks its token ([`lock_valid`]): reading the body or deciding the
+/// request can take long.
 ///
 /// # Errors
 /// [`StoreError::TokenEnded`].

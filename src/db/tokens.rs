@@ -73,7 +73,7 @@ pub struct Token {
 pub struct IssuedToken {
     /// The token.
     pub token: Token,
-    /// The secret that the bearer sends; of a token that is to be enrolled the code instead, with
+    /// The secret that the bearer sends; for a token that is not yet enrolled, the enrolment code with
     /// which its organization gets the secret.
     pub secret: SecretString,
 }

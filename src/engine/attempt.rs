@@ -31,7 +31,7 @@ pub(crate) struct RunResults {
     pub(crate) release: Option<NewRelease>,
     /// What was decided with it, where the job is that of an edition.
     pub(crate) edition: Option<DecidedEdition>,
-    /// What the holder should know about them beside what was known before the search.
+    /// Warnings about the results, in addition to those known before the search.
     pub(crate) warnings: Vec<Warning>,
 }
 

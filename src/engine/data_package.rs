@@ -16,7 +16,7 @@ use crate::db::releases::{StoredRelease, StoredTable};
 
 use super::release_packing::StoredColumn;
 
-/// Most labels of a column that are listed as its possible values.
+/// Maximum number of labels of a column that are listed as its possible values.
 const MOST_LABELS: usize = 1_000;
 
 /// A table of a package, with its two files.

@@ -1,5 +1,5 @@
-//! The work of an attempt at the job of an edition: what is loaded for it, and on its thread the
-//! decision which rows it has, and its release.
+//! An attempt at the job of an edition: loads its input, then decides on its own thread
+//! which rows the edition contains and builds its release.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

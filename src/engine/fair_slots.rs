@@ -28,7 +28,7 @@ pub(crate) struct FairSlot {
     _organization: Option<OwnedSemaphorePermit>,
 }
 
-/// The limit because of which no slot became free in time.
+/// The limit that kept a slot from becoming free in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotLimit {
     Organization,
@@ -36,7 +36,7 @@ pub(crate) enum SlotLimit {
 }
 
 impl FairSlots {
-    /// `all` slots, of which one organization has at most `per_organization`; 0 for no such limit.
+    /// `all` slots. One organization takes at most `per_organization` of them; 0 means no such limit.
     pub(crate) fn new(all: usize, per_organization: usize) -> Self {
         Self {
             all: Arc::new(Semaphore::new(all)),

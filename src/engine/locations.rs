@@ -29,7 +29,7 @@ use super::{WorkError, on_thread};
 /// Rows of a file of a release; the last file has those that are left.
 const FILE_ROWS: usize = 1 << 20;
 
-/// Most bytes that are read of a file to find its footer.
+/// Maximum number of bytes that are read of a file to find its footer.
 const FOOTER_BYTES: u64 = (16 << 20) + 8;
 
 /// The location of this URL, if it is granted to an organization. `pointer` is to the URL.

@@ -49,7 +49,7 @@ impl Rendering {
         *self == Self::exact(FileFormat::CSV)
     }
 
-    /// The ending of a file name: the format, and what is not exact.
+    /// The suffix of a file name: the format and the options that change the content.
     pub(crate) fn file_ending(&self) -> String {
         let bounds = if self.bounds.is_some() { "bounds." } else { "" };
         let safe = if self.is_safe { "safe." } else { "" };
@@ -103,8 +103,8 @@ impl Renderer<'_> {
         self.file(task, rendering, load, build).await
     }
 
-    /// The path of the file of a task. Where it does not exist, `load` gets what `build` makes the table
-    /// of, on a thread of its own.
+    /// The path of the file of a task. If it does not exist, `load` reads the chunks from which `build` makes the table
+    /// on its own thread.
     ///
     /// # Errors
     /// `busy`; when the database or the disk fails.
@@ -211,7 +211,7 @@ fn render(
 /// the size of all files there.
 pub(crate) struct SpoolWriter {
     file: BufWriter<NamedTempFile>,
-    /// Of what is written, where that is to be known.
+    /// Hashes the written bytes, if the digest is wanted.
     hasher: Option<Sha256>,
     cancellation: Cancellation,
     /// Bytes that can still be written.

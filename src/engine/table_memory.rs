@@ -26,8 +26,8 @@ impl TableLimits {
         }
     }
 
-    /// The bytes that a table of these submissions needs, with `beside` for what else is decided on it. `plans` are the combinations of one job; if
-    /// there are none, the table is only read.
+    /// The bytes that a table of these submissions needs; `beside` is added for other data of the decision. `plans`
+    /// are the combinations of one job; if there are none, the table is only read.
     ///
     /// # Errors
     /// `limit_exceeded` if it never fits, with the memory needed and the limit.

@@ -1,5 +1,5 @@
-//! What an operator watches beside requests: the queue, memory, connections to the database, and disks. Each
-//! process measures its own; the queue is that of all.
+//! Gauges for the operator, in addition to request metrics: the queue, memory, database connections and disks. Each
+//! process measures its own resources; the queue is shared by all processes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The heartbeats of this process. One thread with its own runtime and connections renews the leases
-//! of all running jobs and the sign of life of the process, so that nothing that blocks the main
-//! runtime costs a lease. It reports progress, and stops the runs that must stop.
+//! of all running jobs and the heartbeat of the process, so that a blocked main
+//! runtime does not cost a lease. It reports progress and stops runs that must stop.
 
 use std::collections::HashMap;
 use std::io;

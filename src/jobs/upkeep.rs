@@ -1,4 +1,4 @@
-//! What is done periodically: the cleanup deletes datasets and submissions whose retention has ended and old
+//! Periodic work: the cleanup deletes datasets and submissions whose retention has ended and old
 //! idempotent answers, frees the space of deleted rows, removes files of attempts without a release and of
 //! withdrawn releases, and keeps the reserve of the disk; new events of the audit logs get their places in the
 //! chains.

@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest document of an issuer, in bytes.
 const DOCUMENT_BYTES: u64 = 256 << 10;
 
-/// Most keys of an issuer.
+/// Maximum number of keys of an issuer.
 const MOST_KEYS: usize = 100;
 
 /// The keys of an issuer. Clones share them.

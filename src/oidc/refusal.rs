@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why a token is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// It is no token, not signed as it must be, expired, or for somebody else; or it does not name a
+    /// The token is malformed, has an invalid signature, is expired, or has another audience; or it does not name a
     /// person, one organization and one role.
     #[error("the token is not valid")]
     Invalid,

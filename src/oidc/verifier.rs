@@ -132,7 +132,7 @@ impl Verifier {
     }
 }
 
-/// Whether the header of a token asks for nothing that this verifier does not do: no extension that must
+/// Whether this verifier supports everything that the header of a token requires: no extension that must
 /// be understood (`crit`, RFC 7515, 4.1.11), and no other type than that of a token (RFC 7519, 5.1, and
 /// RFC 9068, 2.1).
 fn is_plain(token: &str) -> bool {

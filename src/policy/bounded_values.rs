@@ -1,5 +1,5 @@
-//! Which sensitive values a policy has bounded: a floor of confidence is none where the model bounds
-//! other values than those that harm.
+//! Which sensitive values a policy requires to be bounded: a limit on confidence has no effect if the model bounds
+//! other values than the harmful ones.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 
 use super::{MOST_NAMES, Policy, ReleasedTable, escaped, is_of, is_released_of};
 
-/// Most values that a policy names of a column.
+/// Maximum number of values that a policy names of a column.
 const MOST_VALUES: usize = 10_000;
 
-/// Most bytes of a value that a policy names.
+/// Maximum number of bytes of a value that a policy names.
 const VALUE_BYTES: usize = 1_024;
 
 /// Values of a column that have to be bounded.

@@ -29,7 +29,7 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 1)]
     pub models: Option<Vec<ModelKind>>,
-    /// Least K.
+    /// The minimum K.
     #[serde(
         default,
         deserialize_with = "pais_core::definition::whole::option",
@@ -37,7 +37,7 @@ pub struct Policy {
     )]
     #[schema(minimum = 1)]
     pub k_min: Option<i64>,
-    /// Least L, of the models that have one.
+    /// The minimum L, for models that have one.
     #[serde(
         default,
         deserialize_with = "pais_core::definition::whole::option",
@@ -45,14 +45,14 @@ pub struct Policy {
     )]
     #[schema(minimum = 1)]
     pub l_min: Option<i64>,
-    /// Greatest confidence: C, or alpha. It does not hold for models that bound sensitive values in
+    /// The maximum confidence: C, or alpha. It does not apply to models that bound sensitive values in
     /// their own terms, by an L above 1 or a t below 1; a model that bounds none is refused, unless
-    /// `models` names it. Which values have to be bounded says `sensitive_values`; without it, all
-    /// values of all sensitive columns, so that a job lists none.
+    /// `models` names it. `sensitive_values` lists the values that have to be bounded; without it, these are all
+    /// values of all sensitive columns, and a job must not list any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0, maximum = 1)]
     pub c_max: Option<f64>,
-    /// Greatest share of rows that may be suppressed.
+    /// The maximum share of rows that may be suppressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
     pub suppression_max: Option<f64>,
@@ -289,8 +289,8 @@ fn is_released_of(column: &CodebookColumn, name: &str) -> bool {
     names.any(|own| is_same(own, name))
 }
 
-/// Whether a column of this role cannot be matched by somebody who knows its values of a patient
-/// better than a quasi-identifier can.
+/// Whether knowing the value of a patient in a column of this role helps no more than knowing a
+/// quasi-identifier does.
 fn is_protected(role: ColumnRole) -> bool {
     match role {
         ColumnRole::QuasiIdentifier | ColumnRole::Identifier | ColumnRole::Subject => true,

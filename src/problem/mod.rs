@@ -72,7 +72,7 @@ impl std::fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
-/// One fault inside a document or a file: where it is, what it is, what would fix it.
+/// One fault inside a document or a file: its place, its cause and its remedy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = Fault)]
 pub struct FaultDocument {
@@ -121,7 +121,7 @@ pub struct ProblemDocument {
     /// Where, when it is a matter of places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FaultDocument>,
-    /// The number of all faults of a refused file by column, of which `errors` has the first 20.
+    /// The number of faults of a refused file by column. `errors` lists only the first 20 faults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_column: BTreeMap<String, u64>,
 }

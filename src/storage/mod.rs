@@ -1,4 +1,4 @@
-//! The files beside the database: free space of their disks, a reserve for a full disk, the spool
+//! Files outside the database: free disk space, a reserve for a full disk, the spool
 //! directory, and the object stores of organizations.
 
 pub mod object_stores;

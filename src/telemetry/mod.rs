@@ -22,8 +22,8 @@ pub fn init(settings: &LogSettings) -> anyhow::Result<()> {
     let lines = tracing_subscriber::fmt()
         .with_max_level(LevelFilter::TRACE)
         .with_writer(stderr)
-        // A line that cannot be written, on a full disk or to a closed pipe, is lost. Reporting that on
-        // standard error, too, would be a panic, which the hook below logs, and so the end of the process.
+        // A line that cannot be written (full disk, closed pipe) is lost. Reporting the error on
+        // standard error would panic, and the hook below would log the panic and end the process.
         .log_internal_errors(false)
         .with_ansi(stderr().is_terminal());
     let started = match settings.format {

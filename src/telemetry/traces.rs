@@ -64,8 +64,8 @@ impl Traces {
     }
 }
 
-/// Which span of which trace, for a database or between processes: the id of the trace, 16 bytes, and of
-/// the span, 8 bytes.
+/// The trace context as stored in the database or passed between processes: the trace id, 16 bytes, and
+/// the span id, 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct TraceContext([u8; 24]);
@@ -194,7 +194,7 @@ impl TraceSpan {
         }
     }
 
-    /// Marks what the span is about as failed.
+    /// Sets the status of the span to error.
     pub fn fail(&self) {
         if let Some(context) = &self.0 {
             context.span().set_status(Status::Error {

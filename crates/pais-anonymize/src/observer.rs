@@ -82,7 +82,7 @@ impl Observer for Unobserved {
     }
 }
 
-/// An observer that also stops the work it watches at a time. The progress of that work is not
+/// An observer that also stops the observed work at a deadline. The progress of that work is not
 /// passed on: it is a part of other work, which reports its own.
 pub(crate) struct Deadline<'a> {
     inner: &'a dyn Observer,

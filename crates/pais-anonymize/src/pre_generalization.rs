@@ -69,7 +69,7 @@ pub(crate) fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Whether each quasi-identifier is generalized along one cut of its tree: without sets. Beside sets
+/// Whether each quasi-identifier is generalized along one cut of its tree, which is so without sets. With sets,
 /// columns keep their trees, and pre-generalized values are a lower bound of the search.
 fn is_one_cut(schema: &Schema) -> bool {
     first_set(schema).is_none()
@@ -115,7 +115,7 @@ fn check_labels(
 
 /// Returns a job's pre-generalization as published in a release; `None` if the job has none.
 ///
-/// Only values that the release covers are listed: those of which some row shows the label or, in
+/// Only values that the release covers are listed: values whose label occurs in some row or, in
 /// a declared taxonomy, the label of an ancestor. Others would name values that only raw rows
 /// explain. A tree that is made from values is not declared.
 pub(crate) fn published(

@@ -20,10 +20,10 @@ use crate::observer::{Deadline, Observer, Unobserved};
 use crate::plan::JobPlan;
 use crate::run::AnonymizationRun;
 
-/// Most rows that two recodings are compared on.
+/// Maximum number of rows that two recodings are compared on.
 const COMPARED_ROWS: usize = 10_000;
 
-/// Most rows that parameters are suggested from.
+/// Maximum number of rows that parameters are suggested from.
 const SUGGESTED_ROWS: usize = 5_000;
 
 /// How long suggestions are computed at most; those that are not begun by then are left out.
@@ -196,18 +196,18 @@ fn loss(run: &AnonymizationRun, observer: &dyn Observer) -> Result<f64, RunError
     Ok(run.figures(&found, observer)?.ncp)
 }
 
-/// Parameters that a job can ask for, each with what it costs on a sample of the rows.
+/// Suggested job parameters, each with its loss on a sample of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Suggestions {
     /// Rows of the sample, at most 5,000, spread evenly over the table; of a table of persons all rows of
-    /// some persons. A smaller table needs more generalization, so that the whole one costs less.
+    /// some persons. A smaller table needs more generalization, so the whole table loses less.
     pub rows: u64,
-    /// The least loss first.
+    /// Ordered by increasing loss.
     pub items: Vec<Suggestion>,
 }
 
-/// Parameters of a job, and what they cost.
+/// Parameters of a job, and their loss.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Suggestion {

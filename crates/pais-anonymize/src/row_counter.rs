@@ -12,7 +12,7 @@ use crate::observer::Observer;
 
 /// Counts the rows of a table whose cells are numbers of distinct values.
 pub trait RowCounter: Sync {
-    /// About how many distinct combinations of parts of these columns there are, by a sample of the rows. It
+    /// Estimates the number of distinct combinations of parts of these columns from a sample of the rows. It
     /// decides what is counted at once, never what is valid.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ pub(crate) struct CountedRows<'a> {
     pub(crate) rows: u64,
     /// Who counts.
     pub(crate) counter: &'a dyn RowCounter,
-    /// Most records of a frequency set.
+    /// Maximum number of records of a frequency set.
     pub(crate) budget: usize,
 }
 

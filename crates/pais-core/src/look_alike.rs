@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The form in which texts are compared that a reader may take for one another: without white
+/// The form in which texts that look alike to a reader are compared: without white
 /// space around it and default-ignorable characters, such as zero-width spaces and soft hyphens,
 /// and in Unicode NFKC, so that full-width letters are letters.
 ///

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// Most columns that the text of a warning names.
+/// Maximum number of columns that the text of a warning names.
 const MOST_NAMES: usize = 10;
 
 /// What a warning is about. A program can match it; its name never changes.
@@ -28,8 +28,8 @@ pub enum WarningCode {
     RepeatedIdentifier,
     /// Subjects differ only in case, leading zeros or characters that are not shown.
     SimilarSubjects,
-    /// Rows were suppressed to reach the bound on confidence, which shows that what is missing
-    /// was sensitive.
+    /// Rows were suppressed to reach the bound on confidence, which discloses that the suppressed
+    /// rows had bounded sensitive values.
     SuppressedForConfidence,
     /// The order of released rows is seeded, and no key of a dataset protects it.
     SeededOrder,
@@ -85,7 +85,7 @@ impl Warning {
 }
 
 /// The warnings with one for each code, in the order in which the codes come. One that is about
-/// several columns names them all and says what is the case with each.
+/// several columns names all of them with the detail for each.
 ///
 /// ```
 /// use pais_core::warning::{Warning, WarningCode, by_code};

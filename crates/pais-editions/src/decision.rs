@@ -474,8 +474,8 @@ impl Decision<'_> {
         Ok(persons)
     }
 
-    /// All persons of the edition who are in an earlier release of some recipient. Without them, each
-    /// recipient knows of the persons of before what it knew. Where there are none, all whose rows have different
+    /// All persons of the edition who are in an earlier release of any recipient. Without them, no
+    /// recipient learns anything new about earlier persons. If there are none, all persons whose rows have different
     /// labels.
     fn all_returning(&self, new: &KnownRelease) -> Result<HashSet<u32>, EditionError> {
         let mut persons = HashSet::new();

@@ -1,4 +1,4 @@
-//! Which persons of an edition are held back, so that what a recipient has meets the model together.
+//! Which persons of an edition are held back, so that all releases of a recipient together meet the model.
 //!
 //! Persons who are in the same releases are a set of their own for an adversary who knows in which
 //! releases the victim is. An edition divides each of these sets: those who return, and those who do
@@ -22,7 +22,7 @@ use pais_verify::{Composition, MOST_RELEASES, Recoded, VerifyError};
 
 use crate::known::{KnownRelease, RawTable};
 
-/// Most groups of persons and columns that are counted for one set of columns after another; beyond
+/// Maximum number of groups of persons and columns that are counted for one set of columns after another; beyond
 /// it a group has equal labels in all columns, which is enough.
 const MOST_WORK: u128 = 1 << 27;
 

@@ -1,6 +1,6 @@
 //! Editions of a publication: releases of new rows that fit the earlier ones, in labels and in privacy.
 //!
-//! [`decide_edition`] anonymizes the rows that no edition has, below no label of the newest base edition
+//! [`decide_edition`] anonymizes the rows that no edition has, with no label below those of the newest base edition
 //! or as a new one, and holds rows back until all that each recipient then has of the dataset meets the model
 //! together, as [`pais_verify::compose`] decides it. [`common_labels`] are the finest labels that
 //! cover those of several editions.

@@ -9,7 +9,7 @@ use pais_core::schema::Schema;
 
 use crate::release::MeasuredRelease;
 
-/// Most released rows that a measure reads one by one.
+/// Maximum number of released rows that a row-wise measure reads.
 pub(crate) const SAMPLED_ROWS: usize = 100_000;
 
 /// The raw codes of the first rows of a release. These rows are anywhere in the raw columns, so that each

@@ -15,7 +15,7 @@ pub(crate) const LOCAL_BYTES: u64 = 30;
 /// Length of a header of the directory without the name.
 pub(crate) const CENTRAL_BYTES: usize = 46;
 
-/// Most entries of a package: the files of a dataset of 1,024 columns, and some.
+/// Maximum number of entries of a package: the files of a dataset of 1,024 columns, and some.
 pub(crate) const MOST_ENTRIES: u64 = 4_096;
 
 /// Longest name of an entry, in bytes.

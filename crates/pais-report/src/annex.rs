@@ -150,7 +150,7 @@ fn of_risk(name: &str) -> &'static str {
             "chance of success of somebody who looks for one patient known to be in the table"
         }
         "journalist" => {
-            "chance of success of somebody who looks for anybody; at most that of the prosecutor, since the population is not known"
+            "chance of success of an adversary who looks for any patient; at most the prosecutor risk, since the population is unknown"
         }
         "marketer" => {
             "expected share of the patients that somebody finds who looks for all of them"
@@ -184,12 +184,12 @@ fn of_verification(name: &str) -> &'static str {
         "greatest_confidence" => {
             "greatest share of one sensitive value that an adversary of the model finds, bounded or not; of a column whose values the job lists, of these alone"
         }
-        "greatest_bounded_confidence" => "the same of the values that the model bounds",
+        "greatest_bounded_confidence" => "the same, for the values that the model bounds",
         "subsets" => "combinations of quasi-identifiers that were checked",
         "violations" => "combinations of values, or groups, that break the model",
         "diversity" => "diversity of the least diverse group, in the measure of the model",
         "smallest_range" => {
-            "by column the least difference of the greatest and the smallest number of a group"
+            "by column, the minimum difference between the largest and the smallest number of a group"
         }
         "missing_sensitive" => {
             "excluded: shares are among records that have a value; counted: among all"

@@ -7,7 +7,7 @@ use crate::chart::{Bar, bars};
 use crate::input::ReportPage;
 use crate::words::{items, percent, plain};
 
-/// Most columns whose distributions are open, and so printed, without being asked for.
+/// Maximum number of columns whose distributions are open, and so printed, without being asked for.
 const MOST_OPEN: usize = 6;
 
 /// The section on distributions; empty where the report has none.

@@ -43,8 +43,8 @@ impl ReportPage {
         unchanged["singled_out_share"].as_f64().unwrap_or(0.0)
     }
 
-    /// Share of the records that are unique by all columns that are not sensitive, where those beside the
-    /// quasi-identifiers, of which the model does not speak, add a share to it that matters.
+    /// Share of the records that are unique by all columns that are not sensitive, if the columns other than
+    /// quasi-identifiers, which the model does not cover, increase it noticeably.
     pub(crate) fn unique_by_others(&self) -> Option<f64> {
         /// That of the verdict.
         const ACCEPTED: f64 = 0.09;

@@ -72,7 +72,7 @@ fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
                 html! { (answer(&inference["answer"])) },
                 html! {
                     @if inference["answer"] == "unknown" {
-                        "No column is declared sensitive, so nothing is known of what must not be inferred."
+                        "No column is declared sensitive, so it is unknown what must not be inferred."
                     } @else {
                         "The greatest confidence in a sensitive value is " (share_of(&inference["greatest_confidence"]))
                         ", for an adversary as the model assumes. "
@@ -223,7 +223,7 @@ fn safe_harbor(found: &Value) -> Markup {
         }
         p.note {
             "Columns are recognized by name and declaration, and one that is released unchanged with nearly as many values as rows as a code. "
-            "Values say no more: a name inside of a text is not seen. "
+            "Values are not inspected further: a name inside a text is not detected. "
             "Safe Harbor also requires that the holder does not know that a person could be identified (164.514(b)(2)(ii))."
         }
     }

@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::input::ReportPage;
 use crate::words::{counted, items, plain};
 
-/// Most labels that are listed of one column.
+/// Maximum number of labels that are listed of one column.
 const MOST_LABELS: usize = 60;
 
-/// Most labels of one column on paper.
+/// Maximum number of labels of one column on paper.
 const MOST_ON_PAPER: usize = 12;
 
 /// Deepest level that is drawn.

@@ -131,8 +131,8 @@ impl SweepPage {
                     }
                 }
                 p {
-                    "A combination is beaten where another that promises as much loses no more and has no greater risk. Of those that "
-                    "none beats, the best is the one nearest to no loss and no risk; which loss and which risk are acceptable is yours "
+                    "A combination is dominated if another with at least the same guarantee has no greater loss and no greater risk. Among the "
+                    "others, the best is the one nearest to zero loss and zero risk; which loss and which risk are acceptable is yours "
                     "to decide. Any combination with a table can be released."
                 }
                 @if !best.is_empty() { (self.chart(&ranks).figure()) }

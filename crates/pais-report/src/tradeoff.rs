@@ -42,7 +42,7 @@ fn steps(page: &ReportPage) -> Markup {
     };
     html! {
         p {
-            "The run began with a table that says nothing and specialized one value at a time, as long as the guarantee held. "
+            "The run started with the most general table and specialized one value at a time while the guarantee held. "
             "Every step can be released; the circle marks the one that was."
         }
         (chart.figure())

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::input::ReportPage;
 use crate::words::{list, percent, plain, texts};
 
-/// Most columns that are listed with their own share.
+/// Maximum number of columns that are listed with their own share.
 const LISTED: usize = 10;
 
 /// The sentence beside the verdict; `None` where no column is released unchanged.

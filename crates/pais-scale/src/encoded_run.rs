@@ -26,7 +26,7 @@ use crate::sealed::Sealer;
 use crate::spool::RunDirectory;
 use crate::values::{EncodedRows, RowSource, encode};
 
-/// Least bytes of memory that a run is given.
+/// Minimum memory, in bytes, that a run is given.
 pub(crate) const LEAST_MEMORY: u64 = 32 << 20;
 
 /// A job over a table that does not fit the memory, and who counts its rows.
@@ -78,7 +78,7 @@ pub(crate) type MakeCounter<'a> =
 pub(crate) struct Engine<'a> {
     /// Makes the counter of the rows; `None` for that of the job.
     pub(crate) counter: Option<&'a MakeCounter<'a>>,
-    /// Most records of a frequency set; `None` for as many as the memory has room for.
+    /// Maximum number of records of a frequency set; `None` for as many as the memory has room for.
     pub(crate) budget: Option<usize>,
 }
 

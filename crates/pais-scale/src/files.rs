@@ -77,7 +77,7 @@ impl RawRows<'_> {
     ) -> Result<(ReleaseVerification, DistinctRelease), ScaleError> {
         let cancellation = observer.cancellation();
         if verification.rows() != manifest.rows {
-            let detail = "the files have other numbers of rows than their manifest";
+            let detail = "the numbers of rows in the files do not match the manifest";
             return Err(ScaleError::NotVerified(detail.to_owned()));
         }
         let mut comparison = verification.compare().map_err(refused)?;

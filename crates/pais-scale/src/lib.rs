@@ -7,8 +7,8 @@
 //!    compared with what is known of the table.
 //! 3. Values are replaced by their labels, and the rows are written in a random order as several files
 //!    (`release`).
-//! 4. The files are read back, and verified against the model and the raw rows (`files`). Only then the
-//!    release gets its name.
+//! 4. The files are read back and verified against the model and the raw rows (`files`). Only then does the
+//!    release get its final name.
 //!
 //! `ScaledJob` does that step by step, for rows of any `RowSource` and files in any `ReleaseTarget`;
 //! `anonymize` does all of it, from files into a directory.

@@ -23,7 +23,7 @@ pub const FILE_ROWS: usize = 1 << 20;
 /// Rows of a bucket, on average.
 const BUCKET_ROWS: u64 = if cfg!(test) { 16 } else { 1 << 18 };
 
-/// Most buckets; with more rows they are larger.
+/// Maximum number of buckets; with more rows they are larger.
 const MOST_BUCKETS: u64 = 1 << 10;
 
 /// Bytes of the rows of all buckets that are not sealed yet.

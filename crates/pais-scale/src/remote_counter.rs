@@ -62,7 +62,7 @@ const DEADLINE_FACTOR: u32 = 10;
 /// A statement may always take this time.
 const LEAST_DEADLINE: Duration = Duration::from_secs(if cfg!(test) { 8 } else { 20 });
 
-/// Most bytes of the answer to a health check.
+/// Maximum number of bytes of the answer to a health check.
 const MOST_HEALTH: usize = 1 << 10;
 
 /// Messages of executors that are not added yet.
@@ -100,7 +100,7 @@ impl FromStr for ExecutorUrl {
         let is_loopback = address.map_or(host == "localhost", |address| address.is_loopback());
         if !is_tls && !is_loopback {
             return Err(format!(
-                "`{text}` is not on this machine; an executor elsewhere is reached by https:// only"
+                "`{text}` is not on this machine; use https:// for an executor on another machine"
             ));
         }
         Ok(Self {

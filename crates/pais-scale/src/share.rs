@@ -16,13 +16,13 @@ use crate::codes::CodeFile;
 use crate::keys::KeyCounts;
 use crate::spool::{ExecutorKey, RunId};
 
-/// Most bytes of a request.
+/// Maximum number of bytes of a request.
 pub(crate) const MOST_REQUEST: usize = 64 << 20;
 
 /// What a request is sealed for.
 const PURPOSE: &[u8] = b"pais-scale share 1";
 
-/// Most records of a frame.
+/// Maximum number of records of a frame.
 const FRAME_RECORDS: usize = 8_192;
 
 /// In place of a number of records: all were sent.
@@ -43,7 +43,7 @@ pub(crate) struct Share {
     pub(crate) blocks: Range<usize>,
     /// The columns that are distinguished.
     pub(crate) columns: Vec<ColumnParts>,
-    /// Most records of the answer.
+    /// Maximum number of records of the answer.
     pub(crate) most: Option<usize>,
 }
 

@@ -32,7 +32,7 @@ const LOCK: &str = ".lock";
 /// Begins the name of the directory of a run.
 const PREFIX: &str = "run-";
 
-/// Most bytes of an index: enough for 4 million blocks.
+/// Maximum number of bytes of an index: enough for 4 million blocks.
 const MOST_INDEX: u64 = 64 << 20;
 
 /// What an index is sealed for, before the id of the run.

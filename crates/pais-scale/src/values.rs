@@ -16,7 +16,7 @@ use crate::codes::{BLOCK_ROWS, CodeFile, CodeWriter};
 use crate::error::ScaleError;
 use crate::sealed::SealedFile;
 
-/// Most distinct values of a column.
+/// Maximum number of distinct values of a column.
 const MOST_VALUES: usize = 1 << 22;
 
 /// Bytes that a distinct value takes beside its text: twice in tables, once in an index.

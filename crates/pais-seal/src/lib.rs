@@ -60,7 +60,7 @@ pub fn random(bytes: &mut [u8]) -> Result<(), SealError> {
     filled.map_err(|_| SealError::NoRandomness)
 }
 
-/// Seals and opens messages under a key, of which nothing is left in memory when it is dropped.
+/// Seals and opens messages under a key; the key is erased from memory on drop.
 #[derive(Clone)]
 pub struct Cipher(Aes256Gcm);
 

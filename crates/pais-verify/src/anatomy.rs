@@ -52,7 +52,7 @@ pub enum AnatomyError {
         row: usize,
     },
     /// The counts differ from those of the groups' records.
-    #[error("table `{table}`: the counts differ from those of the groups' records")]
+    #[error("table `{table}`: the counts do not match the records of the groups")]
     Miscounted {
         /// The table's name.
         table: Box<str>,

@@ -15,7 +15,7 @@ use super::original::OriginalColumn;
 use super::source_rows::NOWHERE;
 use super::truthfulness::column;
 
-/// Most choices that are tried for rows that are equal in all exact columns.
+/// Maximum number of choices that are tried for rows that are equal in all exact columns.
 const BUDGET: u64 = 1 << 24;
 
 /// The raw rows of an anatomized release.

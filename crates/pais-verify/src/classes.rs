@@ -308,10 +308,10 @@ struct Packing {
 /// tests, so that small tables have several blocks too.
 const BLOCK: usize = if cfg!(test) { 4 } else { 4096 };
 
-/// Least number of blocks of a part of the rows.
+/// Minimum number of blocks of a part of the rows.
 const MIN_BLOCKS: usize = if cfg!(test) { 2 } else { 16 };
 
-/// Most parts of the rows: each has a table of its own.
+/// Maximum number of parts of the rows: each has a table of its own.
 const MOST_PARTS: usize = 4;
 
 impl Packing {

@@ -4,10 +4,10 @@ use rustc_hash::FxHashMap;
 
 use super::profiles::{Grid, KnownValue, ProfileGroup, Share, ValueCount};
 
-/// Most cells (attribute value × sensitive value) of a dense table.
+/// Maximum number of cells (attribute value × sensitive value) of a dense table.
 const DENSE_CELLS: usize = 1 << 22;
 
-/// Most sensitive values for which a profile's counts are stored as a dense row.
+/// Maximum number of sensitive values for which a profile's counts are stored as a dense row.
 const ROW_LENGTH: usize = 256;
 
 /// For each value of each attribute that may be the last of a qid, counts a group's records and

@@ -32,7 +32,7 @@ use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };
 
-/// Most look-ups of a fact in a row. Beyond it the enumeration fails.
+/// Maximum number of look-ups of a fact in a row. Beyond it the enumeration fails.
 const BUDGET: u64 = 1 << 33;
 
 /// Decides k^m-anonymity over `quasi_identifiers`; those released as sets are the set-valued

@@ -65,7 +65,7 @@ fn has_all(items: &ItemBits, needed: &ItemBits) -> bool {
     words.all(|(items, needed)| needed & !items == 0)
 }
 
-/// Most records that are not parted further.
+/// Maximum number of records that are not parted further.
 const LEAF: usize = 8;
 
 /// The values of records, or what nodes know of the values of their records: the columns with codes

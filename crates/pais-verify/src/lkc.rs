@@ -12,7 +12,7 @@
 //! missing cells are searched together, and each other column by itself.
 //!
 //! Where rows are not persons, K is asked of the persons of a group. The parts of a group have no
-//! person that the group has not, so the fewest persons are found at the greatest size too.
+//! person outside the group, so the minimum number of persons is also found at the greatest size.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::fit_index::{Fit, FitIndex, RecordSet};
 
-/// Most records on the right that a record on the left reaches in its turn.
+/// Maximum number of records on the right that a record on the left reaches in its turn.
 const TURN: usize = 8;
 
 /// No record.

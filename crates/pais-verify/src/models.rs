@@ -157,8 +157,8 @@ pub fn verify_lkc_classes<'t>(
 ///
 /// A qid of raw values matches a record if each of its values is covered by the record's label. So
 /// it matches all records of a group of equal labels or none, whatever its length: what it matches
-/// is a union of groups. If each group has at least *K* records, so has a union of one or more of
-/// them. If no bounded value exceeds *C* in any group, it does not in a union: its share there is
+/// is a union of groups. If each group has at least *K* records, a union of one or more of them has as
+/// well. If no bounded value exceeds *C* in any group, none exceeds it in a union: its share there is
 /// the mean of its shares in the groups, weighted by their records with a value. The persons of a
 /// union are no fewer than those of each group.
 ///

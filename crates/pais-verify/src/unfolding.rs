@@ -3,10 +3,10 @@
 use super::bitmaps::GroupBitmaps;
 use super::profiles::{Grid, ProfileGroup};
 
-/// Most words of a group's bitmaps: 32 MiB. Larger groups have no bitmaps.
+/// Maximum number of words of a group's bitmaps: 32 MiB. Larger groups have no bitmaps.
 const MOST_WORDS: u64 = 1 << 22;
 
-/// Most bits of bitmaps for each value of a profile that they replace; with more, profiles are
+/// Maximum number of bits of bitmaps for each value of a profile that they replace; with more, profiles are
 /// faster. A word of a bitmap has 64 bits, and reading it takes less time than reading a value.
 const BITS_PER_VALUE: u64 = 32;
 

@@ -10,7 +10,7 @@ use pais_core::model::MissingSensitive;
 /// choose other parameters.
 pub const VIOLATION_CAP: u64 = 10_000;
 
-/// Most violating qids that the result lists.
+/// Maximum number of violating qids that the result lists.
 pub const WORST_GROUPS: usize = 10;
 
 /// Whether a table satisfies LKC-privacy (KDD'09, Definition 3.1), and how closely.
@@ -20,9 +20,9 @@ pub const WORST_GROUPS: usize = 10;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Verification {
-    /// Whether every qid with at most L values is shared by at least K records, none of which
-    /// sets lets a sensitive value be inferred with more than C. An empty table has no qid and
-    /// holds. Where the dataset has a subject column, K is asked of the persons of the records.
+    /// Whether every qid with at most L values is shared by at least K records and no such
+    /// group lets a sensitive value be inferred with a confidence above C. An empty table has no qid and
+    /// holds. If the dataset has a subject column, K applies to the persons of the records.
     pub holds: bool,
     /// *|T|*, number of records in the table.
     pub rows: u64,

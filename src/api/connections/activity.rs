@@ -1,5 +1,5 @@
-//! What a connection does: whether a request is under way, and since when not; the stream, the requests and
-//! the answers that report it.
+//! The state of a connection: whether a request is in progress or how long it has been idle. Also the stream,
+//! request and response wrappers that update this state.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 
 use super::ConnectionLimits;
 
-/// Longest time that a client may read nothing of an answer. A program that processes a table while
-/// it downloads it may pause.
+/// Maximum time without progress while a client reads a response. A program that processes a table while
+/// downloading it may pause for this long.
 const MAX_UNREAD: Duration = Duration::from_secs(120);
 
 /// Time without reading after which a connection may be closed in favour of a new one.
@@ -127,7 +127,7 @@ impl Activity {
         }
     }
 
-    /// Why the connection can make way for a new one, and since when: it has no request, or its client
+    /// Why the connection may be closed in favour of a new one, and since when: it is idle, or its client
     /// does not read. `None` if it cannot, or is being closed.
     pub(super) fn replaceable(&self, now: Instant) -> Option<(Reason, Instant)> {
         let state = self.state.lock();

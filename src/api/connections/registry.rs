@@ -148,8 +148,8 @@ fn refused(limit: &'static str) -> Admission {
     Admission::Refused(limit)
 }
 
-/// Closes the connection that has been without a request for the longest time. If each has one, that
-/// whose client has not read its answer for the longest time. Returns whether there is one.
+/// Closes the connection that has been idle for the longest time. If none is idle, it closes the one
+/// whose client has not read its response for the longest time. Returns whether a connection was closed.
 fn close_one<'a>(activities: impl Iterator<Item = &'a Arc<Activity>>, now: Instant) -> bool {
     let candidates = activities.filter_map(|activity| Some((activity.replaceable(now)?, activity)));
     let chosen = candidates.min_by_key(|((reason, since), _)| (*reason == Reason::Unread, *since));

@@ -25,7 +25,7 @@ use super::shared_polls::Polled;
 use super::streams::StreamPlace;
 use super::{KEEP_ALIVE_INTERVAL, watched_token};
 
-/// Most editions that a stream watches: the latest.
+/// Maximum number of editions that a stream watches: the latest.
 const MOST_EDITIONS: i64 = 10_000;
 
 /// The editions of a publication as one organization sees them in one role.

@@ -1,4 +1,4 @@
-//! Polls that are shared: a thing is queried once in an interval, whatever the number of its watchers. The poll
+//! Shared polls: a resource is queried once per interval, whatever the number of watchers. The poll
 //! ends with its last watcher.
 
 use std::collections::HashMap;
@@ -38,8 +38,8 @@ where
     K: Copy + Debug + Eq + Hash + Send + Sync + 'static,
     V: PartialEq + Send + Sync + 'static,
 {
-    /// No polls. Things are queried once in `every`, and at once those that `changes` says. It may miss some
-    /// of several that change at the same time.
+    /// Starts without polls. Resources are queried once per `every`, and at once if `changes` names them. Some
+    /// of several simultaneous changes may be missed.
     pub(super) fn new(every: Duration, changes: Option<watch::Receiver<Option<K>>>) -> Arc<Self> {
         Arc::new(Self {
             polls: Mutex::default(),
@@ -53,8 +53,8 @@ where
         self.polls.lock().get(&key).map(watch::Sender::subscribe)
     }
 
-    /// Watches a thing. If nobody does, it has the value `now`, and `poll` asks for it from now on; a
-    /// failure is logged, and it is asked again. When the poll has ended, the receiver reports that its
+    /// Watches a resource. For the first watcher its value is `now`, and `poll` queries it from then on; a
+    /// failure is logged and the query is repeated. When the poll ends, the receiver reports that its
     /// sender is gone.
     pub(super) fn watch<F>(
         self: &Arc<Self>,

@@ -34,8 +34,8 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), Problem> {
     ))
 }
 
-/// The format of a body with rows, of which `text` says how its text is written; what it does not say,
-/// `declared` does. A media type of tabulators and a named charset are said, too.
+/// The format of a body with rows. `text` has the text parameters of the request; `declared` supplies those
+/// that are absent. The media type `text/tab-separated-values` and a `charset` parameter count as given.
 ///
 /// # Errors
 /// `unsupported_media_type` for any other media type, and for text in another charset than UTF-8;
@@ -183,7 +183,7 @@ fn weight(ranges: &[MediaRange], media: &str) -> u32 {
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
 /// The address of the client: that of the connection; behind a proxy the last one that
-/// `X-Forwarded-For` lists, which the proxy has added. Those before it are the client's own words.
+/// `X-Forwarded-For` lists, which the proxy has added. Earlier entries are sent by the client and not trusted.
 pub(crate) fn client_address(parts: &Parts, is_behind_proxy: bool) -> Option<IpAddr> {
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map(|ConnectInfo(address)| address.ip().to_canonical());

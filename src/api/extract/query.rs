@@ -163,15 +163,15 @@ pub(crate) async fn check_names(parts: &mut Parts) -> Result<(), Problem> {
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TextQuery {
-    /// Between two cells: one ASCII character, or the word `tab`. A comma when omitted, a tabulator
+    /// The character between two cells: one ASCII character, or the word `tab`. Default: a comma; a tab
     /// for `text/tab-separated-values`.
     #[param(pattern = "^([!#-/:-@\\[-`{-~ \\t]|tab)$")]
     pub delimiter: Option<String>,
     /// Before the fraction of a number: `.` (when omitted) or `,`.
     #[param(pattern = "^[.,]$")]
     pub decimal: Option<String>,
-    /// Between groups of three digits of a number: one character that is no letter, digit, sign, quote
-    /// or control character. None when omitted.
+    /// The thousands separator: one character that is not a letter, digit, sign, quote
+    /// or control character. Default: none.
     #[param(pattern = "^[.,'_ \u{a0}\u{2019}\u{202f}]$")]
     pub thousands: Option<String>,
     /// `utf-8` (when omitted), `iso-8859-1`, `windows-1252` or `utf-16`. A byte order mark wins.

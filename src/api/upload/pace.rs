@@ -11,7 +11,7 @@ pub struct UploadPace {
     pub max_silence: Duration,
     /// Longest time until the body is complete.
     pub max_duration: Duration,
-    /// Least average rate, in bytes per second; 0 for no limit.
+    /// Minimum average rate, in bytes per second; 0 for no limit.
     pub bytes_per_second: u64,
     /// Time after which the rate is checked.
     pub start_up: Duration,

@@ -1,7 +1,7 @@
 //! Objects outside of the service's own storage: Parquet files below prefixes that the operator has
 //! granted to organizations, in directories and in buckets.
 //!
-//! No error or line of the log has what a store has answered: an answer can quote a credential.
+//! No error and no log line contains a response of a store: a response can quote a credential.
 
 mod http_client;
 mod location;

@@ -22,11 +22,11 @@ pub(super) enum Scheme {
     S3,
 }
 
-/// Most bytes of a URL.
+/// Maximum number of bytes of a URL.
 const MOST_BYTES: usize = 1024;
 
 impl LocationUrl {
-    /// `None` for what is no such URL. It may end in a slash.
+    /// `None` if the text is not such a URL. A trailing slash is allowed.
     pub(crate) fn parse(url: &str) -> Option<Self> {
         if url.len() > MOST_BYTES {
             return None;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::draw::Draw;
 use super::labels;
 
-/// Most stays of a patient.
+/// Maximum number of stays of a patient.
 const MOST_STAYS: usize = 30;
 
 /// The first year, and the last.

@@ -89,7 +89,7 @@ impl ExceedingShare {
     }
 }
 
-/// Most columns whose names a message has, beside the first.
+/// Maximum number of columns that a message names, in addition to the first.
 const MOST_NAMED: usize = 20;
 
 /// Checks that a table of `rows` rows has no value that is more frequent than *C*. `found` has the most

@@ -11,10 +11,10 @@ use thiserror::Error;
 
 use super::{NotADate, number_of_day, number_of_moment, read_day, read_moment};
 
-/// Most bytes of a format.
+/// Maximum number of bytes of a format.
 const MOST_BYTES: usize = 100;
 
-/// Most bytes of a cell that is read by a format.
+/// Maximum number of bytes of a cell that is read by a format.
 const MOST_CELL_BYTES: usize = 200;
 
 /// Why a format is refused.
@@ -24,19 +24,21 @@ pub enum DateFormatError {
     #[error("a format has 1 to 100 bytes")]
     Length,
     /// A word after `%` is unknown.
-    #[error("the format has a word that strftime does not know; write %d.%m.%Y, for example")]
+    #[error("the format has a specifier that strftime does not define; use %d.%m.%Y, for example")]
     Unknown,
     /// `%f` reads `.5` as five nanoseconds.
     #[error("write `%.f` for a fraction of a second; `%f` is a number of nanoseconds")]
     Nanoseconds,
     /// Names of time zones have no meaning of their own.
-    #[error("a name of a time zone (%Z) says no offset; write %z, or leave it out")]
+    #[error("a time zone name (%Z) does not give an offset; use %z, or leave it out")]
     ZoneName,
     /// A text of this format does not say which date it is.
     #[error("the format does not determine {0}; write {1}, for example")]
     Undetermined(&'static str, &'static str),
     /// ISO 8601, which every column takes, would read the text as another date.
-    #[error("ISO 8601 reads this format's texts as other dates; write them in another form")]
+    #[error(
+        "texts in this format are also valid ISO 8601 dates with another meaning; use another format"
+    )]
     Ambiguous,
 }
 

@@ -13,8 +13,8 @@ const MOMENT_BYTES: usize = 19;
 /// The longest text of a moment: nine digits of a fraction and an offset.
 const MOST_BYTES: usize = 35;
 
-/// Reads a day: `1987-09-03`. The midnight of a day is the day, as programs write that know moments
-/// only.
+/// Reads a day: `1987-09-03`. A moment at midnight is read as its day, because some programs write only moments
+/// (`1987-09-03T00:00:00`).
 ///
 /// # Errors
 /// For any other text.

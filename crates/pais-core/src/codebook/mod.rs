@@ -1,4 +1,4 @@
-//! The codebook of a release: what a recipient needs to resolve its labels, and to verify it.
+//! The codebook of a release: the declarations and trees that a recipient needs to interpret and verify it.
 //!
 //! It says no more about the rows than the release does. A taxonomy has the released labels and
 //! those above them, so no value below the cut is in it, and a column whose taxonomy is made of raw

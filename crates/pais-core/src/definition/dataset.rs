@@ -98,7 +98,7 @@ pub struct ColumnDefinition {
     pub separator: Option<String>,
     /// Words that mean missing; default the empty cell. Null always does. Numbers are compared by
     /// value. In a column that is released as it is, the empty cell of a text or set means missing
-    /// too where no word is declared, because CSV does not keep it apart from null.
+    /// too if no word is declared, because CSV does not distinguish it from null.
     pub missing: Option<Vec<String>>,
     /// Whether the outermost interval of a column without a `domain` is widened: to whole years for
     /// dates, and for numbers to round
@@ -109,7 +109,7 @@ pub struct ColumnDefinition {
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub round_range: bool,
-    /// The distance of two possible numbers of a numeric column without a taxonomy, above 0: every end
+    /// The rounding step of a numeric column without a taxonomy, above 0: every end
     /// of an interval is a multiple of it, so that no end is a patient's exact value; numbers that are
     /// released unchanged are rounded to the nearest multiple. The ends of a declared `domain` stay as
     /// they are.

@@ -93,8 +93,8 @@ pub enum CalendarLevel {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReferenceFields {
-    /// Of a taxonomy as `POST /v1/taxonomies` takes it and `pais taxonomy convert` writes it; its name has
-    /// no meaning here.
+    /// The root of a taxonomy document, as `POST /v1/taxonomies` takes it and `pais taxonomy convert` writes it;
+    /// the name has no meaning here.
     root: Option<TaxonomyNode>,
     name: Option<String>,
     label: Option<String>,

@@ -14,10 +14,10 @@ use crate::rejection::Rejection;
 /// Seconds of a thorough search where a job does not limit it.
 const DEFAULT_SEARCH_SECONDS: i64 = 30;
 
-/// Most seconds that a job may give a thorough search.
+/// Maximum number of seconds that a job may give a thorough search.
 const MOST_SEARCH_SECONDS: u64 = 3600;
 
-/// Most characters of the reason for a column that is a key.
+/// Maximum number of characters of the reason for a column that is a key.
 const MOST_REASON_CHARACTERS: usize = 2_000;
 
 /// The executor that is the program itself.
@@ -58,9 +58,9 @@ pub struct JobDefinition {
     pub submissions: Option<Vec<SubmissionId>>,
     /// Whether to release the last step when the run ends well, and where files of it are written.
     pub release: Option<JobRelease>,
-    /// What counts the rows; `local`, the default, is the service itself. Others have the names that the
-    /// service's operator gave them. They take `lkc` and its special cases with global recoding, for tables
-    /// that do not fit the memory, and write releases to a location.
+    /// The executor that counts the rows; `local`, the default, is the service itself. Other executors have names
+    /// that the service's operator gave them. They take `lkc` and its special cases with global recoding, for
+    /// tables that do not fit the memory, and write releases to a location.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
     pub executor: Option<String>,
     /// Makes the order of released rows repeatable; random when omitted.
@@ -108,7 +108,7 @@ impl JobDefinition {
         })
     }
 
-    /// Takes the name of an executor out that is not the program itself. The rest of the job is one that
+    /// Removes and returns the name of an executor other than the program itself. The rest is a job that
     /// the program could run.
     pub fn take_executor(&mut self) -> Option<String> {
         self.executor.take().filter(|name| name != LOCAL_EXECUTOR)
@@ -145,7 +145,7 @@ impl JobDefinition {
         checked.collect()
     }
 
-    /// The document without what is in the rows or in the key of the dataset.
+    /// The document as JSON, without `dataset_id`, `submissions`, `release` and `executor`.
     fn parameters(&self) -> Option<String> {
         let parameters = Self {
             dataset_id: None,
@@ -168,7 +168,7 @@ impl JobDefinition {
         })
     }
 
-    /// Refuses what is about a bound on confidence where the model has none.
+    /// Refuses parameters of a confidence bound if the model has no such bound.
     fn check_confidence_options(&self, model: &PrivacyModel) -> Result<(), JobError> {
         if matches!(model, PrivacyModel::Lkc(model) if !model.is_k_anonymity()) {
             return Ok(());
@@ -328,7 +328,7 @@ pub struct UtilityDefinition {
     pub split: Option<SplitRule>,
     /// How far the search goes; default `greedy`.
     pub search: Option<SearchRule>,
-    /// Most seconds of a thorough search, from 1 to 3600; default 30.
+    /// Maximum number of seconds of a thorough search, from 1 to 3600; default 30.
     #[serde(default, deserialize_with = "super::whole::option")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 3600))]
     pub search_seconds: Option<i64>,

@@ -149,7 +149,7 @@ fn in_words(reason: &str) -> String {
         return "none of the documented forms; /openapi.json has them".to_owned();
     }
     if reason.starts_with("UUID parsing failed") {
-        return "expected an id, such as an answer of this service has it".to_owned();
+        return "expected an id (a UUID) as the service returns it".to_owned();
     }
     if reason.starts_with("the '") && reason.ends_with("component could not be parsed") {
         return "expected a time, such as 2026-01-01T00:00:00Z".to_owned();

@@ -158,7 +158,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for StructFields<V> {
     }
 }
 
-/// The fields of an object, of which a map would keep the last one of each name.
+/// The fields of an object. A repeated name is an error; a map would keep only its last value.
 struct UniqueFields<A> {
     fields: A,
     seen: HashSet<String>,
@@ -175,7 +175,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for UniqueFields<A> {
             return Ok(None);
         };
         if !self.seen.insert(name.clone()) {
-            return Err(A::Error::custom("a name is twice in an object"));
+            return Err(A::Error::custom("an object contains the same name twice"));
         }
         seed.deserialize(name.into_deserializer()).map(Some)
     }

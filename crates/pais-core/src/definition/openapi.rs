@@ -59,7 +59,7 @@ pub(super) fn recodings() -> Schema {
 
 /// An objective, or a list of them.
 pub(super) fn objectives() -> Schema {
-    let description = "What a specialization is chosen by; a list makes the job a sweep.";
+    let description = "The score that selects a specialization; a list makes the job a sweep.";
     one_or_many("Objective", 4, description)
 }
 
@@ -127,7 +127,7 @@ fn of_parameter(model: ModelKind, parameter: &str) -> Schema {
         "min_range" => {
             return or_null(
                 number().exclusive_minimum(Some(0)).build(),
-                "Numeric sensitive column to the least range of its numbers in a group",
+                "By numeric sensitive column, the minimum range of its numbers in a group",
             );
         }
         _ => return column_limits(whole(0).maximum(Some(u32::MAX)).build()),

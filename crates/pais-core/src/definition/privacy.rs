@@ -100,18 +100,18 @@ pub(super) const OPTIONAL_PARAMETERS: [&str; 3] =
 pub struct PrivacyDefinition {
     /// Which model.
     pub model: ModelKind,
-    /// Most known values (`lkc`), or diversity; whole but for `entropy_l_diversity`.
+    /// Maximum number of known values (`lkc`), or the diversity; an integer except for `entropy_l_diversity`.
     pub l: Option<OneOrMany<Number>>,
-    /// Fewest records that share what is known.
+    /// Minimum number of records that match the known values.
     pub k: Option<OneOrMany<i64>>,
-    /// Most known items of a record's sets (`k_m_anonymity`).
+    /// Maximum number of known items of a record (`k_m_anonymity`).
     #[serde(default, deserialize_with = "super::whole::option")]
     pub m: Option<i64>,
-    /// Greatest confidence, in (0, 1]; the factor of `recursive_cl_diversity`.
+    /// Maximum confidence, in (0, 1]; for `recursive_cl_diversity` the factor *c*.
     pub c: Option<OneOrMany<f64>>,
-    /// Greatest distance of `t_closeness`, in [0, 1].
+    /// Maximum distance for `t_closeness`, in [0, 1].
     pub t: Option<f64>,
-    /// Greatest confidence of (α,k)-anonymity, in (0, 1].
+    /// Maximum confidence for (α,k)-anonymity, in (0, 1].
     pub alpha: Option<f64>,
     /// Which values are sensitive; every value of every sensitive column when omitted.
     pub sensitive_values: Option<SensitiveValues>,
@@ -121,7 +121,7 @@ pub struct PrivacyDefinition {
         deserialize_with = "As::<Option<BTreeMap<Same, Whole>>>::deserialize"
     )]
     pub column_limits: Option<BTreeMap<String, i64>>,
-    /// Numeric sensitive column to the least difference of the greatest and the smallest of its
+    /// By numeric sensitive column, the minimum difference between the largest and the smallest of its
     /// numbers in a group.
     pub min_range: Option<BTreeMap<String, f64>>,
 }

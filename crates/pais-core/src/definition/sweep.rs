@@ -5,7 +5,7 @@ use serde_json::Number;
 
 use super::{JobDefinition, JobError, JobErrorKind, Objective, OneOrMany, Recoding};
 
-/// Most combinations of one job.
+/// Maximum number of combinations of one job.
 pub const MOST_COMBINATIONS: usize = 64;
 
 /// The parameters that take lists, in the order in which combinations vary them.

@@ -79,7 +79,7 @@ impl Decimal {
             < u128::from(self.numerator) * u128::from(whole)
     }
 
-    /// The smallest whole of which `part` does not exceed this number; [`u64::MAX`] where there
+    /// The smallest `whole` such that `part / whole` does not exceed this number; [`u64::MAX`] if there
     /// is none.
     pub(crate) fn least_whole(self, part: u64) -> u64 {
         let scaled = u128::from(part) * u128::from(self.denominator);
@@ -136,7 +136,7 @@ impl Confidence {
         self.0.is_exceeded_by(holding, group)
     }
 
-    /// The fewest records among which `holding` are no more than the bound allows.
+    /// The minimum number of records in a group in which `holding` records do not exceed the bound.
     pub fn least_group(self, holding: u64) -> u64 {
         self.0.least_whole(holding)
     }

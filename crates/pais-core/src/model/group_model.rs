@@ -59,8 +59,8 @@ pub enum Diversity {
         /// *l*, from 1 on; it need not be whole.
         l: f64,
     },
-    /// The most frequent value less than *c* times as frequent as all together from the *l*-th
-    /// most frequent one on (the same, Definition 4.2).
+    /// The frequency of the most frequent value is less than *c* times the sum of the frequencies from the *l*-th
+    /// most frequent value on (ibid., Definition 4.2).
     Recursive {
         /// *c*.
         c: Decimal,

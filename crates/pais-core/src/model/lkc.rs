@@ -143,9 +143,9 @@ impl Lkc {
 /// parameters in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KmAnonymity {
-    /// Fewest records that hold what is known.
+    /// Minimum number of records that hold what is known.
     pub k: MinimumAnonymity,
-    /// Most items that are known of a record.
+    /// Maximum number of items that are known of a record.
     pub m: NonZeroU32,
 }
 

@@ -92,7 +92,7 @@ fn separation(rows_by_code: &[u64]) -> f64 {
     }
 }
 
-/// Most values whose shares are listed.
+/// Maximum number of values whose shares are listed.
 const MOST_RANKS: usize = 20;
 
 /// The shares of the most frequent values among the rows that have one, the greatest first.

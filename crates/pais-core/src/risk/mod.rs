@@ -1,4 +1,4 @@
-//! How far the rows of a raw table single out persons, before any run: figures for the holder that
+//! How strongly the rows of a raw table single out persons, before any run: figures for the holder that
 //! say which columns identify, and what a job can ask for.
 //!
 //! Only counts and shares are computed, never a value. Where a table has no subject column, each
@@ -24,7 +24,7 @@ use crate::table::{
 
 pub use work::{DEFAULT_COMBINED, MOST_COMBINED, bytes_needed, check_work};
 
-/// Most combinations that are listed.
+/// Maximum number of combinations that are listed.
 pub(crate) const MOST_LISTED: usize = 1_000;
 
 /// The risk of a raw table in numbers. Shares are from 0 to 1, and 0 in a table without rows.
@@ -104,7 +104,7 @@ pub struct CombinationRisk {
 pub struct Feasible {
     /// The greatest *K*: the number of persons.
     pub k_max: u64,
-    /// The greatest *l* such that no sensitive value is in more than one *l*-th of the rows that
+    /// The greatest *l* such that no sensitive value occurs in more than 1/*l* of the rows that
     /// have a value in its column; null without such rows.
     pub l_max: Option<u64>,
     /// The smallest *C* in millionths, rounded up: the greatest share that one sensitive value has

@@ -12,10 +12,10 @@ pub const DEFAULT_COMBINED: usize = 2;
 /// Size of the largest combinations that can be asked for.
 pub const MOST_COMBINED: usize = 6;
 
-/// Most combinations that are examined.
+/// Maximum number of combinations that are examined.
 pub(super) const MOST_COMBINATIONS: u64 = 500_000;
 
-/// Most rows times combinations: some seconds of work.
+/// Maximum product of rows and combinations: some seconds of work.
 pub(super) const MOST_WORK: u64 = 2_000_000_000;
 
 /// Bytes of a combination that was examined.

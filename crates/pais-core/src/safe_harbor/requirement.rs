@@ -18,7 +18,7 @@ const GREATEST_AGE: f64 = 89.0;
 /// Whole numbers between these are years.
 const YEARS: RangeInclusive<f64> = 1000.0..=2200.0;
 
-/// Most digits of a ZIP code that may be released.
+/// Maximum number of digits of a ZIP code that may be released.
 const ZIP_DIGITS: usize = 3;
 
 /// What Safe Harbor requires of a column beyond what happened to it.
@@ -92,8 +92,8 @@ impl SafeHarborLabels<'_> {
         }
     }
 
-    /// What is missing of places: of postal codes with at most three digits the population, of longer ones
-    /// the rest. What other labels mean is not known, but unchanged ones are smaller than a state.
+    /// The unmet requirements of places: for postal codes the population check and, above three digits,
+    /// the truncation. The meaning of other labels is unknown, but unchanged values are smaller than a state.
     fn missing_of_places(self) -> Vec<SafeHarborRequirement> {
         let is_part =
             |character: char| character.is_ascii_digit() || matches!(character, '*' | '-' | ' ');
@@ -149,7 +149,7 @@ impl SafeHarborLabels<'_> {
         }
     }
 
-    /// What is required where it is not known what the labels mean: of exact ones what the rule says.
+    /// The requirement for labels of unknown meaning: exact values must meet `required`.
     fn unknown_or(self, required: SafeHarborRequirement) -> SafeHarborRequirement {
         if self.is_exact {
             required
@@ -221,7 +221,7 @@ impl SafeHarborAdvice {
     }
 }
 
-/// Whether the labels are known to be permitted, but for what a person has to look up.
+/// Whether the labels are known to be permitted, apart from checks that a person has to make.
 fn is_known_to_fit(missing: &[SafeHarborRequirement]) -> bool {
     let is_open = |it: &SafeHarborRequirement| {
         !it.is_to_check() || *it == SafeHarborRequirement::MeaningOfLabels

@@ -9,7 +9,7 @@ use crate::rejection::Fault;
 use crate::taxonomy::Multiples;
 use crate::warning::{Warning, WarningCode, by_code};
 
-/// Most bytes of the name of a column.
+/// Maximum number of bytes of the name of a column.
 pub const MOST_NAME_BYTES: usize = 1_024;
 
 /// What is wrong with a name of a column.

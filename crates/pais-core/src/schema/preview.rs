@@ -9,7 +9,7 @@ use super::{SchemaColumn, no_number};
 use crate::definition::TaxonomyNode;
 use crate::taxonomy::{MISSING_LABEL, TreeLimits};
 
-/// Most values and labels that a preview names.
+/// Maximum number of values and labels that a preview names.
 const MOST_NAMED: usize = 100;
 
 /// A distinct cell of a column.

@@ -12,7 +12,7 @@ use crate::model::{Diversity, GroupModel, Lkc, MinimumAnonymity, PrivacyModel};
 use crate::taxonomy::MOST_LABEL_BYTES;
 use crate::warning::{Warning, WarningCode};
 
-/// Most sensitive values that a job may list for a column.
+/// Maximum number of sensitive values that a job may list for a column.
 const MOST_VALUES: usize = 10_000;
 
 impl Schema {
@@ -183,7 +183,7 @@ impl Schema {
         if sensitive.is_empty() && model.diversity != Diversity::None {
             return Err(unfit(
                 "/privacy/model",
-                "the dataset has no column of the role `sensitive`, that this model needs",
+                "this model needs a column with the role `sensitive`, and the dataset has none",
             ));
         }
         if model.diversity.is_of_one_column() && sensitive.len() != 1 {

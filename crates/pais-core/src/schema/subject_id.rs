@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::canonical_text::canonical_text;
 
-/// Most bytes of an id that is a number. A 64-bit floating-point number has up to 24, and the hash
+/// Maximum number of bytes of an id that is a number. A 64-bit floating-point number has up to 24, and the hash
 /// of 32 hexadecimal digits that is stored in place of an id is never a number.
 const MOST_BYTES: usize = 31;
 

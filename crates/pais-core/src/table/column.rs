@@ -50,7 +50,7 @@ impl Column {
     }
 }
 
-/// Most codes that are counted in several tables.
+/// Maximum number of codes that are counted in several tables.
 const FEW_CODES: usize = 1 << 12;
 
 /// How often each code below `count` occurs among fewer than 2^32 codes; others are not counted.

@@ -20,5 +20,5 @@ pub enum ReadErrorKind {
 /// Why a file is refused, with the first offending cells.
 pub type ReadError = Rejection<ReadErrorKind>;
 
-/// Most faults that are reported before a table is refused.
+/// Maximum number of faults that are reported before a table is refused.
 pub const MAX_FAULTS: usize = 20;

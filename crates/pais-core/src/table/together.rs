@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::{Classes, Divider, Division, PersonSet, Persons, ValueCodes};
 
-/// Most rows times pairs that are examined: some tens of milliseconds.
+/// Maximum product of rows and pairs that are examined: some tens of milliseconds.
 const MOST_WORK: u64 = 50_000_000;
 
 /// Two columns whose values together are those of one person only.

@@ -1,4 +1,4 @@
-//! What the columns that are released unchanged say of the rows by themselves, together and alone.
+//! Risk of the columns that are released unchanged: how many rows they single out, together and one by one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::schema::{Schema, SchemaColumn};
 /// Number of columns that are most telling together.
 const TELLING: usize = 3;
 
-/// Most rows by which these columns are chosen; what they single out is counted on all.
+/// Maximum number of rows on which these columns are chosen; their risk is counted on all rows.
 const ROWS_TO_CHOOSE: usize = 100_000;
 
 /// The share of rows singled out by unchanged columns above which a release that holds has the
@@ -37,18 +37,18 @@ pub struct UnchangedRisk {
     pub most_telling: TellingColumns,
 }
 
-/// Up to three unchanged columns that single out most rows: the one that does so most alone, and
-/// each further one that adds most. They are chosen by up to 100,000 rows.
+/// Up to three unchanged columns that single out the most rows: first the column that singles out the most by itself,
+/// then each column that adds the most. They are chosen on at most 100,000 rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TellingColumns {
     /// Their names, the most telling first.
     pub columns: Vec<String>,
-    /// Share of the rows with values of them together that no other row has.
+    /// Share of the rows whose combined values in these columns no other row has.
     pub singled_out_share: f64,
 }
 
-/// What can be said of a release at a glance.
+/// The verdict on a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -57,7 +57,7 @@ pub enum Verdict {
     #[default]
     Holds,
     /// It meets its privacy model, and what is released unchanged singles out more than 9 % of its
-    /// rows, which the model does not speak of.
+    /// rows, which the model does not cover.
     HoldsButSinglesOut,
     /// It does not meet its privacy model.
     DoesNotHold,
@@ -190,7 +190,7 @@ impl UnchangedRisk {
     }
 }
 
-/// Most combinations of values that are counted by a place for each.
+/// Maximum number of combinations of values that are counted by a place for each.
 const FEW_COMBINATIONS: usize = 1 << 16;
 
 /// Rows whose combinations are counted at a time.

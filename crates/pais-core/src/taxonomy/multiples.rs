@@ -31,7 +31,7 @@ impl Multiples {
         (width > 0.0).then_some(Self { width, exact })
     }
 
-    /// The greatest multiple that is at most `value`. `None` where the value is so great beside the
+    /// The greatest multiple that is at most `value`. `None` if the value is so large compared with the
     /// width that 38 digits cannot write the multiple.
     pub fn floor(&self, value: f64) -> Option<f64> {
         self.end(self.place(value)?.index)

@@ -15,7 +15,7 @@ pub const MISSING_LABEL: &str = "?";
 /// The label that other tools write for a suppressed cell, whatever the root of its tree is.
 pub const SUPPRESSED_LABEL: &str = "*";
 
-/// Most bytes of a label of a tree that a user sends, and of any other value that a document lists.
+/// Maximum number of bytes of a label of a tree that a user sends, and of any other value that a document lists.
 /// A label is written in every row that has it, so its length is a factor of the size of a release.
 pub const MOST_LABEL_BYTES: usize = 1_024;
 
@@ -198,7 +198,7 @@ impl Tree {
     }
 
     /// Builds a part of another tree. `ncp` gives the NCP of a label in that other tree. A root
-    /// without children is allowed. `None` for what is no part of a tree.
+    /// without children is allowed. `None` if `root` is not a part of a tree.
     pub(super) fn pruned(root: &TaxonomyNode, ncp: impl Fn(&str) -> f64) -> Option<Self> {
         let limits = TreeLimits {
             leaves: usize::MAX,

@@ -5,7 +5,7 @@ use crate::read::{Delimiter, TextParameters};
 /// The delimiters that are looked for. Where several fit, the first one is proposed.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 
-/// Most records that are divided to find the delimiter.
+/// Maximum number of records that are divided to find the delimiter.
 const MOST_RECORDS: usize = 100;
 
 /// The beginning of a text divided at one delimiter.

@@ -13,7 +13,7 @@ pub struct Doubt {
     pub question: String,
     /// The answers: roles, or formats of dates. The first one is proposed.
     pub choices: Vec<String>,
-    /// Other columns of which the same is asked, and which the same answer decides.
+    /// Other columns with the same question; the answer applies to them too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
@@ -38,7 +38,7 @@ pub(super) enum OpenQuestion {
 }
 
 impl OpenQuestion {
-    /// The question about a column, and other columns of which the same is asked.
+    /// The question about a column and the other columns that share it.
     pub(super) fn doubt(&self, column: &str, also: Vec<String>) -> Doubt {
         let others = match also.len() {
             0 => String::new(),

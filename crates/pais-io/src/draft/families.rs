@@ -9,17 +9,17 @@ use super::names::NameMeaning;
 use super::observed::{FileColumn, Observed};
 use super::role::{CodeSystem, icd};
 
-/// Fewest columns of a set: of codes by their name, and of others.
+/// Minimum number of columns of a set: of codes by their name, and of others.
 const LEAST_OF_CODES: usize = 2;
 const LEAST_COLUMNS: usize = 3;
 
-/// Fewest distinct values of the column that has most.
+/// Minimum number of distinct values of the column that has most.
 const LEAST_VALUES: u64 = 20;
 
 /// The share of a column's values that one of the others has too, at least on average.
 const LEAST_SHARED: f64 = 0.25;
 
-/// Most characters of a code in a set.
+/// Maximum number of characters of a code in a set.
 const MOST_LENGTH: usize = 40;
 
 /// Columns of one set.

@@ -19,7 +19,7 @@ const OLDEST: f64 = 130.0;
 /// Years of the ranges of years.
 const YEARS: [f64; 2] = [5.0, 10.0];
 
-/// Fewest labels that have an order.
+/// Minimum number of labels that have an order.
 const LEAST_LABELS: usize = 3;
 
 /// Labels with an order. Labels of one rank mean the same.

@@ -7,13 +7,13 @@ use hashbrown::{DefaultHashBuilder, HashSet};
 /// The separators that are looked for. Where several fit, the first one is proposed.
 pub(super) const SEPARATORS: [char; 5] = ['|', ';', ',', '/', ' '];
 
-/// Most distinct items of a column that are counted.
+/// Maximum number of distinct items of a column that are counted.
 const MOST_ITEMS: usize = 20_000;
 
-/// Most bytes of an item. Longer ones are parts of sentences.
+/// Maximum number of bytes of an item. Longer ones are parts of sentences.
 const MOST_ITEM_BYTES: usize = 60;
 
-/// Fewest rows with several items, and the share of a column's rows that has them.
+/// Minimum number of rows with several items, and the share of a column's rows that has them.
 const LEAST_ROWS: u64 = 4;
 const LEAST_SHARE: f64 = 0.1;
 

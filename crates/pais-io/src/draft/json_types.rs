@@ -7,7 +7,7 @@ use serde_with::{Map, serde_as};
 use super::items::SEPARATORS;
 use super::observed::ColumnType;
 
-/// Most records of which the types are looked at.
+/// Maximum number of records of which the types are looked at.
 const MOST_RECORDS: usize = 1_000;
 
 /// A key of the records.

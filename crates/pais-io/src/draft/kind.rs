@@ -109,13 +109,13 @@ pub(super) fn propose(
     ProposedKind::of(ColumnKind::Categorical)
 }
 
-/// Most distinct whole numbers without a count's name that are labels.
+/// Maximum number of distinct whole numbers without a count's name that are labels.
 const FEW_LABELS: u64 = 5;
 
-/// Most distinct whole numbers that are labels where numbers between them are missing.
+/// Maximum number of distinct whole numbers that are labels where numbers between them are missing.
 const FEW_WITH_GAPS: u64 = 12;
 
-/// Fewest rows of which few distinct numbers say something.
+/// Minimum number of rows for a small number of distinct numbers to be meaningful.
 const LEAST_ROWS: u64 = 20;
 
 /// Why numbers are labels; `None` where they are numbers.

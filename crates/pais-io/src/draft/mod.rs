@@ -170,7 +170,7 @@ pub struct DraftOptions<'n> {
     pub name: &'n str,
     /// Limits on the file.
     pub limits: ReadLimits,
-    /// Most columns of a dataset.
+    /// Maximum number of columns of a dataset.
     pub columns: usize,
 }
 

@@ -12,10 +12,10 @@ use super::numbers::NumberForms;
 use super::order::FileOrder;
 use super::sketch::Sketch;
 
-/// Most distinct values of a column that are kept as text.
+/// Maximum number of distinct values of a column that are kept as text.
 pub(super) const MOST_KEPT: usize = 60;
 
-/// Most bytes of a value that is kept as text. Columns with longer values keep none.
+/// Maximum number of bytes of a value that is kept as text. Columns with longer values keep none.
 const MOST_KEPT_BYTES: usize = 60;
 
 /// What a format with types says about a column.

@@ -9,13 +9,13 @@ use super::sketch::hash;
 /// How far apart two columns of a pair are, at most.
 const FARTHEST: usize = 2;
 
-/// Most distinct values of a column in a pair.
+/// Maximum number of distinct values of a column in a pair.
 const MOST_VALUES: usize = 2_000;
 
-/// Fewest rows with both values.
+/// Minimum number of rows with both values.
 const LEAST_ROWS: u64 = 20;
 
-/// Fewest distinct values: two flags agree by chance.
+/// Minimum number of distinct values: two flags agree by chance.
 const LEAST_VALUES: usize = 3;
 
 /// The share of rows that may have another value than the first one that was seen.

@@ -14,16 +14,16 @@ use super::observed::{MOST_KEPT, Observed};
 /// The share of distinct values from which on a column nearly identifies its rows.
 const NEARLY_UNIQUE: f64 = 0.9;
 
-/// Fewest rows of which the share of distinct values says something.
+/// Minimum number of rows for the share of distinct values to be meaningful.
 const LEAST_ROWS: u64 = 10;
 
-/// Most distinct values of a column that are answers, findings or kinds, and not what singles out.
+/// Maximum number of distinct values of a column of answers, findings or categories.
 const FEW_VALUES: u64 = 12;
 
-/// Most distinct values of an outcome.
+/// Maximum number of distinct values of an outcome.
 const FEW_OUTCOMES: u64 = 3;
 
-/// Most distinct values of a column whose name is `status` or `result`.
+/// Maximum number of distinct values of a column whose name is `status` or `result`.
 const FEW_RESULTS: u64 = 5;
 
 /// Length in characters from which on a text is written freely.
@@ -35,7 +35,7 @@ const KEY_DIGITS: usize = 5;
 /// Rows about one person, at most on average, of a key that looks like any number.
 const MOST_ROWS_A_PERSON: u64 = 50;
 
-/// Years, of which whole numbers of four digits are some.
+/// The range of four-digit whole numbers that may be years.
 const YEARS: std::ops::RangeInclusive<f64> = 1_900.0..=2_100.0;
 
 /// How well a key fits as that of the persons, in ascending order.
@@ -166,7 +166,7 @@ fn identifying(
     ))
 }
 
-/// Whether values say yes or no to what the name of the column names, such as whether a telephone number is known.
+/// Whether the values are yes/no answers about the column's subject, such as whether a telephone number is known.
 fn has_answers(column: &Observed) -> bool {
     const ANSWERS: [&str; 22] = [
         "0", "1", "y", "n", "yes", "no", "t", "f", "true", "false", "x", "j", "ja", "nein", "o",

@@ -5,7 +5,7 @@ use pais_core::taxonomy::interval::number;
 use super::numbers::FORMS;
 use super::observed::Observed;
 
-/// Fewest rows and distinct values of a measure that is rounded.
+/// Minimum number of rows and distinct values of a measure that is rounded.
 const LEAST_ROWS: u64 = 20;
 const LEAST_VALUES: u64 = 20;
 

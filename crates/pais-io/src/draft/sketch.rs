@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-/// Most values that are kept.
+/// Maximum number of values that are kept.
 const MOST_VALUES: usize = 256;
 
-/// Most bytes of a value that is kept.
+/// Maximum number of bytes of a value that is kept.
 const MOST_BYTES: usize = 60;
 
 /// The values with the least hashes. Where a column has fewer distinct values, these are all.

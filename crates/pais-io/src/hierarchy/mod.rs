@@ -35,7 +35,7 @@ pub enum HierarchyErrorKind {
 /// Why a hierarchy file is refused, with the first faults by line.
 pub type HierarchyError = Rejection<HierarchyErrorKind>;
 
-/// Most faults that are named.
+/// Maximum number of faults that are named.
 const FAULTS: usize = 20;
 
 /// Reads a hierarchy and returns its tree. Children are in the order in which they first occur.

@@ -14,7 +14,7 @@ use super::cells::check_text;
 use super::suggestions;
 use super::text_format::TextFormat;
 
-/// Most changed, missing or added characters of a name for which a declared one is suggested.
+/// Maximum number of changed, missing or added characters of a name for which a declared one is suggested.
 const MAX_TYPOS: usize = 2;
 
 /// Where the cells of a file's column go.

@@ -66,7 +66,7 @@ fn value_bytes(metadata: &ParquetMetaData, leaf: usize, sizes: &LeafSizes) -> u6
 
 /// The items of the lists of a column. A column without lists has one in each row.
 struct Items {
-    /// Most items of a row whose items were counted.
+    /// Maximum number of items of a row whose items were counted.
     most: u64,
     /// Items of a row group that were not counted, beyond one for each row.
     uncounted: u64,

@@ -60,7 +60,7 @@ pub(super) struct LeafSizes {
     /// Memory for its largest page and its largest dictionary, in bytes.
     page: u64,
     dictionary: u64,
-    /// Most decoded bytes for each value of a page, rounded up.
+    /// Maximum number of decoded bytes for each value of a page, rounded up.
     pub(super) value_bytes: u64,
     /// Decoded bytes of the largest page in which values are stored as a prefix of the previous
     /// value plus a rest, so that a small page can decode to many bytes.

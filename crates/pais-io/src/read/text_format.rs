@@ -339,8 +339,8 @@ impl TextParameters {
         *self == Self::default()
     }
 
-    /// These parameters, and those that a dataset declares for what they do not say. The marks of numbers
-    /// belong together: who names the one before the fraction names both.
+    /// These parameters, completed by those that a dataset declares. The number marks
+    /// belong together: if the decimal mark is given here, the declared thousands separator is ignored.
     pub fn or_declared(&self, declared: &Self) -> Self {
         let thousands = match self.decimal {
             Some(_) => self.thousands,

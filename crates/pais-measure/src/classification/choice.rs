@@ -4,7 +4,7 @@ use super::counts::CodeCounts;
 use super::examples::{Examples, Test};
 use super::gain::{Logs, bits};
 
-/// Fewest examples that at least two branches have.
+/// Minimum number of examples that at least two branches have.
 pub(super) const LEAST: u64 = 2;
 
 /// A gain of less is none, in bits over all examples of a node; rounding errors are far below it.

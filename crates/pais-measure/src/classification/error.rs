@@ -33,7 +33,7 @@ pub struct ClassificationError {
     /// holder alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_minus_be: Option<f64>,
-    /// *UE - CE*, what the release is better than one without quasi-identifiers. For the holder
+    /// *UE - CE*, the benefit of the release over one without quasi-identifiers. For the holder
     /// alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ue_minus_ce: Option<f64>,

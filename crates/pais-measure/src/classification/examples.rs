@@ -3,7 +3,7 @@
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-/// Most classes. A column with more is not one that rows are classified by.
+/// Maximum number of classes. A column with more is not one that rows are classified by.
 pub(super) const MOST_CLASSES: u32 = 256;
 
 /// What the codes of an attribute mean.
@@ -49,10 +49,10 @@ pub(super) enum AttributeCodes {
     Wide(Vec<u32>),
 }
 
-/// Most codes of a narrow attribute.
+/// Maximum number of codes of a narrow attribute.
 const MOST_CODES: usize = 1 << u8::BITS;
 
-/// Most places of the array of weights of narrow attributes. An attribute that would need more is wide.
+/// Maximum number of places of the array of weights of narrow attributes. An attribute that would need more is wide.
 pub(super) const MOST_PLACES: usize = 1 << u16::BITS;
 
 /// Places of some narrow codes of an example, and 0 behind the last one. Whole blocks are moved faster than as many

@@ -12,7 +12,7 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
 
 use super::examples::Domain as AttributeDomain;
 
-/// Most values of a nominal attribute. Where a column has more, the rarest are one value.
+/// Maximum number of values of a nominal attribute. Where a column has more, the rarest are one value.
 pub(super) const MOST_VALUES: usize = 1_000;
 
 /// The root of a column without a taxonomy, which says nothing of a number.

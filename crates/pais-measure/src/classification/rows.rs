@@ -28,7 +28,7 @@ const REPEATS: u32 = 5;
 const REPEATS_OF_MANY: u32 = 3;
 const FEW_ROWS: u64 = 60_000;
 
-/// Most trees that are learnt at a time: for each division one on the release and two on raw rows.
+/// Maximum number of trees that are learnt at a time: for each division one on the release and two on raw rows.
 const MOST_TREES: u64 = 3 * REPEATS as u64;
 
 /// Number of divisions of this many released rows.
@@ -48,7 +48,7 @@ const EXAMPLE_COPIES: u64 = 3;
 /// of its places.
 const EXAMPLE_BYTES: u64 = 8 + 16 + 4 + 2 * 4 + 16;
 
-/// Most bytes of a code, by rows and by examples.
+/// Maximum number of bytes of a code, by rows and by examples.
 const CODE_BYTES: u64 = 2 * 4;
 
 /// Bytes that measuring classifiers needs at most; 0 without a class column. A column of numbers or dates

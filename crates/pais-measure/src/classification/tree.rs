@@ -119,7 +119,7 @@ impl Tree {
         self.nodes.len()
     }
 
-    /// Most tests between the root and a leaf.
+    /// Maximum number of tests between the root and a leaf.
     #[cfg(test)]
     pub(super) fn depth(&self) -> usize {
         let mut depths = vec![0usize; self.nodes.len()];
@@ -133,7 +133,7 @@ impl Tree {
     }
 }
 
-/// Most tests between the root and a leaf. Trees of real tables have a few dozens; the limit bounds
+/// Maximum number of tests between the root and a leaf. Trees of real tables have a few dozens; the limit bounds
 /// the work on tables made for it.
 const MOST_DEPTH: usize = 128;
 

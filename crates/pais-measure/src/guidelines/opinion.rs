@@ -50,7 +50,7 @@ pub struct SinglingOut {
     pub unique_share: f64,
     /// Share of the released rows that are unique by all columns of their table together.
     pub unique_by_all_columns: f64,
-    /// Fewest records, or persons, that share what an adversary of the privacy model knows.
+    /// Minimum number of records, or persons, that share what an adversary of the privacy model knows.
     pub smallest_known_group: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct Linkability {
     /// Always `possible`: models of groups do not exclude it (WP216, section 5, table 6). Records are
     /// linked to groups, and what other releases and databases contain is not known here.
     pub answer: RiskAnswer,
-    /// Fewest records, or persons, that a record of another table with the same quasi-identifiers is
+    /// Minimum number of records, or persons, that a record of another table with the same quasi-identifiers is
     /// linked to.
     pub smallest_group: u64,
     /// Columns that are released unchanged and have a value in one row only: it links that row exactly.
@@ -80,11 +80,11 @@ pub struct Inference {
     pub greatest_confidence: f64,
     /// Sensitive columns that the model does not protect at all.
     pub unprotected: Vec<String>,
-    /// Sensitive columns of which the model protects the listed values alone.
+    /// Sensitive columns in which the model protects only the listed values.
     pub listed_only: Vec<String>,
 }
 
-/// How many released rows are unique, and in groups of which sizes.
+/// The shares of unique released rows, and the group sizes.
 pub(crate) struct UniqueRows<'a> {
     /// Sizes of the groups of equal quasi-identifiers, in rows.
     groups: &'a [u32],

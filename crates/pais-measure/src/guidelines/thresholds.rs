@@ -17,7 +17,7 @@ const GREATEST_RISK: f64 = 0.09;
 const LEAST_CELL: u64 = 11;
 
 /// The risk of re-identification beside a threshold, for somebody who knows every quasi-identifier.
-/// What the columns add that are released unchanged is not in it.
+/// It does not include the risk of columns that are released unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RiskThreshold {

@@ -24,7 +24,7 @@ pub struct AttributeRisk {
 
 /// The attribute risk of a release; `None` without sensitive columns.
 ///
-/// The verifier has found the share. Which column it is of takes a further look for each time that the
+/// The verifier has found the share. Finding its column takes one more verification for each time that the
 /// columns can be halved.
 ///
 /// # Errors

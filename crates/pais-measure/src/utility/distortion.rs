@@ -279,10 +279,10 @@ pub(super) fn shares(counts: &[u64]) -> Vec<f64> {
     counts.iter().map(|&count| count as f64 / total).collect()
 }
 
-/// Most pairs of columns, in the declared order.
+/// Maximum number of pairs of columns, in the declared order.
 const PAIRS: usize = 100;
 
-/// Most values of a column that are kept apart, the most frequent ones; all others are one.
+/// Maximum number of values of a column that are kept apart, the most frequent ones; all others are one.
 const VALUES: usize = 50;
 
 /// A column on both sides, with a value for each row of the sample.
@@ -423,10 +423,10 @@ fn cramers_v(one: &FrequentValues, other: &FrequentValues) -> f64 {
     ((sum - 1.0).max(0.0) / (least - 1) as f64).sqrt().min(1.0)
 }
 
-/// Most labels of a side; all others are pooled.
+/// Maximum number of labels of a side; all others are pooled.
 const LABELS: usize = 20;
 
-/// Fewest raw rows of a value that is shown by itself, also where *K* is lower.
+/// Minimum number of raw rows of a value that is shown by itself, also where *K* is lower.
 const FEWEST_ROWS: u64 = 5;
 
 /// What pooled values are called.

@@ -17,11 +17,11 @@ pub struct GroupMetrics {
     /// Records of the smallest group of equal records over **all** quasi-identifiers; 0 for an
     /// empty table.
     pub smallest_group: u64,
-    /// *|T| / groups*, records of a group on average; 0 for an empty table.
+    /// *|T| / groups*, the mean number of records per group; 0 for an empty table.
     pub average_group: f64,
-    /// *Σ|G|² / |T|*, records of the group of a record on average; 0 for an empty table.
+    /// *Σ|G|² / |T|*, the mean group size over the records; 0 for an empty table.
     pub average_group_per_record: f64,
-    /// How many groups there are of which size, smallest first; sizes that no group has are
+    /// The number of groups by size, smallest size first; empty size ranges are
     /// left out.
     pub group_sizes: Vec<SizeBucket>,
 }
@@ -30,9 +30,9 @@ pub struct GroupMetrics {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SizeBucket {
-    /// Fewest records, included.
+    /// Minimum number of records, inclusive.
     pub from: u64,
-    /// Most records, included.
+    /// Maximum number of records, inclusive.
     pub to: u64,
     /// Number of groups.
     pub groups: u64,

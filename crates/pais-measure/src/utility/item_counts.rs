@@ -110,7 +110,7 @@ fn released_labels<'a>(
 /// Number of random queries over items.
 const QUERIES: usize = 1_000;
 
-/// Most items that a query names.
+/// Maximum number of items that a query names.
 const MOST_ITEMS: usize = 2;
 
 /// Seed of the queries, fixed so that equal releases have equal errors.

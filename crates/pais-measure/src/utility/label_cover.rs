@@ -6,7 +6,7 @@ use pais_core::taxonomy::interval::{number, whole_and_power};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, Scale};
 use pais_verify::outermost_interval;
 
-/// Most bins of a numeric column: a divisor of 100, so that bins of a range of decimals end at
+/// Maximum number of bins of a numeric column: a divisor of 100, so that bins of a range of decimals end at
 /// decimals.
 const BINS: usize = 20;
 

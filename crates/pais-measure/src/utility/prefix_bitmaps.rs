@@ -7,7 +7,7 @@
 
 use pais_core::table::codes::CodeRange;
 
-/// Fewest rows between two bitmaps.
+/// Minimum number of rows between two bitmaps.
 const SPACING: u32 = 32;
 
 /// The numbers of two thresholds.

@@ -14,7 +14,7 @@ use super::prefix_bitmaps::{RangeCodes, ThresholdRange};
 use super::query_blocks::{BLOCK, BlockPart, GroupBlock, PartIndex, QueryThresholds};
 use super::query_table::{GroupLabels, Query, QueryTable};
 
-/// Most rows of a part of a block, which is indexed at a time.
+/// Maximum number of rows of a part of a block, which is indexed at a time.
 const PART: usize = 2 * BLOCK;
 
 /// Blocks whose answers are kept until they are added up.

@@ -7,7 +7,7 @@ use pais_core::table::codes::CodeRange;
 use super::prefix_bitmaps::{PrefixBitmaps, RangeCodes, ThresholdRange};
 use super::query_table::QueryTable;
 
-/// Fewest rows of a block, except for the last one. Estimates are added up by block.
+/// Minimum number of rows of a block, except for the last one. Estimates are added up by block.
 pub(super) const BLOCK: usize = 4096;
 
 /// Consecutive whole groups.

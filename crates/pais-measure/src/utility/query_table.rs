@@ -10,7 +10,7 @@ pub(super) const QUERIES: u64 = 8_800;
 /// Number of queries on a sample.
 const QUERIES_ON_SAMPLE: u64 = 1_000;
 
-/// Most conditions of a query; those on quasi-identifiers are one fewer where one is on a sensitive
+/// Maximum number of conditions of a query; those on quasi-identifiers are one fewer where one is on a sensitive
 /// column.
 const CONDITIONS: usize = 4;
 

@@ -49,7 +49,7 @@ pub struct Report {
     /// For the holder alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged_unchanged: Option<BTreeMap<String, String>>,
-    /// What the release says to the questions of guidelines.
+    /// Answers to the questions of guidelines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidelines: Option<Guidelines>,
     /// The values of each generalized column, raw beside released. For the holder alone, with two
@@ -96,8 +96,8 @@ pub struct Utility {
     /// verified.
     pub greatest_confidence: f64,
     /// Number of released rows that `classification_error`, `query_error`, `item_query_error`,
-    /// `entropy_loss_by_column` and `association_survival` were measured on, those of them that the report
-    /// has, where the release has more: a random sample.
+    /// `entropy_loss_by_column` and `association_survival` (those that the report has) were measured on,
+    /// if the release has more rows: a random sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_rows: Option<u64>,
     /// How far random counting queries are off, where there is a quasi-identifier that is not a set.

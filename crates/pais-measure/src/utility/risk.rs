@@ -97,7 +97,7 @@ pub struct ShareAbove {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LengthRisk {
-    /// Most known values; above *L* this is more than the model assumes.
+    /// Maximum number of known values; above *L* this is more than the model assumes.
     pub length: u32,
     /// The least *|T\[qid\]|*, in records, or in persons where the dataset has a subject column.
     pub smallest: u64,

@@ -56,7 +56,7 @@ const COLOURS: usize = 8;
 /// Height of a line of the legend of a picture.
 const LEGEND_LINE: f64 = 20.0;
 
-/// Most points of a series that get a mark of their own.
+/// Maximum number of points of a series that get a mark of their own.
 const MOST_MARKS: usize = 40;
 
 /// The share of the place of a name that its bars take.

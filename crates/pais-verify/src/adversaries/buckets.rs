@@ -11,9 +11,9 @@ pub(super) const CONFIDENCE_BUCKETS: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QidSizes {
-    /// Fewest records, included.
+    /// Minimum number of records, inclusive.
     pub from: u64,
-    /// Most records, included.
+    /// Maximum number of records, inclusive.
     pub to: u64,
     /// Number of qids.
     pub qids: u64,

@@ -7,7 +7,7 @@ use super::found_qids::QidFigures;
 use crate::profiles::Share;
 use crate::sensitive::ClassCounts;
 
-/// Most counters of sensitive values. They are kept by each thread.
+/// Maximum number of counters of sensitive values. They are kept by each thread.
 const MOST_COUNTERS: usize = 1 << 20;
 
 /// The counts of a group. A cell is a value of an attribute.

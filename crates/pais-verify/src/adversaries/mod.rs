@@ -28,7 +28,7 @@ pub use buckets::{QidConfidences, QidSizes};
 use classes_of_table::TableClasses;
 use enumeration::{Assumed, enumerate};
 
-/// Most visits of a class, a sensitive value of a class, or a person of a class, for the lengths
+/// Maximum number of visits of a class, a sensitive value of a class, or a person of a class, for the lengths
 /// that the model assumes. Lengths whose combinations of columns could need more are left out.
 const BUDGET: u64 = 1_000_000_000;
 
@@ -52,7 +52,7 @@ pub struct AdversaryFigures {
 /// What an adversary finds who knows at most `length` values of a person.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LengthFigures {
-    /// Most known values.
+    /// Maximum number of known values.
     pub length: u32,
     /// The least *|T\[qid\]|*, in records, or in persons where the table has subjects.
     pub smallest: u64,
@@ -65,9 +65,9 @@ pub struct LengthFigures {
 /// The adversaries to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct AdversaryLengths {
-    /// Most values that the model assumes an adversary to know.
+    /// Maximum number of values that the model assumes an adversary to know.
     pub assumed: u32,
-    /// Most values to measure; more than there are quasi-identifiers means all of them.
+    /// Maximum number of values to measure; more than there are quasi-identifiers means all of them.
     pub longest: u32,
 }
 

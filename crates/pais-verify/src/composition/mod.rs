@@ -1,4 +1,4 @@
-//! What several releases of one dataset say together.
+//! Composition: what several releases of one dataset disclose together.
 //!
 //! The adversary has all of the releases and can tell which of their rows come from the same raw
 //! row and which are of one person, knows in which of them the victim is and in which not, and knows
@@ -13,7 +13,7 @@
 //! same run; where labels overlap, one with the same labels. If a single release is left, what it was
 //! verified for holds.
 //!
-//! What is decided: every model that one of the releases was made under, but those that another of
+//! The decision covers every model of the releases, except models that another of
 //! them implies, on the meet. Where all labels of each column are one cut, LKC-privacy is decided
 //! exactly, with the qids of at most *L* labels of the meet. Where labels overlap, or cells are
 //! sets, or a release is anatomized, every group of equal meets has to satisfy the model: that is
@@ -46,10 +46,10 @@ use super::verification::VerifyError;
 
 pub use self::composed_release::{ComposedRelease, Recoded};
 
-/// Most releases that are decided together.
+/// Maximum number of releases that are decided together.
 pub const MOST_RELEASES: usize = 64;
 
-/// What of the raw table is needed to decide.
+/// The part of the raw table that the decision needs.
 #[derive(Clone, Copy, Debug)]
 pub struct RawRows<'a> {
     /// Number of raw rows.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::presence::{Place, PlaceRows, ReleaseBits};
 use crate::verification::VerifyError;
 
-/// Most rows in all combinations that are decided together.
+/// Maximum number of rows in all combinations that are decided together.
 const MOST_ROWS: usize = 1 << 26;
 
 /// Combinations of rows of one person: one of each release that has rows of the person.

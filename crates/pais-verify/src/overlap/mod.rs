@@ -34,7 +34,7 @@ use super::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
 use super::verification::{ColumnValue, VIOLATION_CAP, VerifyError, WORST_GROUPS, WorstGroup};
 use super::violations::FoundViolations;
 
-/// Most pairs of a part of a box and a box that are compared.
+/// Maximum number of pairs of a part of a box and a box that are compared.
 const BUDGET: u64 = 1 << 32;
 
 /// Whether a table with overlapping labels satisfies LKC-privacy.
@@ -43,7 +43,7 @@ pub struct OverlapVerification {
     /// Whether every qid of at most L raw values that matches a record matches at least K, and none
     /// lets a bounded value be inferred with more than C.
     pub holds: bool,
-    /// Fewest records that a qid is known to match; at most the fewest that one matches. 0 for an
+    /// Minimum number of records that a qid is known to match; at most the fewest that one matches. 0 for an
     /// empty table.
     pub smallest_group: u64,
     /// The greatest confidence in a bounded value that a qid may give, from 0 to 1; at least the

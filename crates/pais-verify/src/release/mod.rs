@@ -141,7 +141,7 @@ impl ReleaseVerification {
         self.undecided.is_none() && !self.fails()
     }
 
-    /// Whether something that was decided does not hold, or nothing is known of the model. Without
+    /// Whether a decided check failed, or the model could not be checked. Without
     /// the raw table a release can neither fail nor hold: see [`Self::undecided`].
     pub fn fails(&self) -> bool {
         let private = self.privacy.as_ref().is_some_and(PrivacyFinding::holds);

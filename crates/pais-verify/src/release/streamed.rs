@@ -70,7 +70,7 @@ pub struct StreamedVerification {
     pub(super) schema: Schema,
     pub(super) job: Job,
     model: Lkc,
-    /// Most bytes of distinct rows and texts.
+    /// Maximum number of bytes of distinct rows and texts.
     verification_bytes: u64,
     pub(super) rows: u64,
     /// The released columns: quasi-identifiers, then sensitive ones, then the others.

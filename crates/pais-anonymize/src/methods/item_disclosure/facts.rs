@@ -29,10 +29,10 @@ use crate::methods::bounded_values::{
 };
 use crate::observer::Phase;
 
-/// Most look-ups of a fact in a row for one candidate; one that needs more is dropped.
+/// Maximum number of look-ups of a fact in a row for one candidate; one that needs more is dropped.
 const CANDIDATE_BUDGET: u64 = 1 << 28;
 
-/// Most look-ups for all candidates that are performed; later ones are dropped. The verifier
+/// Maximum number of look-ups for all candidates that are performed; later ones are dropped. The verifier
 /// enumerates fewer, so that it can decide every result.
 const BUDGET: u64 = 1 << 32;
 
@@ -313,8 +313,8 @@ struct FactBound<'a> {
 }
 
 impl FactBound<'_> {
-    /// The rows that hold a value whose confidence among `rows` is above `c`, and the number of
-    /// rows of which that is a share; the most frequent value. `None` where none is above.
+    /// For the most frequent value, if its confidence among `rows` is above `c`: its number of rows and the number of
+    /// rows that the confidence is a share of. `None` if no value is above `c`.
     fn exceeded(&self, rows: &[u32], c: Confidence) -> Option<(u64, u64)> {
         let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
         let (mut present, mut most) = (0, 0);
@@ -349,7 +349,7 @@ struct FactCheck<'a> {
     c: Confidence,
     /// The columns that *C* bounds.
     sensitive: &'a [FactBound<'a>],
-    /// Most look-ups of a fact in a row.
+    /// Maximum number of look-ups of a fact in a row.
     budget: u64,
     /// Whether the search must stop.
     stop: StopCheck<'a>,

@@ -18,7 +18,7 @@ use super::hierarchy::Hierarchy;
 use super::search::{DisclosureTask, Found, RowGroups, TIE, search, search_sets};
 use super::settle::{ItemGains, disclose_singly, settle};
 
-/// Most levels that a greedy search tries beyond its own.
+/// Maximum number of levels that a greedy search tries beyond its own.
 const MOST_CHOICES: usize = 8;
 
 /// Rounds of disclosure that a search is expected to need, for its cost.
@@ -145,7 +145,7 @@ pub(super) fn kept(task: &DisclosureTask, classes: &[EquivalenceClass]) -> f64 {
     classes.iter().map(|class| task.kept(class)).sum()
 }
 
-/// Most combinations of levels that are examined.
+/// Maximum number of combinations of levels that are examined.
 const MOST_EXAMINED: usize = 1 << 13;
 
 /// Levels of the relational columns whose classes have at least *k* rows or persons.

@@ -40,7 +40,7 @@ pub(super) struct DisclosureSettings {
 /// The parameters of a thorough search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThoroughSearch {
-    /// Most time of the search, in addition to the greedy one.
+    /// Maximum time of the search, in addition to the greedy search.
     pub limit: Duration,
     /// What the random choices depend on.
     pub seed: u64,

@@ -21,7 +21,7 @@ use super::settle::{ItemGains, disclose_singly, mix};
 use crate::error::RunError;
 use crate::observer::Phase;
 
-/// Most levels of the relational columns that are refined at random, those that lose least.
+/// Maximum number of levels of the relational columns that are refined at random, those that lose least.
 const FINALISTS: usize = 3;
 
 /// Restarts without gain after which a relational class is left as it is.

@@ -26,7 +26,7 @@ use super::valid_cuts::{CutChoice, SplitGuide, best_cut};
 use crate::error::RunError;
 use crate::observer::{Observer, Phase};
 
-/// Fewest rows of a group for which its halves are split in parallel.
+/// Minimum number of rows of a group for which its halves are split in parallel.
 const PARALLEL_ROWS: usize = 1 << 13;
 
 /// Greatest number of rows of a bucket that is clustered row by row: a multiple of *K*, and an
@@ -45,7 +45,7 @@ struct BucketRows {
     most: usize,
 }
 
-/// Most rows of a region without a valid cut that is clustered row by row. The time is quadratic.
+/// Maximum number of rows of a region without a valid cut that is clustered row by row. The time is quadratic.
 const MOST_CLUSTERED: usize = 1 << 11;
 
 /// A partition of the rows of a table into groups.
@@ -246,7 +246,7 @@ impl<'a> KdSplit<'a> {
             .or_else(|| self.split_at_median(rows, checker, codes))
     }
 
-    /// Splits the rows at the best cut of which both parts meet *C*. Where no valid cut gives
+    /// Splits the rows at the best cut for which both parts meet *C*. If no valid cut gives
     /// information about the class, NCP guides the split.
     fn split_under_c(
         &self,
@@ -278,8 +278,8 @@ impl<'a> KdSplit<'a> {
         self.divide(rows, found, checker)
     }
 
-    /// Divides the rows at the best cut of which both parts meet the condition; `cuts` has one of
-    /// each quasi-identifier.
+    /// Divides the rows at the best cut for which both parts meet the condition; `cuts` has one per
+    /// quasi-identifier.
     fn divide(
         &self,
         rows: &mut [u32],

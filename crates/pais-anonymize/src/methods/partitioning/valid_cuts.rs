@@ -29,11 +29,11 @@ pub(super) struct CutChoice<'a> {
     pub(super) guide: SplitGuide,
     /// The class of each row of the table.
     pub(super) class: Option<&'a Codes<'a>>,
-    /// Fewest rows of a part.
+    /// Minimum number of rows of a part.
     pub(super) least: usize,
 }
 
-/// The best cut in one dimension of which both parts have the fewest rows required and meet *C*.
+/// The best cut in one dimension for which both parts have at least `least` rows and meet *C*.
 /// `bounded` has the values of `rows` in their order. `None` where no cut is valid, or none
 /// improves what guides the choice.
 pub(super) fn best_cut(

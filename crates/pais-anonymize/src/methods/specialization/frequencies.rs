@@ -65,7 +65,7 @@ pub(super) trait FrequencySets {
 pub(super) struct Rounds<'a> {
     /// The source of its sets.
     pub source: &'a dyn FrequencySets,
-    /// Most records of a set. One that distinguishes only the children of the best candidate
+    /// Maximum number of records of a set. One that distinguishes only the children of the best candidate
     /// is counted however many records it has.
     pub budget: usize,
 }
@@ -162,7 +162,7 @@ macro_rules! with_rows {
 }
 pub(super) use with_rows;
 
-/// Fewest rows per cell of the combined codes with which a table is counted once instead of
+/// Minimum number of rows per cell of the combined codes with which a table is counted once instead of
 /// scanned for each candidate. Tests have few rows, so they take sparse tables too.
 const ROWS_PER_CELL: f64 = if cfg!(test) { 1.0 / 512.0 } else { 16.0 };
 

@@ -16,7 +16,7 @@ use super::partitions::{PartitionId, Partitions};
 use super::validity::subsets;
 use crate::observer::Observer;
 
-/// Most entries of an index: one for each subset and partition.
+/// Maximum number of entries of an index: one for each subset and partition.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
 /// [`MAX_ENTRIES`]; lower in tests of few parts, so that these need several blocks.

@@ -13,7 +13,7 @@
 use pais_core::cancellation::Cancellation;
 use pais_core::table::SubjectCounter;
 
-/// Most visits of a class or a row over all steps of a run: some tenths of a second.
+/// Maximum number of visits of a class or a row over all steps of a run: some tenths of a second.
 const BUDGET: u64 = 20_000_000;
 
 /// The equivalence classes after a step.

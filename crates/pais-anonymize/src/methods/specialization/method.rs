@@ -29,12 +29,12 @@ use crate::row_order::{Purpose, RowDraw};
 use crate::step::StepRecord;
 use crate::{memory, pre_generalization};
 
-/// Most subsets of quasi-identifiers times rows that a search and its verification may have to
+/// Maximum product of subsets of quasi-identifiers and rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes
 /// and groups below *K* end them.
 const MOST_WORK: u128 = 1 << 50;
 
-/// Most counters of a column's values by class that a run keeps, 8 bytes each.
+/// Maximum number of counters of a column's values by class that a run keeps, 8 bytes each.
 const CLASS_COUNTERS: usize = 1 << 25;
 
 /// Top-down specialization under the parameters of one job.

@@ -487,7 +487,7 @@ impl Partitions {
     }
 }
 
-/// Least number of partitions times attributes that a task records; lower in tests, so that small tables
+/// Minimum number of partitions times attributes that a task records; lower in tests, so that small tables
 /// have several tasks too.
 const MIN_PARALLEL_PARTS: usize = if cfg!(test) { 5 } else { 1 << 13 };
 

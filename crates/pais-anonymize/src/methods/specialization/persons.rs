@@ -3,7 +3,7 @@
 //!
 //! Distinct persons cannot be added up like rows, so the groups that are not decided by their
 //! numbers of rows are counted exactly, from the lists of persons of their shares. A share that
-//! has *K* persons by its number of rows alone has no list: so has every group that contains it.
+//! has *K* persons by its number of rows alone needs no list, and neither does a group that contains it.
 
 use pais_core::table::SubjectCounter;
 use pais_core::table::codes::Codes;

@@ -1,4 +1,4 @@
-//! Hierarchies that are drawn from frequencies: the parts of a node have like numbers of rows.
+//! Hierarchies built from frequencies: the children of a node have similar numbers of rows.
 //!
 //! The leaves have an order: labels as they are declared, or intervals of one width. A node is an interval
 //! of leaves. Where nodes begin follows from all raw rows, as the choice of a cut does. A release shows
@@ -12,7 +12,7 @@ use super::trees::{Values, free_label, position, widths_or_default};
 use crate::definition::{ColumnKind, TaxonomyNode};
 use crate::taxonomy::{Interval, MISSING_LABEL, NodeId, Tree, TreeLimits};
 
-/// Levels below which parts have like numbers of leaves, so that no tree is too deep.
+/// The level below which parts are balanced by number of leaves instead of rows, so that no tree is too deep.
 const MOST_LEVELS: usize = 24;
 
 /// Leaves in an order.

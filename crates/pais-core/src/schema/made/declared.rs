@@ -38,7 +38,7 @@ pub(in crate::schema) fn check(
     let order_without_effect = column.order.is_some()
         && !matches!(declared(column), Some(GeneratedHierarchy::Ordered { .. }));
     if order_without_effect {
-        let detail = "the column has another taxonomy than the one of its order";
+        let detail = "`order` has no effect: the column has another taxonomy";
         faults.push(Fault::at(at("order"), detail).fix("leave `order` or `taxonomy` out"));
     }
     let mut hierarchy = declared(column)?;

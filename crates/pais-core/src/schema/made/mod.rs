@@ -22,7 +22,7 @@ pub(super) use declared::{check, ordered_tree};
 pub use redrawn::ReleasedLeaves;
 pub(super) use trees::Values;
 
-/// Fewest rows of a value that is not rare, where the definition does not say.
+/// Minimum number of rows of a value that is not rare, if the definition gives none.
 const DEFAULT_BELOW: u64 = 20;
 
 impl Schema {

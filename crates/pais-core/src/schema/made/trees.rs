@@ -12,7 +12,7 @@ use crate::taxonomy::{Interval, TreeLimits};
 /// Distinct values, each with its number of rows.
 pub(in crate::schema) type Values = BTreeMap<String, u64>;
 
-/// Most levels of a hierarchy that is made.
+/// Maximum number of levels of a hierarchy that is made.
 pub(super) const MOST_LEVELS: usize = 64;
 
 /// Lengths of prefixes where the definition gives none. They do not depend on the values, so that no
@@ -124,7 +124,7 @@ pub(super) fn masks(values: &Values, side: Side) -> Result<TaxonomyNode, String>
     }))
 }
 
-/// The values of fewer than `below` rows under one node, beside the others. Also where there are no others:
+/// Groups the values of fewer than `below` rows under one node next to the others. Does so even without others:
 /// missing cells are below the root too, so the root is not the label of rare values.
 pub(super) fn rare(values: &Values, below: u64) -> TaxonomyNode {
     let mut label = "(rare)".to_owned();
@@ -185,7 +185,7 @@ fn period(day: NaiveDate, level: CalendarLevel) -> String {
 /// Years of each level where the definition gives none.
 const DEFAULT_WIDTHS: [u32; 3] = [5, 10, 20];
 
-/// Most years of a range.
+/// Maximum number of years of a range.
 const MOST_YEARS: u32 = 1_000;
 
 /// Why these options make no hierarchy; `None` where they do.
@@ -247,7 +247,7 @@ fn range(age: i32, width: u32) -> String {
 /// widths.
 const DEFAULT_INTERVALS: f64 = 20.0;
 
-/// Most intervals of the shortest default width that all numbers span.
+/// Maximum number of intervals of the shortest default width that all numbers span.
 const MOST_DEFAULT_INTERVALS: f64 = 10_000.0;
 
 /// The number at which a value of a column of numbers, or an interval of them, is.

@@ -251,7 +251,7 @@ impl CutState {
     }
 }
 
-/// Most sets of columns that are checked first.
+/// Maximum number of sets of columns that are checked first.
 const RECENT: usize = 24;
 
 /// The rows of a class that get the same child.

@@ -49,7 +49,7 @@ const ROUND: usize = 16;
 /// Iterations of each chain without a better cut after which the search ends.
 const PATIENCE: usize = 768;
 
-/// Most counters of sensitive values or classes by distinct row.
+/// Maximum number of counters of sensitive values or classes by distinct row.
 const MOST_COUNTERS: usize = 1 << 27;
 
 /// How far a search goes.
@@ -57,7 +57,7 @@ const MOST_COUNTERS: usize = 1 << 27;
 pub(super) struct Effort {
     /// The time after which the best cut so far is taken.
     pub(super) limit: Duration,
-    /// Most iterations of each chain.
+    /// Maximum number of iterations of each chain.
     pub(super) iterations: usize,
     /// Of the random numbers.
     pub(super) seed: u64,

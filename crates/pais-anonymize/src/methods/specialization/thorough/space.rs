@@ -49,7 +49,7 @@ impl Space<'_> {
     }
 }
 
-/// Most points of a numeric column beside those of greedy runs.
+/// Maximum number of split points of a numeric column, in addition to those of greedy runs.
 const POINTS: usize = 64;
 
 /// Which split of a value: its attribute, the value and the point.
