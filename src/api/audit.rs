@@ -14,12 +14,13 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use uuid::Uuid;
 
 use crate::db::audit::{self, Action, Event, EventFilter, EventOrder, NewEvent, Outcome};
-use crate::db::{StoreError, audit_chain};
+use crate::db::{StoreError, audit_chain, token_validity};
 use crate::problem::{Code, Problem};
 
 use super::error::ApiError;
 use super::extract::{LogReader, Parameters};
 use super::page::{Page, page_request};
+use super::response::permitted_body::while_permitted;
 use super::state::CallerApp;
 
 /// The problems that are recorded.
@@ -144,11 +145,23 @@ pub(super) async fn list(
         record_reading(&app, "export").await?;
         // Events that are committed but not chained yet.
         audit_chain::extend(&app.db, &app.keys).await?;
-        let lines = batches(app, filter)
+        // Later events, such as those after the end of the token, are no part of the export.
+        let newest = EventOrder::NewestFirst(None);
+        let newest = audit::list(&app.db, app.caller.organization, &filter, newest, 1).await?;
+        let last = newest.first().map_or(0, |event| event.seq);
+        let lines = batches(app.clone(), filter, last)
             .map_err(|error| cut_short(&error))
             .and_then(async |events| lines(&events));
+        let body = while_permitted(Body::from_stream(lines), move || {
+            let app = app.clone();
+            async move {
+                token_validity::is_valid(&app.db, app.caller.token)
+                    .await
+                    .unwrap_or(false)
+            }
+        });
         let media_type = [(header::CONTENT_TYPE, "application/x-ndjson")];
-        return Ok((media_type, Body::from_stream(lines)).into_response());
+        return Ok((media_type, body).into_response());
     }
     let page = page_request(query.limit, query.cursor.as_deref())?;
     audit_chain::extend(&app.db, &app.keys).await?;
@@ -168,20 +181,22 @@ async fn record_reading(app: &CallerApp, part: &str) -> Result<(), StoreError> {
     audit::record_alone(&app.db, event).await
 }
 
-/// The events of the caller's organization, oldest first.
+/// The events of the caller's organization up to place `last`, oldest first.
 fn batches(
     app: CallerApp,
     filter: EventFilter,
+    last: i64,
 ) -> impl Stream<Item = Result<Vec<Event>, StoreError>> {
-    stream::try_unfold(Some(0), move |after| {
+    stream::try_unfold(0, move |after| {
         let (app, filter) = (app.clone(), filter.clone());
         async move {
-            let Some(after) = after else { return Ok(None) };
             let order = EventOrder::OldestFirst(after);
             let organization = app.caller.organization;
-            let events = audit::list(&app.db, organization, &filter, order, EXPORT_BATCH).await?;
-            let last = events.last().map(|event| event.seq);
-            Ok(last.map(|last| (events, Some(last))))
+            let mut events =
+                audit::list(&app.db, organization, &filter, order, EXPORT_BATCH).await?;
+            events.retain(|event| event.seq <= last);
+            let end = events.last().map(|event| event.seq);
+            Ok(end.map(|end| (events, end)))
         }
     })
 }

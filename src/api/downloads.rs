@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -11,10 +10,10 @@ use axum::response::{IntoResponse, Response};
 use headers::{ETag, HeaderMapExt};
 
 use crate::db::{StoreError, releases, token_validity};
-use crate::ids::{OrganizationId, ReleaseId};
+use crate::ids::ReleaseId;
 
 use super::error::{ApiError, internal_error};
-use super::releases::viewer;
+use super::releases::{record_fetch, viewer};
 use super::response::permitted_body::while_permitted;
 use super::response::served_file::{is_cached, requested_range, serve_file, unservable};
 use super::state::CallerApp;
@@ -22,15 +21,10 @@ use super::state::CallerApp;
 /// Maximum number of attempts to write a file that is removed before it can be opened.
 const ATTEMPTS: usize = 3;
 
-/// Time between two checks of whether a download may go on.
-const CHECK_INTERVAL: Duration = Duration::from_secs(2);
-
 /// A file of one or more releases.
 pub(super) struct Download {
     /// The releases.
     pub releases: Vec<ReleaseId>,
-    /// Their holder.
-    pub owner: OrganizationId,
     /// The name under which the audit log records that it was fetched.
     pub part: String,
     /// A table that the caller must be able to read while the file is sent.
@@ -84,12 +78,11 @@ impl Download {
             }
             self.describe(response.headers_mut(), etag);
             if is_get {
-                let (by, ids) = (app.caller, &self.releases);
-                releases::record_fetch(&app.db, by, self.owner, ids, &self.part).await?;
+                record_fetch(app, &self.releases, &self.part).await?;
             }
             let (app, ids, table) = (app.clone(), self.releases, self.table);
             return Ok(response.map(|body| {
-                while_permitted(CHECK_INTERVAL, body, move || {
+                while_permitted(body, move || {
                     let (app, ids, table) = (app.clone(), ids.clone(), table.clone());
                     async move { may_still_read(&app, &ids, &table).await }
                 })

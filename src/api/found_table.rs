@@ -162,6 +162,6 @@ fn no_such_step(detail: &str) -> Problem {
 pub(super) fn dataset_deleted() -> ApiError {
     ApiError::new(
         Code::DatasetDeleted,
-        "the job's dataset was deleted with its rows; only earlier releases remain",
+        "the job's dataset, or a submission of it, was deleted with its rows; only earlier releases remain",
     )
 }

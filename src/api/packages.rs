@@ -90,7 +90,7 @@ pub(super) async fn package(
     Path(id): Path<ReleaseId>,
     request: Parts,
 ) -> Result<Response, ApiError> {
-    let (owner, page) = get_packed_page(&app, id).await?;
+    let page = get_packed_page(&app, id).await?;
     let documents = PackageDocuments {
         release: load_release(&app, id).await?,
         report_page: page.render().into_bytes(),
@@ -99,7 +99,6 @@ pub(super) async fn package(
     let name = documents.release.name.clone();
     let download = Download {
         releases: vec![id],
-        owner,
         part: "package".to_owned(),
         table: documents.tables().next().unwrap_or_default().to_owned(),
         tag: documents.digest(),

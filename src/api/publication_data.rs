@@ -90,7 +90,6 @@ pub(super) async fn stacked(
         let detail = "no edition of the publication is published yet that this token may read";
         return Err(ApiError::new(Code::NotFound, detail));
     }
-    let first = get_table(&app, published[0].release_id, "data").await?;
     let format = rendering.format;
     let word = if is_common { "common" } else { "as_released" };
     let mut digest = Sha256::new();
@@ -101,7 +100,6 @@ pub(super) async fn stacked(
     let version = env!("CARGO_PKG_VERSION");
     let download = Download {
         releases: published.iter().map(|it| it.release_id).collect(),
-        owner: first.organization,
         part: "data".to_owned(),
         table: "data".to_owned(),
         tag: format!("{digest}-{word}-{}-{version}", rendering.file_ending()),

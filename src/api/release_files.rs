@@ -105,7 +105,6 @@ pub(super) async fn file(
     let stem = name.strip_suffix(&format!(".{ending}"));
     let download = Download {
         releases: vec![id],
-        owner: place.organization,
         part: format!("files/{name}"),
         table: file.table.clone(),
         tag: file.sha256.clone(),

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::db::audit::Action;
 use crate::db::jobs;
-use crate::db::releases::{self, ListedReleases, StoredRelease, Viewer};
+use crate::db::releases::{self, Fetch, ListedReleases, StoredRelease, Viewer};
 use crate::db::{editions, policies};
 use crate::engine::load_rows;
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
@@ -204,6 +204,23 @@ pub(super) async fn load_release(
 ) -> Result<StoredRelease, ApiError> {
     let release = releases::load(&app.db, viewer(app.caller), id).await?;
     release.ok_or_else(ApiError::not_found)
+}
+
+/// Records that the caller fetches a part of releases, which may be sent then ([`releases::record_fetch`]).
+///
+/// # Errors
+/// `not_found`, `withdrawn` or `unauthenticated` where that is so meanwhile.
+pub(super) async fn record_fetch(
+    app: &CallerApp,
+    ids: &[ReleaseId],
+    part: &str,
+) -> Result<(), ApiError> {
+    let viewer = viewer(app.caller);
+    match releases::record_fetch(&app.db, app.caller, viewer, ids, part).await? {
+        Fetch::Recorded => Ok(()),
+        Fetch::Withdrawn => Err(ApiError::withdrawn()),
+        Fetch::NotVisible => Err(ApiError::not_found()),
+    }
 }
 
 /// As whom a caller reads releases.

@@ -21,6 +21,7 @@ use crate::roles::{Caller, Role};
 
 use super::error::ApiError;
 use super::extract::{Anyone, Path, ReleaseReader};
+use super::releases::record_fetch;
 use super::reports::{get_report, get_report_page};
 use super::response;
 use super::state::{App, AppState};
@@ -54,7 +55,7 @@ pub(super) async fn create(
     ReleaseReader(app): ReleaseReader,
     Path(release): Path<ReleaseId>,
 ) -> Result<impl IntoResponse, ApiError> {
-    let (owner, _) = get_report(&app, release).await?;
+    get_report(&app, release).await?;
     let expires_at = app.db.now() + LIFETIME;
     let body = LinkBody {
         release,
@@ -65,7 +66,7 @@ pub(super) async fn create(
     };
     let mut bytes = serde_json::to_vec(&body).map_err(StoreError::from)?;
     bytes.extend_from_slice(&app.keys.report_link(&bytes));
-    releases::record_link(&app.db, app.caller, owner, release).await?;
+    releases::record_link(&app.db, app.caller, release).await?;
     let base = state.link_base();
     let document = ReportLinkDocument {
         url: format!("{base}/reports/{}", URL_SAFE_NO_PAD.encode(bytes)),
@@ -150,8 +151,8 @@ async fn open_report_link(
         token: body.token,
         address,
     });
-    let (owner, page) = get_report_page(&app, body.release).await?;
-    releases::record_fetch(&app.db, app.caller, owner, &[body.release], "report").await?;
+    let page = get_report_page(&app, body.release).await?;
+    record_fetch(&app, &[body.release], "report").await?;
     Ok(page)
 }
 

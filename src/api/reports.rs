@@ -21,12 +21,12 @@ use crate::db::seal::DataKey;
 use crate::db::{StoreError, datasets, grants, jobs, runs};
 use crate::engine::attempt;
 use crate::engine::records::SweepItem;
-use crate::ids::{OrganizationId, ReleaseId};
+use crate::ids::ReleaseId;
 
 use super::error::ApiError;
 use super::extract::headers::best;
 use super::extract::{Path, ReleaseReader};
-use super::releases::{load_release, viewer};
+use super::releases::{load_release, record_fetch, viewer};
 use super::response::html_document;
 use super::state::CallerApp;
 
@@ -67,32 +67,28 @@ pub(super) async fn report(
     let wants_page = best(&headers, &["application/json", "text/html"])? == 1;
     let bytes = releases::document_bytes(&app.db, id).await?;
     let answer = async || {
-        let (owner, response) = if wants_page {
-            let (owner, page) = get_report_page(&app, id).await?;
-            (owner, html_document(page.render()))
+        let response = if wants_page {
+            html_document(get_report_page(&app, id).await?.render())
         } else {
-            let (owner, mut report) = get_report(&app, id).await?;
+            let mut report = get_report(&app, id).await?;
             if viewer(app.caller).is_holder() {
                 add_distributions(&app, &load_release(&app, id).await?, &mut report).await?;
             }
-            (owner, Json(report).into_response())
+            Json(report).into_response()
         };
-        releases::record_fetch(&app.db, app.caller, owner, &[id], "report").await?;
+        record_fetch(&app, &[id], "report").await?;
         Ok(([(header::VARY, "accept")], response))
     };
     let bytes = bytes.report + if wants_page { bytes.release } else { 0 };
     app.documents.answer(bytes, answer).await
 }
 
-/// The holder and the report of a release that the caller may see, without distributions. What needs raw
-/// rows is for the holder only.
+/// The report of a release that the caller may see, without distributions. What needs raw rows is for the
+/// holder only.
 ///
 /// # Errors
 /// `not_found`; `withdrawn`.
-pub(super) async fn get_report(
-    app: &CallerApp,
-    id: ReleaseId,
-) -> Result<(OrganizationId, Value), ApiError> {
+pub(super) async fn get_report(app: &CallerApp, id: ReleaseId) -> Result<Value, ApiError> {
     let viewer = viewer(app.caller);
     let stored = releases::report(&app.db, viewer, id).await?;
     let stored = stored.ok_or_else(ApiError::not_found)?;
@@ -104,19 +100,19 @@ pub(super) async fn get_report(
         Viewer::Recipient(_) => for_recipient(stored.report),
     };
     report["warnings"] = serde_json::to_value(stored.warnings).map_err(StoreError::from)?;
-    Ok((stored.owner, report))
+    Ok(report)
 }
 
-/// The holder of a release that the caller may see, and the page of its report; the holder's
-/// page has the distributions of its columns, whose labels are raw values.
+/// The page of the report of a release that the caller may see. The holder's page has the distributions of its
+/// columns, whose labels are raw values.
 ///
 /// # Errors
 /// As [`get_report`].
 pub(super) async fn get_report_page(
     app: &CallerApp,
     id: ReleaseId,
-) -> Result<(OrganizationId, ReportPage), ApiError> {
-    let (owner, report) = get_report(app, id).await?;
+) -> Result<ReportPage, ApiError> {
+    let report = get_report(app, id).await?;
     let release = load_release(app, id).await?;
     let mut page = page_with(app, &release, report).await?;
     // The words of the holder's people are not in a package.
@@ -127,7 +123,7 @@ pub(super) async fn get_report_page(
     if viewer(app.caller).is_holder() {
         add_distributions(app, &release, &mut page.report).await?;
     }
-    Ok((owner, page))
+    Ok(page)
 }
 
 /// Adds the distributions to a report for the holder, where the dataset is there.
@@ -161,11 +157,10 @@ async fn key_of_release(
 pub(super) async fn get_packed_page(
     app: &CallerApp,
     id: ReleaseId,
-) -> Result<(OrganizationId, ReportPage), ApiError> {
-    let (owner, report) = get_report(app, id).await?;
+) -> Result<ReportPage, ApiError> {
+    let report = get_report(app, id).await?;
     let release = load_release(app, id).await?;
-    let page = page_with(app, &release, for_package(report)).await?;
-    Ok((owner, page))
+    page_with(app, &release, for_package(report)).await
 }
 
 /// The page of a release that the caller may see, with this report.

@@ -115,7 +115,6 @@ async fn fetch(
     let stem = table.release_name.clone().unwrap_or_else(|| id.to_string());
     let download = Download {
         releases: vec![id],
-        owner: table.organization,
         part: name.to_owned(),
         table: name.to_owned(),
         // CSV is identified by its SHA-256. The bytes of the other formats depend on the version of

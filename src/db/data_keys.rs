@@ -532,7 +532,7 @@ async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
     let mut is_rewritten = vacuum(store).await?;
     if !is_rewritten {
         tracing::warn!(
-            "a long transaction, such as a dump, keeps a destroyed key in its table until it ends"
+            "a long transaction, such as a dump or an upload, keeps a destroyed key in its table until it ends"
         );
     }
     let store = store.clone();

@@ -17,7 +17,7 @@ use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::data_keys::KeyOwner;
-use super::{Store, StoreError, backup, data_keys, datasets, trees};
+use super::{Store, StoreError, backup, data_keys, datasets, token_validity, trees};
 
 /// The result of a deletion that a legal hold prevents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +198,8 @@ const SEALED_PARTS: [&str; 6] = [
 /// Who deletes what an organization has, and why.
 struct Deleter {
     organization: OrganizationId,
-    by: Actor,
+    /// `None` for the cleanup.
+    by: Option<Caller>,
     reason: &'static str,
 }
 
@@ -206,7 +207,7 @@ impl Deleter {
     fn holder(by: Caller) -> Self {
         Self {
             organization: by.organization,
-            by: by.into(),
+            by: Some(by),
             reason: "holder",
         }
     }
@@ -214,13 +215,20 @@ impl Deleter {
     fn retention(organization: OrganizationId) -> Self {
         Self {
             organization,
-            by: Actor::SERVICE,
+            by: None,
             reason: "retention",
         }
     }
 
+    async fn begin(&self, store: &Store) -> Result<Transaction<'static, Postgres>, StoreError> {
+        match self.by {
+            Some(by) => token_validity::begin(store, by).await,
+            None => Ok(store.begin().await?),
+        }
+    }
+
     async fn delete_dataset(&self, store: &Store, id: DatasetId) -> Result<Deletion, StoreError> {
-        let mut transaction = store.begin().await?;
+        let mut transaction = self.begin(store).await?;
         trees::lock(&mut transaction, self.organization).await?;
         if let Some(prevented) = self.prevented(&mut transaction, id).await? {
             return Ok(prevented);
@@ -254,7 +262,7 @@ impl Deleter {
         dataset: DatasetId,
         id: SubmissionId,
     ) -> Result<Deletion, StoreError> {
-        let mut transaction = store.begin().await?;
+        let mut transaction = self.begin(store).await?;
         if let Some(prevented) = self.prevented(&mut transaction, dataset).await? {
             return Ok(prevented);
         }
@@ -297,7 +305,8 @@ impl Deleter {
     }
 
     fn event(&self, action: Action, subject: Uuid, detail: Value) -> NewEvent {
-        NewEvent::of(self.organization, self.by, action, subject, detail)
+        let by = self.by.map_or(Actor::SERVICE, Actor::from);
+        NewEvent::of(self.organization, by, action, subject, detail)
     }
 }
 

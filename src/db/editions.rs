@@ -32,7 +32,7 @@ use super::quotas::Quotas;
 use super::releases::{Viewer, known_releases, visible};
 use super::seal::SealedItem;
 use super::submissions::{has_subject, lock_current};
-use super::{Store, StoreError, locked_release, policies};
+use super::{Store, StoreError, locked_release, policies, token_validity};
 
 /// States of an edition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema, sqlx::Type)]
@@ -249,7 +249,10 @@ pub(crate) async fn queue(
     id: PublicationId,
     cause: Cause,
 ) -> Result<Queueing, StoreError> {
-    let mut transaction = with.store.begin().await?;
+    let mut transaction = match cause {
+        Cause::Submission => with.store.begin().await?,
+        Cause::Request(by) => token_validity::begin(with.store, by).await?,
+    };
     let publication = publications::lock_live(&mut transaction, organization, id).await?;
     let Some(publication) = publication else {
         return Ok(Queueing::NotFound);
@@ -744,6 +747,11 @@ async fn settle_edition(
     else {
         let error = match (edition.job_status, edition.job_error.clone()) {
             (JobStatus::Queued | JobStatus::Running, _) => return Ok(false),
+            (JobStatus::Cancelled, _)
+                if !locked.is_deleted && edition.lost_rows(&mut transaction).await? =>
+            {
+                return edition.decide_again(with, transaction, &locked).await;
+            }
             (_, Some(error)) => error,
             (_, None) => document(Problem::new(Code::Cancelled, "the edition was cancelled"))?,
         };
@@ -820,6 +828,22 @@ impl OpenEdition {
         .fetch_all(&mut *connection)
         .await?;
         lock_current(connection, &taken).await
+    }
+
+    /// Whether a submission that its job reads was deleted, which cancels the job, and one that it takes was not.
+    async fn lost_rows(&self, connection: &mut PgConnection) -> Result<bool, StoreError> {
+        Ok(sqlx::query_scalar(
+            "SELECT (SELECT count(*) FROM submissions s WHERE s.id = ANY (j.submissions))
+                    < cardinality(j.submissions)
+                AND EXISTS (SELECT FROM edition_submissions t JOIN submissions s ON s.id = t.submission_id
+                            WHERE t.publication_id = e.publication_id AND t.number = e.number)
+             FROM editions e JOIN jobs j ON j.id = e.job_id
+             WHERE e.publication_id = $1 AND e.number = $2",
+        )
+        .bind(self.publication_id)
+        .bind(self.number)
+        .fetch_one(connection)
+        .await?)
     }
 
     /// Whether the release may leave; `Ok(Err(_))` with the reason why it never will.

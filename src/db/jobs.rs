@@ -423,7 +423,7 @@ pub(crate) async fn cancel(
     id: JobId,
 ) -> Result<JobCancellation, StoreError> {
     let now = store.now();
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let row: Option<JobRow> = sqlx::query_as(concat!(
         "UPDATE jobs SET
              cancel_requested = true,

@@ -11,7 +11,7 @@ use pais_core::definition::DatasetId;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, NewEvent};
-use super::{Store, StoreError};
+use super::{Store, StoreError, token_validity};
 
 /// Why and since when nothing of a dataset is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
@@ -45,7 +45,7 @@ pub(crate) async fn place(
     dataset: DatasetId,
     reason: &str,
 ) -> Result<Option<LegalHold>, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let now = store.now();
     let hold: Option<LegalHold> = sqlx::query_as(
         "UPDATE datasets
@@ -75,7 +75,7 @@ pub(crate) async fn lift(
     by: Caller,
     dataset: DatasetId,
 ) -> Result<bool, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     let lifted = sqlx::query(
         "UPDATE datasets SET legal_hold_reason = NULL, legal_hold_since = NULL
          WHERE id = $1 AND organization_id = $2 AND legal_hold_since IS NOT NULL",

@@ -129,7 +129,8 @@ pub struct NewFile {
     pub sha256: [u8; 32],
 }
 
-/// Stores a release that a holder requested. Returns `false` if its dataset was deleted meanwhile.
+/// Stores a release that a holder requested. Returns `false` if its dataset, or a submission of its job, was
+/// deleted meanwhile.
 ///
 /// # Errors
 /// [`StoreError::TokenEnded`]; [`StoreError::BelowPolicy`]; [`StoreError::SubmissionReplaced`].
@@ -145,8 +146,8 @@ pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreEr
     Ok(is_stored)
 }
 
-/// Stores a release and calls `written` after each chunk. Returns `None`, and
-/// stores nothing, if its dataset was deleted meanwhile or its job has already created its release.
+/// Stores a release and calls `written` after each chunk. Returns `None`, and stores nothing, if its dataset or
+/// a submission of its job was deleted meanwhile, or its job has already created its release.
 pub(super) async fn insert(
     connection: &mut PgConnection,
     release: &NewRelease,
@@ -158,6 +159,17 @@ pub(super) async fn insert(
         return Ok(None);
     }
     lock_current(connection, &release.submissions).await?;
+    // A deletion of a submission waits for the lock of the dataset, or is seen here.
+    let are_stored: Option<bool> = sqlx::query_scalar(
+        "SELECT (SELECT count(*) FROM submissions s WHERE s.id = ANY (j.submissions))
+                = cardinality(j.submissions) FROM jobs j WHERE j.id = $1",
+    )
+    .bind(release.job)
+    .fetch_optional(&mut *connection)
+    .await?;
+    if are_stored != Some(true) {
+        return Ok(None);
+    }
     let done = sqlx::query(
         "INSERT INTO releases (id, organization_id, job_id, dataset_id, name, step, by_job, rows,
              suppressed_rows, privacy, cut, verification, report, created_at, suppression_for,

@@ -11,7 +11,7 @@ use crate::ids::OrganizationId;
 use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent};
-use super::{Store, StoreError, violates};
+use super::{Store, StoreError, token_validity, violates};
 
 /// A hospital, or a recipient such as the BTS.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -45,7 +45,10 @@ pub async fn create(
         created_at: store.now(),
         disabled_at: None,
     };
-    let mut transaction = store.begin().await?;
+    let mut transaction = match by {
+        Some(by) => token_validity::begin(store, by).await?,
+        None => store.begin().await?,
+    };
     let inserted = sqlx::query(
         "INSERT INTO organizations (id, name, display_name, created_at) VALUES ($1, $2, $3, $4)",
     )
@@ -112,11 +115,17 @@ pub(crate) async fn set_disabled(
 ) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
-    // The lock waits for transactions of its tokens (`token_validity::lock_valid`).
+    // The lock waits for transactions of its tokens (`token_validity::lock_valid`). It comes before that of the
+    // caller's token: two administrators who disable their own organization do not wait for each other.
+    let exists = sqlx::query("SELECT FROM organizations WHERE id = $1 FOR UPDATE")
+        .bind(id)
+        .fetch_optional(&mut *transaction)
+        .await?
+        .is_some();
+    token_validity::lock_valid(&mut transaction, by.token, now).await?;
     let changed = sqlx::query(
-        "WITH locked AS (SELECT id FROM organizations WHERE id = $1 FOR UPDATE)
-         UPDATE organizations o SET disabled_at = CASE WHEN $2 THEN $3 END
-         FROM locked WHERE o.id = locked.id AND (disabled_at IS NOT NULL) <> $2",
+        "UPDATE organizations SET disabled_at = CASE WHEN $2 THEN $3 END
+         WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2",
     )
     .bind(id)
     .bind(is_disabled)
@@ -124,10 +133,6 @@ pub(crate) async fn set_disabled(
     .execute(&mut *transaction)
     .await?;
     if changed.rows_affected() == 0 {
-        let exists = sqlx::query_scalar("SELECT EXISTS (SELECT FROM organizations WHERE id = $1)")
-            .bind(id)
-            .fetch_one(&mut *transaction)
-            .await?;
         return Ok(exists);
     }
     let action = if is_disabled {

@@ -337,7 +337,7 @@ pub(crate) async fn delete(
     by: Caller,
     id: PublicationId,
 ) -> Result<bool, StoreError> {
-    let (mut transaction, now) = (store.begin().await?, store.now());
+    let (mut transaction, now) = (token_validity::begin(store, by).await?, store.now());
     let locked = lock_live(&mut transaction, by.organization, id).await?;
     if locked.is_none() {
         return Ok(false);

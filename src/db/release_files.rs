@@ -104,7 +104,7 @@ pub(crate) async fn files(
     .bind(viewer.organization())
     .bind(store.now())
     .bind(release)
-    .bind(from.cast_signed())
+    .bind(i64::from(from))
     .bind(limit)
     .fetch_all(&mut *store.connection().await?)
     .await?)

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::ids::{JobId, OrganizationId, PublicationId, ReleaseId};
-use crate::roles::{Caller, Role};
+use crate::roles::Caller;
 use pais_core::codebook::Codebook;
 use pais_core::definition::{DatasetId, SuppressionFor};
 use pais_core::model::MissingSensitive;
@@ -21,7 +21,7 @@ use pais_core::warning::Warning;
 use super::approvals::{Approval, ApprovalColumns, approval_columns};
 use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
-use super::{RowScope, Store, StoreError, locked_release, token_validity};
+use super::{RowScope, Store, StoreError, grants, locked_release, token_validity};
 
 pub use super::new_release::{ModelOptions, NewFile, NewRelease, NewTable, TableContent, create};
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
@@ -368,8 +368,6 @@ pub(crate) async fn document_bytes(
 /// The report of a release.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredReport {
-    /// The organization that owns the release.
-    pub owner: OrganizationId,
     /// The report as it was measured.
     pub report: Value,
     /// What a reader should know about the release.
@@ -386,7 +384,7 @@ pub(crate) async fn report(
     id: ReleaseId,
 ) -> Result<Option<StoredReport>, StoreError> {
     Ok(sqlx::query_as(concat!(
-        "SELECT r.organization_id AS owner, r.report, r.warnings,
+        "SELECT r.report, r.warnings,
                 r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
@@ -447,35 +445,79 @@ pub(crate) async fn table(
     .await?)
 }
 
-/// Records in the audit logs of the holder and of the caller that the caller fetched a table or
-/// report.
+/// What [`record_fetch`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    /// The fetch is recorded.
+    Recorded,
+    /// A release is withdrawn; nothing is recorded.
+    Withdrawn,
+    /// The viewer cannot read a release any more; nothing is recorded.
+    NotVisible,
+}
+
+/// Records in the audit logs of the holder and of the caller that the caller fetches a table or report. That is
+/// the last check before it is sent: it may have taken long to make. What is then decided on the releases that a
+/// recipient knows sees the fetch, or the fetch sees a withdrawal or the end of a grant that came before.
+///
+/// # Errors
+/// [`StoreError::TokenEnded`]; when the database fails.
 pub(crate) async fn record_fetch(
     store: &Store,
     by: Caller,
-    owner: OrganizationId,
+    viewer: Viewer,
     releases: &[ReleaseId],
     part: &str,
-) -> Result<(), StoreError> {
+) -> Result<Fetch, StoreError> {
     let now = store.now();
-    let mut transaction = store.begin().await?;
-    if by.role == Role::Recipient {
-        sqlx::query(
+    let mut transaction = token_validity::begin(store, by).await?;
+    if let Viewer::Recipient(recipient) = viewer {
+        sqlx::query(concat!(
             "INSERT INTO release_readers (release_id, recipient_id, first_at)
-             SELECT id, $2, $3 FROM unnest($1) AS fetched(id) ORDER BY id
-             ON CONFLICT DO NOTHING",
-        )
-        .bind(releases)
-        .bind(by.organization)
+             SELECT r.id, $2, $3 FROM releases r WHERE r.id = ANY ($4) AND ",
+            visible!(),
+            " ORDER BY r.id ON CONFLICT DO NOTHING"
+        ))
+        .bind(viewer.is_holder())
+        .bind(recipient)
         .bind(now)
+        .bind(releases)
         .execute(&mut *transaction)
         .await?;
+        // After the locks of the releases, as in a grant.
+        let datasets: Vec<DatasetId> = sqlx::query_scalar(
+            "SELECT DISTINCT dataset_id FROM releases WHERE id = ANY ($1) ORDER BY dataset_id",
+        )
+        .bind(releases)
+        .fetch_all(&mut *transaction)
+        .await?;
+        for dataset in datasets {
+            grants::lock_recipient(&mut transaction, dataset, recipient).await?;
+        }
+    }
+    let found: Vec<(OrganizationId, bool)> = sqlx::query_as(concat!(
+        "SELECT r.organization_id, r.withdrawn_at IS NOT NULL FROM releases r WHERE r.id = ANY ($4) AND ",
+        visible!()
+    ))
+    .bind(viewer.is_holder())
+    .bind(viewer.organization())
+    .bind(now)
+    .bind(releases)
+    .fetch_all(&mut *transaction)
+    .await?;
+    let Some(&(owner, _)) = found.first().filter(|_| found.len() == releases.len()) else {
+        return Ok(Fetch::NotVisible);
+    };
+    if found.iter().any(|&(_, is_withdrawn)| is_withdrawn) {
+        return Ok(Fetch::Withdrawn);
     }
     for release in releases {
         let detail = json!({ "part": part, "by": by.organization });
         let event = NewEvent::by(by, Action::ReleaseFetched, release.0, detail);
         audit::record_in_both(&mut transaction, now, event, owner).await?;
     }
-    Ok(transaction.commit().await?)
+    transaction.commit().await?;
+    Ok(Fetch::Recorded)
 }
 
 /// Records in the audit logs of the holder and of the caller that the caller made a link to the
@@ -483,12 +525,16 @@ pub(crate) async fn record_fetch(
 pub(crate) async fn record_link(
     store: &Store,
     by: Caller,
-    owner: OrganizationId,
     release: ReleaseId,
 ) -> Result<(), StoreError> {
+    let mut transaction = token_validity::begin(store, by).await?;
+    let owner = sqlx::query_scalar("SELECT organization_id FROM releases WHERE id = $1")
+        .bind(release)
+        .fetch_one(&mut *transaction)
+        .await?;
     let detail = json!({ "by": by.organization });
     let event = NewEvent::by(by, Action::ReportLinked, release.0, detail);
-    audit::commit_in_both(store.begin().await?, store.now(), event, owner).await
+    audit::commit_in_both(transaction, store.now(), event, owner).await
 }
 
 /// The chunk of a table with this index, from 0; `None` if the table has fewer chunks.

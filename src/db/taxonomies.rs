@@ -149,7 +149,7 @@ pub async fn delete(
     by: Caller,
     id: TaxonomyId,
 ) -> Result<TaxonomyDeletion, StoreError> {
-    let mut transaction = store.begin().await?;
+    let mut transaction = token_validity::begin(store, by).await?;
     // No dataset begins to use it until the end of the transaction.
     trees::lock(&mut transaction, by.organization).await?;
     let found: Option<(String, trees::TreeKey, bool)> = sqlx::query_as(

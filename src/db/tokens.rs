@@ -18,8 +18,7 @@ use crate::ids::{OrganizationId, TokenId};
 use crate::roles::{Caller, Role};
 
 use super::audit::{self, Action, Actor, NewEvent};
-use super::{Store, StoreError};
-use super::{officers, organizations};
+use super::{Store, StoreError, officers, organizations, token_validity};
 use pais_seal::random;
 
 /// The prefix of every token, by which secret scanners recognize it.
@@ -96,7 +95,7 @@ pub struct NewToken<'a> {
 /// ([`organizations::find_or_create`]).
 ///
 /// # Errors
-/// When the database fails, or the operating system returns no random bytes.
+/// [`StoreError::TokenEnded`]; when the database fails, or the operating system returns no random bytes.
 pub async fn create_token(
     store: &Store,
     by: Option<Caller>,
@@ -109,6 +108,9 @@ pub async fn create_token(
     };
     if new.role == Role::Officer {
         officers::lock(&mut transaction, organization.id).await?;
+    }
+    if let Some(by) = by {
+        token_validity::lock_valid(&mut transaction, by.token, store.now()).await?;
     }
     let secret = random_secret(PREFIX)?;
     let token = Token {
@@ -276,6 +278,9 @@ pub async fn list(
 
 /// Revokes a token at once. Revoking it again has no effect. Returns `false` if there is no such
 /// token.
+///
+/// # Errors
+/// [`StoreError::TokenEnded`]; when the database fails.
 pub async fn revoke(store: &Store, by: Option<Caller>, token: TokenId) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
@@ -287,6 +292,10 @@ pub async fn revoke(store: &Store, by: Option<Caller>, token: TokenId) -> Result
         return Ok(false);
     };
     officers::lock(&mut transaction, of).await?;
+    // Its own token it may revoke again. A lock of that would wait for another revocation of it, and that for this.
+    if let Some(by) = by.filter(|by| by.token != token) {
+        token_validity::lock_valid(&mut transaction, by.token, now).await?;
+    }
     let role: Option<Role> = sqlx::query_scalar(
         "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL RETURNING role",
     )

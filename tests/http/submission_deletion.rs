@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::app::text;
 use crate::hospital::{Hospital, TABLE, id};
+use crate::publications::{JOB, month, publication, published, settled, visits};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_submission_is_gone_and_releases_stay() {
@@ -138,4 +139,38 @@ async fn rows_that_were_never_committed_are_looked_for_after_a_crash() {
     vacuumed
         .await
         .expect("the rows of a cut upload take space for good");
+}
+
+/// The deletion of a file cancels the job of an edition that reads it. Nobody has cancelled the edition: the rows of
+/// its other files are published.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_is_queued_again_where_one_of_its_files_is_deleted_meanwhile() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "subject").await;
+    let publication = publication(&hospital, &dataset, "manual", JOB()).await;
+    let first = hospital.submit(&dataset, month(0)).await.json(201);
+    hospital.submit(&dataset, month(100)).await.json(201);
+    let queue = async || {
+        let path = format!("{publication}/editions");
+        let queued = hospital.post(&path, &json!({})).await.json(202);
+        format!("/v1/jobs/{}", text(&queued["job_id"]))
+    };
+    let job = queue().await;
+    let path = format!("{dataset}/submissions/{}", text(&first["id"]));
+    let deleted = hospital.app.delete(&hospital.token, &path).await;
+    assert_eq!(deleted.status, 204, "{}", deleted.text);
+    assert_eq!(hospital.get(&job).await.json(200)["status"], "cancelled");
+    let workers = hospital.work();
+    let edition = published(&hospital, &publication, 1).await;
+    assert_eq!(edition["rows"], 16, "{edition}");
+    workers.stop().await;
+
+    hospital.submit(&dataset, month(200)).await.json(201);
+    let job = queue().await;
+    hospital.app.delete(&hospital.token, &job).await;
+    let workers = hospital.work();
+    let ended = settled(&hospital, &publication, 2).await;
+    assert_eq!(ended["error"]["code"], "cancelled", "{ended}");
+    workers.stop().await;
 }

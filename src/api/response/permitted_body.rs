@@ -10,10 +10,21 @@ use futures_util::StreamExt;
 use futures_util::stream::unfold;
 use tokio::time::Instant;
 
-/// The same body, of which no more is sent once `is_permitted` returns `false`. It is called before a
-/// frame is sent, at most once in `interval`. The connection is closed then, so that the client does
-/// not take what it has for the whole.
-pub(crate) fn while_permitted<F, P>(interval: Duration, body: Body, is_permitted: F) -> Body
+/// Time between two checks.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The same body, which ends once `is_permitted` returns `false`. It is called before a frame is sent, at most
+/// once in two seconds. The connection is closed then, so that the client does not take an incomplete body for a
+/// complete one.
+pub(crate) fn while_permitted<F, P>(body: Body, is_permitted: F) -> Body
+where
+    F: Fn() -> P + Send + 'static,
+    P: Future<Output = bool> + Send,
+{
+    checked_every(INTERVAL, body, is_permitted)
+}
+
+fn checked_every<F, P>(interval: Duration, body: Body, is_permitted: F) -> Body
 where
     F: Fn() -> P + Send + 'static,
     P: Future<Output = bool> + Send,
@@ -45,7 +56,7 @@ mod tests {
     use axum::body::Body;
     use futures_util::{StreamExt, stream};
 
-    use super::while_permitted;
+    use super::checked_every;
 
     #[tokio::test]
     async fn nothing_is_sent_after_a_check_that_fails() {
@@ -55,7 +66,7 @@ mod tests {
             let permitted = permitted.clone();
             move || std::future::ready(permitted.load(Ordering::Relaxed))
         };
-        let body = while_permitted(Duration::ZERO, Body::from_stream(numbers), check);
+        let body = checked_every(Duration::ZERO, Body::from_stream(numbers), check);
         let mut frames = body.into_data_stream();
         for number in 0..4 {
             assert_eq!(frames.next().await.unwrap().unwrap(), vec![number]);
