@@ -56,7 +56,7 @@ pub(super) async fn change(
     .await
 }
 
-/// The body of `PATCH /v1/datasets/{id}`. What is left out stays.
+/// The body of `PATCH /v1/datasets/{id}`. Omitted fields stay unchanged.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatasetPatch {

@@ -41,7 +41,7 @@ pub(super) struct DraftQuery {
 
 /// Propose a dataset from its rows
 ///
-/// The body is as for a submission; nothing of it is stored. The answer has a body for
+/// The body is as for a submission; none of it is stored. The response has a body for
 /// `POST /v1/datasets`, how the text of the file is written, for each column the reasons for its
 /// proposal, and the questions that the rows leave open; reasons and questions contain no value of a
 /// cell. `safe_harbor` names the likely HIPAA identifier category of a column. Query parameters override
@@ -60,7 +60,7 @@ pub(super) struct DraftQuery {
         (status = 200, description = "The proposal", body = Draft),
         (status = 400, description = "`malformed_body`: undecodable text, no gzip, zstd or Parquet, bad JSON, an unclosed quote, NUL; `invalid_parameter`"),
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
-        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`, `invalid_name`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`, `invalid_name`; `invalid_value`: text parameters that exclude each other, or are given for a body that is not text"),
     ),
 )]
 pub(super) async fn propose(

@@ -29,7 +29,7 @@ pub(crate) struct EditionsQuery {
     /// Only editions with a greater number; 0 when omitted.
     #[param(minimum = 0, maximum = 999_999_999)]
     pub after: Option<i64>,
-    /// Seconds to wait for an edition where there is none, 0 to 30; 0 when omitted.
+    /// Seconds to wait for an edition if there is none, 0 to 30; 0 when omitted.
     #[param(minimum = 0, maximum = 30)]
     pub wait: Option<i64>,
     /// Items on a page, 1 to 1000; 100 when omitted.

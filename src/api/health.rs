@@ -17,7 +17,7 @@ use super::state::AppState;
 /// before the probe gives up.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The answer of a probe.
+/// The response to a probe.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
     /// `ok`.

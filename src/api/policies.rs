@@ -12,7 +12,7 @@ use super::extract::{JsonBody, Staff};
 
 /// Look up the policy of the caller's organization
 ///
-/// What is absent is not restricted.
+/// Absent parameters are not restricted.
 #[utoipa::path(get, path = "/v1/policy", tag = "policy",
     responses((status = 200, description = "The policy", body = Policy)))]
 pub(super) async fn show(Staff(app): Staff) -> Result<Json<Policy>, ApiError> {

@@ -57,7 +57,7 @@ pub(crate) struct PublicationDefinition {
     #[serde(default)]
     #[schema(max_items = 100)]
     pub recipients: Vec<NewRecipient>,
-    /// What makes it publish an edition; `submission` when omitted.
+    /// The event that publishes an edition; `submission` when omitted.
     #[serde(default = "by_submission")]
     pub trigger: Trigger,
 }
@@ -272,7 +272,7 @@ pub(super) async fn show(
     Ok(Json(SeenPublication::Received(found)))
 }
 
-/// Change a publication: pause it or go on, and replace its recipients
+/// Change a publication: pause or resume it, and replace its recipients
 ///
 /// A recipient that is left out gets no further editions and keeps the earlier ones; one that is added
 /// gets the editions from now on.

@@ -35,7 +35,7 @@ const BLOCK_BYTES: usize = 128 << 10;
 
 /// List the files of a release
 ///
-/// Those that its job has written to `release.location`: Parquet files that together have the rows of its
+/// The files that its job has written to `release.location`: Parquet files that together have the rows of its
 /// tables, in the order of the rows. None for a release without a location: its tables are at
 /// `/v1/releases/{id}/data` and `/tables/{table}`, as those of every release but one whose rows an
 /// executor has counted, which are in the files alone.

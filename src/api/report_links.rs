@@ -29,15 +29,15 @@ use super::state::{App, AppState};
 /// A link to a report.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct ReportLinkDocument {
-    /// What a browser opens, without a token. Who has it can read the report: send it only to those
+    /// The URL to open in a browser, without a token. Anyone who has it can read the report: send it only to people
     /// who may.
     pub url: String,
-    /// From when on it no longer works.
+    /// When it stops working.
     #[serde(with = "time::serde::rfc3339")]
     pub expires_at: OffsetDateTime,
 }
 
-/// Make a link to the report of a release
+/// Create a link to the report of a release
 ///
 /// It opens this report in a browser for 15 minutes, without a token: a page for people, which can be
 /// printed. It ends early with the token that made it, and with the grant. Making and opening it are

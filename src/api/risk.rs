@@ -66,7 +66,7 @@ pub(crate) struct RiskDocument {
     params(("id" = DatasetId, Path, description = "Its id"), RiskQuery),
     responses(
         (status = 200, description = "The risk", body = RiskDocument),
-        (status = 422, description = "`limit_exceeded`: too many combinations, or its rows need more memory than there is"),
+        (status = 422, description = "`limit_exceeded`: too many combinations, or its rows need more memory than is available"),
     ),
 )]
 pub(super) async fn show(

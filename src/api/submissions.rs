@@ -92,7 +92,7 @@ impl SubmissionQuery {
         (status = 408, description = "`request_timeout`: the client was silent or slow for too long"),
         (status = 409, description = "`idempotency_key_reused`, `idempotency_key_in_use`; `duplicate_submission`: an earlier submission has the same rows; `located_dataset`: its rows are at a location; `conflict`: the columns of the dataset were changed meanwhile; `not_replaceable`: another submission has taken the place of the one to be replaced, or its rows were released without a `subject` column"),
         (status = 404, description = "`not_found`: the dataset, or the submission to be replaced"),
-        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: parameters of text that exclude each other, or for a body that is no text"),
+        (status = 422, description = "`invalid_header`, `invalid_cells`, `empty_submission`; `invalid_value`: text parameters that exclude each other, or are given for a body that is not text"),
     ),
 )]
 pub(super) async fn create(

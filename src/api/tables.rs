@@ -34,7 +34,7 @@ pub(crate) struct FormatQuery {
     /// CSV only: whether cells that a spreadsheet takes for formulas, because they begin with `=`,
     /// `+`, `-`, `@`, a tab or a carriage return, get a `'` before them. Numbers stay as they are.
     pub safe_csv: Option<bool>,
-    /// `bounds` adds the columns `<column>_lo` and `<column>_hi` behind each generalized column of
+    /// `bounds` adds the columns `<column>_lo` and `<column>_hi` after each generalized column of
     /// numbers or dates: the ends of its intervals, null where a label has none.
     #[param(pattern = "^bounds$")]
     pub intervals: Option<String>,

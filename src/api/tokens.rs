@@ -134,7 +134,7 @@ fn shown(issued: IssuedToken) -> impl IntoResponse {
 
 /// Redeem an enrolment code
 ///
-/// The answer has the token's secret, which is drawn now: nobody else ever has it. A code works once,
+/// The response has the token's secret, which is generated now: nobody else ever has it. A code works once,
 /// for seven days.
 #[utoipa::path(post, path = "/v1/enrolments", tag = "administration", security(()),
     request_body = Enrolment,

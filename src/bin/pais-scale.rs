@@ -36,13 +36,13 @@ enum Command {
 
 #[derive(clap::Args)]
 struct ExecutorArgs {
-    /// Where it listens; only on a loopback address without TLS.
+    /// The address to listen on; without TLS, only a loopback address.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:5051")]
     listen: SocketAddr,
     /// The directory that `pais anonymize --spool` names, as this machine sees it.
     #[arg(long, value_name = "DIR")]
     spool: PathBuf,
-    /// The key of `pais anonymize --executor-key`: a file of `pais keys generate`.
+    /// The same key as `pais anonymize --executor-key`: a file made by `pais keys generate`.
     #[arg(long, value_name = "FILE")]
     key_file: PathBuf,
     /// Memory of the engine. What does not fit is spilled into encrypted files in the spool directory.
@@ -54,7 +54,7 @@ struct ExecutorArgs {
     /// The private key of its certificate (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_key: Option<PathBuf>,
-    /// The authority of the certificates of its clients (PEM).
+    /// The certificate authority of its clients (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     tls_authority: Option<PathBuf>,
 }

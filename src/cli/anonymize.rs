@@ -50,13 +50,13 @@ pub(crate) struct Anonymize {
     /// Writes the steps of the run.
     #[arg(long, value_name = "T.json")]
     steps: Option<PathBuf>,
-    /// Makes the order of rows repeatable; random when omitted. For tests: who guesses the seed
+    /// Makes the order of rows repeatable; random when omitted. For tests only: anyone who guesses the seed
     /// and has the rows knows the order.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     #[command(flatten)]
     executors: ExecutorArgs,
-    /// Prints the summary and errors as JSON, as it does where standard error is not a terminal.
+    /// Prints the summary and errors as JSON, as it does if standard error is not a terminal.
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -59,7 +59,7 @@ pub(crate) struct BackupArgs {
     /// The directory to make; one that exists is not replaced
     #[arg(value_name = "OUT", required = true)]
     out: Option<PathBuf>,
-    /// Put the key-encryption key into the backup: whoever has the backup can then read every raw row
+    /// Put the key-encryption key into the backup: anyone who has the backup can then read every raw row
     #[arg(long)]
     with_key: bool,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(crate) struct BackupArgs {
 /// The subcommand of `pais backup`.
 #[derive(clap::Subcommand)]
 pub(crate) enum BackupCommand {
-    /// Check a backup: exit status 0 if all its files are as they were written, 1 if not, 2 if it cannot
+    /// Check a backup: exit status 0 if all its files are unchanged, 1 if not, 2 if it cannot
     /// be read
     Verify {
         /// The directory of the backup

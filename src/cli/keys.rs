@@ -18,7 +18,7 @@ use super::process;
 /// The subcommands of `pais keys`.
 #[derive(clap::Subcommand)]
 pub(crate) enum KeysCommand {
-    /// Make a key-encryption key in a new file of mode 0600
+    /// Create a key-encryption key in a new file with mode 0600
     Generate {
         /// The file to make
         #[arg(value_name = "FILE")]
@@ -26,7 +26,7 @@ pub(crate) enum KeysCommand {
     },
     /// Wrap the keys of all datasets under a new key-encryption key; services may run meanwhile
     Rotate(SettingsArgs),
-    /// Check that the key of every dataset opens: exit status 0 if so, 1 if not, 2 if the keys or the
+    /// Check that the key of every dataset can be opened: exit status 0 if so, 1 if not, 2 if the keys or the
     /// database cannot be read
     Check(SettingsArgs),
 }

@@ -58,7 +58,7 @@ struct Cli {
 enum Command {
     /// Run the service: migrate, start the workers, serve HTTP
     Serve(serve::ServeArgs),
-    /// Run jobs only, for a service with --no-workers or beside one that runs jobs too
+    /// Run jobs only, for a service with --no-workers or in addition to one that also runs jobs
     Work(SettingsArgs),
     /// Apply the missing migrations, and exit
     Migrate(SettingsArgs),
@@ -72,7 +72,7 @@ enum Command {
     /// Issue API tokens
     #[command(subcommand)]
     Token(token::TokenCommand),
-    /// Make, rotate and check the keys that protect raw rows
+    /// Create, rotate and check the keys that protect raw rows
     #[command(subcommand)]
     Keys(keys::KeysCommand),
     /// Check the audit logs
@@ -90,12 +90,12 @@ enum Command {
     Publish(publish::Publish),
     /// Map new raw rows through the cut of a release
     Transform(transform::Transform),
-    /// Write a table of fictitious persons, with its schema and a job, for trying pais out
+    /// Write a table of fictitious persons, with its schema and a job, to try out pais
     Sample(sample::SampleArgs),
     /// Propose the schema of a table
     #[command(subcommand)]
     Schema(schema::SchemaCommand),
-    /// Make, convert and check hierarchies
+    /// Generate, convert and check hierarchies
     #[command(subcommand)]
     Taxonomy(taxonomy::TaxonomyCommand),
     /// Print the OpenAPI document

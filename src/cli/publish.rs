@@ -43,7 +43,7 @@ pub(crate) struct Publish {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
     url: ServiceAddress,
     /// The submission that the file replaces, by the id that an earlier call printed: its rows are left out
-    /// from now on. Send all rows, not the changed ones alone.
+    /// from now on. Send all rows, not only the changed ones.
     #[arg(long, value_name = "ID")]
     replaces: Option<Uuid>,
     /// Send files even if the dataset has their rows already.

@@ -34,7 +34,7 @@ pub(crate) struct RestoreArgs {
     /// The directory of the backup
     #[arg(value_name = "BACKUP")]
     backup: PathBuf,
-    /// The key-encryption key, where it is not in the backup
+    /// The key-encryption key, if it is not in the backup
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
     #[command(flatten)]

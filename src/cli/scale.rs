@@ -31,16 +31,16 @@ pub(crate) struct ExecutorArgs {
     /// until the run ends.
     #[arg(long, value_name = "DIR", requires = "executors")]
     spool: Option<PathBuf>,
-    /// The key that the executors have too: a file of `pais keys generate`.
+    /// The key shared with the executors: a file made by `pais keys generate`.
     #[arg(long, value_name = "FILE", requires = "executors")]
     executor_key: Option<PathBuf>,
-    /// The certificate that executors with https:// are shown (PEM).
+    /// The client certificate for executors with https:// (PEM).
     #[arg(long, value_name = "FILE", requires = "executors")]
     executor_tls_certificate: Option<PathBuf>,
     /// The private key of that certificate (PEM).
     #[arg(long, value_name = "FILE", requires = "executors")]
     executor_tls_key: Option<PathBuf>,
-    /// The authority of the certificates of the executors (PEM).
+    /// The certificate authority of the executors (PEM).
     #[arg(long, value_name = "FILE", requires = "executors")]
     executor_tls_authority: Option<PathBuf>,
 }

@@ -16,7 +16,7 @@ use super::table_file::{FormatName, TableFile, TextFlags};
 #[derive(Subcommand)]
 pub(crate) enum SchemaCommand {
     /// Propose a schema for a table, with the reasons for each column and the questions that the table
-    /// leaves open; how its text is written is found in the file where no flag says it
+    /// leaves open; the text format is detected from the file unless flags give it
     Draft(DraftArgs),
 }
 

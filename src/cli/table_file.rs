@@ -370,13 +370,13 @@ const STANDARD_INPUT: &str = "-";
 /// How the text of a raw table is written.
 #[derive(Debug, Args)]
 pub(crate) struct TextFlags {
-    /// Between two cells of a raw table in text: one character or `tab`.
+    /// The delimiter between cells of a raw text table: one character or `tab`.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<Delimiter>,
-    /// Before the fraction of its numbers: `.` or `,`.
+    /// The decimal mark of its numbers: `.` or `,`.
     #[arg(long, value_name = "CHARACTER")]
     decimal: Option<DecimalMark>,
-    /// Between groups of three digits of its numbers: one character.
+    /// The thousands separator of its numbers: one character.
     #[arg(long, value_name = "CHARACTER")]
     thousands: Option<ThousandsMark>,
     /// Its encoding: utf-8, iso-8859-1, windows-1252 or utf-16.
@@ -399,7 +399,7 @@ impl TextFlags {
 /// Flags of the raw table.
 #[derive(Debug, Args)]
 pub(crate) struct InputFormat {
-    /// The format of the raw table where its ending does not say it; csv for standard input.
+    /// The format of the raw table if its file extension does not show it; csv for standard input.
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatName>,
     #[command(flatten)]
@@ -409,9 +409,9 @@ pub(crate) struct InputFormat {
 /// A format of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatName {
-    /// Cells between commas
+    /// Cells separated by commas
     Csv,
-    /// Cells between tabulators
+    /// Cells separated by tabs
     Tsv,
     /// One JSON object per line
     Ndjson,

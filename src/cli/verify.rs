@@ -52,7 +52,7 @@ pub(crate) struct Verify {
     raw: Option<PathBuf>,
     #[command(flatten)]
     format: InputFormat,
-    /// Prints what was found as one JSON document.
+    /// Prints the result as one JSON document.
     #[arg(long)]
     pub(super) json: bool,
 }

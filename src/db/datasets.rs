@@ -442,10 +442,10 @@ pub struct SubmissionSummary {
     /// When it was complete.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// The submission whose place it took; absent where it took none, or that one was deleted.
+    /// The submission that it replaced; absent if there is none, or it was deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<SubmissionId>,
-    /// The submission that took its place, which can be deleted since; absent where none did.
+    /// The submission that replaced it, which may have been deleted since; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<SubmissionId>,
 }
@@ -483,7 +483,7 @@ pub struct Dataset {
     pub description: Option<String>,
     /// As declared: a taxonomy that was given by id is its id.
     pub columns: Vec<ColumnDefinition>,
-    /// Words that mean missing in every column that declares none itself.
+    /// Words for missing values in every column that declares none.
     pub missing: Option<Vec<String>>,
     /// How submissions in text are written where a request does not say.
     pub format: Option<TextFormatDefinition>,
@@ -491,7 +491,7 @@ pub struct Dataset {
     pub location: Option<DatasetLocation>,
     /// Days after which the rows are deleted by themselves.
     pub retention_days: Option<i64>,
-    /// Days after its arrival after which a submission is deleted by itself.
+    /// Days after its arrival when a submission is deleted automatically.
     pub submission_retention_days: Option<i64>,
     /// Why nothing of it is deleted for now; null without a legal hold.
     pub legal_hold: Option<LegalHold>,

@@ -50,7 +50,7 @@ pub struct GrantRecipient {
     pub name: String,
 }
 
-/// A grant that is asked for.
+/// A requested grant.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = GrantDefinition)]

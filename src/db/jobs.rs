@@ -104,13 +104,13 @@ pub struct JobSummary {
     /// What the holder should know about its rows; empty until it has read them.
     #[sqlx(json)]
     pub warnings: Vec<Warning>,
-    /// The release it made at its end, where it was asked to.
+    /// The release that it made at its end, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release_id: Option<ReleaseId>,
     /// Number of attempts.
     #[sqlx(try_from = "i32")]
     pub attempt: u32,
-    /// When it was asked for.
+    /// When it was requested.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
     /// When a worker first began.
@@ -125,10 +125,10 @@ pub struct JobSummary {
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = JobDocument)]
 pub struct StoredJob {
-    /// All but what was asked for.
+    /// Everything except the request.
     #[serde(flatten)]
     pub summary: JobSummary,
-    /// What was asked for, as it was sent; when the dataset is deleted, without the sensitive and
+    /// The request, as it was sent; when the dataset is deleted, without the sensitive and
     /// pre-generalized values that it lists.
     #[schema(value_type = JobDefinition)]
     pub definition: Value,

@@ -22,7 +22,7 @@ use super::releases::Viewer;
 use super::seal::{DataKey, SealedItem};
 use super::{Store, StoreError, organizations, policies, token_validity, violates};
 
-/// What makes a publication publish an edition.
+/// The event that makes a publication publish an edition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]

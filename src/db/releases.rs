@@ -100,7 +100,7 @@ pub struct StoredRelease {
     #[schema(value_type = Option<pais_core::table::Verdict>)]
     #[sqlx(default)]
     pub verdict: Option<String>,
-    /// What rows could be suppressed for; absent where none could.
+    /// The reasons for which rows could be suppressed; absent if suppression was not possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(json(nullable))]
     pub suppression_for: Option<SuppressionFor>,
@@ -123,7 +123,7 @@ pub struct StoredRelease {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[sqlx(default)]
     pub purpose: Option<String>,
-    /// The edition of a publication that it is; absent where it is none.
+    /// Its edition of a publication; absent if it is not an edition.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<EditionPlace>)]
     pub edition: Option<Json<EditionPlace>>,

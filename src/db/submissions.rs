@@ -43,7 +43,7 @@ pub(crate) struct Submission {
     /// When it was accepted.
     #[serde(with = "time::serde::rfc3339")]
     pub created_at: OffsetDateTime,
-    /// The submission whose place it took; absent where it took none.
+    /// The submission that it replaced; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<SubmissionId>,
 }

@@ -118,7 +118,7 @@ test('the policy is saved only as it is read, and only over the policy that was 
   const values = page.getByRole('textbox', { name: 'Values to bound' });
   await values.fill('diagnosis: a: b\nSurgery Transgender');
   await page.getByRole('button', { name: 'Save policy' }).click();
-  await expect(values).toHaveAccessibleDescription(/Nothing is saved.*line 2/);
+  await expect(values).toHaveAccessibleDescription(/Nothing was saved.*line 2/);
   await values.fill('diagnosis: a: b\nSurgery: Transgender');
   await page.getByRole('button', { name: 'Save policy' }).click();
   await expect(page.getByText('It is saved')).toBeVisible();

@@ -29,6 +29,8 @@ export default defineConfig({
         '--disable-background-networking',
         '--disable-component-update',
         '--disable-sync',
+        // The issuer of a test listens on the loopback address, and a page may ask for that only if its user agrees.
+        '--disable-features=LocalNetworkAccessChecks',
       ],
     },
   },

@@ -280,10 +280,15 @@ async fn an_export_of_the_log_ends_with_its_token() {
     let pool = hospital.app.state.unscoped().db.owner();
     let more = "INSERT INTO audit_events (id, organization_id, at, action, subject, token_id, detail, outcome)
                 SELECT gen_random_uuid(), organization_id, at, action, subject, token_id,
-                       jsonb_build_object('name', repeat('x', 2000)), outcome
-                FROM audit_events, generate_series(1, 6000) WHERE action = 'dataset.created'";
+                       jsonb_build_object('name', repeat('x', 8000)), outcome
+                FROM audit_events, generate_series(1, 1600) WHERE action = 'dataset.created'";
     sqlx::query(more).execute(pool).await.unwrap();
     let whole = hospital.app.get(&auditor, "/v1/audit?format=ndjson").await;
+    let request = hospital.app.request(Method::GET, "/v1/audit?format=ndjson");
+    let compressed = request
+        .bearer_auth(&auditor)
+        .header("accept-encoding", "gzip");
+    assert!(send(compressed).await.bytes.len() > 1 << 10);
     assert!(whole.bytes.len() > 12 << 20, "{}", whole.bytes.len());
 
     let mut client = TcpStream::connect(hospital.app.address()).unwrap();

@@ -19,7 +19,7 @@ pub struct StepItem {
     /// *child(v)*, in the order of the taxonomy.
     pub children: Vec<String>,
     /// *Score(v)* under the job's objective; null too in steps of a thorough search whose cut a run
-    /// under another objective found, where the steps to it are not found anew.
+    /// under another objective found, where the steps to it are not searched again.
     pub score: Option<f64>,
     /// Equivalence classes after the step.
     pub groups: u64,

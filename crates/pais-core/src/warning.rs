@@ -45,12 +45,12 @@ pub enum WarningCode {
 pub struct Warning {
     /// What it is about.
     pub code: WarningCode,
-    /// What is the case, and what to do.
+    /// The situation, and what to do.
     pub detail: String,
     /// RFC 6901 pointer into the document that causes it: the dataset's definition for a dataset,
     /// else the job; absent where no part of it is the cause, and where several are.
     pub pointer: Option<String>,
-    /// The columns that it is about; absent where it is about none.
+    /// The columns concerned; absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(required = false))]
     pub columns: Vec<String>,

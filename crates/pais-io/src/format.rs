@@ -19,10 +19,10 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Cells between commas (RFC 4180).
+    /// Cells separated by commas (RFC 4180).
     pub const CSV: Self = Self::Text(TextFormat::CSV);
 
-    /// Cells between tabulators.
+    /// Cells separated by tabs.
     pub const TSV: Self = Self::Text(TextFormat::TSV);
 
     /// The formats of released tables, the default first.

@@ -147,14 +147,12 @@ fn of_risk(name: &str) -> &'static str {
         "average" => "mean of that chance over the records: groups / records",
         "records_at_highest" => "records in groups of the smallest size",
         "prosecutor" => {
-            "chance of success of somebody who looks for one patient known to be in the table"
+            "success probability of somebody who looks for one patient known to be in the table"
         }
         "journalist" => {
-            "chance of success of an adversary who looks for any patient; at most the prosecutor risk, since the population is unknown"
+            "success probability of an adversary who looks for any patient; at most the prosecutor risk, since the population is unknown"
         }
-        "marketer" => {
-            "expected share of the patients that somebody finds who looks for all of them"
-        }
+        "marketer" => "expected share of the patients found by somebody who looks for all of them",
         "by_length_exact" => {
             "whether the figures by known attributes are exact; else labels overlap and they are bounds"
         }

@@ -109,7 +109,7 @@ fn sensitive_values(listed: &Value) -> Markup {
     html! {
         @if let Some(columns) = listed.as_object() {
             @if !columns.is_empty() {
-                p { "Sensitive values that the bound holds for:" }
+                p { "Sensitive values to which the bound applies:" }
                 ul {
                     @for (column, values) in columns {
                         li { strong { (column) } ": " (list(&texts(values))) }
@@ -190,12 +190,12 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
                 li { "Knowledge of another kind, for example that a diagnosis is likely at a certain age." }
                 @let unchanged = unchanged(page);
                 @if !unchanged.is_empty() {
-                    li { "What these columns say by themselves, because they are released unchanged: " (list(&unchanged)) "." }
+                    li { "What these columns alone disclose, because they are released unchanged: " (list(&unchanged)) "." }
                 }
                 @if page.suppression_for == "size_and_confidence" {
                     li { "That a record was left out because of a sensitive value: records could be left out for that reason here." }
                 }
-                li { "Several releases of the same patients, put side by side by people who share them: before a grant, a release is checked together with those of the same dataset that its recipient has, not with those of others." }
+                li { "Several releases of the same patients, compared by people who share them: before a grant, a release is checked together with those of the same dataset that its recipient has, not with those of others." }
                 li { "The chance to pick the right " (one) " by guessing among those that fit." }
             }
         }

@@ -77,7 +77,7 @@ fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
                         "The greatest confidence in a sensitive value is " (share_of(&inference["greatest_confidence"]))
                         ", for an adversary as the model assumes. "
                         @if !unprotected.is_empty() { "The model does not protect " (list(&unprotected)) ". " }
-                        @if !listed.is_empty() { "Of " (list(&listed)) " it protects the listed values alone. " }
+                        @if !listed.is_empty() { "Of " (list(&listed)) " it protects only the listed values. " }
                     }
                 },
             ],
@@ -130,13 +130,13 @@ fn thresholds(page: &ReportPage, answers: &Value) -> Markup {
     let rows = [
         of_risk(
             "Greatest risk",
-            "EMA Policy 0070 (EMA/90915/2016, chapter 3) and Health Canada, for data that is published",
+            "EMA Policy 0070 (EMA/90915/2016, chapter 3) and Health Canada, for published data",
             &risk["highest"],
             &risk["highest_is_within"],
         ),
         of_risk(
             "Average risk",
-            "the same, for data that is shared under controls",
+            "the same, for data shared under controls",
             &risk["average"],
             &risk["average_is_within"],
         ),
@@ -158,12 +158,12 @@ fn thresholds(page: &ReportPage, answers: &Value) -> Markup {
         Column::text("Guideline"),
     ];
     html! {
-        h3 { "Risk beside thresholds" }
+        h3 { "Risk compared with thresholds" }
         (table("Figure", &columns, &rows))
         p.note {
             "For somebody who knows all quasi-identifiers, and no column that is released unchanged. A group of 11 has a risk of "
             (percent(1.0 / 11.0)) ", a group of 12 one of " (percent(1.0 / 12.0))
-            ". A table that also divides by other columns has smaller cells."
+            ". A table that also splits by other columns has smaller cells."
         }
     }
 }
@@ -219,7 +219,7 @@ fn safe_harbor(found: &Value) -> Markup {
             }
         }
         @if !unrecognized.is_empty() {
-            p { (capital(&counted(unrecognized.len() as u64, "column was", "columns were"))) " recognized as of no category; look at them: " (list(&unrecognized)) "." }
+            p { (capital(&counted(unrecognized.len() as u64, "column was", "columns were"))) " not recognized as any category; check them: " (list(&unrecognized)) "." }
         }
         p.note {
             "Columns are recognized by name and declaration, and one that is released unchanged with nearly as many values as rows as a code. "

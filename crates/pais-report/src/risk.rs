@@ -111,7 +111,7 @@ fn by_length(page: &ReportPage) -> Markup {
     });
     let rows: Vec<Row> = rows.collect();
     html! {
-        h3 { "By how much somebody knows" }
+        h3 { "By the number of known values" }
         (table("Known attributes", &columns, &rows))
         @if page.risk()["by_length_exact"] == false {
             p.note { "Labels of different groups overlap here: the fewest " (many) " are a lower bound, and the shares upper bounds, of what can be found." }
@@ -141,9 +141,9 @@ fn group_sizes(page: &ReportPage) -> Markup {
             h3 { "Sizes of groups" }
             p {
                 @if page.is_anatomy() {
-                    "The records of a group share the counts of its sensitive values; the larger it is, the less these say of one of them."
+                    "The records of a group share the counts of its sensitive values; the larger it is, the less these say about one of them."
                 } @else {
-                    "Records that look alike in all quasi-identifiers form a group; the larger, the safer against somebody who knows everything."
+                    "Records with equal quasi-identifiers form a group; the larger the group, the safer against somebody who knows everything."
                 }
                 @if page.known_facts().is_some() {
                     " Groups may be small here: the guarantee is about fewer known attributes, which match many groups together."

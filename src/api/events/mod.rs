@@ -37,7 +37,7 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 enum JobEvent {
     /// Something has changed.
     Progress(JobProgress),
-    /// The job has ended; the stream ends too.
+    /// The job has ended, and the stream ends.
     End(StoredJob),
 }
 

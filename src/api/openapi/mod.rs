@@ -15,7 +15,7 @@ use crate::problem::ProblemDocument;
     info(
         title = "pais",
         description = "Privacy-aware sharing of health data: a hospital sends a table; the \
-            service anonymizes it to a stated privacy model, proves that the result meets it, \
+            service anonymizes it to a stated privacy model, verifies that the result meets it, \
             and hands it to the recipients who were granted it. No text of a request may have the \
             character NUL."
     ),

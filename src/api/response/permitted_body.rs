@@ -44,7 +44,8 @@ where
         let next = frame.is_ok().then_some((frames, checked, is_permitted));
         Some((frame, next))
     });
-    Body::from_stream(frames)
+    // A layer that compresses asks for a frame once more after the last one.
+    Body::from_stream(frames.fuse())
 }
 
 #[cfg(test)]
@@ -56,7 +57,7 @@ mod tests {
     use axum::body::Body;
     use futures_util::{StreamExt, stream};
 
-    use super::checked_every;
+    use super::{checked_every, while_permitted};
 
     #[tokio::test]
     async fn nothing_is_sent_after_a_check_that_fails() {
@@ -73,6 +74,14 @@ mod tests {
         }
         permitted.store(false, Ordering::Relaxed);
         assert!(frames.next().await.unwrap().is_err());
+        assert!(frames.next().await.is_none());
+    }
+    #[tokio::test]
+    async fn a_body_that_has_ended_may_be_polled_again() {
+        let body = Body::from_stream(stream::iter([Ok::<_, std::io::Error>("all")]));
+        let mut frames = while_permitted(body, || std::future::ready(true)).into_data_stream();
+        assert_eq!(frames.next().await.unwrap().unwrap(), "all");
+        assert!(frames.next().await.is_none());
         assert!(frames.next().await.is_none());
     }
 }

@@ -27,26 +27,26 @@ pub(crate) struct GenerateArgs {
     /// file, or the address of the dataset in a service, with a token in PAIS_TOKEN.
     #[arg(long, value_name = "S.json")]
     schema: DocumentSource,
-    /// The column whose hierarchy is made.
+    /// The column whose hierarchy is generated.
     #[arg(long, value_name = "NAME")]
     column: String,
-    /// How it is made, such as `{"generate": "prefix"}`, in place of what the column declares.
+    /// How it is generated, such as `{"generate": "prefix"}`, instead of what the column declares.
     #[arg(long, value_name = "JSON")]
     generate: Option<String>,
     /// The raw table, by its ending: .csv, .tsv, .ndjson (also .gz, .zst) or .parquet; `-` for
     /// standard input.
     #[arg(value_name = "INPUT")]
     input: PathBuf,
-    /// The hierarchy; standard output when omitted. It has the values of the column.
+    /// The hierarchy; standard output when omitted. It contains the values of the column.
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    /// The form of the hierarchy: csv where OUT ends with .csv, else json.
+    /// The form of the hierarchy: csv if OUT ends with .csv, else json.
     #[arg(long, value_name = "FORMAT")]
     format: Option<HierarchyFormat>,
     /// The name of the taxonomy in JSON; that of the column when omitted.
     #[arg(long)]
     name: Option<String>,
-    /// The format of the raw table where its ending does not say it; csv for standard input.
+    /// The format of the raw table if its file extension does not show it; csv for standard input.
     #[arg(long, value_name = "FORMAT")]
     input_format: Option<FormatName>,
     #[command(flatten)]

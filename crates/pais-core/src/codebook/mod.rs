@@ -111,7 +111,7 @@ pub struct CodebookColumn {
     pub separator: Option<String>,
     /// How raw dates were written, where it was not ISO 8601.
     pub format: Option<String>,
-    /// What released numbers are multiples of, of a column that is released unchanged but for that.
+    /// The step of which released numbers are multiples, for a column otherwise released unchanged.
     pub round: Option<f64>,
     /// The declared words that mean missing.
     pub missing: Option<Vec<String>>,

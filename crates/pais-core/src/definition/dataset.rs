@@ -37,12 +37,12 @@ pub struct DatasetDefinition {
     #[serde(default, deserialize_with = "crate::definition::whole::option")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 36500))]
     pub submission_retention_days: Option<i64>,
-    /// Words that mean missing in every column that declares none itself.
+    /// Words for missing values in every column that declares none.
     pub missing: Option<Vec<String>>,
     /// How submissions in text are written where a request does not say.
     pub format: Option<TextFormatDefinition>,
-    /// Where the rows are, in place of submissions. They are read when the dataset is declared; each job of
-    /// it fails with `location_changed` once an object there is another one.
+    /// Where the rows are, instead of in submissions. They are read when the dataset is declared; each job of
+    /// it fails with `location_changed` once an object there has changed.
     pub location: Option<DatasetLocation>,
 }
 

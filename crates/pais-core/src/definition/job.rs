@@ -50,7 +50,7 @@ pub struct JobDefinition {
     pub output: Option<Output>,
     /// The analyst's wishes, applied first: column to level and exceptions.
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
-    /// Column to its role in this job, in place of the declared one; neither of the two may be
+    /// Column to its role in this job, instead of the declared one; neither of the two may be
     /// `identifier` or `subject`.
     pub roles: Option<BTreeMap<String, ColumnRole>>,
     /// Submissions to include; all when omitted.

@@ -108,7 +108,10 @@ fn of_parameter(model: ModelKind, parameter: &str) -> Schema {
             whole(1).maximum(Some(u32::MAX)),
             "Most known values (`lkc`), or diversity",
         ),
-        "k" => described(whole(1), "Fewest records that share what is known"),
+        "k" => described(
+            whole(1),
+            "Minimum number of records that share the known values",
+        ),
         "m" => described(
             whole(1).maximum(Some(u32::MAX)),
             "Most known items of a record's sets",

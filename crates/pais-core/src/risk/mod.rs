@@ -56,8 +56,8 @@ pub struct TableRisk {
     pub feasible: Feasible,
 }
 
-/// One column of a raw table in numbers. All missing cells are one value; a set is one value, in
-/// whatever order its items are.
+/// One column of a raw table in numbers. All missing cells are one value; a set is one value,
+/// regardless of the order of its items.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

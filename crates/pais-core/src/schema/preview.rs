@@ -35,7 +35,7 @@ pub struct HierarchyPreview {
     pub unfit_total: u64,
     /// The first 100 of them.
     pub unfit: Vec<UnfitValue>,
-    /// Number of leaves that none of the values has; 0 for a hierarchy that is made from them.
+    /// Number of leaves that none of the values has; 0 for a hierarchy generated from them.
     pub unused_total: u64,
     /// The first 100 of them.
     pub unused: Vec<String>,

@@ -24,7 +24,7 @@ pub enum TextFormatError {
     Decimal,
     /// No separator of thousands.
     #[error(
-        "`thousands` must be one character that is no letter, digit, sign, quote or control \
+        "`thousands` must be one character that is not a letter, digit, sign, quote or control \
          character"
     )]
     Thousands,

@@ -29,7 +29,7 @@ pub struct ClassificationError {
     /// two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ue: Option<f64>,
-    /// *CE - BE*, what anonymization costs; mean of the differences of the divisions. For the
+    /// *CE - BE*, the cost of anonymization; mean of the differences of the divisions. For the
     /// holder alone, with two significant digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_minus_be: Option<f64>,

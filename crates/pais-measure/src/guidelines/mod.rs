@@ -24,18 +24,18 @@ pub use thresholds::{RiskThreshold, SmallCells};
 const NOTE: &str = "These answers help a privacy officer to decide. They are computed from the release and from \
                     what was declared of its columns, and are no legal advice.";
 
-/// What a release says to the questions of guidelines. It is computed from the release and the
+/// The answers of a release to the questions of guidelines. It is computed from the release and the
 /// declarations alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Guidelines {
-    /// What these answers are not.
+    /// A note on the limits of these answers.
     pub note: String,
     /// The three questions of opinion 05/2014 (WP216) of the European Article 29 Working Party.
     pub opinion_05_2014: Opinion,
-    /// The risk beside 0.09, the threshold of EMA Policy 0070 and of Health Canada.
+    /// The risk compared with 0.09, the threshold of EMA Policy 0070 and of Health Canada.
     pub risk_threshold: RiskThreshold,
-    /// The groups beside 11, the smallest cell that CMS permits to be shown.
+    /// The groups compared with 11, the smallest cell that CMS permits to be shown.
     pub small_cells: SmallCells,
     /// The 18 categories of HIPAA Safe Harbor, 45 CFR 164.514(b)(2).
     pub safe_harbor: SafeHarbor,

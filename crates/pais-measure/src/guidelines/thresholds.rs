@@ -16,7 +16,7 @@ const GREATEST_RISK: f64 = 0.09;
 /// of 1 to 10).
 const LEAST_CELL: u64 = 11;
 
-/// The risk of re-identification beside a threshold, for somebody who knows every quasi-identifier.
+/// The risk of re-identification compared with a threshold, for somebody who knows every quasi-identifier.
 /// It does not include the risk of columns that are released unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -17,13 +17,13 @@ use super::query_answers::QueryAnswer;
 use crate::release::MeasuredRelease;
 use crate::sample::SAMPLED_ROWS;
 
-/// The items of a set-valued quasi-identifier, raw beside released.
+/// The items of a set-valued quasi-identifier, raw and released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ItemCounts {
     /// Items in all raw rows, each once in a row.
     pub raw: u64,
-    /// Labels in all released rows: items, and labels in place of items, each once in a row.
+    /// Labels in all released rows: items, and labels replacing items, each once in a row.
     pub released: u64,
     /// Raw rows without any item.
     pub raw_cells_without_items: u64,

@@ -19,8 +19,8 @@ use crate::classification::ClassificationError;
 use crate::guidelines::Guidelines;
 use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
 
-/// The report of a release. An empty table has no group: its measures are 0, but for those of
-/// information lost, which tell of suppressed rows too.
+/// The report of a release. An empty table has no group: its measures are 0, except those of
+/// lost information, which also cover suppressed rows.
 ///
 /// What is computed from raw rows is for the holder; [`super::for_recipient`] removes it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct Report {
     /// Answers to the questions of guidelines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guidelines: Option<Guidelines>,
-    /// The values of each generalized column, raw beside released. For the holder alone, with two
+    /// The values of each generalized column, raw and released. For the holder alone, with two
     /// significant digits; rare values are pooled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distributions: Option<Vec<ColumnDistribution>>,

@@ -47,7 +47,7 @@ pub struct Risk {
     /// holder alone, of persons and with two significant digits.
     #[serde(default)]
     pub share_above: Vec<ShareAbove>,
-    /// What adversaries find who know some of the quasi-identifiers, from one value on; up to *L* +
+    /// The risk from adversaries who know some of the quasi-identifiers, from one value on; up to *L* +
     /// 2, or all where the model has no *L*. Empty for releases with sets and for anatomized ones.
     /// With a subject column for the holder alone.
     #[serde(default)]
@@ -92,7 +92,7 @@ pub struct ShareAbove {
     pub share: f64,
 }
 
-/// What an adversary finds who knows at most `length` quasi-identifiers of a patient. A *qid* is a
+/// The risk from an adversary who knows at most `length` quasi-identifiers of a patient. A *qid* is a
 /// combination of released values of at most `length` quasi-identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

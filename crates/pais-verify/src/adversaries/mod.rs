@@ -49,7 +49,7 @@ pub struct AdversaryFigures {
     pub qid_confidences: Vec<QidConfidences>,
 }
 
-/// What an adversary finds who knows at most `length` values of a person.
+/// The risk from an adversary who knows at most `length` values of a person.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LengthFigures {
     /// Maximum number of known values.

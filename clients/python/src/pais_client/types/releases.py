@@ -197,7 +197,7 @@ class ClassificationError(_ClassificationError, total=False):
 
 
 class ItemCounts(TypedDict):
-    """The items of a set-valued quasi-identifier, raw beside released."""
+    """The items of a set-valued quasi-identifier, raw and released."""
 
     raw: int
     released: int
@@ -236,7 +236,7 @@ class UtilityReport(_Utility, total=False):
 
 
 class LengthRisk(TypedDict):
-    """What an adversary finds who knows at most `length` quasi-identifiers of a person."""
+    """The risk from an adversary who knows at most `length` quasi-identifiers of a person."""
 
     length: int
     smallest: int
@@ -382,7 +382,7 @@ class SmallCells(_SmallCells, total=False):
 
 
 class Guidelines(TypedDict):
-    """What a release says to the questions of guidelines."""
+    """The answers of a release to the questions of guidelines."""
 
     note: str
     opinion_05_2014: Opinion
@@ -399,7 +399,7 @@ class LabelShare(TypedDict):
 
 
 class ColumnDistribution(TypedDict):
-    """The values of a generalized column, raw beside released."""
+    """The values of a generalized column, raw and released."""
 
     column: str
     raw: list[LabelShare]
