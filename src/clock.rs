@@ -13,7 +13,7 @@ pub trait Clock: Send + Sync {
 /// Reads a time of a document, which may be null.
 ///
 /// # Errors
-/// For text that is no date and time of RFC 3339, with an example of one.
+/// For text that is not a date and time of RFC 3339, with an example of one.
 pub(crate) fn optional_time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<OffsetDateTime>, D::Error> {

@@ -1,6 +1,7 @@
-//! Who counts the rows of tables that do not fit the memory: the sections `executors` of the settings.
+//! The executors that count the rows of tables that do not fit into memory: the sections `executors` of the
+//! settings.
 //!
-//! Without the feature `scale` there is none, and settings that name one are refused.
+//! Without the feature `scale` there are none, and settings that name one are refused.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,7 +44,7 @@ pub struct ExecutorOptions {
     pub tls_authority: Option<PathBuf>,
 }
 
-/// Who counts the rows of a job.
+/// The executor that counts the rows of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedExecutor {
     /// Bytes of memory that a job takes from that of the process.
@@ -63,7 +64,7 @@ impl ExecutorSet {
     /// The executor of this name.
     ///
     /// # Errors
-    /// `invalid_value` where the service has none of this name.
+    /// `invalid_value` if the service has no executor of this name.
     pub(crate) fn find(&self, name: &str) -> Result<&NamedExecutor, Problem> {
         self.by_name.get(name).ok_or_else(|| {
             let detail = if cfg!(feature = "scale") {
@@ -114,7 +115,7 @@ impl ExecutorSet {
     /// No executors.
     ///
     /// # Errors
-    /// Where one is named.
+    /// If one is named.
     pub fn open(sections: &BTreeMap<String, ExecutorOptions>) -> Result<Self, String> {
         for (name, options) in sections {
             options.check(name, u64::MAX)?;

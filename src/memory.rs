@@ -1,9 +1,9 @@
-//! The memory budget of the process: everything that grows with what clients send is reserved here
-//! before it is allocated. Beside it, sizes of memory in arguments, and who may read the memory.
+//! The memory budget of the process: everything that grows with what clients send is reserved here before it is
+//! allocated. Also: sizes of memory in arguments, and protection of the memory from other processes.
 //!
-//! There are two kinds of use. *Tables* (jobs, releases, profiles, rendering) are large and wait for
-//! each other. *Requests* (uploads, JSON bodies) are small, and together use at most a quarter of the
-//! budget; a table that waits does not hold them up.
+//! There are two kinds of use. *Tables* (jobs, releases, profiles, rendering) are large and wait for each
+//! other. *Requests* (uploads, JSON bodies) are small, and together use at most a quarter of the budget; a
+//! waiting table does not block them.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub fn forbid_dumps() {
     }
 }
 
-/// What memory is used for.
+/// A use of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryUse {
     /// Whole tables.
@@ -82,9 +82,9 @@ pub enum MemoryError {
         .needed.div_ceil(1 << 20), .limit >> 20
     )]
     TooLarge {
-        /// What was asked for, in bytes.
+        /// The requested amount, in bytes.
         needed: u64,
-        /// The greatest amount for this use, in bytes.
+        /// The maximum amount for this use, in bytes.
         limit: u64,
     },
     /// It did not fit in time.
@@ -142,7 +142,7 @@ impl MemoryBudget {
         }
     }
 
-    /// The greatest amount that one use can reserve, in bytes.
+    /// The maximum amount that one use can reserve, in bytes.
     pub fn limit(&self, purpose: MemoryUse) -> u64 {
         let requests = self.shared.total / REQUESTS_SHARE;
         match purpose {

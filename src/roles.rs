@@ -79,6 +79,6 @@ pub struct Caller {
     pub role: Role,
     /// The token that authenticated the request.
     pub token: TokenId,
-    /// The address that the request came from, where it is known.
+    /// The address that the request came from, if it is known.
     pub address: Option<IpAddr>,
 }

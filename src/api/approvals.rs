@@ -71,7 +71,7 @@ pub(super) async fn decide(
             return Ok(ApprovalDefinition::default());
         }
         require_json(&headers)?;
-        // `null` is a body that says nothing.
+        // `null` counts as an empty body.
         Ok(json::parse::<Option<ApprovalDefinition>>(&body)?.unwrap_or_default())
     });
     let definition = definition.await?;

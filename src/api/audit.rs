@@ -201,7 +201,7 @@ fn batches(
     })
 }
 
-/// The error that ends the connection of an export, so that the client sees that it is not whole.
+/// The error that ends the connection of an export, so that the client sees that it is incomplete.
 fn cut_short(error: &StoreError) -> std::io::Error {
     tracing::error!(%error, "an export of the audit log was cut short");
     std::io::Error::other("the export was cut short")
@@ -217,8 +217,8 @@ fn lines(events: &[Event]) -> Result<Bytes, std::io::Error> {
 }
 
 impl CallerApp {
-    /// The result of an action. Where the holder's policy or the decision on several releases together
-    /// refuses it, that is recorded.
+    /// The result of an action. If the holder's policy or the decision on several releases together refuses it,
+    /// the refusal is recorded.
     ///
     /// # Errors
     /// That of the result; when the database fails.

@@ -1,5 +1,5 @@
-//! `/v1/releases/{id}/composition`: what a release and all that a recipient knows of its dataset say
-//! together.
+//! `/v1/releases/{id}/composition`: what a release discloses together with all that a recipient knows about its
+//! dataset.
 
 use axum::Json;
 use pais_core::codebook::views;
@@ -99,7 +99,7 @@ pub(super) async fn show(
 }
 
 impl CompositionDocument {
-    /// Where it cannot be decided, nothing is known to hold.
+    /// If it cannot be decided, nothing is known to hold.
     fn undecided(releases: Vec<ReleaseId>, reason: impl Into<String>) -> Self {
         Self {
             holds: false,
@@ -128,7 +128,7 @@ impl CompositionDocument {
     }
 }
 
-/// What a release says together with others of its dataset.
+/// What a release discloses together with others of its dataset.
 ///
 /// # Errors
 /// `limit_exceeded` if the tables do not fit into memory; `busy`.
@@ -196,7 +196,7 @@ async fn parts(
     })
 }
 
-/// Decides, or says why it cannot be.
+/// Decides, or says why it cannot be decided.
 async fn decide(
     app: &CallerApp,
     dataset: StoredDataset,
@@ -209,7 +209,7 @@ async fn decide(
     let released = parts.iter().map(|part| part.bytes(size.rows));
     let schema = &dataset.schema;
     let views = views(schema, None, parts.iter().map(|part| &part.codebook));
-    // One after the other is decided, and the last one without a copy.
+    // The views are decided one after the other, the last one without a copy.
     let copies = match views.len() {
         0 | 1 => 0,
         _ => composition_tables::view_bytes(schema, size),
@@ -231,7 +231,7 @@ async fn decide(
     decided.await
 }
 
-/// The finding where no two releases had to be joined: what each was verified for holds.
+/// The finding if no two releases had to be joined: the verification of each holds.
 fn alone(releases: &[StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocument {
     let found = || {
         releases
@@ -253,7 +253,7 @@ fn alone(releases: &[StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocument
     }
 }
 
-/// What is said of a finding that is on the safe side.
+/// The note on a conservative finding.
 const BOUND: &str =
     " (a bound: the labels of some releases overlap, or persons have rows in several)";
 

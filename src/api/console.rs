@@ -28,7 +28,7 @@ struct ConsoleConfig {
     oidc: Option<SignIn>,
 }
 
-/// What the files are served with.
+/// The parameters for serving the files.
 struct Console {
     config: ConsoleConfig,
     policy: HeaderValue,
@@ -60,7 +60,7 @@ fn policy(sign_in: Option<&SignIn>) -> HeaderValue {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
          connect-src 'self' {issuer}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
-    // An issuer that is no header value cannot be reached either.
+    // An issuer that is not a valid header value cannot be reached either.
     HeaderValue::try_from(policy).unwrap_or_else(|_| HeaderValue::from_static("default-src 'none'"))
 }
 

@@ -1,4 +1,4 @@
-//! `PATCH /v1/datasets/{id}`: changes of a dataset that need no new reading of its rows.
+//! `PATCH /v1/datasets/{id}`: changes of a dataset that do not require reading its rows again.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -83,14 +83,14 @@ pub(crate) struct DatasetPatch {
     pub format: Option<Option<TextFormatDefinition>>,
 }
 
-/// A field that was given, even if it is null.
+/// A field that is present, even if it is null.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
-/// A whole number that was given, even if it is null.
+/// A whole number that is present, even if it is null.
 fn given_days<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
     whole::option(deserializer).map(Some)
 }
@@ -105,9 +105,8 @@ struct Changed {
 /// Changes a dataset. Its stored rows must fit the changed columns.
 ///
 /// # Errors
-/// `not_found`; `conflict` for what needs a new reading of the rows, for rows that do not fit,
-/// and while jobs or uploads of the dataset are under way; a definition that is invalid; when
-/// the database fails.
+/// `not_found`; `conflict` for changes that require reading the rows again, for rows that do not fit, and while
+/// jobs or uploads of the dataset are in progress; a definition that is invalid; when the database fails.
 async fn apply_patch(
     app: CallerApp,
     id: DatasetId,
@@ -284,7 +283,7 @@ fn merged(
     })
 }
 
-/// Refuses a change of what decided how the rows were read and stored.
+/// Refuses a change of the options by which the rows were read and stored.
 fn check_storage(
     before: &ColumnDefinition,
     after: &ColumnDefinition,

@@ -111,7 +111,7 @@ pub(super) async fn get(
     let load = async move || get_dataset(&caller, id).await;
     let mut dataset = app.documents.load(load).await??;
     if app.caller.role == Role::Officer {
-        // What was sent, and its hashes, are for the holder.
+        // The submissions and their hashes are only for the holder.
         dataset.submissions.clear();
     }
     Ok(Json(dataset))
@@ -143,7 +143,7 @@ pub(super) async fn delete(
             );
         }
     });
-    // What is not removed in this time is removed in the background.
+    // Rows that are not removed in this time are removed in the background.
     let _ = tokio::time::timeout(REMOVAL_WAIT, removal).await;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -191,7 +191,7 @@ pub(super) async fn load(app: &CallerApp, id: DatasetId) -> Result<StoredDataset
     dataset.ok_or_else(ApiError::not_found)
 }
 
-/// A dataset of an organization, as [`load`]; `None` where it has no such dataset.
+/// A dataset of an organization, as [`load`]; `None` if it has no such dataset.
 ///
 /// # Errors
 /// When the database fails.
@@ -241,7 +241,7 @@ pub(crate) fn check_definition(
     Ok(())
 }
 
-/// How submissions in text are written where a request does not say.
+/// The default text format of submissions.
 ///
 /// # Errors
 /// `invalid_shape` for parts of another form, `invalid_value` for those that contradict each other.

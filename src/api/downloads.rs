@@ -1,5 +1,5 @@
-//! Files of a release that are downloaded: conditional requests, ranges, the record of the fetch, and
-//! the end of a download whose reader may no longer have it.
+//! Files of a release that are downloaded: conditional requests, ranges, the record of the fetch, and the end
+//! of a download whose reader loses access.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -115,8 +115,8 @@ impl Download {
     }
 }
 
-/// Whether a caller who has begun to read a table of releases may still read it: its token works,
-/// a recipient still has a grant of each, and none is withdrawn. `false` if the database fails.
+/// Whether a caller who has begun to read a table of releases may still read it: its token is valid, a
+/// recipient still has a grant for each, and none is withdrawn. `false` if the database fails.
 async fn may_still_read(app: &CallerApp, ids: &[ReleaseId], name: &str) -> bool {
     let permitted = async {
         let mut is_permitted = token_validity::is_valid(&app.db, app.caller.token).await?;

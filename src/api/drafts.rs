@@ -72,7 +72,7 @@ pub(super) async fn propose(
 ) -> Response {
     let mut incoming = IncomingBody::new(body, &headers, app.limits.upload_pace);
     let answer = draft(&app, query, text, &headers, &mut incoming).await;
-    // The rows after those that were read, and those of a refused body.
+    // The rows after those that were read, and the rest of a refused body.
     incoming.drain(app.limits.upload_bytes).await;
     match answer {
         Ok(draft) => Json(draft).into_response(),
@@ -144,7 +144,7 @@ fn read(
     })
 }
 
-/// The format of the body. The media type of cells between tabulators names the delimiter.
+/// The format of the body. The media type of tab-separated values determines the delimiter.
 fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<FileFormat, Problem> {
     // The marks of numbers need not fit the default delimiter, which is not the file's.
     let without_marks = TextParameters {

@@ -24,7 +24,7 @@ pub enum ApiError {
     /// A token has sent too many requests, or an address too many refused tokens.
     #[error("{reason}; try again in {retry_after} s")]
     TooManyRequests {
-        /// Of what there are too many, with the limit.
+        /// What there are too many of, with the limit.
         reason: &'static str,
         /// Seconds until the next request is admitted.
         retry_after: u64,
@@ -37,12 +37,12 @@ impl ApiError {
         Self::Problem(Problem::new(code, detail))
     }
 
-    /// The one error both for what does not exist and for what belongs to another organization.
+    /// The same error for what does not exist and for what belongs to another organization.
     pub(crate) fn not_found() -> Self {
         Self::new(Code::NotFound, NOTHING_HERE)
     }
 
-    /// The error of a request without a token that works.
+    /// The error of a request without a valid token.
     pub(crate) fn unauthenticated() -> Self {
         Self::new(
             Code::Unauthenticated,
@@ -69,7 +69,7 @@ impl ApiError {
         Self::Problem(internal_error())
     }
 
-    /// The error of a request that comes in while the service stops.
+    /// The error of a request that arrives while the service stops.
     pub(crate) fn stopping() -> Self {
         Self::new(Code::Unavailable, "the service is stopping")
     }
@@ -77,7 +77,7 @@ impl ApiError {
 
 const NOTHING_HERE: &str = "there is nothing here for this token; check the id";
 
-/// `204 No Content`, or `not_found` where a statement found no row.
+/// `204 No Content`, or `not_found` if a statement found no row.
 pub(crate) fn done(is_found: bool) -> Result<StatusCode, ApiError> {
     let done = is_found.then_some(StatusCode::NO_CONTENT);
     done.ok_or_else(ApiError::not_found)
@@ -150,7 +150,7 @@ fn store_problem(error: &StoreError) -> Problem {
     }
 }
 
-/// Seconds after which a request that was refused for a passing reason is to be sent again.
+/// Seconds after which to repeat a request that was refused for a temporary reason.
 fn retry_after(code: Code) -> Option<&'static str> {
     match code {
         Code::Unavailable | Code::Busy => Some("5"),

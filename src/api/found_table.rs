@@ -1,5 +1,5 @@
-//! The table that a job found, as it stood after a step: replayed for a release, and for the report that the
-//! release would have.
+//! The table that a job found, after a step: replayed for a release, and for the report that the release would
+//! have.
 
 use pais_anonymize::{AnonymizationRun, JobPlan, SearchOutcome, StepRecord};
 use pais_core::definition::{CombinationQuery, JobDefinition, Sweep};
@@ -23,7 +23,7 @@ use super::state::CallerApp;
 pub(super) struct FoundTable {
     pub(super) job: StoredJob,
     pub(super) dataset: StoredDataset,
-    /// What was asked for; of a sweep, the one combination.
+    /// The requested job; for a sweep, the one combination.
     pub(super) definition: JobDefinition,
     key: DataKey,
     steps: Vec<StepRecord>,
@@ -73,7 +73,7 @@ impl FoundTable {
         let run = sweep.find(combination)?;
         let definition = attempt::combination(&stored, &sweep, run)?;
         let run = run as u32;
-        // The one row of a sweep from this combination on; none for a job without lists.
+        // The one row of a sweep, beginning with this combination; none for a job without lists.
         let combinations = runs::sweep(&app.db, job.id, run, 1).await?;
         let failed =
             |row: &SweepRow<SweepItem>| row.run == run && row.item.status == SweepStatus::Failed;
@@ -94,8 +94,7 @@ impl FoundTable {
         })
     }
 
-    /// Reads the rows of the job, replays its steps, and does `work` on what they lead to, on a thread of its
-    /// own.
+    /// Reads the rows of the job, replays its steps, and runs `work` on the result, on a thread of its own.
     ///
     /// # Errors
     /// `submission_replaced`; `location_changed`; those of the rows and of the run; those of the work.

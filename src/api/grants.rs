@@ -96,8 +96,8 @@ const PURPOSE_LENGTH: usize = 2_000;
 /// Maximum number of attempts at a grant, if the recipient gets access to other releases meanwhile.
 const COMPOSITIONS: usize = 4;
 
-/// Grants a release to a recipient, unless it breaks a privacy model together with what the
-/// recipient knows of the dataset and the request does not acknowledge that.
+/// Grants a release to a recipient, unless it breaks a privacy model together with what the recipient knows
+/// about the dataset and the request does not acknowledge that.
 async fn decide_grant(
     app: &CallerApp,
     release: ReleaseId,
@@ -105,8 +105,8 @@ async fn decide_grant(
 ) -> Result<Grant, ApiError> {
     check_grant(new, app.db.now())?;
     let release = load_release(app, release).await?;
-    // A grant is made only together with those releases that were decided with it. Where the
-    // recipient gets access to others meanwhile, it is decided again.
+    // A grant is made only together with the releases that it was decided with. If the recipient gets access to
+    // others meanwhile, it is decided again.
     let mut composed = Vec::new();
     for _ in 0..COMPOSITIONS {
         let known = match grants::create(&app.db, app.caller, release.id, new, &composed).await? {

@@ -1,4 +1,4 @@
-//! `/v1/taxonomies/preview`: what the hierarchy of a column makes of values that are not stored.
+//! `/v1/taxonomies/preview`: the hierarchy of a column over values that are not stored.
 
 use std::borrow::Cow;
 
@@ -28,7 +28,7 @@ const MOST_VALUES: usize = 20_000;
 /// label as long as the longest value.
 const MOST_LABEL_BYTES: usize = 8 << 20;
 
-/// Levels of a generated hierarchy that is not of prefixes or masks, about.
+/// Approximate number of levels of a generated hierarchy without prefixes or masks.
 const LEVELS: usize = 16;
 
 /// A column, and values that it may have.
@@ -133,7 +133,8 @@ async fn resolve(
     schema.columns.pop().ok_or_else(ApiError::not_found)
 }
 
-/// A cell as a file in this format is read: a number with a point, where numbers are written in another way.
+/// A cell as it is read from a file in this format: a number with a point, even if numbers are written in
+/// another way.
 fn read<'t>(cell: &'t str, column: &SchemaColumn, format: &TextFormat) -> Option<Cow<'t, str>> {
     let is_plain = format.decimal() == DecimalMark::Point && format.thousands().is_none();
     if is_plain || column.kind() != ColumnKind::Numeric {

@@ -89,8 +89,8 @@ pub(crate) async fn abandon(reservation: Option<Reservation>) -> Result<(), ApiE
 }
 
 impl CallerApp {
-    /// Reserves the key of a request, if it has one. `endpoint` is the method and the path that it was
-    /// sent to, such as `POST /v1/jobs`.
+    /// Reserves the key of a request, if it has one. `endpoint` is its method and path, such as `POST
+    /// /v1/jobs`.
     ///
     /// # Errors
     /// `idempotency_key_in_use`; when the database fails.

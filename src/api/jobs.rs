@@ -35,7 +35,7 @@ use super::idempotency::{
 use super::page::{Page, PageQuery};
 use super::state::CallerApp;
 
-/// Memory for the sealed, opened and decoded chunks that are on their way, in bytes.
+/// Memory for the sealed, opened and decoded chunks in transit, in bytes.
 const CHUNK_BYTES: u64 = 128 << 20;
 
 /// Create a job
@@ -290,11 +290,11 @@ async fn refuse_keys(
         return Ok(());
     }
     let which = which(&request.definition);
-    // A few chunks never need more than the whole run, and hashes less than the text, which it has
-    // several times.
+    // A few chunks never need more than the whole run, and the hashes need less than the text, of which the run
+    // has several copies.
     let hashes = counter.bytes_needed(size.text_bytes);
     if request.executor.is_some() && hashes > job_bytes {
-        // The job decides it when it reads its rows, of which it keeps a bounded number of values.
+        // The job decides it when it reads its rows; it keeps a bounded number of values.
         return Ok(());
     }
     let bytes = hashes.saturating_add(CHUNK_BYTES).min(job_bytes);

@@ -26,9 +26,9 @@ pub(crate) const LARGE_BYTES: usize = 256 << 10;
 /// Size up to which a body reserves no memory: less than what a connection buffers anyway.
 pub(crate) const TINY_BYTES: usize = 16 << 10;
 
-/// Memory for a byte of a large document: its parsed form, the trees that are built of it, and the
-/// texts for the database and for the answer. Measured with the service: a taxonomy of 32 MB with
-/// long labels took 8 bytes for each.
+/// Memory for a byte of a large document: its parsed form, the trees built from it, and the texts for the
+/// database and for the answer. Measured with the service: a taxonomy of 32 MB with long labels took 8 bytes
+/// for each.
 const BYTES_PER_BYTE: u64 = 8;
 
 /// Memory for a node of a tree in addition to its text. Measured with the service: a taxonomy of
@@ -39,8 +39,8 @@ const BYTES_PER_NODE: u64 = 400;
 /// bytes of text, or 18 if it is a leaf, which needs less memory.
 const BYTES_PER_SMALL_BYTE: u64 = 24;
 
-/// Part of the memory of requests that bodies may use while they are received. The rest is for those
-/// that are complete, so that they never wait for incomplete ones.
+/// The memory of requests is divided by this for bodies while they are received. The rest is for those that are
+/// complete, so that they never wait for incomplete ones.
 const RECEIVING: u64 = 2;
 
 /// Bytes of a large answer that are sent at a time.
@@ -54,7 +54,7 @@ const UNIT: u64 = 4 << 10;
 pub(crate) struct DocumentSize {
     /// Of its text.
     pub(crate) bytes: usize,
-    /// Number of nodes of its trees, at most.
+    /// Maximum number of nodes of its trees.
     pub(crate) nodes: usize,
 }
 
@@ -72,9 +72,9 @@ pub(crate) struct LargeDocuments {
     /// Memory of bodies that are received, in [`UNIT`]s.
     receiving: Arc<Semaphore>,
     receiving_units: u32,
-    /// Places for bodies that are processed.
+    /// Slots for bodies that are processed.
     processing: Arc<Semaphore>,
-    /// Places for stored documents that are read.
+    /// Slots for stored documents that are read.
     loading: Arc<Semaphore>,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct BodyMemory {
 }
 
 impl LargeDocuments {
-    /// Places for the documents of requests, which take their memory from `memory`.
+    /// Slots for the documents of requests, which take their memory from `memory`.
     pub(crate) fn new(memory: MemoryBudget) -> Self {
         let units = memory.limit(MemoryUse::Requests) / RECEIVING / UNIT;
         let units = u32::try_from(units).unwrap_or(u32::MAX).max(1);
@@ -153,8 +153,8 @@ impl LargeDocuments {
         .await
     }
 
-    /// Makes an answer of stored documents that have `bytes` bytes of text, about. If they are large,
-    /// their memory is reserved until the answer is sent, which may take a client long.
+    /// Makes an answer from stored documents that have approximately `bytes` bytes of text. If they are large,
+    /// their memory is reserved until the answer is sent, which may take long with a slow client.
     ///
     /// # Errors
     /// [`MemoryError`], and those of `make`.

@@ -1,4 +1,4 @@
-//! `/v1/datasets/{id}/legal-hold`: nothing of a dataset is deleted.
+//! `/v1/datasets/{id}/legal-hold`: nothing of the dataset is deleted.
 
 use axum::Json;
 use axum::http::StatusCode;

@@ -34,7 +34,7 @@ pub(super) fn install() -> &'static PrometheusHandle {
             "Time from a request's head to its answer's head"
         );
         metrics::describe_gauge!("http_connections_open", "Open connections");
-        // So that a rate of them is 0, not absent, before the first one.
+        // So that their rate is 0, not absent, before the first one.
         metrics::counter!("pais_leases_lost_total").absolute(0);
         metrics::counter!("http_connections_refused_total").absolute(0);
         for reason in Reason::ALL {

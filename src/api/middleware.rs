@@ -142,7 +142,7 @@ fn trace(request: &Request, method: &'static str, route: &str, id: &str) -> Trac
     trace
 }
 
-/// The span that a client says its request belongs to.
+/// The span that a request belongs to, according to the client.
 fn client_span(headers: &HeaderMap) -> Option<TraceContext> {
     let mut values = headers.get_all(TRACEPARENT).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
@@ -177,7 +177,7 @@ fn method_name(method: &Method) -> &'static str {
     }
 }
 
-/// For answers that are no pages: nothing in them is to be run or shown in a frame.
+/// For answers that are not pages: nothing in them may be run or shown in a frame.
 const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// For the pages of Swagger UI, which has its scripts, styles and images from this service. Its styles
@@ -186,18 +186,17 @@ const DOCS: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'uns
                     img-src 'self' data:; font-src 'self' data:; connect-src 'self'; \
                     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// How long a browser that has reached the service over TLS uses nothing else: a year.
+/// How long a browser that has reached the service over TLS uses only TLS: a year.
 const ONLY_TLS: &str = "max-age=31536000";
 
-/// Sets the headers that an answer does not have; `is_https` is whether clients reach the service over
-/// TLS.
+/// Sets the headers that an answer does not have; `is_https` says whether clients reach the service over TLS.
 pub(crate) async fn protect(
     State(is_https): State<bool>,
     request: Request,
     next: Next,
 ) -> Response {
     let path = request.uri().path();
-    // The address of a linked report is a secret.
+    // The address of a linked report is secret.
     let is_private = path.starts_with("/v1/") || path == "/v1" || path.starts_with("/reports/");
     let policy = if path.starts_with("/docs/") || path == "/docs" {
         DOCS

@@ -2,9 +2,9 @@
 //! [`crate::db`] with the rows that their caller may access.
 //!
 //! - `state`: what handlers share, and the database for a caller.
-//! - `extract`: what handlers take from a request: the caller, the path, the query, the body.
+//! - `extract`: extractors for the parts of a request: the caller, the path, the query, the body.
 //! - `upload`: bodies that are read as they stream. `raw_rows`: work on the rows of a dataset.
-//! - `page`: lists. `idempotency`: requests that are sent again.
+//! - `page`: lists. `idempotency`: repeated requests.
 //! - `error`: errors as problem documents. `response`: files and HTML pages.
 //! - `middleware`, `rate_limits`, `limits`: what applies to every request.
 //! - `openapi`: the OpenAPI document. `console`: the web application for people.

@@ -111,10 +111,11 @@ pub(super) async fn package(
     download.answer(&app, &request, write).await
 }
 
-/// Memory of the packaging of a table beside its rendering, in bytes: blocks of files.
+/// Memory of the packaging of a table in addition to its rendering, in bytes: blocks of files.
 const PACKAGING_BYTES: u64 = 1 << 20;
 
-/// What a package has beside the tables: the release and its report, as the caller may see them.
+/// The documents of a package in addition to the tables: the release and its report, as the caller may see
+/// them.
 #[derive(Clone, Debug)]
 pub(crate) struct PackageDocuments {
     /// The release.
@@ -267,8 +268,8 @@ async fn open_rendered(
     Err(ApiError::new(Code::Unavailable, detail))
 }
 
-/// The name of the files of a table without their ending. A name that is not one in every file system
-/// gets the table's number.
+/// The name of the files of a table without their ending. A name that is not valid in every file system gets
+/// the table's number.
 fn file_stem(table: &str, position: usize) -> String {
     let is_safe = |char: &char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
     let stem: String = table.chars().take(100).filter(is_safe).collect();

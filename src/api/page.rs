@@ -77,10 +77,10 @@ pub(crate) fn page_request<C: FromStr>(
     Ok(PageRequest { after, limit })
 }
 
-/// The page that a caller asks for. The cursor is the id of a row, or its number.
+/// The requested page. The cursor is the id of a row, or its number.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<C = Uuid> {
-    /// The cursor of the last row of the page before; `None` for the first page.
+    /// The cursor of the last row of the previous page; `None` for the first page.
     pub after: Option<C>,
     /// Number of rows on a page, 1 to 1000.
     pub limit: u16,

@@ -1,4 +1,4 @@
-//! `/v1/datasets/{id}/profile`: what a holder can learn about the rows without seeing one.
+//! `/v1/datasets/{id}/profile`: what a holder can learn about the rows without seeing any.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `/v1/publications/{id}/data` and `/manifest`: all editions as one table, and what they are.
+//! `/v1/publications/{id}/data` and `/manifest`: all editions as one table, and their list.
 
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ pub(super) async fn stacked(
         ending: format.as_str(),
         is_negotiated: true,
     };
-    // A recipient may read other editions than the holder: the digest is of those.
+    // A recipient may read other editions than the holder: the digest covers those.
     let name = format!("{id}-{digest}-{word}");
     let render = || async {
         let stack = Arc::new(Stacked {

@@ -146,7 +146,7 @@ async fn create_publication(
     stored_id(publications::create(&app.db, app.caller, &stored).await?)
 }
 
-/// The schema of a job without what each edition has of its own.
+/// The schema of a job without the fields that differ by edition.
 fn edition_job() -> RefOr<Schema> {
     let mut schema = JobDefinition::schema();
     if let RefOr::T(Schema::Object(job)) = &mut schema {
@@ -159,7 +159,7 @@ fn edition_job() -> RefOr<Schema> {
     schema
 }
 
-/// The job of the editions, which must be one whose editions fit each other.
+/// The job of the editions, which must permit editions that fit each other.
 fn checked_job(sent: &Value, dataset: &StoredDataset) -> Result<JobDefinition, Problem> {
     let body = serde_json::to_vec(sent)
         .map_err(|_| Problem::new(Code::MalformedJson, "`job` is not a JSON document"))?;

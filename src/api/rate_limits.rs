@@ -1,8 +1,8 @@
 //! Limits on the requests of a token, and on requests with refused tokens from one address.
 //!
-//! Only refusals of the database count. An address that is over its limit is not answered from the
-//! database until some time has passed, except for tokens that were accepted lately: clients behind
-//! one proxy share an address, and one of them must not lock out the others.
+//! Only refusals by the database count. An address over its limit gets no answer from the database until some
+//! time has passed, except for tokens that were accepted recently: clients behind one proxy share an address,
+//! and one of them must not lock out the others.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -18,7 +18,7 @@ use crate::problem::{Code, Problem};
 use super::error::ApiError;
 use super::state::CallerApp;
 
-/// The rows that are read, and what the work on them needs.
+/// The rows to read, and the needs of the work on them.
 pub(super) struct RawRows<'a> {
     /// Their submissions.
     pub(super) which: Which<'a>,
@@ -26,7 +26,7 @@ pub(super) struct RawRows<'a> {
     pub(super) size: SubmissionsSize,
     /// The runs on them.
     pub(super) plans: &'a [JobPlan],
-    /// Memory that the work needs beside the table, in bytes.
+    /// Memory that the work needs in addition to the table, in bytes.
     pub(super) extra_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl RawRows<'_> {
     /// Waits for a slot and for memory, and loads the rows.
     ///
     /// # Errors
-    /// `limit_exceeded` if they do not fit into memory; `busy`; `dataset_deleted` where they are deleted
+    /// `limit_exceeded` if they do not fit into memory; `busy`; `dataset_deleted` if they are deleted
     /// meanwhile.
     pub(super) async fn load(
         &self,
@@ -81,7 +81,7 @@ impl LoadedRows {
 /// Maximum number of attempts to load rows that are deleted concurrently.
 const ATTEMPTS: u32 = 3;
 
-/// Works on the rows of a dataset, anew where submissions are deleted while they are read.
+/// Works on the rows of a dataset, again if submissions are deleted while they are read.
 ///
 /// # Errors
 /// Those of the work; `not_found` where the dataset is deleted meanwhile; `busy`.

@@ -117,7 +117,7 @@ pub(super) async fn file(
     download.answer(&app, &request, fetch).await
 }
 
-/// The path of a copy of the file in the spool directory, which is made if it does not exist. It may be
+/// The path of a copy of the file in the spool directory, which is made if it does not exist. The copy may be
 /// removed at any time, but an open one stays readable.
 async fn fetch(
     app: &CallerApp,

@@ -223,7 +223,7 @@ pub(super) async fn record_fetch(
     }
 }
 
-/// As whom a caller reads releases.
+/// The viewer that a caller reads releases as.
 pub(super) fn viewer(caller: Caller) -> Viewer {
     match caller.role {
         Role::Holder | Role::Officer => Viewer::Holder(caller.organization),

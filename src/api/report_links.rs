@@ -135,7 +135,7 @@ struct LinkBody {
 /// The page that a link opens. Reading it is recorded in the audit log.
 ///
 /// # Errors
-/// `not_found` for every link that does not work (any more).
+/// `not_found` for every link that is not valid (any more).
 async fn open_report_link(
     app: &App,
     code: &str,
@@ -156,11 +156,11 @@ async fn open_report_link(
     Ok(page)
 }
 
-/// What a link says, if this service made it and it has not ended.
+/// The content of a link, if this service made it and it has not expired.
 fn link_body(app: &App, code: &str) -> Option<LinkBody> {
     let bytes = URL_SAFE_NO_PAD.decode(code).ok()?;
     let (body, mac) = bytes.split_last_chunk::<MAC_BYTES>()?;
-    // Digests are compared, so that the time says nothing about the expected bytes.
+    // Digests are compared, so that the time reveals nothing about the expected bytes.
     let expected = app.keys.report_link(&app.keys.report_link(body));
     if app.keys.report_link(mac) != expected {
         return None;

@@ -126,7 +126,7 @@ pub(super) async fn get_report_page(
     Ok(page)
 }
 
-/// Adds the distributions to a report for the holder, where the dataset is there.
+/// Adds the distributions to a report for the holder, if the dataset still exists.
 async fn add_distributions(
     app: &CallerApp,
     release: &StoredRelease,
@@ -140,7 +140,8 @@ async fn add_distributions(
     Ok(())
 }
 
-/// The data key of a release's dataset; `None` where it was deleted, and what it sealed with it.
+/// The data key of a release's dataset; `None` if the dataset was deleted, and with it everything that the key
+/// sealed.
 async fn key_of_release(
     app: &CallerApp,
     release: &StoredRelease,
@@ -149,8 +150,8 @@ async fn key_of_release(
     Ok(datasets::data_key(&app.db, &app.keys, organization, dataset).await?)
 }
 
-/// The page as a package has it, which may be passed on: without distributions, counts of raw items and
-/// the holder's words.
+/// The page for a package, which may be passed on: without distributions, counts of raw items and the holder's
+/// words.
 ///
 /// # Errors
 /// As [`get_report`].
@@ -202,7 +203,7 @@ async fn page_with(
     Ok(page)
 }
 
-/// Where an approval is, and since when.
+/// The state of an approval, and since when.
 fn approval_fact(approval: &Approval) -> ApprovalFact {
     let state = match approval.status {
         ApprovalStatus::Pending => ApprovalState::Pending,
@@ -266,9 +267,9 @@ async fn add_tradeoff(
     Ok(())
 }
 
-/// Of several combinations that a release can be of, such as recodings and objectives under the same
-/// parameters, the one whose loss is nearest. The search measures some columns in the raw range, and a
-/// release in that of its rows.
+/// Among combinations that a release may come from, such as recodings and objectives under the same parameters,
+/// keeps the one with the nearest loss. The search measures some columns in the raw range, and a release
+/// measures them in the range of its rows.
 fn keep_nearest(combinations: &mut [SweepFact], ncp: f64) {
     let distance = |fact: &SweepFact| fact.ncp.map_or(f64::INFINITY, |it| (it - ncp).abs());
     let released = combinations.iter().filter(|fact| fact.is_released);
@@ -278,7 +279,7 @@ fn keep_nearest(combinations: &mut [SweepFact], ncp: f64) {
     }
 }
 
-/// A combination, and whether the release can be of it.
+/// A combination, and whether the release may come from it.
 fn combination(item: &SweepItem, release: &StoredRelease) -> SweepFact {
     let privacy = &release.privacy;
     let is_of = |name: &str, value: Option<f64>| {

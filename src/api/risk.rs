@@ -1,4 +1,4 @@
-//! `/v1/datasets/{id}/risk`: how far the rows single out persons, before any run.
+//! `/v1/datasets/{id}/risk`: how strongly the rows single out persons, before any run.
 
 use axum::Json;
 use pais_anonymize::{SuggestionSample, Suggestions};
@@ -85,11 +85,11 @@ pub(super) async fn show(
 async fn risk_of(app: CallerApp, id: DatasetId, l: usize) -> Result<RiskDocument, ApiError> {
     let dataset = load(&app, id).await?;
     let size = submissions::size(&app.db, id, Which::Current).await?;
-    // Refused before it waits for a place and for memory.
+    // Refused before it waits for a slot and for memory.
     risk::check_work(&dataset.schema, size.rows, l)?;
     let mut extra_bytes = risk::bytes_needed(&dataset.schema, size.rows, size.text_bytes, l);
     if dataset.schema.has_made_hierarchies() {
-        // The values once more in the nodes of their trees, and in the index of these.
+        // A second copy of the values in the nodes of their trees, and in the index of the nodes.
         extra_bytes = extra_bytes.saturating_add(size.text_bytes.saturating_mul(2));
     }
     let rows = RawRows {

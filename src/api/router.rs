@@ -43,14 +43,14 @@ pub struct RouterSettings {
     pub request_timeout: Duration,
     /// Origins of web pages that may call the service from a browser.
     pub cors_origins: Vec<String>,
-    /// The operation routes beside the API.
+    /// The operation routes in addition to the API.
     pub operation: OperationRoutes,
-    /// Where people sign in to the console; `None` for API tokens alone.
+    /// Where people sign in to the console; `None` if only API tokens are used.
     pub sign_in: Option<SignIn>,
 }
 
-/// Which of the probes and the metrics are at the address of the API. The metrics need no token and have
-/// figures of all organizations, so they are not shown to clients elsewhere.
+/// Which of the probes and the metrics are served at the address of the API. The metrics need no token and have
+/// figures about all organizations, so clients on other machines do not get them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationRoutes {
     /// Both: only clients on this machine reach the service.

@@ -38,7 +38,7 @@ const OVERDUE_INTERVAL: Duration = Duration::from_millis(250);
 /// Pause after a connection could not be accepted because the system has no files or memory left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Bytes of one HTTP/1 connection that are read ahead or wait to be sent, at most. The head of a
+/// Maximum number of bytes of one HTTP/1 connection that are read ahead or wait to be sent. The head of a
 /// request must fit.
 const HTTP_1_BUFFER: usize = 128 << 10;
 
@@ -49,7 +49,7 @@ const HTTP_2_STREAM_BUFFER: u32 = 64 << 10;
 /// Size of the head of an HTTP/2 request.
 const HTTP_2_HEAD: u32 = 64 << 10;
 
-/// Time between two pings of an HTTP/2 client, and the time in which it answers.
+/// Time between two pings of an HTTP/2 client, and the time within which it must answer.
 const HTTP_2_PING_INTERVAL: Duration = Duration::from_secs(20);
 const HTTP_2_PING_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -60,11 +60,12 @@ const REFUSALS: usize = 32;
 /// Longest time for a refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves until `shutdown` is cancelled, over TLS where it is given. Then it accepts no more connections, closes those without a
-/// request, and waits up to `grace` for the running requests to end. What runs then is dropped.
+/// Serves until `shutdown` is cancelled, over TLS if it is given. Then it accepts no more connections, closes
+/// those without a request, and waits up to `grace` for the running requests to end. Requests that are still
+/// running are dropped.
 ///
 /// # Errors
-/// None at present: a connection that cannot be accepted is logged, and listening goes on.
+/// None at present: a connection that cannot be accepted is logged, and listening continues.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<Arc<Tls>>,
@@ -104,7 +105,7 @@ pub async fn serve(
                 let (router, shutdown) = (router.clone(), shutdown.clone());
                 let tls = tls.clone();
                 tasks.spawn(async move {
-                    // Without this, small answers may wait for the acknowledgement of the one before.
+                    // Without this, small answers may wait for the acknowledgement of the previous one.
                     let _ = stream.set_nodelay(true);
                     let Some(tls) = tls else {
                         return converse(stream, address, open, router, shutdown).await;
@@ -120,7 +121,7 @@ pub async fn serve(
                     }
                 });
             }
-            // Without a handshake there is nothing that a client of TLS could read.
+            // Without a handshake, a TLS client cannot read anything.
             Admission::Refused(limit) if refusals.len() < REFUSALS && tls.is_none() => {
                 refusals.spawn(tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, limit)));
             }
@@ -168,7 +169,7 @@ async fn converse(
         let router = router.clone();
         async move {
             let Ok(response) = router.oneshot(request).await;
-            // The request is under way until its answer is sent or dropped, and this closure with it.
+            // The request is in progress until its answer, and with it this closure, is sent or dropped.
             let counted = move |error: axum::Error| {
                 let _ = &running;
                 error
@@ -206,7 +207,7 @@ async fn converse(
 
 fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    // The time for a head is limited by `Connections`, which also knows of silent connections.
+    // The time for a head is limited by `Connections`, which also knows about silent connections.
     builder
         .http1()
         .header_read_timeout(None)
@@ -218,7 +219,7 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .keep_alive_timeout(HTTP_2_PING_TIMEOUT)
         .max_concurrent_streams(HTTP_2_STREAMS)
         .initial_stream_window_size(HTTP_2_STREAM_BUFFER)
-        // So that requests whose bodies wait do not hold up the others.
+        // So that requests whose bodies wait do not delay the others.
         .initial_connection_window_size(HTTP_2_STREAMS * HTTP_2_STREAM_BUFFER)
         .max_send_buf_size(HTTP_2_STREAM_BUFFER as usize)
         .max_header_list_size(HTTP_2_HEAD);

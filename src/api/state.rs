@@ -33,23 +33,23 @@ pub struct App {
     pub keys: Arc<KeyRing>,
     /// Limits on what a client sends.
     pub limits: Limits,
-    /// The memory of the process for what clients send.
+    /// The memory of the process for data that clients send.
     pub memory: MemoryBudget,
     /// Wakes the workers of this process when a job is created or cancelled.
     pub wake: Arc<Notify>,
-    /// The job whose attempt in this process has ended last.
+    /// The job whose attempt in this process ended last.
     pub attempts: watch::Sender<Option<JobKey>>,
     /// Cancelled when the service stops; ends streams.
     pub shutdown: CancellationToken,
     /// The disks.
     pub storage: Arc<Storage>,
-    /// Who counts the rows of large tables.
+    /// The executors that count the rows of large tables.
     pub executors: ExecutorSet,
-    /// Places for work on tables.
+    /// Slots for work on tables.
     pub(crate) tables: TableSlots,
-    /// What is watched by event streams.
+    /// The polls of the event streams.
     pub(crate) watching: Watching,
-    /// Places of uploads.
+    /// Slots for uploads.
     pub(crate) uploads: UploadSlots,
     /// Threads and memory for large documents.
     pub(crate) documents: LargeDocuments,
@@ -110,7 +110,7 @@ impl App {
         }
     }
 
-    /// Stops the work of requests on tables, and refuses further work. For the end of the grace period of a
+    /// Stops the work of requests on tables, and refuses further work. Used at the end of the grace period of a
     /// shutdown.
     pub fn interrupt(&self) {
         self.tables.interrupt();
@@ -147,17 +147,16 @@ pub struct AppState {
     pub rate_limiter: Option<Arc<RateLimiter>>,
     /// Limits the refused tokens of each address; `None` for no limit.
     pub refused_tokens: Option<Arc<RefusedTokens>>,
-    /// Verifies the tokens of people; `None` where no issuer is configured.
+    /// Verifies the tokens of people; `None` if no issuer is configured.
     pub oidc: Option<Arc<Verifier>>,
     /// Longest time that a client may take to send a body that is read as a whole.
     pub body_timeout: Duration,
     /// Whether every request comes through a proxy, which names the address of its client.
     pub is_behind_proxy: bool,
-    /// The URL at which clients reach the service, without a trailing slash; `None` where it is not
-    /// configured.
+    /// The URL at which clients reach the service, without a trailing slash; `None` if it is not configured.
     pub public_url: Option<String>,
-    /// The URL of the listener, without a trailing slash: what links begin with where `public_url` is
-    /// not configured. It is never what a client sends as `Host`.
+    /// The URL of the listener, without a trailing slash: the prefix of links if `public_url` is not
+    /// configured. It never depends on a client's `Host`.
     pub own_url: String,
 }
 
@@ -167,7 +166,7 @@ impl AppState {
         self.app.0.of(caller)
     }
 
-    /// What links begin with.
+    /// The prefix of links.
     pub(crate) fn link_base(&self) -> &str {
         self.public_url.as_deref().unwrap_or(&self.own_url)
     }
@@ -178,15 +177,15 @@ impl AppState {
         is_https(self.link_base()) || is_https(&self.own_url)
     }
 
-    /// The shared state without a restriction by PostgreSQL to the rows of an organization:
-    /// for what comes before the caller is known, and for what has none.
+    /// The shared state without a restriction by PostgreSQL to the rows of an organization: for work before the
+    /// caller is known, and for work without a caller.
     pub fn unscoped(&self) -> &App {
         &self.app.0
     }
 }
 
-/// The shared state with every row of the database. A handler can use it only by `AppState::of` or
-/// [`AppState::unscoped`], and so says for whom.
+/// The shared state with every row of the database. A handler can use it only through `AppState::of` or
+/// [`AppState::unscoped`], and so states on whose behalf.
 #[derive(Clone)]
 pub struct Unscoped(App);
 

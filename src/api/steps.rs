@@ -50,7 +50,7 @@ pub(super) async fn steps(
         let (organization, dataset) = (app.caller.organization, job.dataset_id);
         let items = match datasets::data_key(&app.db, &app.keys, organization, dataset).await? {
             Some(key) => runs::steps(&app.db, &key, id, run, first, limit).await?,
-            // Its steps were deleted with it.
+            // The steps were deleted with the dataset.
             None => Vec::new(),
         };
         Ok(Json(Page::new(items, page, |item| item.step)))
@@ -116,7 +116,7 @@ async fn sweep_page(app: &CallerApp, job: &StoredJob) -> Result<SweepPage, ApiEr
 /// The figures of a combination's table; `None` where no table meets it.
 fn sweep_table(item: &SweepItem) -> Option<SweepTable> {
     let smallest = item.smallest_group?;
-    // It is absent where it would take too long; what is known is never less than *K*.
+    // The figure is absent if it would take too long; the smallest known group is never below *K*.
     let least = || item.k.map_or(smallest, |k| smallest.max(k.unsigned_abs()));
     let known = item.smallest_known_group.unwrap_or_else(least);
     Some(SweepTable {

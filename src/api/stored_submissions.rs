@@ -1,4 +1,4 @@
-//! What a submission is answered when it is stored, or refused at its commit.
+//! The answers to a submission that is stored, or refused at its commit.
 
 use axum::http::StatusCode;
 use pais_core::definition::SubmissionId;

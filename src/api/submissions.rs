@@ -168,7 +168,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// What a request says of its body.
+/// What a request declares about its body.
 struct Sent<'r> {
     dataset: DatasetId,
     text: TextQuery,
@@ -253,7 +253,7 @@ async fn submit(
     }
 }
 
-/// Checks what is known before the rows are read; it is checked again when they are stored.
+/// Checks what can be checked before the rows are read; it is checked again when they are stored.
 async fn check_before(
     app: &CallerApp,
     dataset: DatasetId,

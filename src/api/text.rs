@@ -26,7 +26,7 @@ pub(crate) fn name(text: &str) -> Result<String, Problem> {
     Ok(name.to_owned())
 }
 
-/// A text without surrounding white space; empty if nobody could see anything of it.
+/// A text without surrounding white space; empty if nothing of it would be visible.
 pub(crate) fn trimmed(text: &str) -> &str {
     if visible_text(text).is_empty() {
         ""
@@ -68,7 +68,7 @@ pub(crate) fn check_length(
     }
 }
 
-/// The error for a name that another resource has. `resource` has its article, such as `a dataset`.
+/// The error for a name that another resource has. `resource` includes its article, such as `a dataset`.
 pub(crate) fn name_taken(resource: &str) -> Problem {
     Problem::at(
         Code::NameTaken,

@@ -52,7 +52,7 @@ impl Tls {
     /// Makes a connection secure.
     ///
     /// # Errors
-    /// When the client speaks no TLS, no version or cipher of the service, or takes too long.
+    /// When the client does not speak TLS, supports no version or cipher of the service, or takes too long.
     pub(super) async fn accept(&self, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
         let acceptor = TlsAcceptor::from(self.config.read().clone());
         tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await?

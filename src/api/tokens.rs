@@ -112,7 +112,7 @@ pub(super) async fn create(
     Ok(shown(issued))
 }
 
-/// Checks what a token is for.
+/// Checks the label of a token.
 ///
 /// # Errors
 /// `invalid_value` at `/label` if it is too long, or has control characters.

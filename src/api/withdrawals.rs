@@ -56,7 +56,7 @@ pub(super) async fn create(
             let storage = app.storage.clone();
             let removal =
                 tokio::spawn(async move { locations::remove_files(&store, &storage).await });
-            // What is not removed in this time is removed in the background.
+            // Files that are not removed in this time are removed in the background.
             let _ = tokio::time::timeout(REMOVAL_WAIT, removal).await;
             Ok((StatusCode::CREATED, Json(withdrawal)))
         }

@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// What is logged: nothing of the engine, whose messages are for its developers.
+/// The log filter: without the engine, whose messages are for its developers.
 const LOG: &str = "pais=info,pais_scale=info";
 
 /// Counts rows for `pais anonymize --executor`.

@@ -19,11 +19,11 @@ fn invalid(key: &'static str, reason: impl Into<String>) -> Result<(), InvalidSe
     Err(InvalidSetting { key, reason })
 }
 
-/// Connections in addition to those of the pool: two are for heartbeats, three are reserved for the
-/// superuser, and a command that runs beside the service needs some.
+/// Connections in addition to those of the pool: two are for heartbeats, three are reserved for the superuser,
+/// and a command that runs while the service runs needs some.
 const SPARE_CONNECTIONS: u32 = 8;
 
-/// The least memory of a process, 64 MiB. A smaller number was meant in another unit.
+/// The minimum memory of a process, 64 MiB. A smaller number was probably meant in another unit.
 const LEAST_PROCESS_BYTES: u64 = 64 << 20;
 
 /// Maximum clock skew in seconds: an expired token stays valid for this long.
@@ -62,7 +62,7 @@ pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
     Ok(())
 }
 
-/// The names of settings, each with whether its value is as it must not be.
+/// The names of settings, each with whether its value is invalid.
 macro_rules! wrong {
     ($settings:ident $comparison:tt $value:expr => $($section:ident.$key:ident),+ $(,)?) => {
         [$((
@@ -72,7 +72,7 @@ macro_rules! wrong {
     };
 }
 
-/// Longest duration of a setting, 10 years: no moment that is computed with it is beyond the clock.
+/// Longest duration of a setting, 10 years, so that no moment computed with it is out of the clock's range.
 const MOST_SECONDS: u64 = 315_360_000;
 
 fn durations(settings: &Settings) -> Result<(), InvalidSetting> {
@@ -170,7 +170,7 @@ fn connections(settings: &Settings) -> Result<(), InvalidSetting> {
 
 fn addresses(settings: &Settings) -> Result<(), InvalidSetting> {
     let url = settings.server.public_url.as_deref();
-    // It is in documents and links that others read.
+    // It appears in documents and links that others read.
     let is_public = |url: &str| host(url).is_some() && !url.contains(['@', '?', '#', ' ']);
     if url.is_some_and(|url| !is_public(url)) {
         let reason =
@@ -200,7 +200,7 @@ fn addresses(settings: &Settings) -> Result<(), InvalidSetting> {
     }
 }
 
-/// Tokens and tables do not pass a network in clear.
+/// Tokens and tables must not cross a network in plain text.
 fn transport(settings: &Settings) -> Result<(), InvalidSetting> {
     let server = &settings.server;
     let is_local = server.listen.ip().to_canonical().is_loopback();

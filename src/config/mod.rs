@@ -56,7 +56,7 @@ pub struct Settings {
     pub workers: WorkerSettings,
     /// Memory limits.
     pub memory: MemorySettings,
-    /// Files beside the database.
+    /// Files outside the database.
     pub storage: StorageSettings,
     /// The embedded database server.
     pub postgres: PostgresSettings,
@@ -66,7 +66,7 @@ pub struct Settings {
     pub encryption: EncryptionSettings,
     /// Tokens.
     pub security: SecuritySettings,
-    /// People who sign in with an issuer.
+    /// People who sign in with an OpenID Connect issuer.
     pub oidc: OidcSection,
     /// The log.
     pub log: LogSettings,
@@ -75,7 +75,7 @@ pub struct Settings {
     /// Prefixes of Parquet files that organizations may use, by a name for the operator.
     #[serde(default)]
     pub object_stores: BTreeMap<String, ObjectStoreSettings>,
-    /// Who counts the rows of large tables, by the name that jobs use.
+    /// The executors that count the rows of large tables, by the name that jobs use.
     #[serde(default)]
     pub executors: BTreeMap<String, ExecutorOptions>,
 }
@@ -275,8 +275,8 @@ pub struct SecuritySettings {
     /// Longest lifetime of a token, and that of a token without `expires_at`, in days; 0 for no
     /// limit.
     pub token_max_days: u32,
-    /// Whether an administrator who issues a token gets a code in place of the secret, which the
-    /// organization redeems.
+    /// Whether an administrator who issues a token gets a code instead of the secret, which the organization
+    /// redeems.
     pub enrolment: bool,
 }
 
@@ -286,7 +286,7 @@ pub struct SecuritySettings {
 pub struct OidcSection {
     /// The issuer of the tokens of people, as in their claim `iss`; absent for none.
     pub issuer: Option<String>,
-    /// Which the claim `aud` must name.
+    /// The audience that the claim `aud` must name.
     pub audience: Option<String>,
     /// The id of the console as a client of the issuer; absent where people do not sign in to the
     /// console with it.
@@ -297,12 +297,12 @@ pub struct OidcSection {
     pub role_claim: String,
     /// The claim that names the person.
     pub subject_claim: String,
-    /// By how many seconds clocks may differ.
+    /// Maximum difference of clocks, in seconds.
     pub leeway_seconds: u64,
 }
 
 impl OidcSection {
-    /// The settings of the verification; `None` where no issuer is configured.
+    /// The settings of the verification; `None` if no issuer is configured.
     pub fn settings(&self) -> Option<OidcSettings> {
         Some(OidcSettings {
             issuer: self.issuer.clone()?,

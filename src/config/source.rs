@@ -144,8 +144,8 @@ impl Variable {
     }
 }
 
-/// The value of a variable. What is text by default, or has no default, stays text; lists such as
-/// `[a, b]`, numbers and the like are parsed.
+/// The value of a variable. The value of a setting that is text by default, or has no default, stays text;
+/// lists such as `[a, b]`, numbers and the like are parsed.
 fn read_value(defaults: &Figment, key: &str, text: &str) -> Value {
     match defaults.find_value(key) {
         Err(_) if is_of_store(key, &["organizations"]) => {
@@ -225,8 +225,8 @@ fn without_excerpt(message: &str) -> String {
     kept.join(", ")
 }
 
-/// Reads a secret; an empty one is not set, because shells and compose files write it so. No error
-/// quotes it, whatever type the parser took it for.
+/// Reads a secret; an empty one is not set, because shells and compose files write it that way. No error quotes
+/// it, whatever type the parser took it for.
 pub(super) fn secret<'de, D>(deserializer: D) -> Result<Option<SecretString>, D::Error>
 where
     D: Deserializer<'de>,

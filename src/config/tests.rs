@@ -344,7 +344,7 @@ fn a_secret_can_come_from_a_file_that_a_variable_names() {
     assert!(!message.contains("secret"), "{message}");
     let message = refusal(None, &[("PAIS__ENCRYPTION__KEY_BASE64_FILE", "/nowhere")]);
     assert!(message.contains("/nowhere"), "{message}");
-    // Only secrets can be given so.
+    // Only secrets can be given this way.
     let message = refusal(None, &[("PAIS__LOG__FORMAT_FILE", path)]);
     assert!(message.contains("format_file"), "{message}");
 }

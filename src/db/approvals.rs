@@ -1,4 +1,4 @@
-//! Approvals: whether a second person of an organization lets a release leave.
+//! Approvals: whether a second person of an organization approves the delivery of a release.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -113,7 +113,7 @@ pub(super) struct ApprovalColumns {
 }
 
 impl From<ApprovalColumns> for Option<Approval> {
-    /// `None` where nobody has decided and nobody has to.
+    /// `None` if nobody has decided and nobody has to.
     fn from(columns: ApprovalColumns) -> Self {
         let label = columns.decided_by_label;
         let status = match columns.decision {
@@ -196,7 +196,7 @@ pub(crate) async fn list(
 /// A decision to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewDecision<'a> {
-    /// Whether the release may leave.
+    /// Whether the release may be delivered.
     pub decision: Decision,
     /// Why.
     pub reason: Option<&'a str>,
@@ -231,7 +231,7 @@ pub(crate) async fn decide(
 ) -> Result<ApprovalCreation, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
-    // Before the release, as a grant locks its token before.
+    // Locked before the release, in the same order as a grant locks its token.
     let may_decide = officers::may_decide(&mut transaction, by, now).await?;
     let found = locked_release::lock(&mut transaction, by.organization, release).await?;
     let Some(found) = found else {
@@ -284,7 +284,7 @@ pub(crate) async fn decide(
     }))
 }
 
-/// Whether two tokens are one, or belong to one person of the issuer.
+/// Whether two tokens are the same, or belong to the same person of the issuer.
 async fn is_same_person(
     connection: &mut PgConnection,
     one: TokenId,
@@ -303,7 +303,7 @@ async fn is_same_person(
     .await?)
 }
 
-/// What was decided about a release; `None` where nobody has decided.
+/// What was decided about a release; `None` if nobody has decided.
 pub(super) async fn decision(
     connection: &mut PgConnection,
     release: ReleaseId,

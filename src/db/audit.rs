@@ -86,13 +86,13 @@ actions! {
     ReportLinked = "report.linked";
     /// A released table, its report or its package was fetched.
     ReleaseFetched = "release.fetched";
-    /// What a release says together with those of a recipient was asked for.
+    /// What a release discloses together with those of a recipient was requested.
     CompositionRead = "composition.read";
-    /// The profile of a dataset was asked for.
+    /// The profile of a dataset was requested.
     ProfileRead = "profile.read";
-    /// The risk of a dataset's rows was asked for.
+    /// The risk of a dataset's rows was requested.
     RiskRead = "risk.read";
-    /// The report that a release of a job's table would have was asked for.
+    /// The report that a release of a job's table would have was requested.
     JobReportRead = "job_report.read";
     /// The log was read.
     AuditRead = "audit.read";
@@ -135,10 +135,10 @@ pub(crate) struct NewEvent {
     pub outcome: Outcome,
 }
 
-/// Who did what an event records, and from where.
+/// The actor of an event, and where the request came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Actor {
-    /// The token used; `None` on the command line and for what the service does by itself.
+    /// The token used; `None` on the command line and for actions of the service itself.
     pub token: Option<TokenId>,
     /// The address that the request came from; `None` where there was none.
     pub address: Option<IpAddr>,

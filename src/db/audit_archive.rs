@@ -35,7 +35,7 @@ pub enum ArchiveError {
          `pais audit verify --archive`"
     )]
     Unconfirmed(#[source] sqlx::Error),
-    /// A line is no event.
+    /// A line is not an event.
     #[error("line {line} of the archive is no event of an audit log: {reason}")]
     Line {
         /// Number of the line, from 1.
@@ -227,7 +227,7 @@ impl ArchivedLogs {
     /// Reads one more archive; stops at the first fault.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line is no event.
+    /// When the file cannot be read, or a line is not an event.
     pub fn read(&mut self, mut file: impl BufRead) -> Result<Option<ArchiveFault>, ArchiveError> {
         let mut text = Vec::new();
         for line in 1.. {
@@ -249,7 +249,7 @@ impl ArchivedLogs {
             let end = self.ends.entry(organization).or_default();
             let place = found.event.after(end);
             let expected = ArchivedEvent::new(found.event, &place, end);
-            // Also a field that the hash does not cover would be a change.
+            // A field that the hash does not cover would be a change, too.
             let expected = serde_json::to_vec(&expected).map_err(std::io::Error::from)?;
             if text.strip_suffix(b"\n") != Some(&expected) {
                 return Ok(Some(ArchiveFault::Changed {

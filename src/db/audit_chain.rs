@@ -16,7 +16,7 @@ use super::{RowScope, Store, StoreError, service_keys};
 /// Number of events that are chained in one transaction.
 pub(super) const BATCH: i64 = 1_000;
 
-/// The advisory lock of those who extend chains.
+/// The advisory lock for extending chains.
 const LOCK: i64 = 0x7061_6973_6175;
 
 /// A place in a chain: that of its last event, or of the last archived one. The place before the first
@@ -27,7 +27,7 @@ pub(super) struct Head {
     pub hash: [u8; 32],
 }
 
-/// What is hashed of an event.
+/// The hashed fields of an event.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize, Deserialize)]
 pub(super) struct ChainedEvent {
     pub organization_id: Uuid,
@@ -43,13 +43,13 @@ pub(super) struct ChainedEvent {
 }
 
 impl ChainedEvent {
-    /// The place of the event after `previous`. Its hash is SHA-256 of that of `previous` as 64 hexadecimal
-    /// digits, a line feed, and the JSON text of
-    /// `{action, address, at, detail, id, organization_id, outcome, seq, subject, token_id}`, with the
-    /// fields of each object in the order of their names and without white space.
+    /// The place of the event after `previous`. Its hash is the SHA-256 of three parts: the hash of `previous`
+    /// as 64 hexadecimal digits, a line feed, and the JSON text of `{action, address, at, detail, id,
+    /// organization_id, outcome, seq, subject, token_id}`, with the fields of each object in the order of their
+    /// names and without white space.
     pub(super) fn after(&self, previous: &Head) -> Head {
         let seq = previous.seq + 1;
-        // Only an instant that no event of the service has cannot be written; its hash is never right.
+        // Only an instant outside the range of the service's events cannot be written; its hash never matches.
         let mut text = serde_json::to_value(self).unwrap_or_default();
         text["seq"] = json!(seq);
         let text = format!("{}\n{text}", hex::encode(previous.hash));
@@ -58,14 +58,13 @@ impl ChainedEvent {
     }
 }
 
-/// Gives every committed event its place in the chain of its organization. Costs one look-up where
-/// there is none.
+/// Gives every committed event its place in the chain of its organization. Costs one look-up if there is none.
 ///
 /// # Errors
 /// When the database fails, or the end of a chain was changed by somebody without the key;
 /// [`StoreError::Replaced`].
 pub async fn extend(store: &Store, keys: &KeyRing) -> Result<u64, StoreError> {
-    // The events that wait are those of all organizations.
+    // Events of all organizations wait.
     let store = &store.within(RowScope::Service);
     let mut chained = 0;
     loop {
@@ -92,7 +91,7 @@ pub(super) async fn lock(transaction: &mut PgConnection) -> Result<(), StoreErro
     Ok(())
 }
 
-/// Costs a look at the end of each log, before and after.
+/// Reads the end of each log, before and after.
 async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Result<u64, StoreError> {
     if !has_own_ends(connection, keys).await? {
         return Err(StoreError::Damaged("the ends of the audit logs"));
@@ -165,7 +164,7 @@ async fn mac_of_ends(
     connection: &mut PgConnection,
     keys: &KeyRing,
 ) -> Result<[u8; 32], StoreError> {
-    // The MAC of an end is of its log, its number and its hash.
+    // The MAC of an end covers its log, its number and its hash.
     let ends: Vec<(Uuid, Vec<u8>)> =
         sqlx::query_as("SELECT organization_id, mac FROM audit_heads ORDER BY organization_id")
             .fetch_all(connection)
@@ -223,7 +222,7 @@ impl Anchor {
         keys.derived(purpose).digest(&parts)
     }
 
-    /// The place; `None` where none is stored.
+    /// The place; `None` if none is stored.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when the place was changed by somebody without the key.
@@ -398,8 +397,8 @@ async fn verify_log(
     Ok((!is_end).then_some(ChainFault::End { organization }))
 }
 
-/// The next events of a log after `end`, at most [`BATCH`] and none behind the place `last`, each with its
-/// own place; the first fault where one is not what was chained.
+/// The next events of a log after `end`, at most [`BATCH`] and none after the place `last`, each with its own
+/// place; the first fault if one is not what was chained.
 pub(super) async fn read_batch(
     connection: &mut PgConnection,
     organization: Uuid,
@@ -436,7 +435,7 @@ pub(super) async fn read_batch(
     Ok(Ok(batch))
 }
 
-/// A link of a chain, and its event if that is there.
+/// A link of a chain, and its event if it exists.
 #[derive(FromRow)]
 struct Link {
     seq: i64,

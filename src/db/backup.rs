@@ -1,4 +1,4 @@
-//! What a backup needs of the database, and what a restored one needs.
+//! What a backup needs from the database, and what a restored database needs.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::{Store, StoreError};
 pub struct Snapshot {
     /// Its name, for `pg_dump --snapshot`.
     pub name: String,
-    /// The datasets in it that are not deleted, and their submissions: all that have a key.
+    /// The datasets in it that are not deleted, and their submissions: all owners of a key.
     pub key_owners: BTreeSet<Uuid>,
     /// The id of its key-encryption key; `None` before the first start of a service.
     pub key: Option<KeyId>,
@@ -45,7 +45,7 @@ impl Snapshot {
     }
 }
 
-/// All that have a key.
+/// All owners of a key.
 const KEY_OWNERS: &str = "
     SELECT id FROM datasets WHERE deleted_at IS NULL
     UNION ALL

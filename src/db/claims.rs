@@ -1,9 +1,9 @@
 //! Claims: which job of the queue runs next, and under which lease.
 //!
-//! Organizations take turns: the one with the fewest running jobs is next, and of these the one whose
+//! Organizations take turns: the next is the one with the fewest running jobs and, among these, the one whose
 //! last claim is the oldest. Claims are made one at a time in the whole database, so limits are exact.
 //!
-//! A job whose earlier attempt ended with its process may have ended it, and so it runs alone.
+//! If the process of an earlier attempt ended, the job may have caused that, so the job then runs alone.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub struct ClaimRules {
 /// Whether a job shares its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Beside other jobs of its process.
+    /// Together with other jobs of its process.
     Shared,
     /// As the only job of its process, because an earlier attempt ended with its process.
     Exclusive,
@@ -122,7 +122,7 @@ macro_rules! ready {
     };
 }
 
-/// Which jobs can be claimed now. Cheap: an idle worker asks it again and again.
+/// Which jobs can be claimed now. Cheap: an idle worker calls it repeatedly.
 pub async fn claimable(store: &Store, rules: &ClaimRules) -> Result<Claimable, StoreError> {
     Ok(sqlx::query_as(concat!(
         ready!(),
@@ -142,7 +142,7 @@ pub async fn claim(
     isolation: Isolation,
 ) -> Result<Option<Claim>, StoreError> {
     let mut transaction = store.begin().await?;
-    // A process that is stopped between these statements must not hold up the others.
+    // A process that is stopped between these statements must not block the others.
     sqlx::query(
         "SELECT set_config('idle_in_transaction_session_timeout', '5s', true),
                 pg_advisory_xact_lock($1)",
@@ -218,8 +218,8 @@ pub async fn end_exhausted(
     Ok(())
 }
 
-/// Takes back the attempt that the loss of this lease has cost. For a process that has lost its lease
-/// and is alive, so that the job did not end it.
+/// Takes back the attempt that the loss of this lease has cost. For a process that has lost its lease but is
+/// alive, so that the job did not end the process.
 pub async fn take_back_attempt(store: &Store, job: JobId, lease: Uuid) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE jobs SET attempt = attempt - 1, counted_lease = NULL

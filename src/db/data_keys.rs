@@ -25,8 +25,8 @@ use pais_seal::{SealError, SecretKey, random};
 /// End of the name of a key file; before it is the id of the dataset.
 const SUFFIX: &str = ".key";
 
-/// The age at which a key file without an owner is taken to be left over. A younger one is
-/// probably of an owner that is being created.
+/// The age at which a key file without an owner is considered left over. A younger one is probably of an owner
+/// that is being created.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// End of the name of a key file that is being destroyed.
@@ -52,8 +52,8 @@ impl From<SubmissionId> for KeyOwner {
 /// Where the wrapped data keys are.
 #[derive(Clone, Debug)]
 pub enum DataKeys {
-    /// A small table of the database. When a key is destroyed, the table is rewritten, and the
-    /// write-ahead log is switched where the service may do that.
+    /// A small table of the database. When a key is destroyed, the table is rewritten, and the write-ahead log
+    /// is switched if the service may do that.
     Table,
     /// A directory with a file for each dataset. A file is overwritten before it is removed.
     Directory(PathBuf),
@@ -265,8 +265,8 @@ impl DataKeys {
         }
     }
 
-    /// Copies the keys of these owners to another directory, which exists. Returns whether all were there.
-    /// The keys in a table are part of the database.
+    /// Copies the keys of these owners to another directory, which exists. Returns whether all existed. The
+    /// keys in a table are part of the database.
     ///
     /// # Errors
     /// When a file fails.
@@ -315,7 +315,7 @@ impl DataKeys {
         Ok(())
     }
 
-    /// Destroys a key, if it is there. Not inside a transaction where the keys are in the table.
+    /// Destroys a key, if it exists. Must not run inside a transaction if the keys are in the table.
     ///
     /// # Errors
     /// When the database or the file fails.
@@ -327,7 +327,7 @@ impl DataKeys {
         let owner = owner.into();
         match self {
             Self::Table => {
-                // Those of its submissions, which it seals, go with the key of a dataset.
+                // The keys of its submissions, which it seals, are removed with the key of a dataset.
                 sqlx::query(
                     "DELETE FROM dataset_keys WHERE dataset_id = $1
                      OR dataset_id IN (SELECT id FROM submissions WHERE dataset_id = $1)",
@@ -344,7 +344,7 @@ impl DataKeys {
         }
     }
 
-    /// Removes the key of a submission whose dataset's key is destroyed: nothing opens it.
+    /// Removes the key of a submission whose dataset's key is destroyed: nothing can open it any more.
     ///
     /// # Errors
     /// When the database or the file fails.
@@ -365,8 +365,8 @@ impl DataKeys {
         }
     }
 
-    /// The owners of keys in a directory that are none of the `live` ones, but for keys that were written in the
-    /// last hour.
+    /// The owners of keys in a directory that are not among the `live` ones, except for keys that were written
+    /// in the last hour.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -408,7 +408,7 @@ async fn lock(connection: &mut PgConnection, owner: KeyOwner) -> Result<(), Stor
 }
 
 /// Locks the key of an owner until the end of the transaction. Returns `false` if a transaction that makes the
-/// owner is under way.
+/// owner is in progress.
 pub(super) async fn try_lock(
     connection: &mut PgConnection,
     owner: KeyOwner,
@@ -422,8 +422,8 @@ fn file_of(directory: &Path, owner: KeyOwner) -> PathBuf {
     directory.join(format!("{}{SUFFIX}", owner.0))
 }
 
-/// Writes a file of mode 0600 under a temporary name and renames it, so that it is never incomplete.
-/// What an earlier file had is overwritten.
+/// Writes a file of mode 0600 under a temporary name and renames it, so that it is never incomplete. The
+/// content of an earlier file is overwritten.
 fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     let earlier = OpenOptions::new().write(true).open(path).ok();
     let mut new = tempfile::NamedTempFile::new_in(directory)?;
@@ -437,7 +437,7 @@ fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()>
     }
 }
 
-/// Writes a file that did not exist, of mode 0600, and syncs it. It has its name once it is complete.
+/// Writes a file that did not exist, of mode 0600, and syncs it. It gets its name once it is complete.
 ///
 /// # Errors
 /// [`KeyFileError`]; if the file exists, with [`ErrorKind::AlreadyExists`].
@@ -451,7 +451,7 @@ pub fn create_file(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
     written.map_err(failed(path))
 }
 
-/// Replaces a file with a secret: the new one is complete before it has the name, and the old bytes are
+/// Replaces a file with a secret: the new one is complete before it gets the name, and the old bytes are
 /// overwritten.
 ///
 /// # Errors
@@ -460,8 +460,8 @@ pub fn replace_secret(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
     replace_file(directory_of(path), path, content).map_err(failed(path))
 }
 
-/// Overwrites and removes a file, if it is there. It is renamed before, so that nobody reads what overwrites it; a
-/// crash after that leaves it under the other name, where the next call finds it.
+/// Overwrites and removes a file, if it exists. It is renamed first, so that nobody reads the overwritten
+/// content; a crash after that leaves it under the other name, where the next call finds it.
 fn destroy_file(path: &Path) -> Result<(), KeyFileError> {
     let doomed = path.with_extension(&DOOMED_SUFFIX[1..]);
     match fs::rename(path, &doomed) {
@@ -514,19 +514,19 @@ const REWRITE_PAUSE: Duration = Duration::from_secs(5);
 /// SQLSTATE of a lock that was not granted in time.
 pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
-/// Time between two looks at them.
+/// Time between two checks of these transactions.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(20);
 
 /// One deletion at a time ends the write-ahead log: a checkpoint of a busy server takes long, and several
-/// would take all connections to the tables.
+/// deletions would take all connections for work on the tables.
 static ENDING_THE_LOG: Mutex<()> = Mutex::const_new(());
 
 /// Rewrites the table without the deleted rows. Then, in the background, because it takes long on a busy
-/// server, ends the present file of the write-ahead log. What the service may not do is left to the
+/// server, ends the current file of the write-ahead log. Steps that the service may not do are left to the
 /// operator.
 ///
-/// A dump of the database has a lock on the table, and a snapshot, for as long as it takes. The deletion does
-/// not wait for it, and neither do readers of the table behind it: the table is rewritten again once it has
+/// A dump of the database holds a lock on the table, and a snapshot, as long as it runs. The deletion does not
+/// wait for it, nor do readers of the table queue behind it: the table is rewritten again once the dump has
 /// ended.
 async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
     let mut is_rewritten = vacuum(store).await?;
@@ -581,7 +581,7 @@ async fn vacuum(store: &Store) -> Result<bool, StoreError> {
     }
 }
 
-/// Waits until no transaction can see what is deleted by now. Returns `false` where one takes longer than
+/// Waits until no transaction can see what is already deleted. Returns `false` if one takes longer than
 /// [`SNAPSHOT_WAIT`].
 async fn wait_for_older_snapshots(store: &Store) -> Result<bool, StoreError> {
     let now: String = sqlx::query_scalar("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
@@ -589,7 +589,7 @@ async fn wait_for_older_snapshots(store: &Store) -> Result<bool, StoreError> {
         .await?;
     let ended = async {
         loop {
-            // A snapshot is no older than the oldest transaction that runs while it is taken.
+            // A snapshot is not older than the oldest transaction that runs while it is taken.
             let older: bool = sqlx::query_scalar(
                 "SELECT pg_snapshot_xmin(pg_current_snapshot()) < $1::xid8
                         OR EXISTS (SELECT FROM pg_stat_activity

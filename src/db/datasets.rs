@@ -42,9 +42,9 @@ pub struct StoredDataset {
     pub schema: Arc<Schema>,
     /// Its wrapped data key, for [`super::key_ring::KeyRing::open`].
     pub wrapped_key: Vec<u8>,
-    /// How often it had been changed.
+    /// How often it was changed.
     pub revision: DatasetRevision,
-    /// How often its columns had.
+    /// How often its columns were changed.
     pub columns_revision: DatasetRevision,
 }
 
@@ -109,8 +109,8 @@ pub(crate) async fn begin_located(
     writer.await.map(Some)
 }
 
-/// Completes a dataset that [`begin_located`] has begun, when its rows are written: what others of the
-/// organization wait for is locked at the end only.
+/// Completes a dataset that [`begin_located`] has begun, once its rows are written: locks that others of the
+/// organization wait for are taken only at the end.
 pub(crate) async fn complete_located(
     store: &Store,
     writer: &mut SubmissionWriter,
@@ -156,7 +156,7 @@ async fn insert(
         Err(error) if violates(&error, "datasets_name") => return Ok(false),
         inserted => inserted?,
     };
-    // The key is there before the dataset is: a crash in between leaves a key without a dataset.
+    // The key is stored before the dataset: a crash in between leaves a key without a dataset.
     let stored = store.data_keys();
     stored
         .create(&mut *transaction, new.id, &wrapped_key)
@@ -191,7 +191,7 @@ async fn complete(
     Ok(DatasetCreation::Created)
 }
 
-/// A dataset as it is to become.
+/// The new state of a dataset.
 #[derive(Clone, Debug)]
 pub(crate) struct DatasetChange {
     /// Its id.
@@ -217,7 +217,7 @@ pub(crate) enum ChangeResult {
     Changed,
     /// The organization has no such dataset.
     NotFound,
-    /// Jobs of it are queued or running.
+    /// Jobs on it are queued or running.
     JobsUnderWay,
     /// Rows are being sent, or were sent or deleted since they were checked.
     RowsUnderWay,
@@ -225,11 +225,11 @@ pub(crate) enum ChangeResult {
     TaxonomyDeleted,
     /// It was changed since the change was made from it.
     ChangedMeanwhile,
-    /// It would be deleted at once.
+    /// It would be deleted immediately.
     TooOld,
 }
 
-/// Changes a dataset, unless jobs or uploads of it are under way.
+/// Changes a dataset, unless jobs or uploads of it are in progress.
 pub(crate) async fn change(
     store: &Store,
     by: Caller,
@@ -251,7 +251,7 @@ pub(crate) async fn change(
     if !taxonomies::still_exist(&mut transaction, by.organization, &named).await? {
         return Ok(ChangeResult::TaxonomyDeleted);
     }
-    // An upload has a share of the row until it ends; jobs are created under one too.
+    // An upload holds a share lock on the row until it ends; jobs are created under one too.
     let locked: Result<Option<(OffsetDateTime, DatasetRevision)>, _> = sqlx::query_as(
         "SELECT created_at, revision FROM datasets
          WHERE id = $1 AND organization_id = $2 AND deleted_at IS NULL FOR UPDATE NOWAIT",
@@ -328,7 +328,7 @@ pub async fn load(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<StoredDataset>, StoreError> {
-    // The definition is that of the trees: a change in between would give it those of another one.
+    // The definition must match the trees: a change in between would combine it with other trees.
     let before = revision_and_name(store, organization, id).await?;
     let mut before = before.map(|(revision, _)| revision);
     let (stored, trees, revision, columns_revision) = loop {
@@ -400,8 +400,8 @@ pub(super) async fn has_had_any(store: &Store) -> Result<bool, StoreError> {
     Ok(any.fetch_one(&mut *store.connection().await?).await?)
 }
 
-/// The schema of a stored definition. It is resolved without limits, because the limits may have
-/// been lowered since the definition was accepted. Columns with one tree share it.
+/// The schema of a stored definition. It is resolved without limits, because the limits may have been lowered
+/// since the definition was accepted. Columns with the same tree share it.
 fn schema(stored: &DatasetDefinition, trees: &[trees::UsedTree]) -> Result<Schema, StoreError> {
     let damaged = || StoreError::Damaged("a dataset's schema");
     let limits = TreeLimits {
@@ -516,7 +516,7 @@ macro_rules! submission_columns {
     };
 }
 
-/// Beside a dataset `d`: what its submissions add up to.
+/// Joined to a dataset `d`: the totals of its submissions.
 macro_rules! submissions {
     () => {
         "CROSS JOIN LATERAL (SELECT count(*) AS submissions,
@@ -548,7 +548,7 @@ pub async fn list(
     .await?)
 }
 
-/// A row of `datasets` with what its submissions add up to.
+/// A row of `datasets` with the totals of its submissions.
 #[derive(FromRow)]
 struct ViewedDataset {
     #[sqlx(json)]
@@ -572,7 +572,7 @@ pub async fn find(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<Dataset>, StoreError> {
-    // The trees first: a dataset that is deleted meanwhile is not found below.
+    // The trees are read first: a dataset that is deleted meanwhile is not found below.
     let trees = trees::of_dataset(store, id).await?;
     let row: Option<ViewedDataset> = sqlx::query_as(concat!(
         "SELECT d.definition, d.created_at, d.warnings, d.legal_hold_reason, d.legal_hold_since,
@@ -717,8 +717,8 @@ impl SubmissionRow {
     }
 }
 
-/// The warnings about the current rows of a dataset, one for each code. Of several with one code about
-/// one column only that of the newest submission is returned.
+/// The warnings about the current rows of a dataset, one for each code. Of several with the same code about one
+/// column only that of the newest submission is returned.
 pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
     let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
         "SELECT warning FROM (

@@ -24,13 +24,13 @@ use super::{Store, StoreError, backup, data_keys, datasets, token_validity, tree
 pub enum Deletion {
     /// It is deleted.
     Done,
-    /// The organization has no such thing.
+    /// The organization has no such dataset or submission.
     NotFound,
     /// The dataset has a legal hold.
     Held,
 }
 
-/// What the end of retention did.
+/// The result of deleting data at the end of its retention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiry {
     /// Number of datasets and submissions that were deleted.
@@ -44,7 +44,7 @@ impl Expiry {
     fn count(&mut self, id: impl Display, result: Result<Deletion, StoreError>) {
         match result {
             Ok(Deletion::Done) => self.deleted += 1,
-            // By somebody else, or held since.
+            // Somebody else deleted it, or it has had a hold since.
             Ok(Deletion::NotFound | Deletion::Held) => {}
             Err(error) => {
                 self.failed += 1;
@@ -88,7 +88,7 @@ pub async fn delete_submission(
 }
 
 /// Deletes the datasets and then the submissions whose retention has ended, unless they have a legal hold.
-/// Called periodically. One that cannot be deleted does not keep the others; it is tried again by the next
+/// Called periodically. One that cannot be deleted does not prevent the others; it is tried again by the next
 /// call.
 pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
     let mut expiry = Expiry::default();
@@ -121,9 +121,9 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
     Ok(expiry)
 }
 
-/// Destroys the keys that crashes and refused rows have left: key files without a dataset or submission, and keys of
-/// deleted datasets and submissions. Beside a database that never had a
-/// dataset key files are no leftovers: a dump is about to be restored into it.
+/// Destroys the keys that crashes and refused rows have left: key files without a dataset or submission, and
+/// keys of deleted datasets and submissions. If the database never had a dataset, key files are not leftovers:
+/// a dump is about to be restored into it.
 pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
     if !datasets::has_had_any(store).await? {
         return destroy_remaining_keys(store).await;
@@ -142,8 +142,8 @@ pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
     destroy_remaining_keys(store).await
 }
 
-/// Destroys a key whose owner is not there, unless a transaction that makes the owner is under way: rows that are
-/// sent have a key before they are a submission, however long they take. Returns whether it was destroyed.
+/// Destroys a key whose owner does not exist, unless a transaction that makes the owner is in progress: rows in
+/// transfer have a key before they are a submission, however long they take. Returns whether it was destroyed.
 async fn destroy_unowned(store: &Store, owner: KeyOwner) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     if !data_keys::try_lock(&mut transaction, owner).await?
@@ -195,7 +195,7 @@ const SEALED_PARTS: [&str; 6] = [
                                           WHERE jobs.dataset_id = $1))",
 ];
 
-/// Who deletes what an organization has, and why.
+/// Who deletes data of an organization, and why.
 struct Deleter {
     organization: OrganizationId,
     /// `None` for the cleanup.
@@ -283,7 +283,8 @@ impl Deleter {
         commit(store, transaction, id.into(), event).await
     }
 
-    /// Why nothing of a dataset can be deleted; `None` if it can until the end of the transaction.
+    /// Why nothing of a dataset can be deleted; `None` if deletion is possible until the end of the
+    /// transaction.
     async fn prevented(
         &self,
         connection: &mut PgConnection,

@@ -210,13 +210,13 @@ pub(crate) enum Queueing {
     NoDataset,
     /// The publication is paused.
     Paused,
-    /// An edition is under way.
+    /// An edition is in progress.
     Open(u32),
-    /// All rows are in editions, or wait since the last one.
+    /// All rows are in editions, or have been waiting since the last one.
     NothingNew,
 }
 
-/// What editions are queued with.
+/// The context for queueing editions.
 #[derive(Clone, Copy)]
 pub(crate) struct EditionQueue<'a> {
     /// The database.
@@ -227,7 +227,7 @@ pub(crate) struct EditionQueue<'a> {
     pub quotas: Quotas,
 }
 
-/// A submission, and what editions of a publication have taken of it.
+/// A submission, and the rows that editions of a publication have taken from it.
 #[derive(FromRow)]
 struct TakenSubmission {
     id: SubmissionId,
@@ -291,7 +291,7 @@ pub(crate) async fn queue(
     .fetch_one(&mut *transaction)
     .await?;
     let cause_of_job = match cause {
-        // The newest new submission's: a worker or another request may be the first to find it.
+        // The trace of the newest new submission: a worker or another request may be the first to find it.
         Cause::Submission => JobCause {
             by: publication.created_by,
             trace: taken.iter().rfind(|it| is_new(it)).and_then(|it| it.trace),
@@ -370,9 +370,9 @@ struct JobCause {
     trace: Option<TraceContext>,
 }
 
-/// Queues the job of an edition; `None` where the dataset was deleted. Where persons can be in several
-/// submissions, or recipients have other releases of the dataset, it reads all rows: the decision of
-/// what releases say together needs them. The publication is locked.
+/// Queues the job of an edition; `None` if the dataset was deleted. If persons can be in several submissions,
+/// or recipients have other releases of the dataset, the job reads all rows: the decision on what releases
+/// disclose together needs them. The publication is locked.
 ///
 /// # Errors
 /// [`StoreError::Quota`].
@@ -463,7 +463,7 @@ pub(crate) struct EditionPlan {
 pub(crate) struct PublishedEdition {
     /// Its release.
     pub release_id: ReleaseId,
-    /// The cut of its release; `None` where there is no single one, under local recoding.
+    /// The cut of its release; `None` if there is no single cut, under local recoding.
     #[sqlx(json(nullable))]
     pub cut: Option<BTreeMap<String, Vec<String>>>,
     /// Rows of its release.
@@ -482,7 +482,7 @@ struct PlanRow {
     submissions: Vec<SubmissionId>,
 }
 
-/// What a job has to decide as an edition; `None` for a job that is none.
+/// What a job has to decide as an edition; `None` for a job that is not an edition's.
 pub(crate) async fn plan(store: &Store, job: JobId) -> Result<Option<EditionPlan>, StoreError> {
     let mut connection = store.connection().await?;
     let row: Option<PlanRow> = sqlx::query_as(
@@ -554,7 +554,7 @@ pub struct DecidedEdition {
     pub decided_with: BTreeMap<OrganizationId, Vec<ReleaseId>>,
     /// Of each submission of the edition, the number of rows that wait.
     pub held_back: BTreeMap<SubmissionId, u64>,
-    /// Whether it continues the cut of no earlier edition.
+    /// Whether it does not continue the cut of an earlier edition.
     pub is_base: bool,
 }
 
@@ -594,7 +594,7 @@ pub(super) async fn record(
     Ok(())
 }
 
-/// An edition that may go on.
+/// An edition that may proceed.
 #[derive(FromRow)]
 struct OpenEdition {
     publication_id: PublicationId,
@@ -629,7 +629,7 @@ impl Settled {
         match is_queued {
             Ok(is_queued) => self.queued += u64::from(is_queued),
             Err(error) if error.is_unreachable() => return Err(error),
-            // It is queued when other jobs of the organization have begun.
+            // It is queued once other jobs of the organization have begun.
             Err(StoreError::Quota(_)) => {}
             Err(error) => tracing::warn!(
                 %publication,
@@ -641,13 +641,13 @@ impl Settled {
     }
 }
 
-/// Brings all editions on that can go on, and queues those that are due. Called by workers again and
-/// again, and after each request that may have an effect. Cheap where there is nothing to do. An edition
-/// that fails is in the log, does not keep the others, and is tried again.
+/// Advances all editions that can proceed, and queues those that are due. Called by workers repeatedly, and
+/// after each request that may have an effect. Cheap if there is nothing to do. A failure of an edition is
+/// logged, does not affect the others, and the edition is tried again.
 pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError> {
     let store = with.store;
     let mut settled = Settled::default();
-    // The queries below take longer to plan than most requests take, on each new connection again.
+    // Planning the queries below takes longer than most requests, and is repeated on each new connection.
     let mut connection = store.connection().await?;
     let has_publications: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM publications)")
         .fetch_one(&mut *connection)
@@ -703,7 +703,7 @@ pub(crate) async fn settle(with: EditionQueue<'_>) -> Result<Settled, StoreError
     Ok(settled)
 }
 
-/// Brings one edition on; returns whether it was queued again.
+/// Advances one edition; returns whether it was queued again.
 async fn settle_edition(
     with: EditionQueue<'_>,
     publication: PublicationId,
@@ -789,15 +789,15 @@ async fn settle_edition(
     Ok(false)
 }
 
-/// A release that may leave, as far as its holder decides.
+/// A release that may be published, as far as its holder decides.
 struct Publishable {
     recipients: Vec<Recipient>,
     /// Whether a second person has to approve it first.
     waits_for_approval: bool,
 }
 
-/// What a recipient knows of a dataset beside a release. Until the end of the transaction it gets no other
-/// grant of the dataset.
+/// What a recipient knows about a dataset in addition to a release. Until the end of the transaction it gets no
+/// other grant of the dataset.
 async fn known_to(
     connection: &mut PgConnection,
     recipient: &GrantRecipient,
@@ -846,7 +846,7 @@ impl OpenEdition {
         .await?)
     }
 
-    /// Whether the release may leave; `Ok(Err(_))` with the reason why it never will.
+    /// Whether the release may be published; `Ok(Err(_))` with the reason why it never may.
     async fn check(
         &self,
         connection: &mut PgConnection,
@@ -945,8 +945,8 @@ impl OpenEdition {
         decided.is_some_and(|decided| known.iter().all(|it| decided.contains(it)))
     }
 
-    /// Queues the edition again, because a recipient was added or has got other releases: for the token
-    /// that asked for it before, which does not approve its release.
+    /// Queues the edition again, because a recipient was added or has got other releases: for the token that
+    /// requested it before, which does not approve its release.
     async fn decide_again(
         &self,
         with: EditionQueue<'_>,
@@ -976,7 +976,8 @@ impl OpenEdition {
         .bind(job)
         .execute(&mut *transaction)
         .await?;
-        // What the former job decided does not count: the new one leaves out rows that are replaced meanwhile.
+        // The decision of the previous job does not count: the new one leaves out rows that are replaced
+        // meanwhile.
         sqlx::query(
             "UPDATE edition_submissions SET held_back = NULL
              WHERE publication_id = $1 AND number = $2",

@@ -128,7 +128,7 @@ pub async fn create(
         return refused(GrantRefusal::NoRecipient);
     };
     let policy = policies::check_release(&mut transaction, by.organization, release, "").await?;
-    // First, since an approval would not help.
+    // Checked first, because an approval would not help.
     if !policy.allows_recipient(&recipient.name, recipient.id) {
         return refused(GrantRefusal::NotInPolicy);
     }
@@ -197,8 +197,8 @@ async fn insert(
     Ok(())
 }
 
-/// Waits until no other transaction makes a grant of a release of the dataset to the recipient: of two
-/// grants, the later one sees the earlier one.
+/// Waits until no other transaction makes a grant of a release of the dataset to the recipient: the later of
+/// two grants sees the earlier one.
 pub(super) async fn lock_recipient(
     connection: &mut PgConnection,
     dataset: DatasetId,
@@ -222,7 +222,7 @@ pub(super) struct EditionGrant<'a> {
     pub(super) expires_at: Option<OffsetDateTime>,
 }
 
-/// Makes the grant of an edition, with its event, unless the recipient has one. What the release says
+/// Makes the grant of an edition, with its event, unless the recipient has one. What the release discloses
 /// together with what the recipient knows must have been decided, under [`lock_recipient`].
 pub(super) async fn of_edition(
     connection: &mut PgConnection,

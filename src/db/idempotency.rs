@@ -36,8 +36,8 @@ use super::{Store, StoreError};
 /// How long answers are stored.
 pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The age at which a reservation without an answer is taken to be lost, even if its process is alive: it
-/// could not be released.
+/// The age at which a reservation without an answer is considered lost, even if its process is alive: it could
+/// not be released.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// Time between two attempts to release a key while the database cannot be reached.

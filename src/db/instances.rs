@@ -6,9 +6,9 @@ use uuid::Uuid;
 
 use super::{Store, StoreError};
 
-/// The condition that the instance in a column is alive: the time without a sign of life after
-/// which a process counts as dead is longer than a lease, so that a process that was stopped for a
-/// moment is recognized when it continues.
+/// The condition that the instance in a column is alive: the time without a sign of life after which a process
+/// counts as dead is longer than a lease, so that a process that was paused briefly is recognized when it
+/// continues.
 macro_rules! is_alive {
     ($column:literal) => {
         concat!(
@@ -23,7 +23,7 @@ pub(super) use is_alive;
 /// A process that uses the database.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow)]
 pub struct Instance {
-    /// Drawn at its start.
+    /// Drawn at random at its start.
     pub id: Uuid,
     /// The version of the program.
     pub version: String,

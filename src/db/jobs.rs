@@ -55,7 +55,7 @@ impl JobStatus {
         }
     }
 
-    /// Whether nothing changes any more.
+    /// Whether the status is final.
     pub(crate) fn has_ended(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
@@ -288,7 +288,7 @@ pub(super) struct QueuedJob<'a> {
     pub(super) definition: &'a Value,
     /// The submissions to read.
     pub(super) submissions: &'a [SubmissionId],
-    /// The token for which it is made; `None` where the service makes it for nobody.
+    /// The token for which it is made; `None` if the service makes it on its own.
     pub(super) by: Option<TokenId>,
     /// The request that the job belongs to.
     pub(super) trace: Option<TraceContext>,
@@ -326,7 +326,7 @@ pub(super) async fn insert(
     .await?)
 }
 
-/// Whether the columns of the dataset of a job are those that it ran on.
+/// Whether the columns of a job's dataset are unchanged since it ran.
 pub(crate) async fn has_its_columns(store: &Store, id: JobId) -> Result<bool, StoreError> {
     let query = sqlx::query_scalar(
         "SELECT j.dataset_revision = d.columns_revision FROM jobs j JOIN datasets d ON d.id = j.dataset_id
@@ -336,7 +336,7 @@ pub(crate) async fn has_its_columns(store: &Store, id: JobId) -> Result<bool, St
     Ok(query.bind(id).fetch_one(&mut *connection).await?)
 }
 
-/// The span of the request that made a job; `None` where there was none.
+/// The span of the request that made a job; `None` if there was none.
 pub(crate) async fn trace(store: &Store, id: JobId) -> Result<Option<TraceContext>, StoreError> {
     let found: Option<Option<TraceContext>> =
         sqlx::query_scalar("SELECT trace_context FROM jobs WHERE id = $1")
@@ -544,7 +544,7 @@ pub struct DefinitionAtRest {
 }
 
 impl DefinitionAtRest {
-    /// Seals the definition of a job, as the item that it is.
+    /// Seals the definition of a job or publication, as `item`.
     ///
     /// # Errors
     /// When the operating system returns no random bytes.
@@ -576,8 +576,8 @@ impl DefinitionAtRest {
     }
 }
 
-/// A definition without the sensitive values and the pre-generalized values that it lists. An
-/// empty object in place of the lists of sensitive values says that there were some.
+/// A definition without the sensitive values and the pre-generalized values that it lists. An empty object in
+/// place of the lists of sensitive values shows that there were some.
 pub(super) fn without_values(definition: &Value) -> Value {
     let mut shown = definition.clone();
     if let Some(listed @ Value::Object(_)) = shown.pointer_mut("/privacy/sensitive_values") {

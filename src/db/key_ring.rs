@@ -22,10 +22,10 @@ pub type KeySource = Box<dyn Fn() -> Option<Vec<SecretKey>> + Send + Sync>;
 /// The first byte of a wrapped key.
 const VERSION: u8 = 1;
 
-/// What authenticates the service's key, of a database in which the ends of all audit logs are authenticated together.
+/// Authenticates the service's key in a database that also authenticates the ends of all audit logs together.
 const SERVICE_KEY: &[u8] = b"pais: service key, with a root of the audit logs";
 
-/// What authenticated it in version 0.1.0, which had no such root.
+/// Authenticated it in version 0.1.0, which had no such root.
 const SERVICE_KEY_WITHOUT_ROOT: &[u8] = b"pais: service key";
 
 /// The service's own key.
@@ -95,7 +95,7 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// A key ring with one key, from which the service's key is derived, too.
+    /// A key ring with one key, from which the service's key is also derived.
     pub fn new(key: &[u8; KEY_BYTES]) -> Self {
         let key = Zeroizing::new(*key);
         Self::with_keys(std::slice::from_ref(&key), None, &key)
@@ -120,7 +120,7 @@ impl KeyRing {
         }
     }
 
-    /// The key of a purpose, which follows from the service's own key.
+    /// The key of a purpose, derived from the service's own key.
     pub(super) fn derived(&self, purpose: &str) -> DigestKey {
         DigestKey::derive(&self.service, purpose)
     }
@@ -153,7 +153,7 @@ impl KeyRing {
     /// Unwraps the data key of a dataset.
     ///
     /// # Errors
-    /// When it was wrapped for another dataset or with a key-encryption key that is not there.
+    /// When it was wrapped for another dataset or with a missing key-encryption key.
     pub fn open(&self, dataset: DatasetId, wrapped: &[u8]) -> Result<DataKey, SealError> {
         let key = self.unwrap_key(wrapped, dataset.0.as_bytes())?;
         Ok(DataKey::new(&key, dataset))
@@ -163,7 +163,7 @@ impl KeyRing {
     /// current one.
     ///
     /// # Errors
-    /// As for [`KeyRing::open`], and when the key of this id is not there.
+    /// As for [`KeyRing::open`], and when the key of this id is missing.
     pub(crate) fn rewrap(
         &self,
         current: KeyId,
@@ -199,7 +199,7 @@ impl KeyRing {
     /// Unwraps the service's own key.
     ///
     /// # Errors
-    /// When it was wrapped with a key-encryption key that is not there.
+    /// When it was wrapped with a missing key-encryption key.
     pub(crate) fn open_service_key(&self, wrapped: &[u8]) -> Result<ServiceKey, SealError> {
         let opened = |associated: &[u8], has_root| {
             let key = self.unwrap_key(wrapped, associated)?;
@@ -208,7 +208,7 @@ impl KeyRing {
         opened(SERVICE_KEY, true).or_else(|_: SealError| opened(SERVICE_KEY_WITHOUT_ROOT, false))
     }
 
-    /// Whether this is the service's own key of the ring, wrapped with a key that is there.
+    /// Whether this is the service's own key of the ring, wrapped with a key of the ring.
     pub(crate) fn is_own_service_key(&self, wrapped: &[u8]) -> bool {
         let opened = self.open_service_key(wrapped);
         opened.is_ok_and(|opened| opened.key == self.service)
@@ -234,8 +234,8 @@ impl KeyRing {
         key.map(Zeroizing::new).map_err(|_| SealError::DoesNotOpen)
     }
 
-    /// The key that signs packages. It follows from the service's own key, so it stays the same when
-    /// the key-encryption keys are rotated.
+    /// The key that signs packages. It is derived from the service's own key, so it stays the same when the
+    /// key-encryption keys are rotated.
     ///
     /// # Errors
     /// When no key pair can be made.

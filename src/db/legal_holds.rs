@@ -1,4 +1,4 @@
-//! Legal holds: while a dataset has one, neither it nor a submission of it is deleted.
+//! Legal holds: while a dataset has one, neither the dataset nor its submissions are deleted.
 
 use serde::Serialize;
 use serde_json::json;
@@ -37,8 +37,8 @@ impl From<LegalHoldColumns> for Option<LegalHold> {
     }
 }
 
-/// Places a legal hold on a dataset. One that has a hold keeps the time, and gets the new reason. `None`
-/// if the organization has no such dataset.
+/// Places a legal hold on a dataset. If it already has one, the time is kept and the reason replaced. `None` if
+/// the organization has no such dataset.
 pub(crate) async fn place(
     store: &Store,
     by: Caller,
@@ -69,7 +69,7 @@ pub(crate) async fn place(
 }
 
 /// Ends the legal hold of a dataset; returns `false` if the organization has no such dataset, or it has no
-/// hold. What is due is deleted by the next cleanup.
+/// hold. Data that is due is deleted by the next cleanup.
 pub(crate) async fn lift(
     store: &Store,
     by: Caller,

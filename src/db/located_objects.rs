@@ -1,4 +1,4 @@
-//! The objects outside of the database that datasets were read from.
+//! The objects outside the database that datasets were read from.
 
 use pais_core::definition::{DatasetId, SubmissionId};
 use sqlx::PgConnection;
@@ -29,7 +29,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-/// The objects that a dataset was read from, in the order of their paths; none where its rows are deleted.
+/// The objects that a dataset was read from, in the order of their paths; none if its rows are deleted.
 pub(crate) async fn of_dataset(
     store: &Store,
     dataset: DatasetId,

@@ -1,4 +1,4 @@
-//! A release that is locked until the end of a transaction, for what changes who gets it.
+//! A release that is locked until the end of a transaction, for changes of who gets it.
 
 use pais_core::definition::DatasetId;
 use sqlx::{FromRow, PgConnection};

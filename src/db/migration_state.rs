@@ -43,7 +43,7 @@ struct AppliedMigration {
 }
 
 impl MigrationState {
-    /// That of a database.
+    /// The state of a database.
     ///
     /// # Errors
     /// When it cannot be reached.

@@ -104,7 +104,7 @@ pub enum StoreError {
         "the database was replaced while the service runs, by a restored one; restart the service"
     )]
     Replaced,
-    /// Stored data cannot be decoded: of this thing, named without values.
+    /// Stored data cannot be decoded; names the kind of data without values.
     #[error("stored data of {0} is damaged")]
     Damaged(&'static str),
 }
@@ -114,7 +114,7 @@ impl StoreError {
     pub(crate) fn is_unreachable(&self) -> bool {
         match self {
             Self::Database(sqlx::Error::Database(error)) => {
-                // It was shut down, has crashed, or is still starting; or the session ended for another
+                // The server was shut down, has crashed, or is still starting; or the session ended for another
                 // reason of the server, such as a full disk while it began.
                 let is_down = matches!(error.code().as_deref(), Some("57P01" | "57P02" | "57P03"));
                 let error = error.try_downcast_ref::<PgDatabaseError>();
@@ -250,7 +250,7 @@ impl Store {
         Ok(Self::new(url.parse()?, max_connections, clock))
     }
 
-    /// The same store, which is shown the rows of this scope alone.
+    /// The same store, which is shown only the rows of this scope.
     pub fn within(&self, scope: RowScope) -> Self {
         Self {
             scope,

@@ -38,7 +38,7 @@ pub struct NewRelease {
     pub name: Option<String>,
     /// The step of the run that it publishes.
     pub step: Option<u32>,
-    /// The token that requested it; `None` if the job itself creates it at its end.
+    /// The token that requested it; `None` if the job itself creates it when it ends.
     pub by: Actor,
     /// Number of released rows.
     pub rows: u64,
@@ -56,7 +56,7 @@ pub struct NewRelease {
     pub codebook: Value,
     /// The options of the privacy model of the job that the release is made under.
     pub model_options: ModelOptions,
-    /// What a reader should know about it.
+    /// Warnings for its readers.
     pub warnings: Vec<Warning>,
     /// When it was created.
     pub created_at: OffsetDateTime,
@@ -99,7 +99,7 @@ pub struct NewTable {
     pub rows: u64,
     /// The names and types of its columns.
     pub columns: Value,
-    /// Its rows; `None` where they are in the files of the release alone.
+    /// Its rows; `None` if they are only in the files of the release.
     pub content: Option<TableContent>,
 }
 
@@ -323,10 +323,10 @@ pub(crate) fn seal_source_rows(
     sealed.collect()
 }
 
-/// Where the rows of a release come from; `None` for one of a deleted dataset.
+/// Where the rows of a release come from; `None` for a release of a deleted dataset.
 ///
 /// # Errors
-/// When the database fails, or what is stored is damaged.
+/// When the database fails, or the stored data is damaged.
 pub(crate) async fn source_rows(
     store: &Store,
     key: &DataKey,

@@ -1,4 +1,4 @@
-//! Who decides for an organization: its privacy officers, where it has any, and its holders otherwise.
+//! Who decides for an organization: its privacy officers, if it has any, and its holders otherwise.
 //!
 //! A decision takes a shared lock of its organization; adding or removing an officer takes the exclusive
 //! lock. So a decision is made before the change or after it, never during it.
@@ -11,7 +11,7 @@ use crate::roles::{Caller, Role};
 
 use super::{StoreError, token_validity};
 
-/// Waits for the decisions of an organization that are under way, and lets later ones wait until the end of
+/// Waits for the decisions of an organization that are in progress, and lets later ones wait until the end of
 /// the transaction. Used when an officer is added or removed.
 pub(super) async fn lock(
     connection: &mut PgConnection,
@@ -42,7 +42,7 @@ pub(super) async fn may_decide(
     Ok(by.role == Role::Officer || !has_officer(connection, by.organization, now).await?)
 }
 
-/// Whether an organization has a token of an officer that works: one that is redeemed, and neither expired nor
+/// Whether an organization has a valid token of an officer: one that is redeemed, and neither expired nor
 /// revoked. A person who has signed in with the issuer as an officer counts until that person's token is
 /// revoked.
 async fn has_officer(

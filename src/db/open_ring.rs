@@ -1,5 +1,5 @@
-//! Which key-encryption key a database belongs to. It is checked at every start, so that two services never wrap keys
-//! of one database with unlike keys.
+//! Which key-encryption key a database belongs to. It is checked at every start, so that two services never
+//! wrap keys of one database with different keys.
 
 use pais_seal::{SecretKey, random_key};
 
@@ -59,7 +59,7 @@ pub async fn open_ring(
     Ok(ring)
 }
 
-/// Makes the service's key, and with it the root of the audit logs, of which there are none.
+/// Makes the service's key, and with it the root of the audit logs, which do not exist yet.
 async fn create(store: &Store, ring: &KeyRing) -> Result<StoredServiceKey, StoreError> {
     let service = random_key()?;
     let wrapped = ring.wrap_service_key(&service)?;

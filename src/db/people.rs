@@ -14,10 +14,10 @@ use super::audit::{self, Action, Actor, NewEvent};
 use super::token_validity::{Authentication, StoredToken, stored_token};
 use super::{Store, StoreError, officers, organizations};
 
-/// A person as the issuer names them.
+/// A person as identified by the issuer.
 #[derive(Clone, Copy, Debug)]
 pub struct Person<'a> {
-    /// In which role the person acts.
+    /// The role in which the person acts.
     pub role: Role,
     /// The issuer's subject.
     pub subject: &'a str,
@@ -82,7 +82,7 @@ pub(crate) async fn authenticate(
         audit::record(&mut transaction, store.now(), event).await?;
     }
     transaction.commit().await?;
-    // Of two first requests at the same time, one has made the token.
+    // Two first requests may come at the same time: the other one has made the token.
     let known = find(&mut *store.connection().await?, organization.id, person).await?;
     let known = known.ok_or(StoreError::Damaged("a person"))?;
     Ok(known.authenticate(store.now()))

@@ -15,7 +15,7 @@ use super::audit::{self, Action, NewEvent};
 use super::officers;
 use super::{Store, StoreError};
 
-/// The policy of an organization; one that restricts nothing where it has none.
+/// The policy of an organization; one that restricts nothing if it has none.
 pub(crate) async fn load(
     store: &Store,
     organization: OrganizationId,
@@ -42,7 +42,7 @@ pub(super) async fn check(
     Ok(policy)
 }
 
-/// What the policy can say of a stored release.
+/// The properties of a stored release that a policy can restrict.
 #[derive(FromRow)]
 struct CheckedRelease {
     privacy: Json<PrivacyDefinition>,

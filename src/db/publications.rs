@@ -1,4 +1,4 @@
-//! Publications: what is to be published again and again, and to whom.
+//! Publications: what is published repeatedly, and to whom.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -113,7 +113,7 @@ pub(crate) struct NewPublication<'a> {
     pub key: &'a DataKey,
     /// The job of each edition, as it was sent.
     pub job: &'a Value,
-    /// Who gets the editions.
+    /// The recipients of the editions.
     pub recipients: &'a [NewRecipient],
     /// What makes it publish an edition.
     pub trigger: Trigger,
@@ -132,7 +132,7 @@ pub(crate) enum PublicationChange {
     NameTaken,
     /// There is no organization with the name or id of the recipient at this place.
     NoRecipient(usize),
-    /// The recipient at this place is there twice.
+    /// The recipient at this place is listed twice.
     RepeatedRecipient(usize),
     /// The policy does not allow the recipient at this place.
     NotInPolicy(usize),
@@ -401,7 +401,7 @@ pub(crate) async fn list(
     select(store, keys, organization, None, after, limit).await
 }
 
-/// With their jobs where `id` is given.
+/// With their jobs if `id` is given.
 async fn select(
     store: &Store,
     keys: &KeyRing,
@@ -485,8 +485,8 @@ pub(super) async fn current_recipients(
     Ok(recipients)
 }
 
-/// The publications that a recipient gets or has editions of, after `after`, oldest first, at most
-/// `limit`; only `id` where it is given.
+/// The publications that a recipient gets or has editions of, after `after`, oldest first, at most `limit`;
+/// only `id` if it is given.
 pub(crate) async fn received(
     store: &Store,
     recipient: OrganizationId,
@@ -516,8 +516,8 @@ pub(crate) async fn received(
     .await?)
 }
 
-/// Whether a viewer may see the editions of a publication: its holder, and who gets or has some. The
-/// editions of a deleted one stay.
+/// Whether a viewer may see the editions of a publication: its holder, and recipients that get or have some.
+/// The editions of a deleted one stay.
 pub(crate) async fn is_visible(
     store: &Store,
     viewer: Viewer,

@@ -54,11 +54,11 @@ pub(crate) struct QueueLoad {
     /// Jobs that run.
     #[sqlx(try_from = "i64")]
     pub running: u64,
-    /// How long the first of those that wait has waited, in seconds.
+    /// How long the first waiting job has waited, in seconds.
     pub age_seconds: f64,
 }
 
-/// What the queue has now.
+/// The current load of the queue.
 ///
 /// # Errors
 /// When the database fails.

@@ -15,15 +15,15 @@ use super::{Store, StoreError};
 /// Size of the chunks that are removed in one transaction, in bytes, unless one chunk is larger.
 const BATCH_BYTES: i64 = 8 << 20;
 
-/// Time between two looks at the disk while a vacuum runs.
+/// Time between two checks of the disk while a vacuum runs.
 const VACUUM_LOOK: Duration = Duration::from_millis(100);
 
 /// Number of chunks that are considered for one transaction.
 const BATCH_CHUNKS: i64 = 256;
 
-/// Removes the submissions of deleted datasets. Returns their number. While `is_tight` says that the
-/// disk is about to be full, each transaction is followed by a checkpoint, where that is permitted,
-/// so that the space of the write-ahead log is used again.
+/// Removes the submissions of deleted datasets. Returns their number. While `is_tight` reports that the disk is
+/// about to be full, each transaction is followed by a checkpoint, where that is permitted, so that the space
+/// of the write-ahead log is used again.
 ///
 /// # Errors
 /// When the database fails. What was removed stays removed.
@@ -90,11 +90,11 @@ async fn checkpoint(store: &Store) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether the table of chunks has, or can have, rows that were removed, or that were never committed, and
-/// still take up space.
+/// Whether the table of chunks has, or can have, rows that were removed, or never committed, and still take up
+/// space.
 pub(crate) async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
-    // The chunks themselves are in the table's TOAST table. A server that has crashed has lost its statistics, the time of
-    // the last vacuum among them, and knows of no dead row from before.
+    // The chunks themselves are in the table's TOAST table. A server that has crashed has lost its statistics,
+    // including the time of the last vacuum, and does not know about earlier dead rows.
     Ok(sqlx::query_scalar(
         "SELECT pg_stat_get_last_vacuum_time(oid) IS NULL
                 OR pg_stat_get_dead_tuples(oid) + pg_stat_get_dead_tuples(reltoastrelid) > 0
@@ -104,8 +104,8 @@ pub(crate) async fn has_dead_chunks(store: &Store) -> Result<bool, StoreError> {
     .await?)
 }
 
-/// Makes the space of removed chunks usable again, and returns to the disk what is at the end of the
-/// file. Rows that a transaction under way could still see are kept until a later call.
+/// Makes the space of removed chunks usable again, and returns the space at the end of the file to the disk.
+/// Rows that a running transaction could still see are kept until a later call.
 ///
 /// It writes to the write-ahead log as much as it changes, for which a full disk has no room: it is slowed down to some
 /// 80 MB a second, and while `is_tight` says that the disk is about to be full, checkpoints make the space of the log
@@ -126,7 +126,7 @@ pub(crate) async fn vacuum(store: &Store, is_tight: impl Fn() -> bool) -> Result
                 done = &mut vacuum => break done,
                 () = tokio::time::sleep(VACUUM_LOOK) => {}
             }
-            // The vacuum goes on meanwhile. Without a checkpoint it fails by itself where there is no room.
+            // The vacuum continues meanwhile. Without a checkpoint it fails by itself if there is no space.
             if is_tight()
                 && let Err(error) = checkpoint(store).await
                 && !std::mem::replace(&mut has_warned, true)
@@ -164,7 +164,7 @@ pub(crate) async fn compact(store: &Store, is_tight: impl Fn() -> bool) -> Resul
         if free < WORTH_MOVING {
             return Ok(());
         }
-        // What is moved takes up space twice until the next vacuum.
+        // Moved chunks take up space twice until the next vacuum.
         let until = (free / 2).min(MOVED_BYTES);
         let (mut moved, mut since_checkpoint) = (0, 0);
         while moved < until {

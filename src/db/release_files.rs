@@ -1,4 +1,4 @@
-//! The files of releases: their manifests, and the folders where they are.
+//! The files of releases: their manifests and their folders.
 
 use serde::Serialize;
 use sqlx::FromRow;
@@ -10,8 +10,8 @@ use super::claims::Claim;
 use super::releases::{Viewer, visible};
 use super::{RowScope, Store, StoreError};
 
-/// How long the folder of an attempt that made no release is looked at again: by then, no worker whose lease
-/// has ended writes into it any more.
+/// How long the folder of an attempt that made no release is checked again: after that, no worker whose lease
+/// has ended can still write into it.
 const LATE_WRITES: time::Duration = time::Duration::DAY;
 
 /// Records, before the first file of a release is written, where they will be.
@@ -180,7 +180,7 @@ pub(crate) async fn folders_to_remove(store: &Store) -> Result<Vec<ReleaseFolder
     .await?)
 }
 
-/// Records that the files of a folder are removed. That of an attempt is forgotten when nobody can write
+/// Records that the files of a folder are removed. The folder of an attempt is forgotten when nobody can write
 /// into it any more.
 pub(crate) async fn record_removal(store: &Store, release: ReleaseId) -> Result<(), StoreError> {
     let now = store.now();

@@ -168,7 +168,7 @@ pub(crate) struct TablePlace {
     pub organization: OrganizationId,
     /// Whether the release was withdrawn, so that the table is not served.
     pub is_withdrawn: bool,
-    /// Whether its rows are in the files of the release alone.
+    /// Whether its rows are only in the files of the release.
     pub is_in_files: bool,
 }
 
@@ -223,9 +223,9 @@ macro_rules! columns {
     };
 }
 
-/// The condition that the viewer can read release `r`. `$1` is whether the viewer is the holder,
-/// `$2` its organization, `$3` the current time. Where the holder's policy requires approval, the
-/// grants of a release take effect with it; those of a rejected one never do.
+/// The condition that the viewer can read release `r`. `$1` is whether the viewer is the holder, `$2` its
+/// organization, `$3` the current time. If the holder's policy requires approval, the grants of a release take
+/// effect on approval; those of a rejected release never do.
 macro_rules! visible {
     () => {
         "(CASE WHEN $1 THEN r.organization_id = $2 ELSE EXISTS (
@@ -279,7 +279,8 @@ pub(crate) async fn load(
     .await?)
 }
 
-/// The bytes of the documents of releases in one list, about: a job may list many sensitive values.
+/// Approximate maximum size of the documents of releases in one list, in bytes: a job may list many sensitive
+/// values.
 const LIST_BYTES: usize = 4 << 20;
 
 /// Some releases of a list.
@@ -287,7 +288,7 @@ const LIST_BYTES: usize = 4 << 20;
 pub struct ListedReleases {
     /// The releases, oldest first.
     pub releases: Vec<StoredRelease>,
-    /// Whether the list goes on after them.
+    /// Whether the list continues after them.
     pub has_more: bool,
 }
 
@@ -333,7 +334,7 @@ fn row_bytes(row: &PgRow) -> usize {
     values.map(<[u8]>::len).sum()
 }
 
-/// The bytes of the documents of a release, about.
+/// The approximate size of the documents of a release, in bytes.
 #[derive(Clone, Copy, Debug, Default, FromRow)]
 pub(crate) struct DocumentBytes {
     /// Of the release itself.
@@ -344,9 +345,9 @@ pub(crate) struct DocumentBytes {
     pub report: u64,
 }
 
-/// The bytes of the documents of a release as text, so that the memory for them can be reserved before
-/// they are read; nothing where there is no such release. What takes less than 16 KiB in the database
-/// counts as nothing: it is compressed, and can be a megabyte.
+/// The bytes of the documents of a release as text, so that the memory for them can be reserved before they are
+/// read; 0 if there is no such release. Documents of less than 16 KiB in the database count as 0: they are
+/// compressed there, and can have up to a megabyte of text.
 pub(crate) async fn document_bytes(
     store: &Store,
     id: ReleaseId,
@@ -590,9 +591,9 @@ pub(crate) struct ReportContext {
     pub dataset: String,
     /// What the dataset is, in its holder's words; `None` for a deleted dataset.
     pub description: Option<String>,
-    /// The name of its holder, for people where there is one.
+    /// The name of its holder, its display name if there is one.
     pub holder: String,
-    /// The name of the organization that reads, for people where there is one.
+    /// The name of the organization that reads, its display name if there is one.
     pub reader: String,
 }
 
@@ -621,11 +622,11 @@ pub(crate) async fn report_context(
     .await?)
 }
 
-/// The shares of raw values and labels in the columns of a release, as JSON; `None` where there are
-/// none, as for a release of a deleted dataset.
+/// The shares of raw values and labels in the columns of a release, as JSON; `None` if there are none, as for a
+/// release of a deleted dataset.
 ///
 /// # Errors
-/// When the database fails, or what is stored is damaged.
+/// When the database fails, or the stored data is damaged.
 pub(crate) async fn distributions(
     store: &Store,
     key: &DataKey,

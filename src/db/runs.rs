@@ -14,7 +14,7 @@ struct StepRow {
     #[sqlx(try_from = "i32")]
     step: u32,
     sealed_item: Vec<u8>,
-    /// `None` also where the query leaves it out.
+    /// `None` also if the query leaves it out.
     #[sqlx(default)]
     suppressed: Option<Vec<u8>>,
 }
@@ -66,7 +66,7 @@ pub(crate) async fn steps(
     opened.map(|record| Ok(record?.item)).collect()
 }
 
-/// The bytes of what [`steps`] reads.
+/// The size of the data that [`steps`] reads, in bytes.
 pub(crate) async fn step_bytes(
     store: &Store,
     job: JobId,

@@ -7,7 +7,8 @@ use zeroize::Zeroizing;
 use crate::ids::{JobId, PublicationId, ReleaseId};
 use pais_core::definition::{DatasetId, SubmissionId};
 
-/// Bytes of the keyed hash of a subject: enough that no two persons of a dataset have the same.
+/// Bytes of the keyed hash of a subject: enough to make equal hashes of two persons of a dataset practically
+/// impossible.
 const SUBJECT_BYTES: usize = 16;
 
 /// The data key of a dataset, and the keys derived from it.

@@ -15,11 +15,10 @@ use super::StoreError;
 /// Name of the role. It cannot log in; connections change to it.
 pub const SERVICE_ROLE: &str = "pais_service";
 
-/// The advisory lock of those who prepare the role.
+/// The advisory lock for preparing the role.
 const LOCK: i64 = 0x7061_6973_726f;
 
-/// The role with the name `$1`, if the user may change to it. Since PostgreSQL 16 a member may not
-/// always.
+/// The role with the name `$1`, if the user may change to it. Since PostgreSQL 16, not every member may.
 macro_rules! may_assume {
     () => {
         "rolname = $1 AND pg_has_role(session_user, oid, CASE
@@ -40,8 +39,8 @@ pub(super) async fn assume(connection: &mut PgConnection) -> Result<(), sqlx::Er
     Ok(())
 }
 
-/// Makes the role if it is missing, and grants it what the service does. Costs two look-ups where
-/// nothing is to be done. Returns whether the service can work under it.
+/// Makes the role if it is missing, and grants it the rights that the service needs. Costs two look-ups if
+/// there is nothing to do. Returns whether the service can work under it.
 pub(super) async fn prepare(owner: &PgPool) -> Result<bool, StoreError> {
     let mut connection = owner.acquire().await?;
     let mut transaction = connection.begin().await?;
@@ -113,16 +112,16 @@ REVOKE INSERT, UPDATE, DELETE ON _sqlx_migrations FROM pais_service;
 /// The rows that PostgreSQL shows to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowScope {
-    /// All: the workers, the command line, and requests before their caller is known.
+    /// All rows: the workers, the command line, and requests before their caller is known.
     Service,
-    /// Those of this organization, and the tokens of every organization.
+    /// The rows of this organization, and the tokens of every organization.
     Administration(OrganizationId),
-    /// Those of this organization, and the releases that it was granted.
+    /// The rows of this organization, and the releases that it was granted.
     Organization(OrganizationId),
 }
 
 impl RowScope {
-    /// The rows that a caller may come to.
+    /// The rows that a caller may access.
     pub fn of(caller: Caller) -> Self {
         match caller.role {
             Role::Admin => Self::Administration(caller.organization),

@@ -11,15 +11,15 @@ use tokio::time::{sleep, timeout};
 
 use super::Store;
 
-/// Time between two questions to the database.
+/// Time between two queries to the database.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long a silent session may take to answer after a new session has answered: a database that was only
 /// paused answers all of them.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Has the server end the session within a minute after the host of this process has vanished. Otherwise
-/// the locks of its transaction would stay for hours. Without effect on a Unix socket.
+/// Makes the server end the session within a minute after the host of this process has vanished. Otherwise the
+/// locks of its transaction would be held for hours. No effect on a Unix socket.
 pub(super) async fn keep_alive(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
     sqlx::raw_sql(
         "SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 4;
@@ -30,8 +30,8 @@ pub(super) async fn keep_alive(connection: &mut PgConnection) -> Result<(), sqlx
     Ok(())
 }
 
-/// Waits until the sessions of this process are lost: one that is watched is silent for `silence`, and
-/// stays silent while a new one answers.
+/// Waits until the sessions of this process are lost: a watched session is silent for `silence`, and stays
+/// silent while a new one answers.
 pub async fn lost(store: &Store, silence: Duration) {
     let options = store.owner().connect_options();
     loop {

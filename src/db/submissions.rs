@@ -51,7 +51,7 @@ pub(crate) struct Submission {
 /// Which submissions of a dataset are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'a> {
-    /// Those whose place no other has taken.
+    /// Those that no other submission has replaced.
     Current,
     /// All, replaced ones too: earlier releases have their rows.
     Stored,
@@ -103,7 +103,7 @@ pub(crate) struct SubmissionTotals {
     pub bytes: u64,
     /// SHA-256 of the decoded body.
     pub sha256: [u8; 32],
-    /// Those of its rows.
+    /// The totals of its rows.
     pub rows: RowTotals,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct SubmissionTotals {
 pub(crate) struct RowTotals {
     /// Number of rows.
     pub number: u64,
-    /// What the distinct values of its chunks take in memory, in bytes.
+    /// Memory of the distinct values of its chunks, in bytes.
     pub text_bytes: u64,
     /// Their keyed digest; `None` if no column is stored.
     pub digest: Option<[u8; 32]>,
@@ -143,7 +143,7 @@ pub(crate) enum SubmissionResult {
     ColumnsChanged,
     /// A later request has taken over the idempotency key.
     KeyTaken,
-    /// An earlier submission, which is this one, has the same rows.
+    /// This earlier submission has the same rows.
     Duplicate(SubmissionId),
     /// The submission whose place it was to take cannot be replaced.
     NotReplaceable {
@@ -159,14 +159,14 @@ pub(crate) enum SubmissionResult {
 pub(crate) enum NotReplaceable {
     /// The dataset has no such submission.
     NotFound,
-    /// This one has taken its place already.
+    /// This submission has already replaced it.
     Replaced(SubmissionId),
-    /// A release was made by a job that read it, and without a `subject` column it is not known which of
-    /// the new rows are of the same persons.
+    /// A release was made by a job that read it, and without a `subject` column it is unknown which of the new
+    /// rows are of the same persons.
     Released,
 }
 
-/// What happens to rows that the dataset has already.
+/// What happens to rows that the dataset already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Duplicates {
     /// They are refused: most probably a file was sent twice.
@@ -175,14 +175,14 @@ pub(crate) enum Duplicates {
     Allowed,
 }
 
-/// What a submission has to meet at its commit.
+/// The conditions on a submission at its commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SubmissionRules<'a> {
-    /// The revision of the columns as which the rows were read.
+    /// The revision of the columns under which the rows were read.
     pub(crate) columns_revision: DatasetRevision,
-    /// Whether rows that the dataset has already are refused.
+    /// Whether rows that the dataset already has are refused.
     pub(crate) duplicates: Duplicates,
-    /// The submission whose place it takes.
+    /// The submission that it replaces.
     pub(crate) replaces: Option<SubmissionId>,
     /// What its organization may store.
     pub(crate) quotas: &'a Quotas,
@@ -363,7 +363,7 @@ impl SubmissionWriter {
     }
 }
 
-/// What a retry of a request has to repeat: the body, and the submission whose place it takes.
+/// What a retry of a request must repeat: the body, and the submission that it replaces.
 pub(crate) fn sent_digest(body_sha256: &[u8; 32], replaces: Option<SubmissionId>) -> Vec<u8> {
     let replaces = replaces.iter().flat_map(|id| id.0.as_bytes());
     body_sha256.iter().chain(replaces).copied().collect()
@@ -403,7 +403,7 @@ macro_rules! has_subject {
 }
 pub(super) use has_subject;
 
-/// Whether a submission can be replaced. Until the end of the transaction no other takes its place, and
+/// Whether a submission can be replaced. Until the end of the transaction no other submission replaces it, and
 /// no release of its rows is stored.
 pub(crate) async fn lock_replaceable(
     connection: &mut PgConnection,
@@ -439,7 +439,7 @@ pub(crate) async fn lock_replaceable(
     Ok(Ok(()))
 }
 
-/// Puts a submission in the place of one that [`lock_replaceable`] has locked.
+/// Replaces a submission, which [`lock_replaceable`] has locked, with another one.
 async fn replace(
     connection: &mut PgConnection,
     by: Caller,
@@ -534,7 +534,7 @@ pub(crate) async fn load_chunks(
     Ok(())
 }
 
-/// What the submissions of a dataset add up to.
+/// The totals of the submissions of a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow)]
 pub(crate) struct SubmissionsSize {
     /// Number of submissions.
@@ -543,7 +543,7 @@ pub(crate) struct SubmissionsSize {
     /// Number of rows.
     #[sqlx(try_from = "i64")]
     pub rows: u64,
-    /// What the distinct values of their chunks take in memory, in bytes.
+    /// Memory of the distinct values of their chunks, in bytes.
     #[sqlx(try_from = "i64")]
     pub text_bytes: u64,
     /// Size of the decoded bodies, in bytes.
@@ -590,7 +590,7 @@ pub(crate) async fn keys(
             .await?;
     let mut keys = BTreeMap::new();
     for id in stored {
-        // One that is missing was destroyed since, with its rows.
+        // A missing key was destroyed meanwhile, with its rows.
         if let Some(sealed) = store
             .data_keys()
             .read(&mut *store.connection().await?, id)
@@ -602,7 +602,7 @@ pub(crate) async fn keys(
     Ok(keys)
 }
 
-/// Whether a stored submission of a dataset came in a format that has null: every one but text.
+/// Whether a stored submission of a dataset came in a format that has null: every format except text.
 pub(crate) async fn may_have_null(store: &Store, dataset: DatasetId) -> Result<bool, StoreError> {
     let found = sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM submissions

@@ -1,4 +1,4 @@
-//! Whether a token still works: when a request begins, when it commits, and while it streams.
+//! Whether a token is still valid: when a request begins, when it commits, and while it streams.
 
 use std::net::IpAddr;
 
@@ -14,22 +14,22 @@ use crate::roles::{Caller, Role};
 use super::audit::{self, Action, Actor, NewEvent, Outcome};
 use super::{Store, StoreError};
 
-/// Time between two audit events about refused uses of one token, so that a script which goes on
-/// using it does not fill the log.
+/// Time between two audit events about refused uses of one token, so that a script that keeps using it does not
+/// fill the log.
 const RECORD_INTERVAL: Duration = Duration::minutes(1);
 
-/// What the secret of a request belongs to.
+/// The token that the secret of a request belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Authentication {
-    /// A token that works.
+    /// A valid token.
     Valid(Caller),
-    /// A token that no longer works.
+    /// A token that is no longer valid.
     Refused {
         /// The token.
         token: TokenId,
         /// Its organization.
         organization: OrganizationId,
-        /// Why it does not work.
+        /// Why it is not valid.
         reason: RefusalReason,
     },
     /// No token.
@@ -46,11 +46,11 @@ pub(crate) enum RefusalReason {
     Revoked,
     /// Its organization is disabled.
     Disabled,
-    /// Its role may not do what was asked for.
+    /// Its role does not permit the request.
     Role,
 }
 
-/// A stored token, to decide whether it works.
+/// A stored token, to decide whether it is valid.
 #[derive(FromRow)]
 pub(super) struct StoredToken {
     id: TokenId,
@@ -75,7 +75,7 @@ macro_rules! stored_token {
 pub(super) use stored_token;
 
 impl StoredToken {
-    /// Whether it works at `now`.
+    /// Whether it is valid at `now`.
     pub(super) fn authenticate(self, now: OffsetDateTime) -> Authentication {
         let reason = if self.revoked_at.is_some() {
             RefusalReason::Revoked
@@ -152,7 +152,7 @@ fn works(token: Option<StoredToken>, now: OffsetDateTime) -> bool {
     token.is_some_and(|token| matches!(token.authenticate(now), Authentication::Valid(_)))
 }
 
-/// Whether a token works. For work that lasts longer than its request.
+/// Whether a token is valid. For work that lasts longer than its request.
 pub(crate) async fn is_valid(store: &Store, token: TokenId) -> Result<bool, StoreError> {
     let found: Option<StoredToken> = sqlx::query_as(stored_token!("t.id = $1"))
         .bind(token)

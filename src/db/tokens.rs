@@ -1,6 +1,6 @@
 //! API tokens. A token is 256 random bits; only its SHA-256 is stored.
 //!
-//! By an enrolment code an organization makes a token usable itself, so that the administrator who issued it
+//! With an enrolment code an organization activates a token itself, so that the administrator who issued it
 //! never has its secret.
 
 use std::net::IpAddr;
@@ -163,8 +163,8 @@ pub async fn create_token(
     }))
 }
 
-/// Redeems an enrolment code: draws the secret of its token. Of two requests with one code, one gets it. `None`
-/// for a code that is unknown, redeemed, expired, or of a revoked token or a disabled organization.
+/// Redeems an enrolment code: draws the secret of its token. If two requests use the same code, one gets it.
+/// `None` for a code that is unknown, redeemed, expired, or of a revoked token or a disabled organization.
 ///
 /// # Errors
 /// When the database fails, or the operating system returns no random bytes.

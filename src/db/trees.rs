@@ -61,7 +61,7 @@ pub(super) async fn unlink(
             .bind(dataset)
             .fetch_all(&mut *connection)
             .await?;
-    // A statement of its own: it sees that the uses are gone.
+    // A separate statement, so that it sees that the uses are gone.
     remove_unused(connection, organization, &used).await
 }
 

@@ -25,11 +25,11 @@ use crate::ids::JobId;
 pub(crate) struct RunResults {
     /// Steps of every combination.
     pub(crate) steps: Vec<SealedStep>,
-    /// The results of the combinations, where the job is a sweep.
+    /// The results of the combinations, if the job is a sweep.
     pub(crate) sweep: Vec<Value>,
-    /// The release that the job asked for.
+    /// The release that the job requested.
     pub(crate) release: Option<NewRelease>,
-    /// What was decided with it, where the job is that of an edition.
+    /// The decision with it, if the job is that of an edition.
     pub(crate) edition: Option<DecidedEdition>,
     /// Warnings about the results, in addition to those known before the search.
     pub(crate) warnings: Vec<Warning>,
@@ -79,7 +79,7 @@ pub(crate) struct PreparedAttempt {
     definition: JobDefinition,
     sweep: Sweep,
     run: AnonymizationRun,
-    /// With the recoding that the job does not say; `None` where it has no choice.
+    /// The comparison with the other recoding; `None` if the job has no choice.
     comparison: Option<RecodingComparison>,
 }
 

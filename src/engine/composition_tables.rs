@@ -32,13 +32,13 @@ pub(crate) struct StoredParts {
     pub(crate) sources: SourceRows,
 }
 
-/// Why what releases say together cannot be decided.
+/// Why what releases disclose together cannot be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UnknownRows {
     /// Rows were deleted.
     #[error("rows of a release were deleted")]
     Deleted,
-    /// The rows of a release are in its files alone, and so it is not stored which raw rows they are.
+    /// The rows of a release are only in its files, so it is not stored which raw rows they are.
     #[error(
         "the rows of release {0} are in its files alone, so that it is not known which raw rows they \
          come from"
@@ -96,7 +96,7 @@ impl StoredParts {
         Ok(())
     }
 
-    /// Bytes that it needs beside the raw rows: its cells as stored and joined, its texts, and a number
+    /// Bytes that it needs in addition to the raw rows: its cells as stored and joined, its texts, and a number
     /// for each of its rows and each raw row.
     pub(crate) fn bytes(&self, raw_rows: u64) -> u64 {
         let columns = self.table.columns.as_array().map_or(0, Vec::len) as u64;
@@ -108,7 +108,7 @@ impl StoredParts {
     }
 }
 
-/// Bytes of the raw table as it is shown once more.
+/// Bytes of one more view of the raw table.
 pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
     let codes = 4 * schema.stored().count() as u64;
     size.rows
@@ -119,7 +119,7 @@ pub(crate) fn view_bytes(schema: &Schema, size: SubmissionsSize) -> u64 {
 /// Decides releases over the rows of `submissions`, which are those of `raw`, in its order, in each of the views. The finding is that of a view in which a model does not hold, or else the worst of all.
 ///
 /// # Errors
-/// What is stored is damaged; the work was stopped. `Ok(Err(_))` where it cannot be decided.
+/// If stored data is damaged or the work was stopped. `Ok(Err(_))` if it cannot be decided.
 pub(crate) fn decide(
     parts: Vec<StoredParts>,
     views: &[Schema],

@@ -26,9 +26,9 @@ pub(crate) struct PackagedTable {
     pub(crate) parquet: PackagedFile,
 }
 
-/// The content of `datapackage.json`: a resource for each file of a table, with the fields of the
-/// CSV. Roles, kinds and taxonomies are in the custom property `pais`, beside the privacy model, the
-/// cut and the purpose of the grant.
+/// The content of `datapackage.json`: a resource for each file of a table, with the fields of the CSV. Roles,
+/// kinds and taxonomies are in the custom property `pais`, together with the privacy model, the cut and the
+/// purpose of the grant.
 pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> Value {
     let codebook: Option<Codebook> = release
         .codebook
@@ -65,7 +65,7 @@ pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> V
     without_null(document, &["title", "description", "created"])
 }
 
-/// An object without those of these fields that are null.
+/// An object without the null ones of these fields.
 fn without_null(mut document: Value, optional: &[&str]) -> Value {
     if let Some(fields) = document.as_object_mut() {
         fields.retain(|name, value| !value.is_null() || !optional.contains(&name.as_str()));
@@ -101,7 +101,7 @@ fn resources(
     text["schema"] = json!({ "fields": fields, "missingValues": [""] });
     let name = format!("{stem}-parquet");
     let mut columns = file(parquet, &name, FileFormat::Parquet, "data-resource");
-    // Frictionless reads a table otherwise, for which it needs a further library.
+    // Otherwise Frictionless reads it as a table, for which it needs another library.
     columns["type"] = json!("file");
     [text, columns]
 }
@@ -160,8 +160,8 @@ fn field(shape: &StoredColumn, release: &StoredRelease, codebook: Option<&Codebo
     without_null(field, &optional)
 }
 
-/// The cells of a field that mean missing; `None` where that is the empty cell alone, as the table
-/// says, and where there are none. A word of one column may be a value of another.
+/// The cells of a field that mean missing; `None` if that is only the empty cell, as the table declares, or if
+/// there are none. A word of one column may be a value of another.
 fn missing_values(shape: &StoredColumn) -> Option<Vec<&str>> {
     let words: Vec<&str> = match shape.form {
         Form::Generalized => vec![MISSING_LABEL],

@@ -27,7 +27,7 @@ use super::composition_tables::{self, StoredParts, UnknownRows};
 use super::release_packing::{self, PackedRelease, ReleaseOrigin};
 use super::{WorkError, on_thread};
 
-/// What an edition is decided on, beside its raw rows.
+/// The data that an edition is decided on, in addition to its raw rows.
 pub(crate) struct EditionInput {
     plan: EditionPlan,
     /// The submissions that the job reads, in the order of the raw table.
@@ -44,10 +44,10 @@ const SOURCE_BYTES: u64 = 40;
 /// Bytes of the numbers and persons of one raw row, in lists and maps of the decision.
 const PERSON_BYTES: u64 = 64;
 
-/// Copies of the raw table: in canonical form, and of the rows that are not held back; where a new base is
-/// tried, the encoded and the released table of the edition that continues the old one; where persons have
-/// several rows, their labels by row, the released tables of the best step and of one that is tried, and that again
-/// as a recipient knows it.
+/// Copies of the raw table: in canonical form, and of the rows that are not held back; if a new base is tried,
+/// the encoded and the released table of the edition that continues the old one; if persons have several rows,
+/// their labels by row, the released tables of the best step and of a tried step, and the latter as a recipient
+/// knows it.
 const COPIES: u64 = 8;
 
 /// Bytes of the copies of the raw table, and of its persons.
@@ -76,8 +76,8 @@ impl EditionInput {
     /// and so is not among those that the plan says are decided: the edition is then queued again.
     ///
     /// # Errors
-    /// `composition_risk` where rows that are needed were deleted, or are in the files of a release alone;
-    /// `submission_replaced` where no row is left to take; when the database fails.
+    /// `composition_risk` if rows that are needed were deleted, or are only in the files of a release;
+    /// `submission_replaced` if no row is left to take; when the database fails.
     pub(crate) async fn load(
         store: &Store,
         key: &DataKey,
@@ -173,7 +173,7 @@ impl EditionInput {
         Ok(())
     }
 
-    /// Bytes that the decision needs beside the run.
+    /// Bytes that the decision needs in addition to the run.
     pub(crate) fn bytes(&self, schema: &Schema, size: SubmissionsSize) -> u64 {
         let views = self.views(schema).len().saturating_sub(1) as u64;
         let views = composition_tables::view_bytes(schema, size).saturating_mul(views);
@@ -225,7 +225,7 @@ impl EditionInput {
     /// Decides the edition and packs its release. A released table has at most `csv_bytes` as CSV.
     ///
     /// # Errors
-    /// `not_anonymizable` where nothing can be published now, `composition_risk`, and those of a run.
+    /// `not_anonymizable` if nothing can be published now, `composition_risk`, and those of a run.
     pub(crate) fn run(
         mut self,
         job: &EditionJob<'_>,

@@ -1,5 +1,5 @@
-//! Slots for work that runs at the same time: in all, and for each organization, so that none can take
-//! all of them.
+//! Slots for work that runs at the same time: in total, and for each organization, so that none can take all of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl FairSlots {
         self.all.available_permits()
     }
 
-    /// Waits up to `wait` for a slot of the organization and then for one of all, so that none is held
+    /// Waits up to `wait` for a slot of the organization and then for one of all slots, so that none is held
     /// while its organization has no more.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl FairSlots {
             return None;
         }
         let mut slots = self.of_organizations.lock();
-        // Those that no request has or waits for.
+        // Removes the slots that no request has or waits for.
         slots.retain(|_, slots| Arc::strong_count(slots) > 1);
         let new = || Arc::new(Semaphore::new(self.per_organization));
         Some(slots.entry(organization).or_insert_with(new).clone())

@@ -1,5 +1,5 @@
-//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table;
-//! and what else a release needs of the database.
+//! Loads raw rows for the engine: opens and decodes sealed chunks, and joins them into one table; and other
+//! data that a release needs from the database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(crate) async fn count_rows(
     }
 }
 
-/// What decides whether a column that a job releases unchanged is a key of its rows.
+/// The data that decides whether a column that a job releases unchanged is a key of its rows.
 pub(crate) struct UnchangedKeyCheck {
     /// Under the roles of the job.
     pub(crate) schema: Schema,

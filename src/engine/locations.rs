@@ -26,7 +26,7 @@ use crate::storage::object_stores::{Grantee, LocatedObject, Location, LocationEr
 
 use super::{WorkError, on_thread};
 
-/// Rows of a file of a release; the last file has those that are left.
+/// Rows of a file of a release; the last file has the remaining ones.
 const FILE_ROWS: usize = 1 << 20;
 
 /// Maximum number of bytes that are read of a file to find its footer.
@@ -57,8 +57,8 @@ pub(crate) async fn granted(
 /// The number of rows of objects, by their footers.
 ///
 /// # Errors
-/// `malformed_body` and `too_large` for what is no Parquet file, by its name; `limit_exceeded`; when the store
-/// fails.
+/// `malformed_body` and `too_large` for an object that is not a Parquet file, with its name; `limit_exceeded`;
+/// when the store fails.
 pub(crate) async fn check_rows(
     location: &Location,
     objects: &[LocatedObject],
@@ -99,7 +99,7 @@ struct ObjectFooter<'a> {
     location: &'a Location,
     object: LocatedObject,
     runtime: &'a Handle,
-    /// Why the store could not be read, which the reader of the footer takes for a damaged file.
+    /// Why the store could not be read, which the reader of the footer reports as a damaged file.
     failure: OnceLock<LocationError>,
 }
 
@@ -122,7 +122,7 @@ impl ChunkReader for ObjectFooter<'_> {
         let range = start..start.saturating_add(length as u64);
         let read = self.location.read(&self.object, range);
         let read = self.runtime.block_on(read).map_err(|error| {
-            // The first one is the reason of those that follow.
+            // The first failure is the cause of the following ones.
             let _ = self.failure.set(error);
             io::Error::other(error)
         });
@@ -208,7 +208,7 @@ impl NewReleaseFolder {
                     return Err(RunError::Cancelled.into());
                 }
                 let part = part.map_err(not_encoded)?;
-                // The name of a table can have characters that a URL's part has not.
+                // The name of a table can have characters that a part of a URL cannot have.
                 let name = if table
                     .name
                     .bytes()
@@ -261,7 +261,7 @@ impl NewReleaseFolder {
     /// Reads a file that was written: on a thread that may block, inside of the runtime.
     ///
     /// # Errors
-    /// `location_changed` if it is gone or another one; when the store fails.
+    /// `location_changed` if it is missing or has changed; when the store fails.
     #[cfg(feature = "scale")]
     pub(crate) fn read(&self, file: &NewFile) -> Result<Bytes, WorkError> {
         let read = async {
@@ -299,10 +299,10 @@ async fn folder(
     Ok(location.below(&folder.release.to_string()))
 }
 
-/// The bytes of a file of a release. Whether they are those that were written, is for the caller to check.
+/// The bytes of a file of a release. The caller has to check whether they are the bytes that were written.
 ///
 /// # Errors
-/// `location_changed` if the file is not there; `location_unavailable` if the store cannot be used, also
+/// `location_changed` if the file does not exist; `location_unavailable` if the store cannot be used, also
 /// because its grant was taken back.
 pub(crate) async fn open_file(
     store: &Store,
@@ -330,7 +330,7 @@ pub(crate) async fn open_file(
 }
 
 /// Removes the files of attempts that ended without a release, and of withdrawn releases. Can be called at any
-/// time, and by several processes. What cannot be removed is tried again by the next call.
+/// time, and by several processes. Files that cannot be removed are tried again by the next call.
 ///
 /// # Errors
 /// When the database fails.

@@ -9,7 +9,7 @@
 //! - `scaled_attempt`: the same over rows that an executor counts.
 //! - `release_packing`, `rendered_tables`, `stacked_editions`: released tables in the database and in files.
 //! - `publication_job`: which jobs can be repeated.
-//! - `composition_tables`: what releases say together. `data_package`: the description of a package.
+//! - `composition_tables`: what releases disclose together. `data_package`: the description of a package.
 
 pub(crate) mod attempt;
 pub(crate) mod composition_tables;

@@ -60,7 +60,7 @@ pub(crate) struct ReleaseOrigin {
     pub(crate) by: Actor,
     /// When it was created.
     pub(crate) created_at: OffsetDateTime,
-    /// The row of the job's submissions of each row of the run; `None` where the run has them all.
+    /// The row of the job's submissions of each row of the run; `None` if the run has them all.
     pub(crate) rows: Option<Vec<u32>>,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct StoredColumn {
     pub(crate) missing: Vec<Box<str>>,
 }
 
-/// What bounds the packing of a release.
+/// The bounds on the packing of a release.
 #[derive(Clone, Copy, Debug)]
 struct PackBounds<'a> {
     /// See [`PackedRelease::new`].
@@ -197,7 +197,7 @@ pub(crate) fn pack(
     })
 }
 
-/// What is stored of a verified release beside its rows.
+/// The stored data of a verified release in addition to its rows.
 pub(super) struct ReleaseFacts<'a> {
     pub(super) step: Option<u32>,
     pub(super) rows: u64,
@@ -228,7 +228,7 @@ impl ReleaseFacts<'_> {
         let codebook =
             Codebook::of_release(origin.holder, &origin.definition, self.schema, self.tables);
         let mut report = to_json(self.report)?;
-        // They have raw values as labels, and reports are stored in clear.
+        // They have raw values as labels, and reports are stored unencrypted.
         let distributions = report.as_object_mut();
         let distributions = distributions.and_then(|report| report.remove("distributions"));
         let seal = |distributions: Value| {
@@ -374,7 +374,7 @@ struct DigestWriter<'a> {
     hasher: Sha256,
     bytes: u64,
     bounds: PackBounds<'a>,
-    /// Whether there were more bytes than may be.
+    /// Whether there were more bytes than permitted.
     is_full: bool,
 }
 

@@ -57,7 +57,7 @@ impl Rendering {
     }
 }
 
-/// What the rendering of a table needs of the process.
+/// What the rendering of a table needs from the process.
 pub(crate) struct Renderer<'a> {
     pub(crate) db: &'a Store,
     pub(crate) storage: &'a Arc<Storage>,
@@ -156,7 +156,7 @@ pub(super) struct RenderTask {
     pub(super) owner: Option<OrganizationId>,
     /// Bytes that the work needs.
     pub(super) bytes: u64,
-    /// What the SHA-256 of the exact CSV has to be, hexadecimal; `None` where it is not known.
+    /// The expected SHA-256 of the exact CSV, hexadecimal; `None` if it is unknown.
     pub(super) sha256: Option<String>,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct ScaledAttempt {
     pub(crate) dataset: StoredDataset,
     /// The data key of the dataset.
     pub(crate) key: DataKey,
-    /// Who counts.
+    /// The executor that counts the rows.
     pub(crate) executor: NamedExecutor,
     /// Where rows are spooled.
     pub(crate) storage: Arc<Storage>,
@@ -51,7 +51,7 @@ pub(crate) struct ScaledAttempt {
 
 impl ScaledAttempt {
     /// Reads the rows, searches, and writes and verifies the files of the release if the job asks for one.
-    /// `warnings` gets what is known before the search.
+    /// `warnings` gets the warnings that are known before the search.
     ///
     /// # Errors
     /// Those of the rows and of the run; `executor_unavailable`; when files cannot be written.
@@ -115,7 +115,7 @@ impl ScaledAttempt {
                 })
             }
         };
-        // Nothing that was spooled is left when the job ends.
+        // No spooled data is left when the job ends.
         drop(run);
         observer.progress(Phase::Writing, PACKED);
         stop_if_asked(observer)?;
@@ -162,7 +162,7 @@ impl RowSource for SubmittedRows<'_> {
 /// The files of a release at its location.
 struct LocatedFiles<'a> {
     folder: NewReleaseFolder,
-    /// Those that were written.
+    /// The written files.
     files: Vec<NewFile>,
     observer: &'a dyn Observer,
 }
@@ -225,7 +225,7 @@ impl Observer for WritingFirst<'_> {
     }
 }
 
-/// What is stored of verified files.
+/// The stored data of verified files.
 fn facts<'a>(
     verified: &'a VerifiedFiles,
     report: &'a Report,
@@ -260,7 +260,7 @@ fn table_in_files(verified: &VerifiedFiles) -> Result<NewTable, WorkError> {
 impl From<ScaleError> for Problem {
     fn from(error: ScaleError) -> Self {
         match error {
-            // What is said of executors has their addresses.
+            // Messages about executors contain their addresses.
             ScaleError::Run(error @ RunError::NotCounted { .. }) => unavailable(&error),
             error @ ScaleError::Engine(_) => unavailable(&error),
             ScaleError::Run(error) => error.into(),
@@ -278,7 +278,7 @@ fn unavailable(error: &dyn Display) -> Problem {
     Problem::new(Code::ExecutorUnavailable, detail)
 }
 
-/// Without the reason, which can quote labels, and these can be raw values.
+/// Without the reason, which can quote labels that are raw values.
 fn not_verified() -> Problem {
     Problem::new(Code::VerificationFailed, NOT_VERIFIED)
 }

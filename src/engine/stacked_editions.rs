@@ -13,11 +13,11 @@ use super::publication_job::EDITION_COLUMN;
 use super::rendered_tables::{RenderTask, Renderer, Rendering};
 use super::{WorkError, release_packing};
 
-/// Which labels the table has.
+/// The labels of the table.
 pub(crate) enum StackLabels {
     /// Those of each edition.
     AsReleased,
-    /// The finest that cover those of all editions, by the codebook of each.
+    /// The finest labels that cover those of all editions, by the codebook of each.
     Common(Vec<Codebook>),
 }
 

@@ -13,7 +13,7 @@ use crate::problem::{Code, Problem};
 pub(crate) struct TableLimits {
     /// `memory.job_bytes`.
     pub(crate) job_bytes: u64,
-    /// What the budget of the process has for tables, in bytes.
+    /// The part of the process's memory budget for tables, in bytes.
     pub(crate) process_bytes: u64,
 }
 
@@ -57,7 +57,7 @@ impl TableLimits {
         Err(Problem::new(Code::LimitExceeded, detail))
     }
 
-    /// The bytes of a job whose rows an executor counts, whatever its table needs.
+    /// The bytes of a job whose rows an executor counts, regardless of what its table needs.
     ///
     /// # Errors
     /// `limit_exceeded` if it never fits.

@@ -19,8 +19,8 @@ use super::fair_slots::{FairSlot, FairSlots};
 /// Number of requests that work on tables of one kind at the same time.
 const WORKING: usize = 3;
 
-/// Number of these of one organization. It has also no more waiting for a slot, so another
-/// organization is next.
+/// Number of these of one organization. No more of its requests wait for a slot either, so another organization
+/// is next.
 const WORKING_PER_ORGANIZATION: usize = 2;
 
 /// The kind of table that a request works on.
@@ -30,7 +30,7 @@ pub(crate) enum TableKind {
     Raw,
     /// A released table to be rendered. It does not wait for raw ones.
     Released,
-    /// The values of raw rows to be counted, for a job that is created. It waits for neither.
+    /// The values of raw rows to be counted, for a job that is created. It does not wait for the other kinds.
     Counted,
 }
 
@@ -44,8 +44,8 @@ pub(crate) struct TableSlots {
     interrupt: CancellationToken,
 }
 
-/// Work on a table. The threads that do it share this, so that slot and memory are free when the last
-/// of them has ended.
+/// Work on a table. The threads that do it share this, so that slot and memory are released when the last of
+/// them has ended.
 #[derive(Debug)]
 pub(crate) struct TableWork {
     cancellation: Cancellation,
@@ -130,7 +130,7 @@ impl TableSlots {
         })
     }
 
-    /// Stops all work, and what begins later. For the end of the grace period of a shutdown.
+    /// Stops all work, including work that begins later. Used at the end of the grace period of a shutdown.
     pub(crate) fn interrupt(&self) {
         self.interrupt.cancel();
     }

@@ -147,7 +147,7 @@ impl Heartbeats {
     }
 }
 
-/// What the thread does.
+/// The work of the thread.
 struct Thread {
     heartbeats: Heartbeats,
     settings: WorkerPoolSettings,
@@ -173,7 +173,7 @@ impl Thread {
             () = interrupted => {}
             () = stop.cancelled() => {}
         }
-        // A connection that does not answer must not hold up the end of the process.
+        // A connection that does not answer must not delay the end of the process.
         let _ = timeout(Duration::from_secs(1), store.close()).await;
     }
 
@@ -187,7 +187,7 @@ impl Thread {
                 () = shared.added.notified() => continue,
             }
             self.stop_overdue();
-            // The sign of life is first: a lease that is lost meanwhile is one of a live process.
+            // The sign of life is sent first: a lease that is lost meanwhile is one of a live process.
             if next_sign <= Instant::now() {
                 next_sign = Instant::now() + self.settings.heartbeat;
                 self.give_sign_of_life(store).await;
@@ -202,7 +202,7 @@ impl Thread {
         due.unwrap_or_else(|| Instant::now() + self.settings.heartbeat)
     }
 
-    /// Stops the runs that have taken longer than they may.
+    /// Stops the runs that have exceeded their time limit.
     fn stop_overdue(&self) {
         for held in self.heartbeats.shared.leases.lock().values() {
             if held.progress.running_for() > self.settings.max_run {

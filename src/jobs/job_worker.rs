@@ -74,8 +74,8 @@ impl Worker {
         }
     }
 
-    /// Claims the next job. It waits for a slot in this process first: what ends this process costs
-    /// a job that waits no attempt.
+    /// Claims the next job. It first waits for a slot in this process, so that the end of this process costs a
+    /// waiting job no attempt.
     async fn claim(&self) -> Result<Option<(Claim, WorkerSlot)>, StoreError> {
         let rules = self.settings.claim_rules();
         end_exhausted(&self.store, rules.max_attempts).await?;
@@ -158,8 +158,8 @@ impl Worker {
         }
     }
 
-    /// Runs the attempt: reads, searches, verifies and packs. Of what it finds, it writes only the
-    /// warnings to the database. Its results are in the memory that it reserves.
+    /// Runs the attempt: reads, searches, verifies and packs. It writes only the warnings to the database. Its
+    /// results are in the memory that it reserves.
     async fn run(
         &self,
         claim: &Claim,
@@ -246,7 +246,7 @@ impl Worker {
             if let Some(edition) = &mut edition {
                 edition.load_rows(&self.store).await?;
             }
-            // One thread prepares and runs: what it frees first, it allocates again.
+            // One thread prepares and runs: it reuses the memory that it frees.
             let run = on_thread(move || {
                 let results = if let Some(edition) = edition {
                     let job = EditionJob {
@@ -288,7 +288,7 @@ impl Worker {
         Ok(results)
     }
 
-    /// The folder for the files of the release that a job asks for; `None` where it asks for none.
+    /// The folder for the files of the release that a job requests; `None` if it requests none.
     async fn release_folder(
         &self,
         claim: &Claim,
@@ -447,14 +447,14 @@ impl Worker {
 struct RunToReserve<'a> {
     job: &'a JobDefinition,
     dataset: &'a StoredDataset,
-    /// What it needs as an edition.
+    /// Its input as an edition.
     edition: Option<&'a EditionInput>,
-    /// Who counts its rows; `None` where they are in memory.
+    /// The executor that counts its rows; `None` if they are in memory.
     executor: Option<&'a NamedExecutor>,
 }
 
 impl EndResult {
-    /// The outcome of an attempt, where `label` is that of one whose end was written.
+    /// The outcome of an attempt, where `label` is the outcome of an attempt whose end was written.
     fn outcome(self, label: &'static str) -> &'static str {
         match self {
             Self::Written => label,

@@ -99,7 +99,7 @@ pub struct Resources {
     pub memory: MemoryBudget,
     /// The disks.
     pub storage: Arc<Storage>,
-    /// Who counts the rows of large tables.
+    /// The executors that count the rows of large tables.
     pub executors: ExecutorSet,
     /// Receives the job of each attempt that ends.
     pub attempts: watch::Sender<Option<JobKey>>,
@@ -174,8 +174,8 @@ pub fn start(
 }
 
 impl WorkerPool {
-    /// Waits until `shutdown` is cancelled and then until the running jobs have ended. For the grace
-    /// period of a shutdown.
+    /// Waits until `shutdown` is cancelled and then until the running jobs have ended. Used in the grace period
+    /// of a shutdown.
     pub async fn drained(&self) {
         self.shutdown.cancelled().await;
         self.tasks.wait().await;

@@ -34,11 +34,11 @@ pub(super) struct Progress {
     /// Unset while the run may continue.
     stop: OnceLock<StopReason>,
     cancellation: Cancellation,
-    /// Cancelled together with `cancellation`, for what waits.
+    /// Cancelled together with `cancellation`, for waiting tasks.
     stopping: CancellationToken,
-    /// When the run began, after it had got its memory.
+    /// When the run began, after it got its memory.
     began: OnceLock<Instant>,
-    /// By phase, the microseconds that the run had taken when it was last in it; 0 where it was not.
+    /// By phase, the microseconds that the run had taken when it was last in it; 0 if it never was.
     last_in: [AtomicU64; PHASES.len()],
 }
 
@@ -80,7 +80,7 @@ impl Progress {
         }
     }
 
-    /// The phases that the run came to.
+    /// The phases that the run reached.
     pub(super) fn phases(&self) -> Vec<PhaseTime> {
         let began = SystemTime::now() - self.running_for();
         let mut from = Duration::ZERO;
@@ -158,7 +158,7 @@ impl Observer for Progress {
         let now = (self.running_for().as_micros() as u64).max(1);
         let before = self.last_in[phase as usize].fetch_max(now, Ordering::Relaxed);
         if before == 0 {
-            // What the phase before it has freed would be beside what this one allocates.
+            // Memory freed by the previous phase would add to what this one allocates.
             return_freed_pages();
         }
     }

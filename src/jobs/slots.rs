@@ -9,8 +9,8 @@ use crate::db::claims::{Claimable, Isolation};
 
 /// The slots. A job that shares its process takes one, a job that runs alone takes all.
 ///
-/// Slots are given in the order in which they are asked for: a job that waits until it is alone is
-/// not overtaken by later ones. After it, the others have the next turn.
+/// Slots are given in the order of requests: a job that waits until it is alone is not overtaken by later ones.
+/// After it, the others have the next turn.
 #[derive(Debug)]
 pub(super) struct WorkerSlots {
     free: Arc<Semaphore>,
@@ -21,7 +21,7 @@ pub(super) struct WorkerSlots {
     last_was_exclusive: AtomicBool,
 }
 
-/// WorkerSlots, which are returned when this is dropped.
+/// Slots, which are returned when this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct WorkerSlot {

@@ -15,13 +15,13 @@ use crate::db::{Store, StoreError, audit_chain, idempotency, reclaim};
 use crate::engine::locations;
 use crate::storage::Storage;
 
-/// Time between two looks for new events of the audit logs.
+/// Time between two checks for new events of the audit logs.
 const CHAINING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Time between two cleanups.
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Time between two looks for keys that uploads have left which were broken off.
+/// Time between two searches for keys that interrupted uploads have left.
 const KEYS_INTERVAL: Duration = Duration::from_secs(60 * 60);
 
 /// Cleans up until `shutdown` is cancelled. Wakes the workers when datasets were deleted, because their jobs
@@ -33,7 +33,7 @@ pub(super) async fn keep(
     wake: Arc<Notify>,
 ) {
     let mut ticks = tokio::time::interval(INTERVAL);
-    // The start of the process has done it.
+    // The start of the process has already done it.
     let mut keys_done = Instant::now();
     loop {
         tokio::select! {
@@ -67,7 +67,7 @@ pub(super) async fn keep(
 }
 
 /// Removes files of attempts without a release and of withdrawn releases until `shutdown` is cancelled. A task
-/// of its own: a store that does not answer holds up nothing else.
+/// of its own: a store that does not answer blocks nothing else.
 pub(super) async fn remove_files(store: Store, storage: Arc<Storage>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(INTERVAL);
     loop {
@@ -95,11 +95,11 @@ pub(super) async fn remove_files(store: Store, storage: Arc<Storage>, shutdown: 
 pub(crate) async fn reclaim_space(store: &Store, storage: &Storage) -> Result<(), StoreError> {
     let is_tight = || storage.is_tight();
     let removed = reclaim::remove_deleted(store, is_tight).await?;
-    // The statistics of the database are some seconds late.
+    // The statistics of the database lag by some seconds.
     if removed > 0 || reclaim::has_dead_chunks(store).await? {
         reclaim::vacuum(store, is_tight).await?;
     }
-    // Without its reserve, a tight disk is one that an earlier call has not freed enough.
+    // If the reserve is missing on a tight disk, an earlier call has not freed enough.
     if is_tight() && (removed > 0 || storage.lacks_reserve()) {
         reclaim::compact(store, is_tight).await?;
     }

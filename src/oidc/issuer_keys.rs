@@ -40,7 +40,7 @@ struct SharedKeys {
     issuer: String,
     agent: ureq::Agent,
     cache: Mutex<Cache>,
-    /// Held while the issuer is asked, so that it is asked once.
+    /// Held while the issuer is queried, so that it is queried once.
     fetching: tokio::sync::Mutex<()>,
 }
 
@@ -58,7 +58,7 @@ struct Discovery {
 }
 
 impl IssuerKeys {
-    /// The keys of an issuer, which are fetched when the first is asked for.
+    /// The keys of an issuer, which are fetched when the first one is requested.
     pub(crate) fn new(issuer: &str) -> Self {
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(TIMEOUT))
@@ -72,12 +72,12 @@ impl IssuerKeys {
         }))
     }
 
-    /// The key with this id, or the only key where a token names none. A known key is returned at
-    /// once, and fetched again in the background when it is due.
+    /// The key with this id, or the only key if a token names none. A known key is returned at once, and
+    /// fetched again in the background when it is due.
     ///
     /// # Errors
     /// [`Refusal::Invalid`] if the issuer has no such key; [`Refusal::Unavailable`] if it cannot be reached,
-    /// and what was fetched before is too old.
+    /// and the keys fetched before are too old.
     pub async fn find(&self, id: Option<&str>, now: OffsetDateTime) -> Result<Jwk, Refusal> {
         if let Some((Some(key), age)) = self.0.known(id, now)
             && age < GREATEST_AGE
@@ -97,8 +97,7 @@ impl IssuerKeys {
 }
 
 impl SharedKeys {
-    /// The key with this id, or the only one, and the age of what was fetched; `None` before the first
-    /// fetch.
+    /// The key with this id, or the only one, and the age of the fetched keys; `None` before the first fetch.
     fn known(
         &self,
         id: Option<&str>,
@@ -114,7 +113,7 @@ impl SharedKeys {
         Some((key, now - *fetched))
     }
 
-    /// Fetches the keys, unless that was tried a moment ago.
+    /// Fetches the keys, unless that was just tried.
     async fn refresh(&self, now: OffsetDateTime) {
         let _guard = self.fetching.lock().await;
         let tried_at = self.cache.lock().tried_at;

@@ -19,7 +19,7 @@ pub use verifier::{VerifiedPerson, Verifier, is_compact};
 pub struct OidcSettings {
     /// The issuer, exactly as in the claim `iss`; its discovery document is below it.
     pub issuer: String,
-    /// Which the claim `aud` must name.
+    /// The audience that the claim `aud` must name.
     pub audience: String,
     /// The claim with the name or id of the person's organization.
     pub organization_claim: String,
@@ -27,7 +27,7 @@ pub struct OidcSettings {
     pub role_claim: String,
     /// The claim that names the person.
     pub subject_claim: String,
-    /// By how many seconds clocks may differ.
+    /// Maximum difference of clocks, in seconds.
     pub leeway_seconds: u64,
 }
 

@@ -9,7 +9,7 @@ pub enum Refusal {
     /// person, one organization and one role.
     #[error("the token is not valid")]
     Invalid,
-    /// The keys of the issuer are not there.
+    /// The keys of the issuer are not available.
     #[error("the issuer's keys are not available")]
     Unavailable,
 }

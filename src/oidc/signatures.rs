@@ -9,8 +9,8 @@ use ring::signature::{
     RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
 
-/// Verifies signatures by public keys. It makes none, and knows no algorithm with a shared secret: a public
-/// key is no secret.
+/// Verifies signatures by public keys. It makes no signatures, and knows no algorithm with a shared secret: a
+/// public key is not secret.
 pub(super) static PUBLIC_KEYS: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(new_error(ErrorKind::UnsupportedAlgorithm)),
     verifier_factory: |&algorithm, key| {
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    /// What OpenSSL signed with keys that were thrown away.
+    /// Messages that OpenSSL signed with keys that were discarded.
     #[derive(Deserialize)]
     struct Signed {
         algorithm: Algorithm,

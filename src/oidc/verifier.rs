@@ -20,8 +20,8 @@ const TOKEN_BYTES: usize = 16 << 10;
 /// Longest name of a person, in bytes.
 const SUBJECT_BYTES: usize = 255;
 
-/// The algorithms that tokens may be signed with. `none` and those with a shared secret are not
-/// among them: a public key is no secret.
+/// The algorithms that tokens may be signed with. `none` and those with a shared secret are not among them: a
+/// public key is not secret.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -37,11 +37,11 @@ const ALGORITHMS: [Algorithm; 9] = [
 /// A person whose token was verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedPerson {
-    /// Who, as the issuer names the person.
+    /// The person, as named by the issuer.
     pub subject: String,
     /// Name or id of the person's organization.
     pub organization: String,
-    /// With which rights.
+    /// The role of the person.
     pub role: Role,
 }
 
@@ -59,7 +59,7 @@ pub fn is_compact(token: &str) -> bool {
 impl Verifier {
     /// A verifier that fetches the issuer's keys when the first token comes.
     pub fn new(settings: OidcSettings) -> Self {
-        // Another verifier of this program may have done it.
+        // Another verifier of this process may have installed it already.
         let _ = PUBLIC_KEYS.install_default();
         Self {
             keys: IssuerKeys::new(&settings.issuer),
@@ -148,7 +148,7 @@ fn is_plain(token: &str) -> bool {
     is_token && !header.contains_key("crit")
 }
 
-/// The role in a claim: a text, or the one role in a list of texts, which may have other words.
+/// The role in a claim: a text, or the one role in a list of texts, which may contain other texts.
 fn role(claim: &Value) -> Option<Role> {
     match claim {
         Value::String(name) => Role::from_name(name),

@@ -37,7 +37,7 @@ pub enum AllValues {
     All,
 }
 
-/// What a model bounds of a column.
+/// What a model bounds in a column.
 enum Bound<'p> {
     /// The confidence in every value, or the diversity of the column.
     Every,
@@ -77,7 +77,7 @@ impl Policy {
         faults
     }
 
-    /// What a job leaves unbounded that the policy has bounded, with pointers into the job.
+    /// What a job leaves unbounded although the policy requires a bound, with pointers into the job.
     pub(super) fn unbounded_in_job(&self, job: &JobDefinition, schema: &Schema) -> Vec<Fault> {
         let privacy = &job.privacy;
         let given = |name: &str| {
@@ -130,7 +130,7 @@ impl Policy {
         faults
     }
 
-    /// What a finished release leaves unbounded that the policy has bounded.
+    /// What a finished release leaves unbounded although the policy requires a bound.
     pub(super) fn unbounded_in_release(&self, release: &ReleasedTable<'_>) -> Vec<String> {
         let privacy = release.privacy;
         let Some(columns) = &self.sensitive_values else {
@@ -211,7 +211,7 @@ fn unbounded(
     Some(Fault::at(format!("/privacy/{place}"), detail))
 }
 
-/// The place of a column's list, or of all lists where it has none.
+/// The place of a column's list, or of all lists if it has none.
 fn place_of_values(privacy: &PrivacyDefinition, column: &str) -> String {
     match &privacy.sensitive_values {
         Some(listed) if listed.contains_key(column) => {
@@ -221,8 +221,8 @@ fn place_of_values(privacy: &PrivacyDefinition, column: &str) -> String {
     }
 }
 
-/// The place below `/privacy` by which a model without a C leaves a sensitive column unbounded; `None` where
-/// it bounds all.
+/// The place below `/privacy` by which a model without a C leaves a sensitive column unbounded; `None` if it
+/// bounds all.
 pub(super) fn unbounding(privacy: &PrivacyDefinition) -> Option<&'static str> {
     let limited = privacy.column_limits.iter().flatten();
     // The last one stands for the columns without a limit of their own.
@@ -233,7 +233,7 @@ pub(super) fn unbounding(privacy: &PrivacyDefinition) -> Option<&'static str> {
     })
 }
 
-/// What a model bounds of a sensitive column.
+/// What a model bounds in a sensitive column.
 fn bound<'p>(privacy: &'p PrivacyDefinition, column: &str) -> Bound<'p> {
     let l_exceeds_one = || {
         let mut all = privacy.l.iter().flat_map(OneOrMany::all);

@@ -121,13 +121,13 @@ impl Policy {
     }
 }
 
-/// What a policy can say of a finished release.
+/// The properties of a finished release that a policy can restrict.
 pub struct ReleasedTable<'a> {
     /// The privacy model with its parameters.
     pub privacy: &'a PrivacyDefinition,
     /// The share of the raw rows that were suppressed.
     pub suppressed: f64,
-    /// The names of its columns that are no quasi-identifiers.
+    /// The names of its columns that are not quasi-identifiers.
     pub other_columns: &'a [String],
     /// Its columns.
     pub columns: &'a [CodebookColumn],
@@ -195,7 +195,7 @@ impl Policy {
         recipients.is_none_or(|allowed| allowed.iter().any(|it| *it == name || *it == id))
     }
 
-    /// What of a privacy model is below the policy, with pointers into a job.
+    /// The parts of a privacy model that are below the policy, with pointers into a job.
     fn below_in_model(&self, privacy: &PrivacyDefinition) -> Vec<Fault> {
         let model = privacy.model;
         let word = model.as_str();
@@ -275,7 +275,7 @@ fn is_same(one: &str, other: &str) -> bool {
     visible_text(one) == visible_text(other)
 }
 
-/// Whether a column has this name, or is made of one that has it.
+/// Whether a column has this name, or is made from one that has it.
 fn is_of(spec: &SchemaColumn, name: &str) -> bool {
     let sources = spec.from().iter().map(AsRef::as_ref);
     let mut names = std::iter::once(spec.name()).chain(sources);

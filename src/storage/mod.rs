@@ -27,10 +27,10 @@ pub struct StorageLimits {
     pub spool: u64,
 }
 
-/// The part of a disk that [`StorageLimits::min_free`] can be at most: a tenth.
+/// [`StorageLimits::min_free`] is at most this fraction of a disk: a tenth.
 const MIN_FREE_SHARE: u64 = 10;
 
-/// The part of a disk that the reserve can be at most: a twentieth.
+/// The reserve is at most this fraction of a disk: a twentieth.
 const RESERVE_SHARE: u64 = 20;
 
 /// Why nothing that takes space is accepted.
@@ -85,7 +85,7 @@ impl Storage {
         }
     }
 
-    /// Checks that there is space for what a request adds. Costs two system calls.
+    /// Checks that there is space for the data that a request adds. Costs two system calls.
     ///
     /// # Errors
     /// [`DiskFull`]. A disk whose free space is not known counts as not full.
@@ -134,9 +134,8 @@ impl Storage {
             .is_ok_and(|disk| disk.free < self.min_free(disk) + self.reserve_bytes(disk))
     }
 
-    /// Removes the reserve if the disk is nearly full, so that the database can start, and data can be
-    /// deleted. Where the reserve was removed before, removes the rendered releases, which can be
-    /// rendered again.
+    /// Removes the reserve if the disk is nearly full, so that the database can start, and data can be deleted.
+    /// If the reserve was already removed, removes the rendered releases, which can be rendered again.
     pub fn make_room(&self) {
         let full = Disk::of(&self.data_dir).is_ok_and(|disk| disk.free < self.reserve_bytes(disk));
         if !full {
@@ -149,7 +148,7 @@ impl Storage {
         }
     }
 
-    /// Whether there should be a reserve, and is none.
+    /// Whether there should be a reserve but is none.
     pub(crate) fn lacks_reserve(&self) -> bool {
         let wanted = Disk::of(&self.data_dir).is_ok_and(|disk| self.reserve_bytes(disk) > 0);
         wanted && !self.reserve.exists()
@@ -185,7 +184,7 @@ impl Storage {
     }
 }
 
-/// The directory of a file, which a name alone has in the working directory.
+/// The directory of a file; for a name alone, the working directory.
 pub fn directory_of(path: &Path) -> &Path {
     let directory = path.parent().filter(|parent| *parent != Path::new(""));
     directory.unwrap_or(Path::new("."))
@@ -196,7 +195,7 @@ pub fn directory_of(path: &Path) -> &Path {
 pub(crate) struct Disk {
     /// Its size.
     pub size: u64,
-    /// What a user who is not root can still write.
+    /// The space that a user other than root can still write.
     pub free: u64,
 }
 

@@ -12,7 +12,7 @@ use crate::problem::{Code, Problem};
 /// Prefix of files that are being written.
 pub(crate) const UNFINISHED: &str = "unfinished-";
 
-/// The age at which an unfinished file is taken to belong to a process that died.
+/// The age at which an unfinished file is considered to belong to a process that died.
 const STALE: Duration = Duration::from_secs(60 * 60);
 
 /// A spool directory and its limit.
@@ -24,7 +24,7 @@ pub struct Spool {
     temporary: Arc<AtomicU64>,
 }
 
-/// Space that a temporary file takes, given back when this is dropped.
+/// Space that a temporary file takes, released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct SpoolSpace {
     limit: u64,
@@ -74,8 +74,8 @@ impl Spool {
         }
     }
 
-    /// Removes what earlier processes left unfinished, and the oldest rendered files until the rest is
-    /// within the limit together with the temporary files. Never removes `newest`.
+    /// Removes unfinished files of earlier processes, and the oldest rendered files until the rest is within
+    /// the limit together with the temporary files. Never removes `newest`.
     ///
     /// # Errors
     /// When the directory cannot be read.

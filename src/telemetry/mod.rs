@@ -46,7 +46,7 @@ pub fn init(settings: &LogSettings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Work for another thread, which logs and traces there as a part of what this one does.
+/// Work for another thread, which logs and traces there as a part of the work of this one.
 pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let (log, trace) = (tracing::Span::current(), Context::current());
     move || {
@@ -56,7 +56,7 @@ pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 }
 
 fn filter(text: &str) -> anyhow::Result<Targets> {
-    // An empty directive would be the level of errors, and replace the one before.
+    // An empty directive would mean the level of errors, and replace the previous one.
     let directives = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let directives: Vec<&str> = directives.collect();
     let levels = directives.join(",").parse::<Targets>().ok();

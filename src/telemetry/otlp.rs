@@ -80,7 +80,8 @@ impl OtlpEndpoint {
     }
 }
 
-/// Sends batches of spans; it is called by a thread of its own. What the collector does not take is lost.
+/// Sends batches of spans; it is called by a thread of its own. Spans that the collector does not take are
+/// lost.
 #[derive(Debug)]
 pub(super) struct OtlpExporter {
     endpoint: OtlpEndpoint,

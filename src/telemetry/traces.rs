@@ -20,7 +20,7 @@ use opentelemetry_sdk::trace::{
 
 use super::otlp::{OtlpEndpoint, OtlpExporter};
 
-/// Spans that wait to be sent. What comes while the queue is full is dropped.
+/// Spans that wait to be sent. Further spans are dropped while the queue is full.
 const QUEUE: usize = 2048;
 
 /// Longest wait of a span before it is sent, unless the collector is slow.
@@ -71,7 +71,7 @@ impl Traces {
 pub struct TraceContext([u8; 24]);
 
 impl TraceContext {
-    /// That of the span which this task or thread works for; `None` outside of any.
+    /// The context of the span that this task or thread works for; `None` outside any span.
     pub fn current() -> Option<Self> {
         let context = Context::current();
         let span = context.span();
@@ -125,7 +125,7 @@ pub struct TraceSpan(Option<Context>);
 
 impl TraceSpan {
     /// The span of a request, which begins a trace. Clients are not trusted: the trace has an id of this
-    /// service and is recorded whatever they say, and a span that a client says it belongs to is a link.
+    /// service and is always recorded, and a parent span named by a client becomes a link.
     pub fn of_request(name: impl FnOnce() -> String, of_client: Option<TraceContext>) -> Self {
         let links = of_client.map(|client| Link::with_context(client.span_context()));
         Self::begin(&Context::new(), || {
@@ -134,8 +134,8 @@ impl TraceSpan {
         })
     }
 
-    /// The span of an attempt at a job, in the trace of the request that made the job; a trace of its own
-    /// where the service made it.
+    /// The span of an attempt at a job, in the trace of the request that made the job; a trace of its own if
+    /// the service made it.
     pub fn of_job(request: Option<TraceContext>) -> Self {
         let parent = match request {
             Some(request) => Context::new().with_remote_span_context(request.span_context()),
@@ -146,7 +146,7 @@ impl TraceSpan {
         })
     }
 
-    /// A part of the span which this task or thread works for; nothing outside of any.
+    /// A part of the span that this task or thread works for; nothing outside any span.
     pub fn part(name: &'static str) -> Self {
         let parent = Context::current();
         if !parent.has_active_span() {
@@ -203,7 +203,7 @@ impl TraceSpan {
         }
     }
 
-    /// Does `work` for this span.
+    /// Runs `work` for this span.
     pub async fn within<T>(&self, work: impl Future<Output = T>) -> T {
         match &self.0 {
             Some(context) => work.with_context(context.clone()).await,
@@ -221,7 +221,7 @@ impl Drop for TraceSpan {
     }
 }
 
-/// Sets an attribute of the span which this task or thread works for, as [`TraceSpan::set`].
+/// Sets an attribute of the span that this task or thread works for, as [`TraceSpan::set`].
 pub fn set_on_current(key: &'static str, text: impl Display) {
     let context = Context::current();
     if context.has_active_span() {
@@ -234,7 +234,7 @@ fn set(context: &Context, key: &'static str, text: impl Display) {
     context.span().set_attribute(text);
 }
 
-/// Links the span which this task or thread works for to another.
+/// Links the span that this task or thread works for to another.
 pub fn link_current(to: TraceContext) {
     let context = Context::current();
     context.span().add_link(to.span_context(), Vec::new());

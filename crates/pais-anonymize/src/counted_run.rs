@@ -33,7 +33,7 @@ pub struct ColumnValues {
     pub rows: Vec<u64>,
 }
 
-/// What is known of a table whose rows are elsewhere.
+/// What is known about a table whose rows are elsewhere.
 #[derive(Clone, Debug)]
 pub struct DistinctValues {
     /// Of each stored column.
@@ -61,7 +61,7 @@ pub struct CountedRun {
 pub struct RecodedValues {
     /// A row for each number of a value, with the label that the value is released as.
     pub table: ReleasedTable,
-    /// The step after which the table is.
+    /// The step that the table follows.
     pub step: u32,
     /// Column to the labels of its cut.
     pub cut: BTreeMap<String, Vec<String>>,
@@ -175,8 +175,8 @@ impl CountedRun {
         &self.values.schema
     }
 
-    /// Searches for an anonymous table by counts of at most `budget` records, where that is enough to
-    /// decide anything.
+    /// Searches for an anonymous table by counts of at most `budget` records, if that is enough to decide
+    /// anything.
     ///
     /// # Errors
     /// As [`crate::AnonymizationRun::search`], and [`RunError::NotCounted`] where the counts contradict
@@ -197,9 +197,9 @@ impl CountedRun {
         self.method.search_counts(&self.values, counts, observer)
     }
 
-    /// What the distinct values are released as after the last step. The labels cover their values, each
-    /// column is one cut, and readers get the labels as they are; whether the rows meet the model is for
-    /// the verifier to say, of the files.
+    /// What the distinct values are released as after the last step. The labels cover their values, each column
+    /// is one cut, and readers get the labels as they are; whether the rows meet the model is decided by the
+    /// verifier, on the files.
     ///
     /// # Errors
     /// [`RunError::NotVerified`] and [`RunError::Cancelled`].
@@ -224,8 +224,9 @@ impl CountedRun {
         Ok(RecodedValues { table, step, cut })
     }
 
-    /// The report of written files, as far as their distinct rows give it. `distinct` and `verification` are
-    /// what was found in the files, `singled_out` the insensitive columns with a value in one row only.
+    /// The report of written files, as far as it follows from their distinct rows. `distinct` and
+    /// `verification` are what was found in the files, `singled_out` the insensitive columns with a value in
+    /// one row only.
     ///
     /// # Errors
     /// [`RunError::Cancelled`], and [`RunError::Internal`] for groups that cannot be measured.
@@ -264,7 +265,7 @@ impl CountedRun {
         RowDraw::new(&self.values.order, Purpose::Rows { step })
     }
 
-    /// What the holder should know about the job. What the values of single columns say is not among it.
+    /// What the holder should know about the job, without what the values of single columns say.
     pub fn warnings(&self) -> Vec<Warning> {
         self.values.job_warnings()
     }
@@ -276,7 +277,7 @@ impl CountedRun {
 }
 
 /// A table with a row for each number of a value, and the rows of each value. A column with fewer values
-/// has its first one in the rest of the rows.
+/// repeats its first one in the remaining rows.
 fn table_of(columns: &[ColumnValues]) -> (Table, Vec<Vec<u64>>) {
     let rows = columns.iter().map(|column| column.values.len()).max();
     let rows = rows.unwrap_or(0);

@@ -81,7 +81,7 @@ pub struct VerifiedTables {
     candidate: Candidate,
     redrawn: Redrawn,
     finding: PrivacyFinding,
-    /// Of its quasi-identifiers, where the verifier has found them.
+    /// The classes of its quasi-identifiers, if the verifier has found them.
     classes: Option<Classes<'static>>,
     persons: Option<SubjectGroups>,
     step: Option<u32>,
@@ -369,8 +369,8 @@ fn check_cuts(
     checked.into_iter().collect()
 }
 
-/// The domain in which a column's labels are one cut: that of its pre-generalized values.
-/// `None` where values are required to be the root, beside which a cut has no other label.
+/// The domain in which a column's labels are one cut: that of its pre-generalized values. `None` if values are
+/// required to be the root: a cut with the root has no other label.
 fn cut_domain<'a>(
     raw: &'a QuasiIdentifier,
     minimum_levels: Option<&MinimumLevels>,

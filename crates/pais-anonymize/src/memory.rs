@@ -7,20 +7,20 @@ use pais_verify::adversary_bytes;
 
 use crate::job_checks::is_set;
 
-/// Number of copies of the distinct text that are in memory at most, beside the chunk that is
-/// decoded: sensitive values as released unchanged, as their column, in the released table and in
-/// the table that the verifier reads; or the values of a flat tree as read, in its nodes, in its
-/// index, and as labels of the released table. Measured: 2.9 copies of insensitive text, 3.9 of
-/// sensitive text (200,000 distinct values of 512 bytes).
+/// Number of copies of the distinct text that are in memory at most, in addition to the chunk that is decoded:
+/// sensitive values as released unchanged, as their column, in the released table and in the table that the
+/// verifier reads; or the values of a flat tree as read, in its nodes, in its index, and as labels of the
+/// released table. Measured: 2.9 copies of insensitive text, 3.9 of sensitive text (200,000 distinct values of
+/// 512 bytes).
 pub(crate) const TEXT_COPIES: u64 = 4;
 
 /// The same for anatomized output, which keeps the quasi-identifiers as they were read, and has
 /// sensitive values in a table of their own. Measured: 4.9 copies.
 pub(crate) const ANATOMIZED_TEXT_COPIES: u64 = 5;
 
-/// Bytes for each row that a set-valued quasi-identifier needs beside its released cells: its
-/// number, where its items begin, and 16 items of 4 bytes as read, as they are disclosed, and
-/// once more while a class is divided.
+/// Bytes for each row that a set-valued quasi-identifier needs in addition to its released cells: its number,
+/// where its items begin, and 16 items of 4 bytes as read, as they are disclosed, and once more while a class
+/// is divided.
 const SET_BYTES: u64 = 8 + 3 * 16 * 4;
 
 /// Bytes of the equivalence classes for each row: its class, and where each row has one of its own the first
@@ -36,11 +36,10 @@ pub(crate) fn code_bytes(schema: &Schema) -> u64 {
     4 * schema.stored().count() as u64
 }
 
-/// Bytes that a table takes at most without the text while it is read and profiled, or searched and
-/// released: the codes as read or encoded, once more, and those of columns in the making beside them, and
-/// for each row the order of the search and the shuffled one. The number of items of a set-valued
-/// quasi-identifier is not known beforehand; it is taken to be what most prescriptions stay below on
-/// average.
+/// Maximum bytes of a table without the text while it is read and profiled, or searched and released: the codes
+/// as read or encoded, a copy of them, the codes of columns that are being built, and for each row its place in
+/// the order of the search and in the shuffled order. The number of items of a set-valued quasi-identifier is
+/// not known beforehand; it is assumed to be more than most prescriptions have on average.
 pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
     let codes = code_bytes(schema);
     let sets = schema.stored().filter(|column| is_set(column)).count() as u64;
@@ -48,11 +47,10 @@ pub(crate) fn table_codes(schema: &Schema, rows: u64) -> u64 {
     rows.saturating_mul(2 * codes + in_the_making + 16 + sets * SET_BYTES)
 }
 
-/// Bytes that a release needs at most without the text and the classifiers: until it is made
-/// ([`table_codes`]), or while its risk is measured after that: the codes as read and released, the raw row
-/// of each row, the equivalence classes that the verifier has found, at most `classes`, the sample, and what
-/// the measures work in. What they need for each distinct value is in the copy of the text that the verifier
-/// no longer has.
+/// Bytes that a release needs at most without the text and the classifiers: until it is made ([`table_codes`]),
+/// or while its risk is measured after that: the codes as read and released, the raw row of each row, the
+/// equivalence classes that the verifier has found, at most `classes`, the sample, and what the measures work
+/// in. Their memory for each distinct value is that of the copy of the text that the verifier no longer has.
 pub(crate) fn release_codes(schema: &Schema, rows: u64, classes: u64) -> u64 {
     let kept = rows.saturating_mul(2 * code_bytes(schema) + 8 + CLASS_BYTES);
     // Adversaries are measured after the unchanged columns, beside the rows that are alone.

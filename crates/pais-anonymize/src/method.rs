@@ -29,7 +29,7 @@ pub(crate) type PlanMethod = fn(&Schema, &Job, &PrivacyModel) -> Planned;
 /// It searches and builds tables; it never decides whether a table may be released, which is the
 /// work of the gate ([`crate::gate`]). It is registered in [`crate::methods`].
 pub(crate) trait Method: Send + Sync {
-    /// Bytes of memory that a run over this many rows takes at most, beside the text of distinct
+    /// Bytes of memory that a run over this many rows takes at most, in addition to the text of distinct
     /// values, with up to `searches` searches at a time.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ pub(crate) trait Method: Send + Sync {
         Err(needs_rows("/executor", "this method", "choose another model").into())
     }
 
-    /// Builds the tables after `step`, which the outcome has; 0 where it has no steps.
+    /// Builds the tables after `step`, a step of the outcome; 0 if it has no steps.
     ///
     /// # Errors
     /// [`RunError::Internal`] for an outcome that does not fit the table.
@@ -72,7 +72,7 @@ pub(crate) trait Method: Send + Sync {
         step: u32,
     ) -> Result<Candidate, RunError>;
 
-    /// What only the method knows of its release, for the measures of a release that was accepted.
+    /// What only the method knows about its release, for the measures of a release that was accepted.
     ///
     /// # Errors
     /// As [`Self::build`].
@@ -130,8 +130,8 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// The table of these rows with global recoding by one cut a column, for the model of the job. `sets`
-    /// are its released sets.
+    /// The table of these rows with global recoding by one cut per column, for the model of the job. `sets` are
+    /// its released sets.
     pub(crate) fn of_cuts(
         input: &PreparedTable,
         cuts: Vec<Cut>,
@@ -153,7 +153,7 @@ impl Candidate {
     }
 }
 
-/// What a method claims of its tables, in terms of the job alone.
+/// What a method claims about its tables, in terms of the job alone.
 pub(crate) struct Claim {
     /// The model that holds: in the whole table with global recoding, otherwise in every group.
     pub(crate) model: PrivacyModel,

@@ -31,8 +31,7 @@ impl Phase {
     }
 }
 
-/// What a run has done since it began. Counts are totals, so that it does no harm to report one
-/// twice or to miss one.
+/// What a run has done since it began. Counts are totals, so reporting one twice or missing one is harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Number of rows read.
@@ -58,7 +57,7 @@ pub trait Observer: Send + Sync {
     }
 }
 
-/// Ends the run if its observer asks for it.
+/// Ends the run if its observer requests it.
 ///
 /// # Errors
 /// [`RunError::Cancelled`].

@@ -12,13 +12,12 @@ use crate::memory::{ANATOMIZED_TEXT_COPIES, TEXT_COPIES, table_codes};
 use crate::method::Method;
 use crate::methods;
 
-/// Searches of a sweep that run at a time: while one has nothing to share among the threads, the
-/// other has. A sweep makes no release, whose memory the second search uses.
+/// Searches of a sweep that run at a time: while one has no work to share among the threads, the other has. A
+/// sweep makes no release; the second search uses the memory that a release would need.
 pub(crate) const PARALLEL_SEARCHES: usize = 2;
 
-/// Number of copies of the distinct text in memory where a table is read and profiled only: its text, and
-/// the same in lower case.
-/// Measured: 2.0 copies.
+/// Number of copies of the distinct text in memory if a table is only read and profiled: its text, and the same
+/// text in lower case. Measured: 2.0 copies.
 const READ_TEXT_COPIES: u64 = 2;
 
 /// A job that fits a schema, with the method that runs it.

@@ -148,7 +148,7 @@ fn is_covered(value: &str, tree: Option<&Tree>, labels: &BTreeSet<&str>) -> bool
     path.any(|node| labels.contains(&*tree.node(node).label))
 }
 
-/// Lets the intervals of numbers end where those of a continued cut do; others only below it.
+/// Lets the intervals of numbers end where those of a continued cut end, and elsewhere only below that cut.
 fn end_as_continued(domain: &mut Domain, labels: &[String], goes_below: bool) {
     let Domain::Numeric { scale, ends, .. } = domain else {
         return;

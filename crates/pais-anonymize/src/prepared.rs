@@ -25,10 +25,10 @@ pub(crate) struct PreparedTable {
     pub(crate) schema: Arc<Schema>,
     pub(crate) job: Job,
     pub(crate) table: Arc<EncodedTable>,
-    /// Of the untouched columns of `table`, in their order.
+    /// The value counts of the untouched columns of `table`, in their order.
     pub(crate) value_counts: Arc<Vec<ValueCounts>>,
     pub(crate) pre_generalization: Arc<PreGeneralized>,
-    /// Quasi-identifiers as they were read, with their positions, where they are released so.
+    /// Quasi-identifiers as they were read, with their positions, if they are released unchanged.
     pub(crate) exact: Arc<Vec<Positioned>>,
     pub(crate) model: PrivacyModel,
     /// What the random orders of the run depend on.
@@ -38,8 +38,9 @@ pub(crate) struct PreparedTable {
     pub(crate) cancellation: Cancellation,
 }
 
-/// Checks that the cells of each column are leaves of its taxonomy, as which they are encoded: readers of rows check
-/// it, and rows that were stored under another taxonomy would be released as a value that they never had.
+/// Checks that the cells of each column are leaves of its taxonomy, because they are encoded as leaves. Readers
+/// check this, but rows that were stored under another taxonomy would be released as a value that they never
+/// had.
 fn check_leaves(schema: &Schema, table: &Table) -> Result<(), RunError> {
     for (spec, column) in schema.stored().zip(&table.columns) {
         let is_recoded = spec.role() == ColumnRole::QuasiIdentifier && spec.tree().is_some();
@@ -67,7 +68,7 @@ impl PreparedTable {
         table: Table,
         observer: &dyn Observer,
     ) -> Result<Self, RunError> {
-        // A table that a program made can have several spellings of a value.
+        // A table that a program built can have several spellings of a value.
         let table = table.as_released(&schema);
         let model = schema.privacy_model(&job)?;
         let exact = match job.output() {
@@ -105,8 +106,7 @@ impl PreparedTable {
         })
     }
 
-    /// The raw rows of a release after a step, in a random order: the raw one may disclose who they
-    /// are.
+    /// The raw rows of a release after a step, in a random order: the raw order may disclose who they are.
     ///
     /// # Errors
     /// [`RunError::Internal`] when the system has no random bytes.

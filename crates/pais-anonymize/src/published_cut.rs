@@ -14,11 +14,11 @@ use pais_core::with_codes;
 
 /// The cuts that a release of `rows` publishes, and their labels by column.
 ///
-/// Labels that no released row has are dropped. An interval that is no node of a taxonomy ends at
-/// the least released number of the next one, which changes the label of no released row. The
-/// outermost intervals end at the declared domain, otherwise at the released numbers. Where a cut is
-/// continued, its ends around the released numbers take the place of ends that are further away. The
-/// label of a code that no released row has is not meaningful.
+/// Labels that no released row has are dropped. An interval that is no node of a taxonomy ends at the smallest
+/// released number of the next one, which changes the label of no released row. The outermost intervals end at
+/// the declared domain, otherwise at the released numbers. Where a cut is continued, its ends around the
+/// released numbers take the place of ends that are further away. The label of a code that no released row has
+/// is not meaningful.
 ///
 /// Makes one pass over the codes of each column; threads share the columns.
 pub(crate) fn publish(
@@ -135,9 +135,9 @@ struct GrownEnds<'a> {
     domain: Option<(f64, f64)>,
     /// Whether the outermost ends are then widened to round numbers.
     round_range: bool,
-    /// The numbers that all ends are.
+    /// The multiples at which all ends are.
     round: Option<Multiples>,
-    /// What the ends are.
+    /// The scale of the ends.
     scale: Scale,
     /// The ends of a cut that is continued.
     continued: Option<&'a ContinuedEnds>,
@@ -160,7 +160,7 @@ impl GrownEnds<'_> {
         }
     }
 
-    /// The start of an interval with this least released number, which comes after the one `before`.
+    /// The start of an interval with this smallest released number, after the start `before`.
     fn start(self, before: Option<f64>, least: f64) -> f64 {
         if let Some(end) = self.continued.and_then(|it| it.between(before, least)) {
             return end;
@@ -227,7 +227,7 @@ fn end_at_released_numbers(cut: &mut Cut, values: &[f64], occurs: &[bool], ends:
             Some(next) => Interval::half_open(lo, next),
             None => Interval::closed(lo, hi),
         };
-        // An interval of one number would say it of missing cells too.
+        // An interval of one number would also stand for missing cells.
         cut.labels[label] = if of_missing == Some(label) && interval.lo == interval.hi {
             SUPPRESSED_LABEL.to_owned()
         } else {

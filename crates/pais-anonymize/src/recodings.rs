@@ -1,5 +1,5 @@
-//! What another recoding would keep, and what parameters would cost: quick runs on a sample of the rows, for
-//! the holder who chooses. They need raw rows, so that no recipient sees them.
+//! What another recoding would keep, and what parameters would cost: quick runs on a sample of the rows, as a
+//! help for the holder. They need raw rows, so no recipient sees them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const WORTH: f64 = 0.75;
 /// The least difference of losses that is worth a warning.
 const LEAST_DIFFERENCE: f64 = 0.02;
 
-/// At most `limit` rows, spread evenly over a table; of a table with a subject column all rows of some
+/// At most `limit` rows, spread evenly over a table; if the table has a subject column, all rows of some
 /// persons.
 fn sample(schema: &Schema, table: &Table, limit: usize) -> Table {
     let subject = schema.subject().and_then(|at| table.columns.get(at));
@@ -56,8 +56,8 @@ fn sample(schema: &Schema, table: &Table, limit: usize) -> Table {
     }
 }
 
-/// At most `limit` rows: all of some persons, who are spread evenly over those that a subject column
-/// names. Who has more rows is never among them.
+/// At most `limit` rows: all rows of some persons, who are spread evenly over the persons of a subject column.
+/// A person with more rows than that is never included.
 fn rows_of_some_persons(subject: &Column, limit: usize) -> Vec<usize> {
     let mut persons = subject.dictionary.len();
     let person_of = subject.codes.iter().map(|&code| match code {
@@ -87,8 +87,8 @@ fn rows_of_some_persons(subject: &Column, limit: usize) -> Vec<usize> {
     taken.map(|(row, _)| row).collect()
 }
 
-/// A reason to release each column unchanged, for a run that releases nothing: a column with few rows
-/// for each value is nearly a key of a sample, though it is none of the table.
+/// A reason to release each column unchanged, for a run that releases nothing: a column with few rows for each
+/// value is nearly a key of a sample, though it is not a key of the table.
 fn reasons(schema: &Schema) -> BTreeMap<String, String> {
     let names = schema.columns.iter().map(|column| column.name().to_owned());
     names
@@ -96,8 +96,8 @@ fn reasons(schema: &Schema) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A comparison of global with local recoding, for a job that says nothing of recoding and whose model takes
-/// both.
+/// A comparison of global with local recoding, for a job that does not specify the recoding and whose model
+/// takes both.
 pub struct RecodingComparison {
     schema: Arc<Schema>,
     global: Job,
@@ -107,7 +107,7 @@ pub struct RecodingComparison {
 }
 
 impl RecodingComparison {
-    /// The comparison for a job on a table; `None` where the job has no choice, or has chosen.
+    /// The comparison for a job on a table; `None` if the job has no choice, or has chosen.
     pub fn new(schema: &Arc<Schema>, job: &Job, table: &Table) -> Option<Self> {
         if job.recoding.is_some() {
             return None;
@@ -238,7 +238,7 @@ pub struct SuggestedPrivacy {
 /// The numbers of known values that are suggested.
 const SUGGESTED_L: [u32; 2] = [2, 4];
 
-/// The sizes of groups that are suggested: a common least one, that of a risk of 0.09, and a cautious one.
+/// The suggested sizes of groups: a common minimum, the size for a risk of 0.09, and a cautious one.
 const SUGGESTED_K: [u64; 3] = [5, 11, 20];
 
 /// The parameters of a job, and how it recodes.
@@ -332,7 +332,7 @@ impl SuggestionSample {
     }
 }
 
-/// What is tried, the least costly first: the time may be over before the last one.
+/// The candidates, the least costly first: the time may be over before the last one.
 fn candidates(columns: u32, feasible: &Feasible) -> Vec<RecodingCandidate> {
     let c = feasible.c_min.map_or(1.0, above);
     let mut ls: Vec<u32> = SUGGESTED_L.iter().map(|l| columns.min(*l)).collect();
@@ -346,7 +346,7 @@ fn candidates(columns: u32, feasible: &Feasible) -> Vec<RecodingCandidate> {
             k,
             c,
         };
-        // Groups over all quasi-identifiers hold whatever L is.
+        // Groups over all quasi-identifiers hold for any L.
         all.extend(ls.last().map(|&l| RecodingCandidate {
             privacy: privacy(l),
             recoding: Recoding::Local,
@@ -359,7 +359,7 @@ fn candidates(columns: u32, feasible: &Feasible) -> Vec<RecodingCandidate> {
     all
 }
 
-/// A round bound that leaves room above the least one that the table can meet.
+/// A round bound above the smallest one that the table can meet.
 fn above(least: f64) -> f64 {
     let tenths = (1..10).map(|tenth| f64::from(tenth) / 10.0);
     let mut roomy = tenths.filter(|c| *c >= 1.2 * least);

@@ -1,9 +1,9 @@
 //! The made hierarchies of a release, drawn again from its rows.
 //!
-//! A search takes the hierarchies that are made from all raw rows. Their labels can betray a
-//! suppressed one: where the outermost range ends, how long a mask is. So the labels of a release are
-//! those of hierarchies over the released values alone. The verifier gets hierarchies over all raw
-//! values in which these labels are found.
+//! A search uses the hierarchies that are made from all raw rows. Their labels can reveal a suppressed row: for
+//! example, where the outermost range ends, or how long a mask is. So the labels of a release come from
+//! hierarchies over the released values alone. The verifier gets hierarchies over all raw values in which these
+//! labels are found.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -224,7 +224,7 @@ impl MadeColumn<'_> {
         }
     }
 
-    /// Number of released rows of each leaf. Of a set only the items that the row shows count.
+    /// Number of released rows of each leaf. Of a set, only the items that the row shows count.
     fn released_rows(&self, rows: &[u32]) -> Vec<u64> {
         let tree = self.tree();
         let mut found = vec![0; tree.leaf_count()];

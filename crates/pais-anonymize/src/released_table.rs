@@ -85,8 +85,8 @@ pub(crate) fn finish(
     }
 }
 
-/// The cells of some rows; none after a request to stop. They are fetched in random order, which is
-/// worth narrowed codes.
+/// The cells of some rows; none after a request to stop. They are read in random order, so narrow codes pay
+/// off.
 fn gathered(
     dictionary: &[Box<str>],
     codes: &Codes<'_>,

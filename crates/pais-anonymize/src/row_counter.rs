@@ -1,7 +1,7 @@
-//! Counting the rows of a table that is not in memory: what a search asks of an engine.
+//! Counting the rows of a table that is not in memory: the requests of a search to an engine.
 //!
-//! The engine learns numbers alone: which column, which number a value has there, and which values
-//! are counted together.
+//! The engine learns only numbers: which column, the number of a value in it, and which values are counted
+//! together.
 
 use pais_core::definition::JobError;
 use serde::{Deserialize, Serialize};
@@ -51,7 +51,7 @@ pub struct ColumnParts {
 /// Distinct combinations of parts with their rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartCounts {
-    /// By column that was asked for, the part of each combination.
+    /// By requested column, the part of each combination.
     pub parts: Vec<Vec<u32>>,
     /// By combination, its rows, at least 1.
     pub rows: Vec<u64>,
@@ -62,7 +62,7 @@ pub struct PartCounts {
 /// Why nothing was counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CountError {
-    /// The set has more combinations than asked for.
+    /// The set has more combinations than requested.
     MoreThan,
     /// The run has to stop.
     Cancelled,
@@ -87,7 +87,7 @@ pub(crate) struct CountedRows<'a> {
     pub(crate) rows_of: &'a [Vec<u64>],
     /// Number of rows.
     pub(crate) rows: u64,
-    /// Who counts.
+    /// The engine that counts.
     pub(crate) counter: &'a dyn RowCounter,
     /// Maximum number of records of a frequency set.
     pub(crate) budget: usize,

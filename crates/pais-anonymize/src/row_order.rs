@@ -1,9 +1,9 @@
 //! Random orders and draws, which must not disclose anything.
 //!
-//! Without a seed they come from the system's random bytes. With one they depend on a key, on the
-//! job and on every row, so that equal input gives equal bytes, and any other input an unrelated
-//! order: releases of overlapping tables cannot be joined by position, and without the key a
-//! guessed seed restores nothing. Only a run of the command line has no key.
+//! Without a seed they come from the system's random bytes. With a seed they depend on a key, on the job and on
+//! every row: equal input gives equal bytes, and any other input gives an unrelated order. So releases of
+//! overlapping tables cannot be joined by position, and without the key a guessed seed reveals nothing. Only a
+//! run of the command line has no key.
 
 use chacha20::ChaCha20Rng;
 use hmac::{Hmac, KeyInit, Mac};
@@ -154,8 +154,8 @@ fn digest(table: &Table, cancellation: &Cancellation) -> Option<[u8; 32]> {
     Some(digest.finalize().into())
 }
 
-/// A source of random numbers for one purpose: the stream of ChaCha20, which no version of a
-/// library changes.
+/// A source of random numbers for one purpose: the stream of ChaCha20, which stays the same in every version of
+/// a library.
 pub struct RowDraw(ChaCha20Rng);
 
 impl RowDraw {
@@ -180,8 +180,8 @@ impl RowDraw {
 
     /// A number below `count`, each with the same probability; 0 where `count` is 0.
     ///
-    /// Lemire's multiplication with rejection (ACM TOMACS 2019), written out, because the methods
-    /// of a library may consume the stream in another way in its next version.
+    /// Lemire's multiplication with rejection (ACM TOMACS 2019), written out, because the functions of a
+    /// library may consume the stream in another way in its next version.
     pub fn below(&mut self, count: u64) -> u64 {
         if count == 0 {
             return 0;

@@ -100,8 +100,8 @@ impl Anonymizer {
         Self(job)
     }
 
-    /// Anonymizes a table. [`AnonymizationRun`] does the same without a copy of the rows, with
-    /// progress, and releases any step.
+    /// Anonymizes a table. [`AnonymizationRun`] does the same without copying the rows, with progress, and
+    /// releases any step.
     ///
     /// # Errors
     /// [`RunError`]: the job does not fit the schema, or no generalization meets it.
@@ -173,9 +173,9 @@ impl AnonymizationRun {
         Ok(Self { method, input })
     }
 
-    /// The same run with the secret of its dataset, on which the order of a seeded release then
-    /// depends. A run without one, such as that of the command line, has an order that a guessed
-    /// seed and the rows give away.
+    /// The same run with the secret of its dataset, on which the order of a seeded release then depends. A run
+    /// without one, such as that of the command line, has an order that follows from a guessed seed and the
+    /// rows.
     pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
         self.input.order = self.input.order.with_key(key);
         self
@@ -344,7 +344,7 @@ impl AnonymizationRun {
     }
 }
 
-/// The report with what the job says of its release. `table` has all labels that are released.
+/// The report with what the job says about its release. `table` has all labels that are released.
 pub(crate) fn of_job(report: Report, schema: &Schema, job: &Job, table: &ReleasedTable) -> Report {
     // A reason for a column that is generalized has no effect.
     let unchanged = schema.stored().filter(|column| column.is_unchanged());

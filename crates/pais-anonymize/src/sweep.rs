@@ -22,7 +22,7 @@ pub struct SweepOutcome {
     /// Its parameters.
     pub combination: Combination,
     /// The steps of its search, none for a method without steps;
-    /// [`RunError::NotAnonymizable`] where no generalization meets it.
+    /// [`RunError::NotAnonymizable`] if no generalization meets it.
     pub steps: Result<Vec<StepRecord>, RunError>,
     /// The table that its release would have; `None` where no generalization meets it.
     pub table: Option<TableFigures>,

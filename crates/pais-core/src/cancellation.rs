@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Cancellation(Arc<AtomicBool>);
 
 impl Cancellation {
-    /// A request that was not made yet.
+    /// A request that has not been made yet.
     pub fn new() -> Self {
         Self::default()
     }

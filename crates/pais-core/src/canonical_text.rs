@@ -1,10 +1,10 @@
-//! The one form of a text: of cells, labels and listed values that are compared.
+//! The canonical form of text: of cells, labels and listed values that are compared.
 
 use std::borrow::Cow;
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// Text without white space around it and in Unicode NFC. Text that has this form is borrowed.
+/// Trimmed text in Unicode NFC. Text that already has this form is borrowed.
 pub fn canonical_text(text: &str) -> Cow<'_, str> {
     let trimmed = text.trim();
     if trimmed.is_ascii() || is_nfc_quick(trimmed.chars()) == IsNormalized::Yes {

@@ -1,7 +1,7 @@
-//! The words of the name of a column.
+//! The words in a column name.
 
-/// The words of a name, in lower case: `patientId`, `patient_id` and `PATIENT ID` have the same. At
-/// most 200 characters are read.
+/// The words of a name, in lower case: `patientId`, `patient_id` and `PATIENT ID` have the same words. At most
+/// 200 characters are read.
 ///
 /// ```
 /// use pais_core::column_name::words;

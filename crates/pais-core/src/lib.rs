@@ -11,7 +11,7 @@
 //! - [`safe_harbor`]: the categories of identifiers of HIPAA, and which one a column probably is
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`look_alike`]: texts that a reader cannot tell apart
-//! - [`similar_ids`]: whether a file may write one person in two ways
+//! - [`similar_ids`]: whether a file may spell the id of one person in two ways
 //! - [`risk`]: how far the rows of a table single out persons, before any run
 //! - [`rejection`]: why an input is refused, and where
 //! - [`warning`]: what a holder should know about an input that is not refused

@@ -33,8 +33,8 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// The form in which ids are compared to find those that somebody may have written in two ways:
-/// the visible text in lower case, each number in it without leading zeros.
+/// The form in which ids are compared to find those that may be spelled in two ways: the visible text in lower
+/// case, each number in it without leading zeros.
 pub(crate) fn id_without_case_and_zeros(id: &str) -> String {
     let lower = visible_text(id).to_lowercase();
     let mut form = String::with_capacity(lower.len());

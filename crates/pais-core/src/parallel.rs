@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-/// What `work` makes of each item, in the order of the items. An item is a task: it should cost far more than
-/// a lock, 20 ns.
+/// The results of `work` for all items, in the order of the items. An item is a task: it should cost far more
+/// than a lock, 20 ns.
 ///
 /// # Panics
 /// As `work` does.
@@ -22,7 +22,7 @@ pub fn map<T: Send, R: Send>(
     let tasks = items.into_iter().map(|item| Mutex::new(Task::Open(item)));
     let tasks: Vec<Mutex<Task<T, R>>> = tasks.collect();
     for_each_number(tasks.len(), &|number| {
-        // Nobody else has this number, so no lock is held while the task is worked on.
+        // No other thread has this number, so no lock is held while the task runs.
         let put = |task| {
             let mut place = tasks[number].lock();
             let place = place.as_deref_mut().map_err(PoisonError::get_mut);
@@ -35,7 +35,7 @@ pub fn map<T: Send, R: Send>(
     let done = tasks.into_iter().filter_map(|task| {
         match task.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Task::Done(result) => Some(result),
-            // There is none: each number was run.
+            // Unreachable: every task was run.
             Task::Open(_) | Task::Taken => None,
         }
     });

@@ -67,13 +67,13 @@ impl Fault {
         }
     }
 
-    /// The same fault with what would fix it.
+    /// The fault with a suggested fix.
     pub fn fix(mut self, fix: impl Into<String>) -> Self {
         self.suggested_fix = Some(fix.into());
         self
     }
 
-    /// The pointer, where the fault is in a JSON document.
+    /// The pointer, if the fault is in a JSON document.
     pub fn pointer(&self) -> Option<&str> {
         match &self.place {
             Place::Pointer(pointer) => Some(pointer),
@@ -81,7 +81,7 @@ impl Fault {
         }
     }
 
-    /// The line or number of the record, where the fault is in a file.
+    /// The line or number of the record, if the fault is in a file.
     pub fn line(&self) -> Option<u64> {
         match self.place {
             Place::Record { line } | Place::Cell { line, .. } => Some(line),
@@ -89,7 +89,7 @@ impl Fault {
         }
     }
 
-    /// The column, where the fault is in a cell or a column.
+    /// The column, if the fault is in a cell or a column.
     pub fn column(&self) -> Option<&str> {
         match &self.place {
             Place::Cell { column, .. } | Place::Column { column } => Some(column),
@@ -109,9 +109,9 @@ pub struct Rejection<K> {
     pub kind: K,
     /// What is wrong and what to do.
     pub detail: String,
-    /// Where, in the order of the input; empty where it is about the whole.
+    /// The faults, in input order; empty if the rejection is about the whole input.
     pub faults: Vec<Fault>,
-    /// The number of all faults of a file by column; of a column without faults there is none.
+    /// Number of all faults of a file, by column; columns without faults have no entry.
     pub faults_by_column: BTreeMap<String, u64>,
 }
 

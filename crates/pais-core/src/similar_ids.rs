@@ -1,5 +1,5 @@
-//! Whether a file may write one person in two ways: ids that differ only in case, in leading zeros
-//! or in characters that are not shown.
+//! Whether a file may spell the id of one person in two ways: ids that differ only in case, in leading zeros or
+//! in characters that are not shown.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -11,8 +11,8 @@ const MOST_IDS: usize = 900_000;
 
 /// Compares the ids of a file with one another.
 ///
-/// They are 64-bit digests under a random key, no longer kept than this. Beyond 900,000 ids further
-/// ones are compared with those that are remembered only.
+/// They are kept as 64-bit digests under a random key, no longer than this value. Beyond 900,000 ids, further
+/// ids are only compared with the remembered ones.
 #[derive(Default)]
 pub struct SimilarIds {
     hasher: RandomState,

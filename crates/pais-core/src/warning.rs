@@ -84,7 +84,7 @@ impl Warning {
     }
 }
 
-/// The warnings with one for each code, in the order in which the codes come. One that is about
+/// The warnings merged into one for each code, in the order in which the codes first occur. One that is about
 /// several columns names all of them with the detail for each.
 ///
 /// ```
@@ -115,7 +115,7 @@ impl Warning {
         }
         let is_known = |column: &String| self.columns.contains(column);
         if other.columns.iter().all(is_known) {
-            // The same about the same columns, such as of the raw and of the released rows.
+            // The same finding about the same columns, for example of the raw and of the released rows.
             return;
         }
         for column in other.columns {
@@ -143,7 +143,7 @@ fn names(columns: &[String]) -> String {
 }
 
 impl WarningCode {
-    /// What is the case with each of several columns, and what to do.
+    /// The finding for each of several columns, and what to do.
     fn of_each(self) -> &'static str {
         match self {
             Self::ListedValueAbsent => {

@@ -1,4 +1,5 @@
-//! Base editions: those whose cut the later ones continue. A new one goes below the cut of the one before.
+//! Base editions: editions whose cut the later ones continue. A new edition goes below the cut of the previous
+//! one.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ const EDITIONS: usize = 12;
 /// A new base is tried for an edition with at least this many times the rows of any since the base.
 const GROWTH: u64 = 2;
 
-/// Greatest mean NCP of a new base, as a share of that of the edition that continues the old one.
+/// Maximum mean NCP of a new base, as a share of that of the edition that continues the old one.
 const MOST_LOSS: f64 = 0.9;
 
 /// A published edition.
@@ -25,7 +26,7 @@ pub struct EarlierEdition {
     pub cut: Option<BTreeMap<String, Vec<String>>>,
     /// Rows of its release.
     pub rows: u64,
-    /// Whether it continues the cut of no earlier edition.
+    /// Whether it does not continue the cut of an earlier edition.
     pub is_base: bool,
 }
 
@@ -58,7 +59,8 @@ impl<'a> Bases<'a> {
         })
     }
 
-    /// What a new base edition continues: the labels of all base editions, so that its own cross none.
+    /// What a new base edition continues: the labels of all base editions, so that its own labels cross none of
+    /// them.
     fn extended(&self) -> ContinuedCut {
         let mut labels = CutLabels::new();
         for (column, own) in self.cuts.iter().copied().flatten() {
@@ -73,8 +75,8 @@ impl<'a> Bases<'a> {
         }
     }
 
-    /// What a new base edition continues, where one is tried beside an edition with so many rows. It
-    /// depends on published numbers alone: those of the editions, and of their rows.
+    /// The cut that a new base edition continues, if one is tried in addition to an edition with this many
+    /// rows. It depends only on published numbers: those of the editions, and of their rows.
     pub(crate) fn tried(&self, rows: u64) -> Option<ContinuedCut> {
         let most = self.rows.iter().max()?;
         let is_due =
@@ -82,8 +84,8 @@ impl<'a> Bases<'a> {
         (is_due && !self.cuts.is_empty()).then(|| self.extended())
     }
 
-    /// Whether no interval of a cut has numbers in common with one of a base without being inside or
-    /// around it. Labels of trees always fit.
+    /// Whether each interval of a cut that overlaps an interval of a base is inside or around it. Labels of
+    /// trees always fit.
     pub(crate) fn fit(&self, schema: &Schema, cut: &CutLabels) -> bool {
         let mut columns = schema.stored();
         columns.all(|column| {
@@ -139,7 +141,7 @@ mod tests {
             assert!(bases.tried(200).is_some());
             editions.push(edition(90, None));
         }
-        // What has been tried at this size is not tried at it again.
+        // A size at which a base was tried is not tried again.
         editions.push(edition(200, None));
         assert!(Bases::of(&editions).tried(399).is_none());
         assert!(Bases::of(&editions).tried(400).is_some());

@@ -7,7 +7,7 @@ use pais_core::definition::TaxonomyNode;
 use pais_core::table::{Form, ReleasedTable};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Scale};
 
-/// A released table with what explains its labels.
+/// A released table with the codebook of its labels.
 #[derive(Clone, Copy, Debug)]
 pub struct EditionLabels<'a> {
     /// The table.
@@ -19,9 +19,9 @@ pub struct EditionLabels<'a> {
 /// By column, the common label in place of each released one.
 pub type LabelMap = BTreeMap<Box<str>, BTreeMap<Box<str>, Box<str>>>;
 
-/// The common labels of the generalized columns of several editions: of the cut that is the finest of
-/// those no finer than any edition's. Labels of numbers that overlap become the interval around them;
-/// of a label of a tree and one above it the higher one stays.
+/// The common labels of the generalized columns of several editions: the labels of the finest cut that is no
+/// finer than any edition's. Overlapping intervals of numbers become the interval around them; of a label of a
+/// tree and one above it, the higher one is kept.
 pub fn common_labels(editions: &[EditionLabels<'_>]) -> LabelMap {
     let names = editions.iter().flat_map(|edition| {
         let columns = edition.table.columns.iter();
@@ -76,7 +76,7 @@ fn add_parents<'a>(node: &'a TaxonomyNode, parents: &mut BTreeMap<&'a str, &'a s
     }
 }
 
-/// Merges intervals that overlap. Where one of them is the outermost, it covers missing cells too.
+/// Merges intervals that overlap. If one of them is the outermost, it covers missing cells too.
 fn common_intervals(labels: &BTreeSet<&str>, scale: Scale) -> BTreeMap<Box<str>, Box<str>> {
     let parsed = labels.iter();
     let parsed = parsed.filter_map(|&label| Some((Interval::parse_on(label, scale)?, label)));

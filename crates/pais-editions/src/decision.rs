@@ -16,7 +16,7 @@ use crate::held_back::{History, failing_alone, persons_to_hold_back};
 use crate::known::{KnownRelease, RawTable};
 use crate::rows::gathered;
 
-/// Steps that are tried beside the last one, spread evenly over a search.
+/// Number of steps that are tried in addition to the last one, spread evenly over a search.
 const TRIED_STEPS: u64 = 8;
 
 /// Rounds after which all persons of earlier releases are held back at once.
@@ -45,7 +45,7 @@ pub struct EditionTask<'a> {
     pub histories: &'a [Vec<usize>],
 }
 
-/// An edition whose table was verified, alone and together with what each recipient has.
+/// An edition whose table was verified, by itself and together with what each recipient has.
 pub struct DecidedEdition {
     /// The run over the rows that were not held back.
     pub run: AnonymizationRun,
@@ -55,7 +55,7 @@ pub struct DecidedEdition {
     pub verified: VerifiedTables,
     /// The raw row of each row of the run.
     pub rows: Vec<u32>,
-    /// Whether it continues the cut of no earlier edition, so that later ones continue its own.
+    /// Whether it does not continue the cut of an earlier edition, so that later ones continue its own.
     pub is_base: bool,
     /// The mean NCP after its step; 0 without steps.
     ncp: f64,
@@ -81,7 +81,7 @@ pub enum EditionError {
          model together with earlier releases"
     )]
     NothingLeft,
-    /// What a recipient has breaks its model whatever the edition publishes.
+    /// What a recipient has breaks its model regardless of what the edition publishes.
     #[error(
         "together with the releases that a recipient has, the privacy model does not hold whatever \
          the edition publishes"
@@ -104,10 +104,9 @@ impl From<VerifyError> for EditionError {
     }
 }
 
-/// Decides an edition: searches, then holds back the rows of persons who would break a model together
-/// with what some recipient has, and searches again over the rest, until the model holds for every
-/// recipient. Now and then it is a new base edition of the same rows, where that loses noticeably less
-/// and holds nobody back.
+/// Decides an edition: searches, then holds back the rows of persons who would break a model together with what
+/// some recipient has, and searches again over the rest, until the model holds for every recipient. From time
+/// to time it is a new base edition of the same rows, if that loses noticeably less and holds nobody back.
 ///
 /// # Errors
 /// [`EditionError`].
@@ -143,7 +142,7 @@ pub fn decide_edition(
         return Ok(edition);
     };
     let job = Job {
-        // A row that waits for finer labels of others is not worth it.
+        // It is not worth it to make a row wait for finer labels of other rows.
         suppression_limit: Decimal::ZERO,
         ..continuing(&task.job, cut)
     };
@@ -155,19 +154,19 @@ pub fn decide_edition(
 fn continuing(job: &Job, cut: ContinuedCut) -> Job {
     Job {
         continued_cut: Some(cut),
-        // The path to the continued cut is free: no point of it is lost for a better one.
+        // The path to the continued cut stays open: no split point of it is dropped for a better one.
         split: Some(SplitRule::BestValid),
         thorough: None,
         ..job.clone()
     }
 }
 
-/// What an edition is decided on.
+/// The data that an edition is decided on.
 struct Decision<'a> {
     schema: Arc<Schema>,
     order_key: Option<[u8; 32]>,
     raw: &'a Table,
-    /// One of the views: they have the same persons.
+    /// One of the views, which all have the same persons.
     persons: &'a RawTable,
     /// The raw table as the edition and the known releases show it.
     views: &'a [RawTable],
@@ -223,14 +222,14 @@ impl Decision<'_> {
         Ok(Searched { run, found, rows })
     }
 
-    /// The edition of as many of the rows as can be published now.
+    /// The edition with as many of the rows as can be published now.
     fn decided(&self, job: &Job, mut rows: Vec<u32>) -> Result<DecidedEdition, EditionError> {
         let is_base = job.continued_cut.as_ref().is_none_or(|it| it.goes_below);
         let mut job = job.clone();
         let mut round = 0;
         loop {
             let searched = match self.searched(&job, rows) {
-                // What is left after rows were held back is too little.
+                // After rows were held back, too few are left.
                 Err(RunError::NotAnonymizable { .. }) if round > 0 => {
                     return Err(EditionError::NothingLeft);
                 }
@@ -251,7 +250,7 @@ impl Decision<'_> {
             if held_back.is_empty() {
                 return Ok(edition);
             }
-            // The rest goes no further than that step.
+            // The remaining rows are specialized no further than that step.
             if let Some(cut) = edition.verified.cut().filter(|_| !is_last) {
                 let cut = ContinuedCut {
                     labels: cut.clone(),
@@ -273,9 +272,9 @@ impl Decision<'_> {
         Ok(TriedStep { step, verified })
     }
 
-    /// The step with the least loss, where a row that waits counts as one without any detail. Fewer rows wait
-    /// after an earlier step, where persons have several rows: the sets of labels of all their rows are alike for
-    /// more of them.
+    /// The step with the smallest loss, where a waiting row counts as a row without any detail. If persons have
+    /// several rows, fewer rows wait after an earlier step: more of these persons have the same sets of labels
+    /// of all their rows.
     fn best_step(&self, searched: &Searched, job: &Job) -> Result<TriedStep, EditionError> {
         let mut best = self.tried(searched, None)?;
         let mut persons = HashSet::new();
@@ -302,7 +301,7 @@ impl Decision<'_> {
         for step in steps {
             let tried = self.tried(searched, Some(step))?;
             let found = loss(&tried, waiting(&tried)?);
-            // Of equal losses, that where fewer wait.
+            // Of equal losses, the step where fewer rows wait.
             if found <= least {
                 (best, least) = (tried, found);
             }
@@ -310,7 +309,8 @@ impl Decision<'_> {
         Ok(best)
     }
 
-    /// The share of the rows of an edition whose persons are alike with too few by all their rows.
+    /// The share of the rows of an edition whose persons share the labels of all their rows with too few
+    /// persons.
     fn share_waiting(&self, new: &KnownRelease) -> Result<f64, EditionError> {
         let mut waiting = HashSet::new();
         for raw in self.views {
@@ -373,9 +373,9 @@ fn related(
     })
 }
 
-/// The releases of a history that have one of these persons, or one of a release that is connected. No
-/// other says anything about these persons. [`NOWHERE`], the person of a row whose origin is not known,
-/// can be any of them.
+/// The releases of a history that have one of these persons, or one of the persons of a connected release. No
+/// other release says anything about these persons.
+/// [`NOWHERE`], the person of a row of unknown origin, can be any of them.
 pub fn connected<Persons: Iterator<Item = u32>>(
     history: &[usize],
     persons: impl Iterator<Item = u32>,
@@ -435,8 +435,8 @@ fn release_of(
 }
 
 impl Decision<'_> {
-    /// The persons to be held back: those who surely break the model for some recipient in some view and, where
-    /// there are none, those among whom the decision of the whole finds it broken.
+    /// The persons to be held back: persons who certainly break the model for some recipient in some view or,
+    /// if there are none, persons among whom the whole decision finds it broken.
     fn held_back(&self, new: &KnownRelease) -> Result<HashSet<u32>, EditionError> {
         let cancellation = self.observer.cancellation();
         let decided = || {
@@ -498,7 +498,7 @@ impl Decision<'_> {
         history.iter().map(|&it| &self.known[it]).collect()
     }
 
-    /// The histories that are not those of an earlier recipient too, with their places.
+    /// The histories that no earlier recipient has too, with their places.
     fn distinct(&self) -> impl Iterator<Item = (usize, &Vec<usize>)> {
         let placed = self.histories.iter().enumerate();
         placed.filter(|(place, history)| !self.histories[..*place].contains(*history))

@@ -1,12 +1,12 @@
 //! Which persons of an edition are held back, so that all releases of a recipient together meet the model.
 //!
-//! Persons who are in the same releases are a set of their own for an adversary who knows in which
-//! releases the victim is. An edition divides each of these sets: those who return, and those who do
-//! not. In both parts every group of persons with equal labels in at most *L* columns, in all rows of each
-//! release, needs *K* persons, and no bounded value above *C*. Persons of a group that fails in the first part are held
-//! back. Where a group fails in the second part, those who return to the edition are held back who were
-//! in it: then it is as it was. Groups are held back as a whole, whatever the value of one of their
-//! persons, and only the holder learns how many rows wait.
+//! Persons who are in the same releases form a set for an adversary who knows in which releases the victim is.
+//! An edition divides each of these sets: persons who return, and persons who do not. In both parts every group
+//! of persons with equal labels in at most *L* columns, in all rows of each release, needs *K* persons, and no
+//! bounded value above *C*. Persons of a group that fails in the first part are held back. If a group fails in
+//! the second part, the persons of this group who return to the edition are held back, which restores the
+//! group. Groups are held back as a whole, whatever the value of one of their persons, and only the holder
+//! learns how many rows wait.
 //!
 //! This only chooses. Whether the model holds is decided by [`pais_verify::compose`].
 
@@ -22,8 +22,8 @@ use pais_verify::{Composition, MOST_RELEASES, Recoded, VerifyError};
 
 use crate::known::{KnownRelease, RawTable};
 
-/// Maximum number of groups of persons and columns that are counted for one set of columns after another; beyond
-/// it a group has equal labels in all columns, which is enough.
+/// Maximum number of groups of persons and columns that are counted for one set of columns after another; above
+/// it, groups have equal labels in all columns, which is sufficient.
 const MOST_WORK: u128 = 1 << 27;
 
 /// A set of releases of a history, as bits.
@@ -36,7 +36,7 @@ pub(crate) struct History<'a> {
     raw: &'a RawTable,
     /// The model of the edition, with its listed values in the form of the cells.
     model: PrivacyModel,
-    /// In which earlier releases a person is; none for a person of the edition alone.
+    /// The earlier releases that a person is in; none for a person who is only in the edition.
     presence: HashMap<u32, ReleaseBits>,
     /// The persons of the edition.
     persons: HashSet<u32>,
@@ -49,7 +49,8 @@ struct Member {
     before: Vec<u32>,
     /// The same with those of the edition; empty for one who is not in it.
     after: Vec<u32>,
-    /// The labels of each row, where those of one release differ: then those of two columns say more together.
+    /// The labels of each row, if those of one release differ: then the labels of two columns together say
+    /// more.
     rows: Vec<LabelledRow>,
 }
 
@@ -75,8 +76,8 @@ impl Member {
         }
     }
 
-    /// What is equal for those who have equal labels in some columns. `edition` is the number of the edition
-    /// among the releases.
+    /// The key that members with equal labels in some columns have in common. `edition` is the number of the
+    /// edition among the releases.
     fn key(&self, which: Labels, columns: &[usize], edition: u32) -> Vec<u32> {
         let labels = self.labels(which);
         let mut key: Vec<u32> = columns.iter().map(|&column| labels[column]).collect();
@@ -147,9 +148,9 @@ impl<'a> History<'a> {
         Ok(members.map(|member| member.person).collect())
     }
 
-    /// The persons of the edition among whom a composition was found broken, of this edition (at
-    /// position 0) and the earlier releases in their order: those who are in the same earlier releases
-    /// as persons of a broken set. New ones only where no other is left.
+    /// The persons of the edition among whom a composition was found broken, of this edition (at position 0)
+    /// and the earlier releases in their order: persons who are in the same earlier releases as persons of a
+    /// broken set. New persons only if no others are left.
     pub(crate) fn returning_among(&self, found: &Composition) -> HashSet<u32> {
         let bits = |positions: &[usize]| {
             let earlier = positions.iter().filter_map(|it| it.checked_sub(1));
@@ -308,7 +309,7 @@ fn numbered(labels: &mut [Vec<(u32, u32)>]) -> Vec<u32> {
     labels.iter_mut().map(number).collect()
 }
 
-/// What every group of persons has to meet.
+/// The condition that every group of persons has to meet.
 struct Condition<'a> {
     k: u64,
     /// Number of columns that an adversary knows.
@@ -402,7 +403,7 @@ impl<'a> BoundedValues<'a> {
         }
     }
 
-    /// The cells of a person in the releases that `labels` are of.
+    /// The cells of a person in the releases of `labels`.
     fn cells(&self, person: u32, labels: Labels) -> impl Iterator<Item = Cell> {
         let cells = self.of_person.get(&person).into_iter().flatten().copied();
         cells.filter(move |cell| labels == Labels::After || cell.release != self.edition)
@@ -433,7 +434,7 @@ pub(crate) fn persons_to_hold_back(
     cancellation: &Cancellation,
 ) -> Result<HashSet<u32>, VerifyError> {
     let mut held_back = HashSet::new();
-    // Where each person has one row, the model of the edition alone says the same of new persons.
+    // If each person has one row, the model of the edition alone says the same about new persons.
     let has_several_rows = history.persons.len() < history.new.source_rows.len();
     if !has_several_rows && history.returning().next().is_none() {
         return Ok(held_back);
@@ -458,7 +459,7 @@ pub(crate) fn persons_to_hold_back(
         held_back.extend(persons.filter(|person| !kept.contains(person)));
     }
     if is_divided {
-        // Persons of this edition alone are a set of their own beside those who return.
+        // Persons who are only in this edition are a set of their own, apart from those who return.
         let division = Division {
             presence: 0,
             members: &fresh,
@@ -479,7 +480,7 @@ struct Division<'a> {
     rule: &'a GroupRule<'a>,
 }
 
-/// What every group of persons is asked.
+/// The requirement on every group of persons.
 struct GroupRule<'a> {
     condition: Condition<'a>,
     bounded: Option<BoundedValues<'a>>,
@@ -506,7 +507,7 @@ impl<'a> GroupRule<'a> {
 }
 
 impl Division<'_> {
-    /// Those of the returning persons who can be in the edition.
+    /// The returning persons who can be in the edition.
     fn kept(&self, returning: impl Fn(&Member) -> bool) -> Result<HashSet<u32>, VerifyError> {
         let mut kept: Vec<&Member> = self.members.iter().filter(|it| returning(it)).collect();
         loop {
@@ -530,8 +531,8 @@ impl Division<'_> {
 }
 
 impl GroupRule<'_> {
-    /// Those of the `probed` members whose labels are those of a group of the `counted` ones that
-    /// fails, for any set of known columns.
+    /// The `probed` members whose labels are those of a failing group of the `counted` members, for any set of
+    /// known columns.
     fn failing(
         &self,
         counted: &[&Member],
@@ -573,7 +574,7 @@ impl GroupRule<'_> {
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Those with equal labels in all columns as one of them, with what `add` makes of all.
+    /// Merges members with equal labels in all columns into one, with the sum of all by `add`.
     fn alike<'m, T: Default>(
         &self,
         members: &[&'m Member],
@@ -614,8 +615,8 @@ impl GroupRule<'_> {
         group.persons >= self.condition.k && !exceeds
     }
 
-    /// The sets of columns that an adversary may know, of the greatest size; all columns together where
-    /// there are too many sets.
+    /// The sets of columns that an adversary may know, of the maximum size; all columns together if there are
+    /// too many sets.
     fn known_columns(&self, width: usize, members: usize) -> Vec<Vec<usize>> {
         let known = self.condition.known.min(width);
         let mut sets = 1u128;

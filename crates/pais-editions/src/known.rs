@@ -1,4 +1,4 @@
-//! What releases are decided on: their tables, and of the raw table its persons and sensitive values.
+//! The data that releases are decided on: their tables, and the persons and sensitive values of the raw table.
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::PrivacyModel;
@@ -6,7 +6,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{Form, ReleasedColumn, ReleasedTable, Subjects, Table};
 use pais_verify::{ComposedRelease, Composition, RawRows, Recoded, VerifyError, compose};
 
-/// A release that a recipient has, or is to get.
+/// A release that a recipient has, or is about to get.
 #[derive(Clone, Debug)]
 pub struct KnownRelease {
     /// The table `data`, or `qit` of an anatomized release.
@@ -47,7 +47,7 @@ pub struct RawTable {
 }
 
 impl RawTable {
-    /// Of a table of this schema, which is brought to canonical form.
+    /// The raw rows of a table of this schema, which is brought to canonical form.
     pub fn new(schema: &Schema, table: Table) -> Self {
         let rows = table.rows;
         let table = table.canonical(schema);
@@ -57,7 +57,7 @@ impl RawTable {
         let stored = schema.stored().zip(table.columns).enumerate();
         let columns = stored.filter(|(position, _)| Some(*position) != subject);
         let columns = columns.map(|(_, (spec, mut column))| {
-            // What a release shows, and so what an adversary infers.
+            // This is what a release shows, and so what an adversary infers.
             column.round(spec);
             ReleasedColumn {
                 name: spec.name().into(),
@@ -91,7 +91,7 @@ impl RawTable {
         model
     }
 
-    /// The person of a row; a number of its own where each row is a person, and for
+    /// The person of a row; a number of its own if each row is a person, and for
     /// [`pais_verify::NOWHERE`].
     pub fn person(&self, row: u32) -> u32 {
         let subjects = self.subjects.as_ref();

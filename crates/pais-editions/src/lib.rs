@@ -5,10 +5,10 @@
 //! together, as [`pais_verify::compose`] decides it. [`common_labels`] are the finest labels that
 //! cover those of several editions.
 //!
-//! The adversary has all releases of a recipient, can tell which of their rows are of one person, knows
-//! in which of them the victim is and in which not, and the values of the victim that the model allows.
-//! Source: Fung, Wang, Fu, Pei, *Anonymity for continuous data publishing* (EDBT 2008); Byun, Li,
-//! Bertino, Li, Sohn, *Privacy-preserving incremental data dissemination* (2009).
+//! The adversary has all releases of a recipient, can tell which of their rows are of one person, and knows
+//! which of them have the victim, which do not, and the values of the victim that the model allows. Source:
+//! Fung, Wang, Fu, Pei, *Anonymity for continuous data publishing* (EDBT 2008); Byun, Li, Bertino, Li, Sohn,
+//! *Privacy-preserving incremental data dissemination* (2009).
 
 #![forbid(unsafe_code)]
 

@@ -15,9 +15,9 @@ pub struct NumberedTable {
     pub table: ReleasedTable,
 }
 
-/// The rows of all tables, each with the number of its edition in a first column of this name. Columns
-/// are those of the tables by name; a row of a table that lacks one has nothing there. `labels` are
-/// put in place of those of generalized columns.
+/// The rows of all tables, each with the number of its edition in a first column of this name. Columns are
+/// matched by name; a row of a table that lacks a column has null there. `labels` replace the labels of
+/// generalized columns.
 pub fn stacked(
     edition: &str,
     tables: &[NumberedTable],
@@ -75,7 +75,7 @@ fn stacked_column(
             continue;
         };
         if own.form != form {
-            // The column has had another role.
+            // The column had another role.
             form = Form::Generalized;
         }
         for word in &own.missing {

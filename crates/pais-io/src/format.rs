@@ -10,7 +10,7 @@ use crate::write;
 /// The format of a table in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFormat {
-    /// Lines of cells behind a header, as their text is written.
+    /// Lines of cells after a header, in this text format.
     Text(TextFormat),
     /// One JSON object per line.
     Ndjson,
@@ -50,7 +50,7 @@ impl FileFormat {
         }
     }
 
-    /// The line of the first row of a file, as faults name it; its number where a file has no lines.
+    /// The line of the first row of a file, as faults name it; its number if the file has no lines.
     pub fn first_line(self) -> u64 {
         match self {
             Self::Text(_) => 2,

@@ -5,7 +5,7 @@
 //! - [`draft`]: the proposal of a definition from the rows of a file
 //! - [`hierarchy`]: taxonomies as rows, in the formats of ARX and Amnesia
 //! - [`chunk`]: the bytes in which tables are stored
-//! - [`RowDigest`]: by which the same rows are known again
+//! - [`RowDigest`]: recognizes the same rows
 //!
 //! Sources are not trusted: their size, depth and count are bounded before a parser sees them.
 

@@ -1,5 +1,5 @@
-//! The digest of the rows of a table, by which the same rows are known again: in another order,
-//! with the columns in another order, or in another file format.
+//! The digest of the rows of a table, which recognizes the same rows: in another order, with the columns in
+//! another order, or in another file format.
 //!
 //! A row is the sum of the keyed hashes of its cells, made non-linear, and the table is the sum of its
 //! rows. All sums are modulo 2^128.
@@ -17,7 +17,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 pub struct RowDigest {
     /// A hasher for each stored column, which has been fed the column's name.
     columns: Vec<SipHasher24>,
-    /// Odd, so that multiplying by it loses nothing.
+    /// Odd, so that multiplication by it is invertible.
     factors: [u128; 2],
     sum: u128,
     rows: u64,
@@ -77,8 +77,8 @@ impl RowDigest {
         }
     }
 
-    /// A permutation of the sums of rows. Were they added as they are, cells could move from row to
-    /// row unnoticed.
+    /// A permutation of the sums of rows. If the sums were added unchanged, cells could move from row to row
+    /// unnoticed.
     fn mixed(&self, row: u128) -> u128 {
         let folded = |value: u128| value ^ (value >> 64);
         let [first, second] = self.factors;

@@ -1,6 +1,6 @@
 //! Measures what a release is still worth and what risk remains in it.
 //!
-//! - [`measure`]: the report of a verified release, beside its raw rows
+//! - [`measure`]: the report of a verified release, with its raw rows
 //! - [`group_figures`], [`node_ncp`], [`ValueRanks`]: measures that searches and methods use too
 //!
 //! Nothing here decides whether a table may be released.

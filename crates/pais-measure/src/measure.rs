@@ -83,7 +83,7 @@ fn counted(
     let risk = &mut report.risk;
     risk.attribute = attribute_risk(release)?;
     add_unchanged(risk, release)?;
-    // Adversaries take longest of all parts: another thread that has nothing left takes the other one.
+    // Measuring adversaries takes longest: a thread without other work takes the second part.
     let (adversaries, unique) = rayon::join(
         || add_adversaries(risk, release, classes),
         || UniqueRows::new(release, classes),

@@ -1,4 +1,4 @@
-//! A verified release beside its raw rows.
+//! A verified release with its raw rows.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub enum ReleaseRecoding {
     Anatomized,
 }
 
-/// A verified release beside its raw rows.
+/// A verified release with its raw rows.
 #[derive(Clone, Copy)]
 pub struct MeasuredRelease<'a> {
     /// The schema of the release: its made hierarchies are over the released values.
@@ -38,7 +38,7 @@ pub struct MeasuredRelease<'a> {
     pub quasi_identifiers: &'a [&'a QuasiIdentifier],
     /// The set-valued quasi-identifiers of `raw`, in their order.
     pub sets: &'a [&'a SetColumn],
-    /// The quasi-identifiers as they were read, where they are released so.
+    /// The quasi-identifiers as they were read, if they are released unchanged.
     pub exact: &'a [Positioned],
     /// The released rows; of an anatomized release the table of quasi-identifiers.
     pub table: &'a ReleasedTable,
@@ -71,13 +71,13 @@ pub struct CountedRelease<'a> {
     pub finding: &'a PrivacyFinding,
     /// The insensitive columns that have a value in one row only.
     pub singled_out: &'a [String],
-    /// What the columns that are released unchanged say of the rows.
+    /// What the columns that are released unchanged say about the rows.
     pub unchanged: &'a UnchangedRisk,
     /// The request to stop.
     pub cancellation: &'a Cancellation,
 }
 
-/// What only a method knows of its release.
+/// What only a method knows about its release.
 #[derive(Clone, Debug, Default)]
 pub struct MethodFacts<'a> {
     /// The groups that it formed; `None` where groups are the rows with equal labels.

@@ -1,4 +1,4 @@
-//! The rows that measures are computed from where a table has many.
+//! The rows that measures are computed from if a table has many.
 //!
 //! Counts over groups and labels are exact, whatever the size of the table. Measures that look at
 //! rows one by one (classifiers, queries, distortion) read a sample, whose size does not grow with the
@@ -12,8 +12,8 @@ use crate::release::MeasuredRelease;
 /// Maximum number of released rows that a row-wise measure reads.
 pub(crate) const SAMPLED_ROWS: usize = 100_000;
 
-/// The raw codes of the first rows of a release. These rows are anywhere in the raw columns, so that each
-/// column is read once for all measures.
+/// The raw codes of the first rows of a release. These rows are scattered over the raw columns, so each column
+/// is read once for all measures.
 pub(crate) struct RawSample {
     /// Of the quasi-identifiers.
     pub(crate) quasi_identifiers: Vec<Vec<u32>>,

@@ -1,5 +1,5 @@
-//! The one form of the zip file (APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16): stored
-//! entries, no extra fields, no comment, the least date.
+//! The canonical form of the zip file (APPNOTE.TXT 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16): stored entries,
+//! no extra fields, no comment, the earliest date.
 
 /// The first bytes of a local header, a header of the directory, and the end record.
 const LOCAL: u32 = 0x0403_4b50;
@@ -15,13 +15,13 @@ pub(crate) const LOCAL_BYTES: u64 = 30;
 /// Length of a header of the directory without the name.
 pub(crate) const CENTRAL_BYTES: usize = 46;
 
-/// Maximum number of entries of a package: the files of a dataset of 1,024 columns, and some.
+/// Maximum number of entries of a package: the files of a dataset of 1,024 columns, and some more.
 pub(crate) const MOST_ENTRIES: u64 = 4_096;
 
 /// Longest name of an entry, in bytes.
 pub(crate) const LONGEST_NAME: usize = 255;
 
-/// 1980-01-01, the least date of a zip file.
+/// 1980-01-01, the earliest date of a zip file.
 const DATE: u16 = 0x21;
 
 /// The version of the format that is needed: 1.0.
@@ -34,7 +34,7 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// The CRC-32 of its content.
     pub(crate) crc: u32,
-    /// Size of its content. The form has no place for more than 4 GiB.
+    /// Size of its content. The form is limited to 4 GiB.
     pub(crate) bytes: u32,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 impl Entry {
-    /// What version, date, checksum, sizes and length of the name are, in both headers.
+    /// The fields that both headers have: version, date, checksum, sizes and length of the name.
     fn common(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(26);
         // Version, flags, method (stored), time, date.
@@ -87,8 +87,7 @@ impl Entry {
     }
 }
 
-/// The directory with the end record. `None` beyond the 4 GiB and the entries that the form has a place
-/// for.
+/// The directory with the end record. `None` above 4 GiB or above the maximum number of entries of the form.
 pub(crate) fn directory(entries: &[Entry]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut offset = 0u64;

@@ -79,7 +79,7 @@ impl Manifest {
         })
     }
 
-    /// The one form of the file in a package.
+    /// The canonical form of the file in a package.
     pub(crate) fn file(&self) -> serde_json::Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec_pretty(self)?;
         bytes.push(b'\n');

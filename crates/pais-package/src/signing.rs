@@ -20,7 +20,7 @@ pub enum KeyError {
     /// The seed makes no key pair.
     #[error("the seed makes no key pair")]
     Seed,
-    /// The document is no Ed25519 public key.
+    /// The document is not an Ed25519 public key.
     #[error(
         "the key is not an Ed25519 public key; expected {{\"kty\": \"OKP\", \"crv\": \"Ed25519\", \
          \"x\": 32 bytes in base64url}}"

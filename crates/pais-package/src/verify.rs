@@ -70,8 +70,8 @@ impl Verification {
     }
 }
 
-/// Verifies a package. With `pinned`, it must be signed by that key; without, by the key that it
-/// names itself, which anybody can make.
+/// Verifies a package. With `pinned`, it must be signed by that key; otherwise by the key that it names itself,
+/// which anybody can create.
 ///
 /// Every byte of the file is compared with what it must be: files with their listed SHA-256, the
 /// manifest with its signed form, and the rest with the one form of a package. Reads the file once,
@@ -90,7 +90,7 @@ pub fn verify(
     let mut written = Vec::new();
     let mut found = BTreeMap::new();
     let mut faults = Vec::new();
-    // The content of an entry begins behind its header, and its end is where the next one begins.
+    // The content of an entry begins after its header, and its end is where the next one begins.
     package.rewind()?;
     for entry in &entries {
         let expected = entry.local_header();

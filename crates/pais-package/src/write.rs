@@ -86,8 +86,7 @@ impl<W: Write> PackageWriter<W> {
         }
     }
 
-    /// Adds a file and returns what the manifest says of it. The content is read twice, from its
-    /// start.
+    /// Adds a file and returns what the manifest says about it. The content is read twice, from its start.
     ///
     /// # Errors
     /// [`PackageError`].

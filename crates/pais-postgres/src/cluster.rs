@@ -84,8 +84,8 @@ impl Password {
         self.options(socket_dir).username(SERVICE).database(SERVICE)
     }
 
-    /// The connection options of this module, which sets up the cluster. No statement is logged: one has the
-    /// password.
+    /// The connection options of this module, which sets up the cluster. Statements are not logged: one of them
+    /// contains the password.
     pub(super) fn superuser_options(&self, socket_dir: &Path) -> PgConnectOptions {
         self.options(socket_dir)
             .username(SUPERUSER)

@@ -40,9 +40,9 @@ pub use error::PostgresError;
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time between two attempts to attach.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// How often a server that ends by itself is started again.
+/// How often a server that ends by itself is restarted.
 const RESTARTS: u32 = 3;
-/// A server that ran for so long is again started as often.
+/// A server that ran for this long is restarted this often again.
 const STABLE: Duration = Duration::from_secs(600);
 
 /// Options of the embedded server.
@@ -82,7 +82,7 @@ struct OwnedServer {
     _lock: Lock,
 }
 
-/// What a server is started with.
+/// The parameters for starting a server.
 #[derive(Debug)]
 struct Launch {
     layout: Layout,
@@ -169,9 +169,9 @@ pub async fn attach_or_start(
     }
 }
 
-/// A program of PostgreSQL, such as `pg_dump`: of the installation that the embedded server of `data_dir`
-/// has or would have; without one the newest that is installed. It has not the environment of this process,
-/// and is killed when it is dropped.
+/// A program of PostgreSQL, such as `pg_dump`: from the installation that the embedded server of `data_dir`
+/// uses or would use; without one, the newest installed program. It does not get the environment of this
+/// process, and is killed when it is dropped.
 ///
 /// # Errors
 /// If there is none.
@@ -290,7 +290,7 @@ impl OwnedServer {
         }
     }
 
-    /// Starts the server on the same socket, after the end of the one before.
+    /// Starts the server on the same socket, after the end of the previous one.
     async fn restart(&mut self) -> Result<(), PostgresError> {
         let launch = &self.launch;
         orphan::stop_leftover_server(&launch.layout).await?;
@@ -322,10 +322,10 @@ impl EmbeddedServer {
         self.own.is_some()
     }
 
-    /// Keeps a server that this process started running: starts it again when it ends by itself, with
-    /// the same connection options. Returns why it ended once it has ended more than three times, each
-    /// within ten minutes. For a shared one it never returns. Race it against the work of the service,
-    /// which cannot go on without its database.
+    /// Keeps a server that this process started running: starts it again when it ends by itself, with the same
+    /// connection options. Returns why it ended once it has ended more than three times, each within ten
+    /// minutes. For a shared one it never returns. Race it against the work of the service, which cannot
+    /// continue without its database.
     pub async fn ended(&mut self) -> PostgresError {
         match &mut self.own {
             Some(own) => own.keep().await,

@@ -1,4 +1,4 @@
-//! The lock by which only one process at a time has the server of a data directory.
+//! The lock that lets only one process at a time use the server of a data directory.
 //!
 //! It is an advisory lock on an open file. The operating system releases it when its holder ends,
 //! for any reason. The server does not inherit the file, so it cannot hold the lock after that.
@@ -20,7 +20,7 @@ const SERVICE_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait for a lock held by a command, which starts a server, uses it and stops it.
 const COMMAND_WAIT: Duration = Duration::from_secs(60);
 
-/// What fails where the lock file belongs to another user.
+/// The action that fails if the lock file belongs to another user.
 const OPEN: &str = "open (is this the user that pais runs as?)";
 
 /// What the holder of the lock uses the server for.
@@ -41,7 +41,7 @@ impl Purpose {
         }
     }
 
-    /// That of the holder who wrote the lock file.
+    /// The purpose of the holder who wrote the lock file.
     fn of(holder: &str) -> Self {
         if holder.starts_with(Self::Service.as_str()) {
             Self::Service

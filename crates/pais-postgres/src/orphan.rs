@@ -186,8 +186,8 @@ pub(super) fn not_stopped(pid: i32) -> PostgresError {
     ))
 }
 
-/// Waits until no process uses the cluster. If the main process of a server was killed, its child
-/// processes end by themselves. A new server must not run beside them: that would damage the data.
+/// Waits until no process uses the cluster. If the main process of a server was killed, its child processes end
+/// by themselves. A new server must not run at the same time: that would damage the data.
 async fn wait_for_leftovers(cluster: &Path) -> Result<(), PostgresError> {
     let begun = Instant::now();
     while let Some(pid) = leftover(cluster) {
@@ -250,8 +250,8 @@ mod tests {
         other.wait().unwrap();
     }
 
-    /// A server that was killed was taken for one of somebody else, and the start failed. Then a
-    /// server of somebody else that was just starting was taken for one that had ended.
+    /// A killed server was taken for somebody else's server, and the start failed. Then a server of somebody
+    /// else that was just starting was taken for one that had ended.
     #[test]
     fn a_process_that_starts_or_ends_is_not_identified_yet() {
         assert_eq!(of_command_line(b""), ProcessIdentity::Unsettled);

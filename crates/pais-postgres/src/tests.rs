@@ -285,7 +285,7 @@ async fn a_server_that_is_killed_is_started_again_three_times() {
     server.stop().await.unwrap();
 }
 
-/// The `initdb` of a start that was killed goes on until it finds its directory gone.
+/// The `initdb` of a start that was killed continues until it finds that its directory is gone.
 #[tokio::test]
 async fn the_directory_of_a_killed_creation_is_removed_while_it_is_written_to() {
     let dir = tempfile::tempdir().unwrap();

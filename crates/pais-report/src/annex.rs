@@ -67,7 +67,7 @@ fn warnings(warnings: &Value) -> Markup {
     }
 }
 
-/// A sentence whose names between backticks are set as code.
+/// A sentence with names between backticks set as code.
 fn with_code(sentence: &str) -> Markup {
     html! {
         @for (number, part) in sentence.split('`').enumerate() {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::input::ReportPage;
 use crate::words::{counted, plain};
 
-/// A column by which a patient could be known.
+/// A column by which a patient could be recognized.
 pub(crate) struct KnownColumn {
     /// Its name.
     pub(crate) name: String,

@@ -1,4 +1,4 @@
-//! Raw beside released distributions, for the holder.
+//! Raw and released distributions side by side, for the holder.
 
 use maud::{Markup, html};
 use serde_json::Value;

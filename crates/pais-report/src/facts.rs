@@ -1,16 +1,16 @@
-//! What the sections of a page ask the documents of a release.
+//! The facts that the sections of a page read from the documents of a release.
 
 use serde_json::Value;
 
 use crate::input::ReportPage;
 use crate::words::items;
 
-/// What can be said of a release at a glance.
+/// The verdict on a release at a glance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It meets its privacy model.
     Holds,
-    /// It does, and what is released unchanged singles out a share of its records that matters.
+    /// It does, but what is released unchanged singles out a significant share of its records.
     HoldsButSinglesOut,
     /// It does not meet its privacy model.
     DoesNotHold,
@@ -97,14 +97,14 @@ impl ReportPage {
         }
     }
 
-    /// Whether the table is an anatomy: exact quasi-identifiers beside tables of sensitive values.
+    /// Whether the table is an anatomy: exact quasi-identifiers and tables of sensitive values.
     pub(crate) fn is_anatomy(&self) -> bool {
         items(&self.tables)
             .iter()
             .any(|table| table["name"] == "qit")
     }
 
-    /// The known number of facts of an adversary; `None` for every quasi-identifier.
+    /// The number of facts that an adversary knows; `None` for every quasi-identifier.
     pub(crate) fn known_facts(&self) -> Option<u64> {
         match self.model() {
             "lkc" => self.privacy["l"].as_u64(),
@@ -175,8 +175,8 @@ mod tests {
 
     use crate::input::ReportPage;
 
-    /// A release of an exact post code beside k-anonymous labels, and one under LKC-privacy, of which more columns are
-    /// known than the model assumes.
+    /// A release of an exact post code with k-anonymous labels, and one under LKC-privacy, for which an
+    /// adversary may know more columns than the model assumes.
     #[test]
     fn columns_that_the_model_does_not_speak_of_are_in_the_summary_where_they_make_records_unique()
     {

@@ -1,5 +1,5 @@
-//! What guidelines ask that privacy officers have to answer, and what the release says to it. Nothing
-//! here looks like a seal: a question that a person has to decide stays a question.
+//! The questions of guidelines that privacy officers have to answer, and what the release says about them.
+//! Nothing here looks like a seal: a question that a person has to decide stays a question.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -103,7 +103,7 @@ fn share_of(value: &Value) -> String {
     share(value).unwrap_or_default()
 }
 
-/// The risk beside 0.09, and groups beside cells of 11.
+/// The risk compared with 0.09, and groups compared with cells of 11.
 fn thresholds(page: &ReportPage, answers: &Value) -> Markup {
     let (_, many) = page.unit();
     let risk = &answers["risk_threshold"];

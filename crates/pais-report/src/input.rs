@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-/// What is known of a release and of the one who reads its report. Documents are as the HTTP
-/// interface shows them; what is absent is left out of the page.
+/// What is known about a release and about the reader of its report. Documents are as the HTTP interface shows
+/// them; what is absent is left out of the page.
 #[derive(Clone, Debug, Default)]
 pub struct ReportPage {
     /// The id of the release.
@@ -70,7 +70,7 @@ impl Default for Reader {
 /// The approval of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalFact {
-    /// Where it is.
+    /// Its state.
     pub state: ApprovalState,
     /// When it was decided, as text.
     pub at: Option<String>,
@@ -80,18 +80,18 @@ pub struct ApprovalFact {
     pub reason: Option<String>,
 }
 
-/// Where an approval is.
+/// The state of an approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalState {
     /// Nobody has decided.
     Pending,
-    /// The release may leave.
+    /// The release may be delivered.
     Approved,
     /// It may not.
     Rejected,
 }
 
-/// One who may fetch the release.
+/// A recipient that may fetch the release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantFact {
     /// The organization.

@@ -1,6 +1,6 @@
 //! The report of a release as a page for people: a privacy officer, a hospital's board, an analyst.
 //!
-//! [`ReportPage`] is what is known of the release; [`ReportPage::render`] gives one HTML document
+//! [`ReportPage`] is what is known about the release; [`ReportPage::render`] gives one HTML document
 //! with its styles and charts inside. It has no script and loads nothing. All text is escaped.
 //!
 //! ```

@@ -78,7 +78,7 @@ fn by_length(page: &ReportPage) -> Markup {
         return html! {};
     }
     let (_, many) = page.unit();
-    // The table also has a confidence, which only a bound protects.
+    // The table also has a confidence, which only a bound limits.
     let within = match page.bound() {
         Some(_) if page.lists_values() => "yes, with the listed values",
         Some(_) => "yes",
@@ -154,8 +154,8 @@ fn group_sizes(page: &ReportPage) -> Markup {
     }
 }
 
-/// The bars of buckets `[{from, to, <of>}]`: as long as their share of all. `text` makes name and value of
-/// a bucket, its range, and its share.
+/// The bars of buckets `[{from, to, <of>}]`: their length is their share of all. `text` makes the name and
+/// value of a bucket, its range, and its share.
 fn buckets(
     buckets: &Value,
     of: &str,

@@ -1,4 +1,4 @@
-//! What became of the items of sets.
+//! What happened to the items of sets.
 
 use maud::{Markup, html};
 use serde_json::Value;

@@ -30,7 +30,7 @@ pub(crate) fn head(page: &ReportPage) -> Markup {
     }
 }
 
-/// Who let the release leave or did not, when and why.
+/// Who approved or rejected the release, when and why.
 fn decided(approval: &ApprovalFact) -> Markup {
     let state = match approval.state {
         ApprovalState::Pending => "waits for a decision; nobody can fetch it yet",
@@ -95,7 +95,7 @@ pub(crate) fn summary(page: &ReportPage) -> Markup {
     }
 }
 
-/// What somebody who knows a patient finds, in one sentence.
+/// What an adversary who knows a patient finds, in one sentence.
 pub(crate) fn protection(page: &ReportPage) -> String {
     let (one, many) = page.unit();
     let who = match page.known_facts() {

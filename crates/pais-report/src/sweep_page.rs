@@ -7,7 +7,7 @@ use crate::page::document;
 use crate::table::{Column, Row, table};
 use crate::words::{percent, percent_at_most};
 
-/// What is known of a sweep.
+/// What is known about a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct SweepPage {
     /// The id of the job.
@@ -23,14 +23,14 @@ pub struct SweepPage {
 pub struct SweepPoint {
     /// The combination in words, such as `L 2, K 5, C 20 %`.
     pub name: String,
-    /// What it promises beside *K*.
+    /// What it promises in addition to *K*.
     pub promise: SweepPromise,
     /// Its table; `None` where no table meets it.
     pub table: Option<SweepTable>,
 }
 
-/// What a combination promises beside *K*. Risks are compared where the promises are: the chance of somebody who
-/// knows two attributes says nothing about one who knows three.
+/// What a combination promises in addition to *K*. Risks are compared only if the promises are: the risk from
+/// an adversary who knows two attributes says nothing about one who knows three.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepPromise {
     /// *L*: attributes that somebody may know, or the diversity of groups; `None` for all attributes.
@@ -68,7 +68,7 @@ pub struct SweepTable {
 }
 
 impl SweepTable {
-    /// The chance to pick the right record in the smallest group.
+    /// The probability of picking the right record in the smallest group.
     fn risk(self) -> f64 {
         1.0 / self.smallest.max(1) as f64
     }
@@ -88,7 +88,7 @@ impl SweepTable {
 /// How a combination compares with the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rank {
-    /// Of those with its promise that no other beats, the one nearest to no loss and no risk.
+    /// Among the combinations with its promise that no other beats, the one nearest to no loss and no risk.
     Best,
     /// No other that promises as much has both less loss and less risk.
     Unbeaten,
@@ -179,7 +179,7 @@ impl SweepPage {
         all
     }
 
-    /// Loss over risk: for each promise a line through what none beats, and the others as points.
+    /// Loss over risk: for each promise a line through the unbeaten combinations, and the others as points.
     fn chart(&self, ranks: &[Rank]) -> Chart {
         let of = |wanted: &'static [Rank], promise: Option<SweepPromise>| {
             let pairs = self.combinations.iter().zip(ranks);
@@ -221,7 +221,7 @@ impl SweepPage {
                 dashes: 0,
                 points: beaten,
             };
-            // Drawn first, so that it hides no point that none beats.
+            // Drawn first, so that it hides no unbeaten point.
             series.insert(0, beaten);
         }
         let best = of(&[Rank::Best], None).next().filter(|_| is_alone);
@@ -329,7 +329,7 @@ mod tests {
         assert!(html.contains("&lt;b&gt;Stays") && !html.contains("<b>Stays"));
     }
 
-    /// The attack on a hurried reader: a weaker promise always loses less, and was the best of all.
+    /// The trap for a hurried reader: a weaker promise always loses less, and was marked as the best.
     #[test]
     fn a_weaker_promise_does_not_beat_a_stronger_one() {
         use Rank::{Beaten, Best, Unbeaten};

@@ -7,7 +7,7 @@ use crate::input::{ReportPage, StepFact, SweepFact};
 use crate::table::{Column, Row, table};
 use crate::words::percent;
 
-/// The section on the trade-off; empty where only one table is known.
+/// The section on the trade-off; empty if only one table is known.
 pub(crate) fn tradeoff(page: &ReportPage) -> Markup {
     html! {
         @if page.steps.len() > 1 || !page.sweep.is_empty() {

@@ -1,4 +1,4 @@
-//! What the columns that are released unchanged say of the records by themselves.
+//! What the columns that are released unchanged say about the records by themselves.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::words::{list, percent, plain, texts};
 /// Maximum number of columns that are listed with their own share.
 const LISTED: usize = 10;
 
-/// The sentence beside the verdict; `None` where no column is released unchanged.
+/// The sentence next to the verdict; `None` if no column is released unchanged.
 pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
     let unchanged = &page.risk()["unchanged"];
     let columns = texts(&unchanged["columns"]);

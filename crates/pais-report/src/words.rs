@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-/// A share as a percentage: `29 %`, `0.4 %`; two significant digits below 10 %,
-/// without zeros at the end.
+/// A share as a percentage: `29 %`, `0.4 %`; two significant digits below 10 %, without trailing zeros.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     shown(share, format!("{percent:.0$}", digits_of(percent)))
@@ -23,8 +22,8 @@ pub(crate) fn rounded_up(share: f64) -> f64 {
     (percent * unit - 1e-9).max(0.0).ceil() / (unit * 100.0)
 }
 
-/// A share as a percentage with up to four digits after the point, for a bound beside what was
-/// found of it: `33.3333 %`.
+/// A share as a percentage with up to four digits after the point, for a bound that is compared with the share
+/// found: `33.3333 %`.
 pub(crate) fn fine_percent(share: f64) -> String {
     shown(share, format!("{:.4}", share * 100.0))
 }
@@ -87,12 +86,12 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// A number of a document as a percentage; `None` where it is no number.
+/// A number of a document as a percentage; `None` if it is not a number.
 pub(crate) fn share(value: &Value) -> Option<String> {
     value.as_f64().map(percent)
 }
 
-/// The items of a list of a document; none where it is no list.
+/// The items of a list of a document; none if it is not a list.
 pub(crate) fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

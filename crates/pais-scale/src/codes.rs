@@ -90,7 +90,7 @@ impl CodeWriter {
         })
     }
 
-    /// Seals the pending rows as a block: of each column the width of its codes, and these.
+    /// Seals the pending rows as a block: for each column, the width of its codes and the codes.
     fn seal(&mut self, sealing: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         self.bytes.clear();
         for (codes, all) in self.pending.iter_mut().zip(&mut self.greatest) {
@@ -117,7 +117,7 @@ impl CodeWriter {
 pub(crate) struct CodeFile {
     /// Its blocks.
     pub(crate) file: SealedFile,
-    /// Rows of each block but the last one, at least 1.
+    /// Rows of each block except the last one, at least 1.
     pub(crate) block_rows: usize,
     /// Number of rows.
     pub(crate) rows: u64,
@@ -204,14 +204,14 @@ pub(crate) struct ColumnCodes<'a> {
 }
 
 impl ColumnCodes<'_> {
-    /// What each code is mapped to.
+    /// The codes, mapped.
     pub(crate) fn mapped<T>(&self, map: impl FnMut(u32) -> T) -> Vec<T> {
         let mut mapped = Vec::new();
         self.for_each(map, |value| mapped.push(value));
         mapped
     }
 
-    /// Adds what each code is mapped to.
+    /// Adds the mapped value of each code.
     pub(crate) fn add_to(&self, sums: &mut [u64], addend: impl FnMut(u32) -> u64) {
         let mut sums = sums.iter_mut();
         self.for_each(addend, |value| {

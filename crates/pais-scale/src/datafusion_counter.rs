@@ -1,4 +1,4 @@
-//! Counts rows by Apache DataFusion in this process.
+//! Counts rows with Apache DataFusion in this process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::error::ScaleError;
 use crate::keys::{Answer, KeyCounts, Keys};
 use crate::sealed::Sealer;
 
-/// How long a request to stop can wait.
+/// Maximum delay of a request to stop.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Rows of codes in a sealed file, counted by DataFusion.
@@ -101,7 +101,7 @@ impl RowCounter for DataFusionCounter {
             Ok(Answer::MoreThan) => Err(CountError::MoreThan),
             Ok(Answer::Cancelled) => Err(CountError::Cancelled),
             Err(_) if observer.must_stop() => Err(CountError::Cancelled),
-            // It quotes numbers of combinations at most.
+            // At most, it quotes numbers of combinations.
             Err(error) => Err(CountError::Failed(format!("the engine failed: {error}"))),
         }
     }

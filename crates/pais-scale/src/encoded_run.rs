@@ -29,17 +29,17 @@ use crate::values::{EncodedRows, RowSource, encode};
 /// Minimum memory, in bytes, that a run is given.
 pub(crate) const LEAST_MEMORY: u64 = 32 << 20;
 
-/// A job over a table that does not fit the memory, and who counts its rows.
+/// A job over a table that does not fit into memory, and what counts its rows.
 #[derive(Clone, Debug)]
 pub struct ScaledJob {
     /// The declared columns.
     pub schema: Arc<Schema>,
     /// The job.
     pub job: Job,
-    /// Bytes of memory: a quarter of them for the engine, the others for the records of the search. The distinct
-    /// values of the columns, and later the distinct rows of the release, may take as many again.
+    /// Bytes of memory: a quarter for the engine, the rest for the records of the search. The distinct values
+    /// of the columns, and later the distinct rows of the release, may take this amount again.
     pub memory: u64,
-    /// Who counts the rows; `None` for the engine in this process.
+    /// The executors that count the rows; `None` for the engine in this process.
     pub executors: Option<Arc<Executors>>,
     /// The directory of the temporary files, which have no names.
     pub spool: PathBuf,
@@ -49,10 +49,10 @@ pub struct ScaledJob {
 pub struct CountedSearch {
     /// Its steps.
     pub outcome: SearchOutcome,
-    /// Number of statements that the engine was given: one for each attribute if there is a class, and one
-    /// or more for each round of the search.
+    /// Number of statements that the engine received: one for each attribute if there is a class, and one or
+    /// more for each round of the search.
     pub statements: usize,
-    /// How many of them repeat one whose answer was void.
+    /// How many of them repeat a statement whose answer was discarded.
     pub resubmissions: Resubmissions,
 }
 
@@ -61,7 +61,7 @@ pub struct CountedSearch {
 pub struct VerifiedFiles {
     /// The files.
     pub manifest: Manifest,
-    /// What the distinct values are released as.
+    /// The released form of the distinct values.
     pub recoded: RecodedValues,
     /// What the verifier found in the files.
     pub verification: ReleaseVerification,
@@ -76,13 +76,14 @@ pub(crate) type MakeCounter<'a> =
 /// How the rows of a run are counted.
 #[derive(Default)]
 pub(crate) struct Engine<'a> {
-    /// Makes the counter of the rows; `None` for that of the job.
+    /// Makes the counter of the rows; `None` for the counter of the job.
     pub(crate) counter: Option<&'a MakeCounter<'a>>,
-    /// Maximum number of records of a frequency set; `None` for as many as the memory has room for.
+    /// Maximum number of records of a frequency set; `None` for as many as fit into the memory.
     pub(crate) budget: Option<usize>,
 }
 
-/// Rows that are spooled as numbers of values, and the values. What is spooled is gone when this is dropped.
+/// Rows that are spooled as numbers of values, and the values. The spooled data is removed when this is
+/// dropped.
 pub struct EncodedRun {
     task: ScaledJob,
     sealer: Sealer,
@@ -99,7 +100,7 @@ impl ScaledJob {
     ///
     /// # Errors
     /// Those of the rows; for a job that an executor does not take, rows that do not fit it, and more distinct
-    /// values than the memory has room for; when files cannot be spooled; on cancellation.
+    /// values than fit into the memory; when files cannot be spooled; on cancellation.
     pub fn encode<S: RowSource>(
         self,
         source: S,
@@ -220,7 +221,7 @@ impl EncodedRun {
         })
     }
 
-    /// The report of verified files, as far as their distinct rows give it.
+    /// The report of verified files, as far as it follows from their distinct rows.
     ///
     /// # Errors
     /// As [`CountedRun::measure`].
@@ -301,7 +302,7 @@ impl EncodedRun {
     }
 }
 
-/// A counter with the number of its statements. One that is asked for again at once, though it was
+/// A counter with the number of its statements. A statement that is repeated immediately, although it was
 /// answered, contradicted the table.
 struct Numbered<'a> {
     counter: Box<dyn RowCounter + 'a>,
@@ -336,8 +337,8 @@ impl RowCounter for Numbered<'_> {
     }
 }
 
-/// Bytes of a record of a search, with a partition of its own: codes, slots, rows and order, as an answer
-/// and as it is searched; and the names, sizes and links of the partition.
+/// Bytes of a record of a search, with a partition of its own: codes, slots, rows and order, both as an answer
+/// and during the search; and the names, sizes and links of the partition.
 fn record_bytes(schema: &Schema) -> u64 {
     let attributes = schema.stored().count() as u64;
     80 + 12 * attributes

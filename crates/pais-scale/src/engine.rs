@@ -1,7 +1,7 @@
 //! Statements of Apache DataFusion over blocks of rows of codes.
 //!
 //! The engine sees no value, no code of a value and no name: each statement reads keys, which number the
-//! combinations of parts, beside numbers of rows. Only integers cross the border to its version of Arrow.
+//! combinations of parts, and the numbers of rows. Only integers pass to its version of Arrow.
 
 use std::fmt;
 use std::io;
@@ -149,7 +149,7 @@ impl TempFileFactory for Sealer {
     }
 }
 
-/// A sealed file of what the engine has no memory for.
+/// A sealed file for data that exceeds the engine's memory.
 struct SealedSpill(Arc<Mutex<SealedFile>>);
 
 impl SpillFile for SealedSpill {
@@ -177,7 +177,7 @@ impl SpillFile for SealedSpill {
     }
 }
 
-/// What a mutex has; a panic of another thread changes nothing about it.
+/// The content of a mutex, even after a panic of another thread.
 pub(crate) fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -196,7 +196,7 @@ impl io::Write for SealedSpillWriter {
         Ok(bytes.len())
     }
 
-    /// What is flushed can be read.
+    /// Flushed data can be read.
     fn flush(&mut self) -> io::Result<()> {
         if !self.block.is_empty() {
             locked(&self.file).push(&self.block)?;
@@ -214,7 +214,7 @@ impl SpillWriter for SealedSpillWriter {
 
 impl Drop for SealedSpillWriter {
     fn drop(&mut self) {
-        // What cannot be written is missing when the file is read, and the statement fails.
+        // Data that cannot be written is missing when the file is read, and the statement fails.
         let _ = io::Write::flush(self);
     }
 }

@@ -1,8 +1,8 @@
 //! An executor: a process that counts blocks of rows for runs on other machines.
 //!
 //! It speaks HTTP/1.1. `GET /health` says how many statements it has; `POST /count` takes a sealed
-//! [`Share`] and answers with frames. It holds nothing of a run: each request opens the rows anew, and ends
-//! with its connection.
+//! [`Share`] and answers with frames. It keeps no state of a run:
+//! each request opens the rows anew, and ends with its connection.
 
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
@@ -52,10 +52,10 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest time of the body of a request.
 const BODY_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Longest time that a client takes nothing of an answer.
+/// Longest time without reading by a client that receives an answer.
 const TAKE_PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time between two looks for what killed runs left.
+/// Time between two searches for the remains of killed runs.
 const SWEEP: Duration = Duration::from_secs(20);
 
 /// Frames that are counted before the client has taken them.
@@ -108,7 +108,7 @@ pub enum ExecutorError {
     Engine(String),
 }
 
-/// An executor that listens.
+/// A listening executor.
 pub struct Executor {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -121,7 +121,7 @@ struct ExecutorState {
     key: ExecutorKey,
     engine: RowEngine,
     threads: Handle,
-    /// One permit for each statement more.
+    /// One permit for each further statement.
     statements: Arc<Semaphore>,
 }
 
@@ -334,7 +334,7 @@ impl ExecutorState {
                 Ending::Failed
             }
         };
-        // Nobody waits for it if this fails.
+        // If this fails, nobody waits for it.
         let _ = frames.send(ending.bytes()).await;
     }
 

@@ -68,7 +68,7 @@ impl RawRows<'_> {
         Ok(self.compare(verification, manifest, observer)?)
     }
 
-    /// Compares what was read of the files with the raw rows, and decides.
+    /// Compares the contents of the files with the raw rows, and decides.
     fn compare(
         &self,
         verification: StreamedVerification,
@@ -121,7 +121,7 @@ impl RawRows<'_> {
         Ok((found, distinct))
     }
 
-    /// By stored column, the texts of its values without null, and how its numbers are coded by them.
+    /// By stored column, the texts of its values without null, and the code of each value number among them.
     fn texts(&self) -> (Vec<Vec<Box<str>>>, Vec<NumberCodes>) {
         let columns = self.values.columns.iter().map(|column| {
             let texts: Vec<Box<str>> = column.values.iter().flatten().cloned().collect();

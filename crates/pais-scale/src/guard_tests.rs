@@ -1,4 +1,4 @@
-//! An engine that loses, doubles, replaces or moves one row of a million has no step accepted.
+//! An engine that loses, doubles, replaces or moves one of a million rows has no step accepted.
 
 use std::sync::{Arc, Mutex};
 
@@ -111,14 +111,14 @@ struct Statement {
     found: Result<PartCounts, CountError>,
 }
 
-/// What the engine has answered, so that 300 searches take as long as one.
+/// The engine's answers, so that 300 searches take as long as one.
 #[derive(Default)]
 struct Answers {
     statements: Vec<Statement>,
     expected: Vec<(Vec<ColumnParts>, u64)>,
 }
 
-/// Answers each statement as the engine has once done, but for one and those that repeat it.
+/// Answers each statement as the engine did once, except one statement and its repetitions.
 struct FaultyCounter<'a> {
     answers: &'a Mutex<Answers>,
     engine: DataFusionCounter,

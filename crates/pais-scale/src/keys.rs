@@ -12,17 +12,17 @@ use pais_anonymize::{ColumnParts, CountError, Observer, PartCounts};
 
 use crate::codes::CodeFile;
 
-/// Combinations that one key numbers at most.
+/// Maximum number of combinations that one key numbers.
 const MOST_KEYS: u64 = 1 << 62;
 
-/// Blocks from which the size of a set is expected: a million rows.
+/// Blocks from which the size of a set is estimated: a million rows.
 const SAMPLE_BLOCKS: usize = 64;
 
 /// How a statement ends.
 pub(crate) enum Answer {
     /// With the counts of all combinations.
     Counts(KeyCounts),
-    /// With more combinations than asked for.
+    /// With more combinations than requested.
     MoreThan,
     /// Before its end, because the run has to stop.
     Cancelled,
@@ -54,10 +54,10 @@ impl KeyCounts {
         self.keys.iter_mut().chain(counts)
     }
 
-    /// Appends what the engine found.
+    /// Appends the engine's results.
     ///
     /// # Errors
-    /// When it is no numbers.
+    /// When they are not numbers.
     pub(crate) fn push(&mut self, batch: &RecordBatch) -> datafusion::error::Result<()> {
         for (numbers, column) in self.columns_mut().zip(batch.columns()) {
             // The number of rows is signed.
@@ -71,8 +71,7 @@ impl KeyCounts {
 /// The column of the numbers of rows.
 pub(crate) const ROW_ID: &str = "row_id";
 
-/// How rows are numbered by their parts: by mixed radix, in as few keys as have room for all
-/// combinations.
+/// How rows are numbered by their parts: in a mixed radix, in as few keys as can hold all combinations.
 pub(crate) struct Keys {
     /// The keys, and [`ROW_ID`].
     pub(crate) schema: SchemaRef,
@@ -81,11 +80,11 @@ pub(crate) struct Keys {
 
 /// A digit of a key.
 struct Digit {
-    /// The column that was asked for.
+    /// The index of the requested column.
     asked: usize,
     /// The stored column.
     column: usize,
-    /// What a unit of it is worth.
+    /// The value of one unit of it.
     place: u64,
     /// Number of its values.
     parts: u64,
@@ -156,8 +155,8 @@ impl Keys {
         Ok(keys)
     }
 
-    /// About how many combinations the rows have: those of blocks at equal distances, which are taken to
-    /// grow with the rows as they do from half of these blocks to all of them.
+    /// About how many combinations the rows have: extrapolated from blocks at equal distances, by the growth
+    /// from half of these blocks to all of them.
     ///
     /// # Errors
     /// [`CountError::Cancelled`], and [`CountError::Failed`] for a file that cannot be read.
@@ -178,7 +177,7 @@ impl Keys {
                 let keys = self.of_block(rows, block);
                 let keys = keys.map_err(|error| CountError::Failed(error.to_string()))?;
                 for row in 0..rows.rows_of(block) {
-                    // Two keys are rarely needed; a mix of them can only lose combinations.
+                    // Two keys are rarely needed; mixing them can only lose combinations.
                     let mixed = keys.iter().fold(0u64, |mixed, keys| {
                         mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ keys[row]
                     });
@@ -206,7 +205,7 @@ impl Keys {
         }
     }
 
-    /// By column that was asked for, the part of each key.
+    /// By requested column, the part of each key.
     fn parts(&self, keys: &[Vec<u64>], asked: usize) -> Vec<Vec<u32>> {
         let mut parts = vec![Vec::new(); asked];
         for (keys, group) in keys.iter().zip(&self.groups) {

@@ -1,10 +1,9 @@
-//! Anonymizes a table that does not fit the memory of one job, with the steps that it would have in
-//! memory.
+//! Anonymizes a table that does not fit into the memory of one job, with the same steps as in memory.
 //!
 //! 1. Each cell becomes the number of its value. The distinct values stay in memory, and the rows of
 //!    numbers are spooled into a sealed file (`values`).
 //! 2. The search asks an engine for counts of these rows ([`pais_anonymize::CountedRun`]). Each answer is
-//!    compared with what is known of the table.
+//!    compared with what is known about the table.
 //! 3. Values are replaced by their labels, and the rows are written in a random order as several files
 //!    (`release`).
 //! 4. The files are read back and verified against the model and the raw rows (`files`). Only then does the

@@ -17,7 +17,7 @@ use crate::codes::{BLOCK_ROWS, CodeFile, CodeWriter};
 use crate::error::ScaleError;
 use crate::sealed::Sealer;
 
-/// Rows of a file of a release, but for the last one.
+/// Rows of each file of a release except the last one.
 pub const FILE_ROWS: usize = 1 << 20;
 
 /// Rows of a bucket, on average.
@@ -74,13 +74,13 @@ pub trait ReleaseTarget {
     fn open(&mut self, file: &ManifestFile) -> Result<Self::File, Self::Error>;
 }
 
-/// What the rows of a release are written from.
+/// The data from which the rows of a release are written.
 pub(crate) struct ReleaseRows<'a> {
     /// The rows as numbers of values.
     pub(crate) codes: &'a CodeFile,
-    /// What each value is released as.
+    /// The released form of each value.
     pub(crate) recoded: &'a RecodedValues,
-    /// By column of the release, the stored column that it is of.
+    /// By column of the release, its stored column.
     pub(crate) columns: &'a [usize],
 }
 
@@ -172,7 +172,7 @@ impl ReleaseRows<'_> {
 /// Writes rows into files of [`FILE_ROWS`] rows.
 struct ReleaseFiles<'a, T> {
     target: &'a mut T,
-    /// All labels, and the rows of the next file. With all labels in each of them, files have equal types
+    /// All labels, and the rows of the next file. Because each file has all labels, the files have equal types
     /// of columns.
     table: ReleasedTable,
     manifest: Manifest,
@@ -311,7 +311,7 @@ impl<W: Write> Write for Digesting<W> {
     }
 }
 
-/// By released column of a table, the stored column that it is of.
+/// By released column of a table, its stored column.
 pub(crate) fn stored_columns(
     schema: &pais_core::schema::Schema,
     table: &ReleasedTable,

@@ -1,8 +1,8 @@
-//! Counts rows by executors: each counts a share of the blocks, and their counts are added here.
+//! Counts rows with executors: each counts a share of the blocks, and their counts are added here.
 //!
-//! Executors are not trusted to be there, or to be right. An answer is void as a whole where one of them is
-//! lost, fails or takes too long, or where its counts are not those of as many rows as its blocks have. The
-//! search asks again then, and the executors that answer a health check get all blocks.
+//! Executors are not trusted to be available, or to be right. A whole answer is discarded if one of them is
+//! lost, fails or takes too long, or if its counts do not add up to the rows of its blocks. Then the search
+//! asks again, and the executors that answer a health check get all blocks.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -55,8 +55,8 @@ const HEALTH_PAUSE: Duration = Duration::from_millis(200);
 /// The time that an executor is expected to take for a row.
 const TIME_OF_ROW: Duration = Duration::from_micros(1);
 
-/// A statement may take this often the time that is expected, which is at least that of the slowest
-/// one before.
+/// A statement may take this many times the expected time, which is at least that of the slowest earlier
+/// statement.
 const DEADLINE_FACTOR: u32 = 10;
 
 /// A statement may always take this time.
@@ -202,7 +202,7 @@ impl fmt::Display for Resubmissions {
     }
 }
 
-/// Why an answer is void.
+/// Why an answer is discarded.
 #[derive(Debug)]
 enum Void {
     Guard(String),
@@ -274,7 +274,7 @@ impl<'a> RemoteCounter<'a> {
         })
     }
 
-    /// The executors that answer a health check. Waits a while where none does.
+    /// The executors that answer a health check. Waits a while if none does.
     async fn healthy(&self, observer: &dyn Observer) -> Result<Vec<ExecutorUrl>, Void> {
         let start = Instant::now();
         loop {
@@ -404,7 +404,7 @@ impl RowCounter for RemoteCounter<'_> {
     }
 }
 
-/// What comes from an executor.
+/// A message from an executor.
 enum Message {
     Counts(KeyCounts),
     Ended(Result<Ending, Void>),
@@ -431,7 +431,7 @@ impl ShareGuard {
         }
     }
 
-    /// Takes off what came; `None` where it is more than what was left.
+    /// Subtracts received counts; `None` if they exceed what was left.
     fn take(&mut self, counts: &KeyCounts) -> Option<()> {
         let sum = |numbers: &[u64]| numbers.iter().map(|&it| u128::from(it)).sum::<u128>();
         if counts.rows.contains(&0) {
@@ -566,7 +566,7 @@ impl Executors {
         is_ok && body.collect().await.is_ok()
     }
 
-    /// Has a share counted, and passes the counts on.
+    /// Lets an executor count a share, and passes the counts on.
     async fn count(
         &self,
         url: &ExecutorUrl,
@@ -601,7 +601,7 @@ impl Executors {
                     Frame::Counts(counts) => {
                         let taken = guard.take(&counts);
                         taken.ok_or_else(|| wrong("they are of more rows than its share"))?;
-                        // Nobody waits for them if this fails.
+                        // If this fails, nobody waits for them.
                         let _ = sender.send(Message::Counts(counts)).await;
                     }
                     Frame::Last(Ending::MoreThan) if !guard.is_limited => {

@@ -22,7 +22,7 @@ use crate::values::{ParquetRows, input_files};
 pub struct ScaleTask {
     /// A Parquet file, or a directory of them.
     pub input: PathBuf,
-    /// The directory of the release, which does not exist yet or is empty. Temporary files are beside it.
+    /// The directory of the release, which does not exist yet or is empty. Temporary files are next to it.
     pub output: PathBuf,
     /// The declared columns.
     pub schema: Arc<Schema>,
@@ -30,7 +30,7 @@ pub struct ScaleTask {
     pub job: Job,
     /// Bytes of memory; see [`ScaledJob::memory`].
     pub memory: u64,
-    /// Who counts the rows; `None` for the engine in this process.
+    /// The executors that count the rows; `None` for the engine in this process.
     pub executors: Option<Arc<Executors>>,
 }
 
@@ -49,14 +49,14 @@ pub struct ScaledRelease {
     pub warnings: Vec<Warning>,
     /// See [`CountedSearch::statements`].
     pub statements: usize,
-    /// How many of them repeat one whose answer was void.
+    /// How many of them repeat a statement whose answer was discarded.
     pub resubmissions: Resubmissions,
 }
 
 /// Anonymizes a table whose rows are counted by DataFusion, in this process or by executors.
 ///
 /// # Errors
-/// [`ScaleError`]. Nothing is left of a run that fails, but for an output directory that was there.
+/// [`ScaleError`]. A failed run leaves nothing behind, except an output directory that already existed.
 pub fn anonymize(task: &ScaleTask, observer: &dyn Observer) -> Result<ScaledRelease, ScaleError> {
     Engine::default().anonymize(task, observer)
 }
@@ -131,7 +131,7 @@ impl Engine<'_> {
     }
 }
 
-/// Refuses a directory that has something in it: nothing is overwritten.
+/// Refuses a directory that is not empty: nothing is overwritten.
 fn refuse_full(output: &Path) -> Result<(), ScaleError> {
     let refuse = |detail: &str| {
         let error = io::Error::new(io::ErrorKind::AlreadyExists, detail.to_owned());

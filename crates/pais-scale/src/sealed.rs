@@ -1,8 +1,8 @@
-//! Temporary files that only this process can read: sealed by AES-256-GCM under a key that is drawn for
-//! each run and kept in memory alone.
+//! Temporary files that only this process can read: sealed by AES-256-GCM under a key that is drawn for each
+//! run and kept only in memory.
 //!
-//! A file is a sequence of blocks, each sealed for its place, so that one is read without the others. A
-//! file of a [`Sealer`] has no name: it is freed when it is closed, however the process ends.
+//! A file is a sequence of blocks, each sealed for its place, so that it can be read without the others. A file
+//! of a [`Sealer`] has no name: it is freed when it is closed, however the process ends.
 
 use std::fs::File;
 use std::io;

@@ -1,9 +1,9 @@
-//! What a run asks of an executor, and what the executor answers.
+//! The requests of a run to an executor, and the executor's answers.
 //!
-//! A request is a [`Share`] as JSON, sealed under the key that both have: who has not the key gets no count,
-//! and no byte of a request is parsed before it is known to be of somebody who has. An answer is a sequence
-//! of frames: the number of records as 4 bytes, then by column 8 bytes for each record. Two numbers say how
-//! it ends otherwise. All numbers are little-endian.
+//! A request is a [`Share`] as JSON, sealed under the key that both have: without the key nobody gets a count,
+//! and no byte of a request is parsed before it is known to come from a holder of the key. An answer is a
+//! sequence of frames: the number of records as 4 bytes, then by column 8 bytes for each record. Two special
+//! numbers mark other endings. All numbers are little-endian.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ const FAILED: u32 = u32::MAX - 1;
 /// The rows that an executor counts for a statement, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Share {
-    /// Whose rows.
+    /// The run of the rows.
     pub(crate) run: RunId,
     /// The blocks.
     pub(crate) blocks: Range<usize>,
@@ -57,12 +57,12 @@ impl Share {
         Ok(sealed.map_err(std::io::Error::other)?.into())
     }
 
-    /// Opens a request; `None` where it was not sealed under this key.
+    /// Opens a request; `None` if it was not sealed under this key.
     pub(crate) fn open(sealed: &[u8], key: &ExecutorKey) -> Option<Self> {
         serde_json::from_slice(&key.0.open(sealed, PURPOSE).ok()?).ok()
     }
 
-    /// Whether its blocks are there, and each code of its columns has a part.
+    /// Whether its blocks exist, and each code of its columns has a part.
     pub(crate) fn fits(&self, rows: &CodeFile) -> bool {
         let fits = |column: &ColumnParts| {
             let greatest = rows.greatest.get(column.column);
@@ -105,10 +105,10 @@ impl Ending {
     }
 }
 
-/// The frames of what an engine found, whose records have this many keys.
+/// The frames of an engine's results, whose records have this many keys.
 ///
 /// # Errors
-/// When it is no numbers.
+/// When they are not numbers.
 pub(crate) fn frames(batch: &RecordBatch, keys: usize) -> datafusion::error::Result<Bytes> {
     let mut bytes = BytesMut::new();
     for start in (0..batch.num_rows()).step_by(FRAME_RECORDS) {
@@ -124,10 +124,10 @@ pub(crate) fn frames(batch: &RecordBatch, keys: usize) -> datafusion::error::Res
     Ok(bytes.freeze())
 }
 
-/// Takes an answer apart, whose records have a number of keys.
+/// Splits an answer whose records have this many keys into frames.
 pub(crate) struct FrameReader {
     keys: usize,
-    /// What is no whole frame yet.
+    /// Bytes that do not form a whole frame yet.
     rest: BytesMut,
 }
 
@@ -140,7 +140,7 @@ impl FrameReader {
         }
     }
 
-    /// Appends what came.
+    /// Appends received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
     }

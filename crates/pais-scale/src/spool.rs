@@ -1,11 +1,11 @@
 //! The spool directory that a run shares with its executors.
 //!
-//! A run has a private directory there, `run-` and its id. The file `codes` has its rows, sealed under a key
-//! of the run. The file `index` has this key and the place of each block, sealed under the key of the
-//! executors for this run: neither opens under the name of another one.
+//! A run has a private directory there, `run-` and its id. The file `codes` has its rows, sealed under a key of
+//! the run. The file `index` has this key and the place of each block, sealed under the key of the executors
+//! for this run: neither can be opened under the name of another run.
 //!
-//! The living run holds an advisory lock on `codes`. A directory whose lock is free is one that a killed
-//! run left, and is removed by the next run that starts, and by executors every few seconds.
+//! A running run holds an advisory lock on `codes`. A directory whose lock is free was left by a killed run,
+//! and is removed by the next run that starts, and by executors every few seconds.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -29,7 +29,7 @@ const INDEX: &str = "index";
 /// Locked while a run makes its directory, and while directories are removed.
 const LOCK: &str = ".lock";
 
-/// Begins the name of the directory of a run.
+/// Prefix of the name of a run's directory.
 const PREFIX: &str = "run-";
 
 /// Maximum number of bytes of an index: enough for 4 million blocks.
@@ -38,7 +38,7 @@ const MOST_INDEX: u64 = 64 << 20;
 /// What an index is sealed for, before the id of the run.
 const PURPOSE: &[u8] = b"pais-scale index 1";
 
-/// The key that runs and executors share. It seals the keys of runs, and what executors are asked.
+/// The key that runs and executors share. It seals the keys of runs, and the requests to executors.
 #[derive(Clone)]
 pub struct ExecutorKey(pub(crate) Cipher);
 
@@ -69,7 +69,7 @@ impl RunId {
     }
 }
 
-/// What an index has beside the key.
+/// What an index has in addition to the key.
 #[derive(Serialize, Deserialize)]
 struct Index {
     block_rows: usize,
@@ -147,7 +147,7 @@ impl RunDirectory {
         if sealed.len() as u64 > MOST_INDEX {
             return Err(io::Error::other("the table has too many blocks of rows"));
         }
-        // Other machines see what is on the disk.
+        // Other machines see only what is on the disk.
         self.codes.sync_data()?;
         let mut file = create(&self.path.join(INDEX))?;
         file.write_all(&sealed)?;
@@ -165,7 +165,7 @@ impl Drop for RunDirectory {
 /// The rows of a run, for an executor.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] where the directory has no such run, [`ErrorKind::PermissionDenied`] where it was
+/// [`ErrorKind::NotFound`] if the directory has no such run, [`ErrorKind::PermissionDenied`] if it was
 /// sealed under another key or changed, and others of the file system.
 pub(crate) fn open_run(spool: &Path, id: RunId, key: &ExecutorKey) -> io::Result<CodeFile> {
     let directory = id.directory(spool);

@@ -133,7 +133,7 @@ impl Raw {
         rows
     }
 
-    /// The names beside a release.
+    /// The names next to a release.
     fn left(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.folder.path().join("out")).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
@@ -331,7 +331,7 @@ fn statements_that_are_asked_for_again_are_counted() {
     assert_eq!(found.resubmissions, expected);
 }
 
-/// An observer that has the run stopped in a phase, or by a statement.
+/// An observer that stops the run in a phase, or at a statement.
 #[derive(Default)]
 struct Stopping {
     cancellation: Cancellation,

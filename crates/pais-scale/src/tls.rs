@@ -21,7 +21,7 @@ pub struct TlsFiles {
     pub authority: PathBuf,
 }
 
-/// Why there is no TLS: what is wrong with a file.
+/// Why TLS cannot be used: what is wrong with a file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {reason}", path.display())]
 pub struct TlsError {

@@ -19,15 +19,15 @@ use crate::sealed::SealedFile;
 /// Maximum number of distinct values of a column.
 const MOST_VALUES: usize = 1 << 22;
 
-/// Bytes that a distinct value takes beside its text: twice in tables, once in an index.
+/// Bytes that a distinct value takes in addition to its text: twice in tables, once in an index.
 const VALUE_BYTES: u64 = 72;
 
-/// Bytes of a cell of a table of values, of which there are a few.
+/// Bytes of a cell of a table of values, of which a few exist.
 const CELL_BYTES: u64 = 12;
 
 /// The rows of a table as numbers of values, and the values.
 pub(crate) struct EncodedRows {
-    /// Of each stored column.
+    /// The distinct values of each stored column.
     pub(crate) values: DistinctValues,
     /// A column of numbers for each stored column.
     pub(crate) codes: CodeFile,
@@ -121,8 +121,8 @@ impl RowSource for ParquetRows<'_> {
 /// bytes.
 ///
 /// # Errors
-/// Those of the rows; for rows that do not fit the schema, for a column with too many distinct values,
-/// for one that is released unchanged and a key, and on cancellation.
+/// Those of the rows; for rows that do not fit the schema, for a column with too many distinct values, for a
+/// column that is released unchanged and is a key, and on cancellation.
 pub(crate) fn encode<S: RowSource>(
     source: S,
     schema: &Schema,

@@ -26,7 +26,7 @@ impl DigestKey {
         Self(Self(*key).digest(&[purpose.as_bytes()]))
     }
 
-    /// The HMAC of the concatenated parts. All parts but the last must have fixed lengths.
+    /// The HMAC of the concatenated parts. All parts except the last must have fixed lengths.
     pub fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut block = [0; BLOCK_BYTES];
         block[..KEY_BYTES].copy_from_slice(&self.0);

@@ -1,7 +1,7 @@
 //! Authenticated encryption of what is stored or sent: AES-256-GCM, each message sealed for one purpose;
 //! and keyed digests.
 //!
-//! What is generic in the cipher and in HMAC is compiled here, where it is optimized in all profiles.
+//! Generic code of the cipher and of HMAC is compiled here, where it is optimized in all profiles.
 
 #![forbid(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub const KEY_BYTES: usize = 32;
 /// Bytes of a nonce. No two messages of a key have the same.
 pub const NONCE_BYTES: usize = 12;
 
-/// Bytes that a sealed message has more than the message, without its nonce.
+/// Number of bytes by which a sealed message is longer than the message, without its nonce.
 pub const TAG_BYTES: usize = 16;
 
 /// A key of 32 bytes, which is overwritten when it is dropped.
@@ -51,7 +51,7 @@ pub fn random_key() -> Result<SecretKey, SealError> {
     Ok(key)
 }
 
-/// Fills a place with random bytes of the operating system.
+/// Fills a buffer with random bytes of the operating system.
 ///
 /// # Errors
 /// [`SealError::NoRandomness`].

@@ -68,7 +68,7 @@ pub fn group_ids(table: &ReleasedTable) -> Result<Vec<u64>, AnatomyError> {
     positive_integers(table, GROUP_COLUMN)
 }
 
-/// The counts of a sensitive table, beside the raw cells of its column.
+/// The counts of a sensitive table, together with the raw cells of its column.
 pub(super) struct SensitiveCounts<'r> {
     /// The count of each group and value number. Callers decrease it as they assign rows.
     pub(super) published: FxHashMap<(u64, u32), u64>,
@@ -98,7 +98,7 @@ impl<'r> SensitiveCounts<'r> {
             let value = number_of(&published_numbers, values.column.codes[row]);
             let sorted = row == 0 || groups[row - 1] <= group;
             let known = published.entry((group, value)).or_insert(0u64);
-            // Several words for missing are several rows in a table of another tool.
+            // In a table of another tool, several words for missing can be several rows.
             if !sorted || (*known > 0 && value != MISSING) {
                 return Err(AnatomyError::Unsorted {
                     table: table.name.clone(),

@@ -113,7 +113,7 @@ impl RemainingCounts<'_> {
         true
     }
 
-    /// Changes the counts by which a raw row may be assigned to a group; 1 undoes [`Self::take`].
+    /// Changes the counts that allow a raw row to be assigned to a group; 1 undoes [`Self::take`].
     fn add(&mut self, row: u32, group: u64, change: i64) {
         for left in self
             .0
@@ -128,7 +128,7 @@ impl RemainingCounts<'_> {
 /// Rows that are equal in all exact columns.
 struct AlikeRows<'a> {
     raw: &'a [u32],
-    /// Those of the quasi-identifier table, of several groups or fewer than the raw ones.
+    /// The rows of the quasi-identifier table: of several groups, or fewer than the raw rows.
     released: &'a [u32],
 }
 

@@ -7,15 +7,15 @@
 //! counts of the other values.
 //!
 //! Four measures reduce the work:
-//! - Where a mask has lost half of its bits, the remaining records are packed into shorter
-//!   bitmaps, which are used for all qids below.
+//! - Once a mask has lost half of its bits, the remaining records are packed into shorter bitmaps, which are
+//!   used for all qids below.
 //! - An attribute with a single value in a group does not split it and is left out. If too few
 //!   attributes are left for a qid of the greatest size, then all of them together have the
 //!   extremes, as in the whole table.
 //! - No part of a group has a sensitive value more often than the group. Sensitive values are
 //!   counted only for parts so small that this might matter: first those of the group, then
 //!   those of the part.
-//! - Where no group below can be relevant, the search returns.
+//! - If no group below can be relevant, the search returns.
 //!
 //! Memory for each thread: one bit for each record of a group and each value of its attributes,
 //! and one bit for each sensitive value of a record and each value of the attributes, at most
@@ -363,8 +363,8 @@ fn visit<V: GroupVisitor>(visitor: &mut V, records: u32, most: Option<u32>) {
     }
 }
 
-/// The fewest records of any part that one of the attributes from number `from` on splits a
-/// group into; at most the records of the group itself.
+/// Number of records of the smallest part that one of the attributes from number `from` on splits a group into;
+/// at most the records of the group itself.
 fn fewest(bitmaps: &GroupBitmaps, from: usize, counts: &[u32], records: u32) -> u32 {
     let first = bitmaps.first[from];
     // Sizes less one: an empty part wraps around to the greatest number and is ignored.

@@ -41,8 +41,8 @@ impl<'a> Values<'a> {
         Self::numbered(table, name, None, key)
     }
 
-    /// Numbers the values that occur in the column `name`. Texts that look alike
-    /// ([`visible_text`]) have the same number: two of them are no two values of a person.
+    /// Numbers the values that occur in the column `name`. Texts that look alike ([`visible_text`]) have the
+    /// same number: they are not two values of a person.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -157,7 +157,7 @@ impl<'a> Values<'a> {
         self.number[(code as usize).min(self.number.len() - 1)]
     }
 
-    /// For each value by its number, whether it means that the cell is missing, or looks so.
+    /// For each value by its number, whether it means that the cell is missing, or looks missing.
     pub(super) fn missing(&self) -> Vec<bool> {
         let words = self.column.missing.iter();
         let words: Vec<Cow<'_, str>> = words.map(|word| visible_text(word)).collect();
@@ -220,7 +220,7 @@ impl<'m> Classes<'m> {
         columns: &[Values],
         cancellation: &Cancellation,
     ) -> Result<u64, VerifyError> {
-        /// Numbers for each row of which two bits each take less than ids and sizes of classes.
+        /// Numbers per row for which two bits each need less memory than ids and sizes of classes.
         const MOST_NUMBERS: u64 = 32;
         let order = packing_order(columns);
         let mut packing = Packing::new(self.sizes.len());
@@ -289,7 +289,7 @@ impl<'m> Classes<'m> {
     }
 }
 
-/// The columns of several values, those of few first, so that many of them are packed together.
+/// The columns with several values, those with few first, so that many of them are packed together.
 fn packing_order<'v, 'a>(columns: &'v [Values<'a>]) -> Vec<&'v Values<'a>> {
     let mut order: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
     order.sort_by_key(|values| values.count());
@@ -365,7 +365,7 @@ impl Packing {
         Ok(all.numbers.len())
     }
 
-    /// As [`Self::refine`], of the rows from row `first` on alone.
+    /// As [`Self::refine`], of only the rows from row `first` on.
     ///
     /// # Errors
     /// [`VerifyError::Stopped`].
@@ -402,7 +402,7 @@ impl Packing {
         }
     }
 
-    /// How many numbers one row alone has, by two bits for each number.
+    /// How many numbers occur in exactly one row, found with two bits for each number.
     ///
     /// # Errors
     /// [`VerifyError::Stopped`].
@@ -433,7 +433,7 @@ impl Packing {
     }
 }
 
-/// Numbers the distinct ones of some numbers in the order of their occurrence.
+/// Numbers distinct numbers in the order of their occurrence.
 struct Numbering {
     ids: Ids,
     /// The number of each id.

@@ -34,8 +34,8 @@ pub(super) trait Combinations {
     /// The elements that a group is divided by.
     fn elements(&self, group: &Group<Self::Parts>) -> Range<usize>;
 
-    /// Divides a group by one of its elements, of which the first is `group.from`. `into` is what
-    /// the element before made of the same group.
+    /// Divides a group by one of its elements, the first of which is `group.from`. `into` is the result of the
+    /// previous element for the same group.
     ///
     /// # Errors
     /// [`VerifyError`] to end the search.
@@ -58,14 +58,14 @@ pub(super) trait Combinations {
     }
 }
 
-/// A group, as a part of what was divided last.
+/// A group, as a part of the last division.
 pub(super) struct Group<'p, P> {
     pub(super) parts: &'p P,
     /// Its range in the parts.
     pub(super) range: Range<usize>,
     /// The first element that may extend its combination.
     pub(super) from: usize,
-    /// How many elements its combination lacks to the greatest size.
+    /// How many elements its combination lacks for the maximum size.
     pub(super) need: usize,
 }
 
@@ -212,8 +212,8 @@ where
     })
 }
 
-/// Calls `visit` with what is chosen already and each set of `count` of the items, in the order of
-/// the items, until it returns an error.
+/// Calls `visit` with the chosen items and each set of `count` of the items, in the order of the items, until
+/// it returns an error.
 ///
 /// # Errors
 /// That of `visit`.

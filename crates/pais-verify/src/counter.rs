@@ -64,9 +64,9 @@ impl<'g> Counter<'g> {
         }
     }
 
-    /// Counts a group by the attributes from number `from` on. Sensitive values are counted only
-    /// for attributes with a value for which `matters` is true: of its records, as an upper bound, as
-    /// many as the whole group has with the group's most frequent sensitive value.
+    /// Counts a group by the attributes from number `from` on. Sensitive values are counted only for attributes
+    /// with a value for which `matters` is true for an upper bound of its share: the group's records with its
+    /// most frequent sensitive value, among the records with the attribute's value.
     pub(super) fn count(
         &mut self,
         group: &ProfileGroup,

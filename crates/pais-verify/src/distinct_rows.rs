@@ -13,7 +13,7 @@ pub(super) struct DistinctRows {
     codes: Vec<u32>,
     counts: Vec<u32>,
     index: HashTable<u32>,
-    /// Keyed at random, so that no file can be made of rows with equal hashes.
+    /// Keyed at random, so that nobody can make a file of rows with equal hashes.
     hasher: DefaultHashBuilder,
 }
 

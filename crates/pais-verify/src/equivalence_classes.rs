@@ -45,8 +45,8 @@ impl<'t> EquivalenceClasses<'t> {
         &self.classes.sizes
     }
 
-    /// The number of rows that no other row equals, by the values of more columns too. Costs a pass over
-    /// the rows and one for each column.
+    /// Number of rows that equal no other row when further columns are compared too. Costs one pass over the
+    /// rows, and one for each column.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -60,8 +60,8 @@ impl<'t> EquivalenceClasses<'t> {
         self.classes.alone_by(&columns, cancellation)
     }
 
-    /// How many rows have each code of a column that the classes are of; null is none of them. A dictionary
-    /// must not have a text twice. Costs what the classes do, not the rows.
+    /// How many rows have each code of a column that the classes are formed by; null is not counted. A
+    /// dictionary must not have a text twice. The cost depends on the number of classes, not of rows.
     pub fn code_counts(&self, column: &Column) -> Vec<u64> {
         let mut counts = vec![0; column.dictionary.len()];
         for (&row, &size) in self.classes.row.iter().zip(&self.classes.sizes) {

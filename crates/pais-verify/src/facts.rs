@@ -1,12 +1,11 @@
 //! Privacy over set-valued columns, decided by enumeration of what an adversary may know.
 //!
-//! A fact about a record is its value in one column that is not set-valued, or one item of a
-//! set-valued column. An adversary knows at most L facts. Each combination of at most L facts that
-//! some row has must be shared by at least K rows, and no bounded sensitive value may be inferred
-//! from it with more than C. Combinations are extended fact by fact over the rows that have them,
-//! so only those that occur are enumerated. Rows have different numbers of facts, so combinations
-//! of every size are decided, not those of the greatest size alone. A fact that all rows of a
-//! branch have does not divide them, so the branch is not extended by it.
+//! A fact about a record is its value in one column that is not set-valued, or one item of a set-valued column.
+//! An adversary knows at most L facts. Each combination of at most L facts that some row has must be shared by
+//! at least K rows, and no bounded sensitive value may be inferred from it with more than C. Combinations are
+//! extended fact by fact over the rows that have them, so only those that occur are enumerated. Rows have
+//! different numbers of facts, so combinations of every size are decided, not only those of the maximum size. A
+//! fact that all rows of a branch have does not divide them, so the branch is not extended by it.
 //!
 //! Under k^m-anonymity the values of columns that are not set-valued are always known: rows that
 //! agree on them are a group, and facts are items, of which an adversary knows at most m.
@@ -93,7 +92,7 @@ pub(super) fn verify_facts(
 
 /// A model of an adversary who knows facts.
 struct FactModel {
-    /// Its *L* is the most facts.
+    /// Its *L* is the maximum number of facts.
     requirement: LkcRequirement,
     /// Whether a column is known by facts; the values of other columns are always known.
     is_by_fact: fn(&Values) -> bool,

@@ -18,7 +18,7 @@ impl<T> Default for Lists<T> {
 }
 
 impl<T> Lists<T> {
-    /// None yet, with room for this many lists of together as many entries.
+    /// No lists yet, with room for this many lists with this many entries in total.
     pub(super) fn with_capacity(lists: usize, entries: usize) -> Self {
         let mut starts = Vec::with_capacity(lists + 1);
         starts.push(0);
@@ -28,7 +28,7 @@ impl<T> Lists<T> {
         }
     }
 
-    /// Gives back room that is left.
+    /// Frees unused memory.
     pub(super) fn shrink(&mut self) {
         self.entries.shrink_to_fit();
     }
@@ -120,7 +120,7 @@ impl Lists<u32> {
     }
 }
 
-/// Members of groups by what they have in common, with their number: a group that was divided.
+/// A divided group: its members by part, with what the members of each part have in common.
 #[derive(Default)]
 pub(super) struct DividedGroup {
     pub(super) members: Vec<u32>,
@@ -163,7 +163,7 @@ impl DividedGroup {
 /// The order of the parts of a divided group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PartOrder {
-    /// In that of their first members.
+    /// By their first members.
     OfMembers,
     /// By what the members have in common, ascending.
     OfKeys,

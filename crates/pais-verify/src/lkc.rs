@@ -11,8 +11,8 @@
 //! the table of the records that have a value in the column, so the same holds. Columns without
 //! missing cells are searched together, and each other column by itself.
 //!
-//! Where rows are not persons, K is asked of the persons of a group. The parts of a group have no
-//! person outside the group, so the minimum number of persons is also found at the greatest size.
+//! If rows are not persons, K is required of the persons of a group. The parts of a group have no person
+//! outside the group, so the minimum number of persons is also found at the greatest size.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -138,7 +138,7 @@ pub(super) fn verify_with_classes<'m>(
         None => None,
     };
     if smallest.is_some() {
-        // The fewest rows of a group are not asked for.
+        // The minimum number of rows of a group is not needed.
         extremes.take_smallest();
     }
     let start = |values| ProfileSearch::new(&grid, &suffixes, values, &extremes);
@@ -212,7 +212,7 @@ pub(super) fn unsearched(
     }
 }
 
-/// The fewest persons of any group of a qid of the greatest size.
+/// Minimum number of persons of any group of a qid of the maximum size.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
@@ -269,7 +269,7 @@ impl<'s> Extremes<'s> {
     }
 
     /// Records, or persons, of the smallest group so far. Later searches find no smaller one, because they do
-    /// not look for it.
+    /// not look for one.
     fn take_smallest(&self) -> u32 {
         self.smallest.swap(0, Relaxed)
     }

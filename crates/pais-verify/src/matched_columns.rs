@@ -17,7 +17,7 @@ use super::sets::{OriginalSet, ReleasedSet};
 /// all others of the column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissingCells {
-    /// Only `?`: the interval is what suppression left of the parts of a greater one.
+    /// Only `?`: the interval is the part of a larger one that suppression left.
     OwnLabel,
     /// Both: the interval is that of a group with missing cells.
     EveryLabel,
@@ -198,7 +198,7 @@ impl<'a> SetValuedColumn<'a> {
     }
 }
 
-/// One bit for each released node but the root, from the first on again where there are too many.
+/// One bit for each released node except the root, reused from the first on if there are too many nodes.
 fn node_bits(raw: OriginalSet, sets: &[Option<ReleasedSet>]) -> Vec<Option<u16>> {
     let mut bits = vec![None; raw.column.tree.nodes().len()];
     let mut released = 0;

@@ -189,9 +189,9 @@ impl Flow {
         matched
     }
 
-    /// The records on the left that hold rows which those of a level fit, and that were not reached
-    /// before. The records of the level take turns: a record on the right is reached from one of
-    /// them only, which can pass on no more rows than it holds.
+    /// The records on the left, not reached before, that hold rows which fit records of a level. The records of
+    /// the level take turns: a record on the right is reached from only one of them, which can pass on no more
+    /// rows than it holds.
     fn next_level<F: Fit>(
         &self,
         paths: &mut Paths,
@@ -239,8 +239,8 @@ impl Flow {
             let held = flow.matched[other as usize].get(&holder);
             held.copied().unwrap_or(0)
         };
-        // Backwards: a record on the left, and the one on the right whose rows it gives up. The
-        // first choice of each record leads to a root without a circle.
+        // Backwards: a record on the left, and the one on the right whose rows it gives up. The first choice of
+        // each record leads to a root without a cycle.
         let mut steps: Vec<(u32, u32)> = Vec::new();
         let mut at = one;
         paths.is_on_path[at as usize] = true;

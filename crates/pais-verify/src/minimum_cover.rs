@@ -1,6 +1,6 @@
-//! The fewest sensitive values that must be eliminated to delete every record of a group
-//! (Definitions 6 and 7 of *A Privacy Protection Model for Patient Data with Multiple Sensitive
-//! Attributes*, 2008), computed exactly.
+//! The minimum number of sensitive values that must be eliminated to delete every record of a group
+//! (Definitions 6 and 7 of *A Privacy Protection Model for Patient Data with Multiple Sensitive Attributes*,
+//! 2008), computed exactly.
 //!
 //! Eliminating a value deletes the records that have it, so this is a minimum cover of the
 //! records by values. It is found with a search tree: at each node, one value of a remaining
@@ -117,8 +117,8 @@ impl<'s> MinimumCover<'s> {
         group
     }
 
-    /// The fewest values whose elimination deletes every record, counted up to `cap`. Returns
-    /// `cap` also where no values within the limits delete all records.
+    /// The minimum number of values whose elimination deletes every record, counted up to `cap`. Also returns
+    /// `cap` if no values within the limits delete all records.
     ///
     /// # Errors
     /// When stopped.

@@ -57,9 +57,9 @@ impl PrivacyFinding {
     }
 }
 
-/// Decides a model over `quasi_identifiers`; `sensitive` are all declared sensitive columns. With the
-/// classes of equal quasi-identifiers, where it was decided on them. Where labels overlap, as those of
-/// groups, fewer known values match several groups.
+/// Decides a model over `quasi_identifiers`; `sensitive` are all declared sensitive columns. Also returns the
+/// classes of equal quasi-identifiers, if it was decided on them. If labels overlap, as those of groups do,
+/// fewer known values match several groups.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there is too much to

@@ -92,10 +92,9 @@ struct GroupResult {
     confidence: f64,
 }
 
-/// Decides whether every group of equal values on `quasi_identifiers` meets the model. The
-/// diversity and the greatest confidence are those of the columns `sensitive`, which must be all
-/// declared sensitive columns. Where the table has subjects, K is asked of the distinct persons of
-/// a group.
+/// Decides whether every group of equal values on `quasi_identifiers` meets the model. The diversity and the
+/// greatest confidence are those of the columns `sensitive`, which must be all declared sensitive columns.
+/// Where the table has subjects, K is required of the distinct persons of a group.
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, and [`VerifyError::Stopped`]

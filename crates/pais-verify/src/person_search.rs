@@ -1,10 +1,10 @@
 //! The qids of the greatest size, as combinations of attributes over groups of classes with their
 //! persons.
 //!
-//! A group is a list of classes, and its persons are the union of theirs. A person can be in
-//! several parts of a group, so unions are counted, not added. Most are not counted at all: a group
-//! with so many rows that even the persons with the most rows would be enough of them is not
-//! relevant, and neither is one with a class that has enough persons by itself.
+//! A group is a list of classes, and its persons are the union of theirs. A person can be in several parts of a
+//! group, so unions are counted, not added. Most are not counted at all: a group is irrelevant if it has so
+//! many rows that even the persons with the most rows would be enough, or if one of its classes has enough
+//! persons by itself.
 
 use std::iter::once;
 use std::ops::Range;

@@ -90,8 +90,8 @@ impl Persons {
         self.most_rows.len() - 1
     }
 
-    /// The fewest rows that always belong to at least this many persons: one more than so many
-    /// persons less one can have together.
+    /// Minimum number of rows that always belong to at least this many persons: one more than the maximum
+    /// number of rows of one person less.
     pub(super) fn sufficient_rows(&self, persons: u64) -> u64 {
         let fewer = usize::try_from(persons.saturating_sub(1)).unwrap_or(usize::MAX);
         let most = self.most_rows.get(fewer);
@@ -127,8 +127,8 @@ pub(super) fn class_sizes(classes: &Classes, persons: Option<&Persons>) -> Vec<u
     }
 }
 
-/// Counts distinct persons. Its memory is 4 bytes for each person of the table; a count costs what
-/// it reads.
+/// Counts distinct persons. Its memory is 4 bytes for each person of the table; the time of a count is linear
+/// in what it reads.
 pub(super) struct PersonCounter {
     /// By person, the last count that saw it.
     seen: Vec<u32>,
@@ -171,7 +171,7 @@ impl PersonCounter {
             for &person in list {
                 count += u64::from(self.add(person));
             }
-            // Few persons of one list are counted in vain.
+            // Only a few persons of one list are counted unnecessarily.
             if count >= limit {
                 break;
             }

@@ -168,7 +168,7 @@ impl<'p> ProfileGroup<'p> {
             .map(|profile| profiles.value_counts(profile))
     }
 
-    /// The sensitive values of all profiles, those of one after those of the other.
+    /// The sensitive values of all profiles, one profile after another.
     pub(super) fn all_value_counts(&self) -> &'p [ValueCount] {
         let Profiles {
             starts,
@@ -192,7 +192,7 @@ pub(super) struct Grid {
 pub(super) struct Suffixes {
     /// By attribute, the id of the projection of each class.
     ids: Vec<Vec<u32>>,
-    /// The most ids of an attribute.
+    /// Maximum number of ids of an attribute.
     most: usize,
 }
 
@@ -241,8 +241,9 @@ impl Grid {
         }
     }
 
-    /// As [`Self::new`], with the classes numbered in the order of their values, those of the last attribute first, of as
-    /// many attributes as fit 64 bits beside the number of a class; and the number that each had.
+    /// As [`Self::new`], with the classes sorted by their values, the last attribute first, using as many
+    /// attributes as fit 64 bits together with the number of a class. Also returns the previous number of each
+    /// class.
     pub(super) fn ordered(attributes: &[&Values], rows: &[u32]) -> (Self, Vec<u32>) {
         let bits = |count: usize| usize::BITS - count.saturating_sub(1).leading_zeros();
         let class_bits = bits(rows.len());
@@ -313,7 +314,7 @@ impl Grid {
         std::iter::once(0).chain(ends).take(attributes).collect()
     }
 
-    /// The most values that an attribute has.
+    /// Maximum number of values of an attribute.
     pub(super) fn most_values(&self) -> usize {
         self.cardinalities.iter().copied().max().unwrap_or(0)
     }
@@ -474,8 +475,8 @@ impl<'g> Splitter<'g> {
     }
 }
 
-/// Appends the counts to others, those of one value as one. `index` has an entry for each value:
-/// `u32::MAX` between calls.
+/// Appends the counts to others, adding up those of one value. `index` has an entry for each value: `u32::MAX`
+/// between calls.
 pub(super) fn add_up(
     counts: impl Iterator<Item = ValueCount>,
     index: &mut [u32],

@@ -8,12 +8,12 @@ use pais_core::model::{Confidence, Lkc, MissingSensitive};
 /// bounding (`k` = 1) or (α,k)-anonymity (`c` = α).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LkcRequirement {
-    /// *L*, the most quasi-identifiers whose values an adversary knows. A number above that of
-    /// the quasi-identifiers means all of them.
+    /// *L*, the maximum number of quasi-identifiers whose values an adversary knows. A number above that of the
+    /// quasi-identifiers means all of them.
     pub l: usize,
-    /// *K*, the fewest records that may share the values that an adversary knows.
+    /// *K*, the minimum number of records that may share the values that an adversary knows.
     pub k: u64,
-    /// *C*, the greatest permitted confidence in a sensitive value.
+    /// *C*, the maximum permitted confidence in a sensitive value.
     pub c: Confidence,
     /// *S*: the sensitive values of each column; columns not listed here have none.
     pub sensitive: Vec<SensitiveRequirement>,

@@ -1,4 +1,4 @@
-//! A sum over rows that is equal for equal rows in any order, and for others by chance only.
+//! A sum over rows that is equal for equal rows in any order, and for other rows only by chance.
 
 use siphasher::sip128::SipHasher24;
 
@@ -49,7 +49,7 @@ impl RowSum {
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
-    /// Whether rows of the same number have this sum too. Both must be under the same key.
+    /// Whether another sum over the same number of rows is equal. Both must be under the same key.
     pub(super) fn equals(&self, other: &Self) -> bool {
         self.sum == other.sum
     }

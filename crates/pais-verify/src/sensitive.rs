@@ -89,7 +89,7 @@ impl<'a> SensitiveColumn<'a> {
         &self.values.column.name
     }
 
-    /// The number of each value; `None` for text that is none.
+    /// The numeric value of each value; `None` for text that is not a number.
     pub(super) fn numbers(&self) -> Vec<Option<f64>> {
         let values = 0..self.value_count() as u32;
         values
@@ -274,7 +274,7 @@ impl<'a> SensitiveIndex<'a> {
         classes: &Classes,
         order: impl Iterator<Item = u32>,
     ) -> Option<Lists<ValueCount>> {
-        /// Counters for each row that take about as much as the cells by class.
+        /// Counters per row that take about as much memory as the cells by class.
         const MOST_COUNTERS: usize = 2;
         /// Always few enough. Lower in tests, so that small tables are counted in both ways.
         const FEW_COUNTERS: usize = if cfg!(test) { 16 } else { 1 << 16 };
@@ -316,7 +316,7 @@ impl<'a> SensitiveIndex<'a> {
         Some(values)
     }
 
-    /// The cells of each class as counts, those of one value as one; values ascend.
+    /// The cells of each class as one count for each value; values ascend.
     fn added_up<T: Copy>(
         &self,
         by_class: &Lists<T>,
@@ -349,8 +349,8 @@ pub(super) struct ClassCounts {
 }
 
 impl ClassCounts {
-    /// Those of classes that are some of these together; `None` where that has more than half of their entries.
-    /// `index` is that of [`add_up`].
+    /// The counts of merged classes; `None` if they have more than half of the entries. `index` is that of
+    /// [`add_up`].
     pub(super) fn merged<'m>(
         &self,
         merged: impl Iterator<Item = &'m [u32]> + Clone,
@@ -390,12 +390,12 @@ pub(super) struct ConfidenceMeter<'a> {
     counts: Vec<u32>,
 }
 
-/// A sensitive value that most rows of a group have.
+/// The most frequent sensitive value of a group.
 pub(super) struct MostFrequent {
     pub(super) value: u32,
     /// Rows with the value.
     pub(super) rows: u32,
-    /// Rows among which the confidence in it is a share.
+    /// The denominator of the confidence in it, in rows.
     pub(super) of: u32,
 }
 

@@ -48,9 +48,9 @@ pub fn group_sizes<'t>(
     Ok(class_sizes(&classes, Persons::new(counted)?.as_ref()))
 }
 
-/// The persons of the groups of records that are equal on `quasi_identifiers`, and how well the
-/// values of the columns `sensitive` can be inferred of a person who is known to be in a group.
-/// Where the table has no subjects, each row is a person.
+/// The persons of the groups of records that are equal on `quasi_identifiers`, and how well the values of the
+/// columns `sensitive` can be inferred about a person who is known to be in a group. Where the table has no
+/// subjects, each row is a person.
 ///
 /// A share of rows can hide what a share of persons shows. Of ten rows, let nine be of one person
 /// without a value, and one of another person who has it: the value is in a tenth of the rows, but

@@ -92,8 +92,8 @@ pub enum TruthError {
 
 /// Checks that a release is truthful to the raw table:
 ///
-/// - Each row comes from a raw row of its own (`source_rows[row]`), and no raw row is missing but
-///   the suppressed ones.
+/// - Each row comes from a raw row of its own (`source_rows[row]`), and no raw row is missing except the
+///   suppressed ones.
 /// - Each generalized value covers the raw one (it is an ancestor of it, or an interval that
 ///   contains it) and is not below the pre-generalization. A missing number is covered by `?` and
 ///   by the outermost interval: the declared domain, or without one the released interval that
@@ -229,8 +229,8 @@ fn check_generalized(
     })
 }
 
-/// Checks the label of each row of a column beside the raw code of its source row: each pair once.
-/// `codes` are below a number.
+/// Checks the label of each row of a column against the raw code of its source row, each pair once. The raw
+/// codes are below `codes`.
 fn check_pairs(
     released: &ReleasedColumn,
     source_rows: &[u32],
@@ -333,7 +333,7 @@ fn check_untouched(
 struct CheckedPairs {
     codes: usize,
     labels: usize,
-    /// One bit for each pair; empty where there are too many, which are checked again then.
+    /// One bit for each pair; empty if there are too many, and pairs are then checked again.
     bits: Vec<u64>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct SearchedTable<'t> {
     pub(super) attributes: &'t [&'t Values<'t>],
     /// The first is the number of all records.
     pub(super) denominators: &'t [Denominator<'t>],
-    /// The persons of which K is asked, if not of records.
+    /// The persons, if K is required of persons instead of records.
     pub(super) persons: Option<&'t ClassGroups<'t>>,
 }
 
@@ -107,7 +107,7 @@ struct ViolatingQid {
     qid: Vec<KnownValue>,
     /// Records of the group in the denominator of the search; persons where these are searched.
     size: u32,
-    /// Those of them with the sensitive value that is inferred best.
+    /// Those of them with the sensitive value of the greatest confidence.
     most: u32,
 }
 
@@ -155,7 +155,7 @@ impl Violations<'_> {
     }
 
     fn is_among_most_confident(&self, share: Share) -> bool {
-        // Where there are as many small groups, none of these is listed.
+        // If there are already that many small groups, none of these is listed.
         let last = (WORST_GROUPS - self.small.len()).checked_sub(1);
         last.is_some_and(|last| {
             let last = self.confident.get(last);
@@ -265,7 +265,7 @@ struct MeasuredQid<'q> {
     qid: &'q [KnownValue],
     /// *|T\[qid\]|*, in records or persons.
     size: u64,
-    /// The sensitive value that is inferred best, by denominator and number.
+    /// The sensitive value of the greatest confidence, by denominator and number.
     value: Option<(usize, u32)>,
     /// The confidence in it.
     share: Share,

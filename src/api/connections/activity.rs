@@ -31,7 +31,7 @@ pub(crate) enum Reason {
     SlowHead,
     /// There was no request for too long.
     Idle,
-    /// The client reads nothing of its answer.
+    /// The client does not read its answer.
     Unread,
     /// Another client connected when the limit was reached.
     Replaced,
@@ -62,13 +62,13 @@ pub(crate) struct Activity {
 
 #[derive(Debug)]
 struct State {
-    /// Requests under way: from the end of the head to the end of the answer.
+    /// Requests in progress: from the end of the head to the end of the answer.
     requests: usize,
     /// Since when there is none.
     free_since: Instant,
-    /// Since when the head of a request is awaited or received.
+    /// Since when the service waits for or receives the head of a request.
     head_since: Option<Instant>,
-    /// Since when the client takes no bytes of an answer.
+    /// Since when the client has read no bytes of an answer.
     unread_since: Option<Instant>,
     has_received: bool,
     /// An idle HTTP/2 connection exchanges frames that do not begin a request.
@@ -77,7 +77,7 @@ struct State {
 }
 
 impl Activity {
-    /// A connection that was accepted now.
+    /// A connection that was just accepted.
     pub(super) fn new(address: ClientAddress, now: Instant) -> Self {
         let state = State {
             requests: 0,
@@ -152,7 +152,7 @@ impl Activity {
         self.state.lock().closing.is_some()
     }
 
-    /// Why the connection is to be closed, if it has exceeded a time.
+    /// Why the connection is to be closed, if it has exceeded a time limit.
     pub(super) fn overdue(&self, limits: &ConnectionLimits, now: Instant) -> Option<Reason> {
         let state = self.state.lock();
         let exceeds = |since: Option<Instant>, limit: Duration| {
@@ -177,8 +177,8 @@ impl Activity {
         self.close.notify_one();
     }
 
-    /// Waits until the connection is to be closed. A request that has begun meanwhile goes on, and
-    /// so does its connection.
+    /// Waits until the connection is to be closed. A request that has begun meanwhile continues, and so does
+    /// its connection.
     pub(crate) async fn closing(&self) -> Reason {
         loop {
             self.close.notified().await;

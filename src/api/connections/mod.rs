@@ -1,7 +1,7 @@
-//! Connections: how many are open, how long one may do nothing, and how a request is counted.
+//! Connections: how many may be open, how long one may be idle, and how a request is counted.
 //!
-//! A connection without a request holds nothing that others need: it is closed after a time, and
-//! earlier when a limit is reached and another client connects.
+//! A connection without a request holds nothing that others need: it is closed after some time, or earlier if a
+//! limit is reached and another client connects.
 
 mod activity;
 mod registry;

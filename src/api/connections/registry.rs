@@ -35,7 +35,7 @@ struct Open {
 pub(crate) enum Admission {
     /// It is, and counts until this is dropped.
     Open(OpenConnection),
-    /// It is not: each open connection has a request under way. The setting that limits them.
+    /// It is not: each open connection has a request in progress. Names the setting of the limit.
     Refused(&'static str),
 }
 
@@ -57,8 +57,8 @@ impl Connections {
         })
     }
 
-    /// Admits a connection. When a limit is reached, the connection that has been without a request
-    /// for the longest time is closed for it.
+    /// Admits a connection. When a limit is reached, the connection that has been idle for the longest time is
+    /// closed in its favour.
     pub(crate) async fn admit(self: &Arc<Self>, address: ClientAddress) -> Admission {
         for _ in 0..MAX_WAITS {
             let closed = self.closed.notified();
@@ -127,7 +127,7 @@ impl Connections {
         self.closed.notify_waiters();
     }
 
-    /// Closes the connections that have exceeded a time.
+    /// Closes the connections that have exceeded a time limit.
     pub(crate) fn close_overdue(&self) {
         let now = Instant::now();
         for activity in self.open.lock().by_number.values() {
@@ -137,7 +137,7 @@ impl Connections {
         }
     }
 
-    /// Closes the connection that has been without a request for the longest time, if there is one.
+    /// Closes the connection that has been idle for the longest time, if there is one.
     pub(crate) fn close_oldest(&self) {
         close_one(self.open.lock().by_number.values(), Instant::now());
     }

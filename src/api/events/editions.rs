@@ -55,8 +55,8 @@ impl SeenEdition {
         }
     }
 
-    /// The edition in the states that it has passed since it was seen before: a job can run and end, and be
-    /// approved, between two polls.
+    /// The edition in the states that it has passed through since it was last seen: between two polls, a job
+    /// can run and end, and be approved.
     fn passed(&self, before: Option<&Self>) -> impl Iterator<Item = Self> {
         use EditionStatus::{AwaitingApproval, Failed, Published, Queued, Refused, Running};
         let before = before.and_then(Self::status);
@@ -118,7 +118,7 @@ pub(in crate::api) async fn check_visible(
     is_visible.then_some(()).ok_or_else(ApiError::not_found)
 }
 
-/// The editions after a number as the caller sees them.
+/// The editions after a number, as the caller sees them.
 pub(in crate::api) async fn seen(
     app: &CallerApp,
     id: PublicationId,
@@ -229,7 +229,7 @@ struct EditionWatcher {
     shutdown: CancellationToken,
     sent: Vec<SeenEdition>,
     waiting: VecDeque<SeenEdition>,
-    /// Whether the editions were not compared to what was sent.
+    /// Whether the editions have not been compared with what was sent yet.
     is_new: bool,
     _place: StreamPlace,
 }

@@ -91,7 +91,7 @@ struct SeenJob {
     ended: Option<Arc<StoredJob>>,
 }
 
-/// What is watched in this process. Clones share it.
+/// The polls of this process. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Watching {
     streams: Streams,
@@ -102,7 +102,7 @@ pub(crate) struct Watching {
 }
 
 impl Watching {
-    /// `attempts` says the job whose attempt in this process has ended last.
+    /// `attempts` has the job whose attempt in this process ended last.
     pub(crate) fn new(limits: StreamLimits, attempts: watch::Receiver<Option<JobKey>>) -> Self {
         Self {
             streams: Streams::new(limits),
@@ -174,7 +174,7 @@ struct JobWatcher {
     /// Has no sender any more when the token is not valid.
     token: watch::Receiver<()>,
     shutdown: CancellationToken,
-    /// Whether the job was not compared to what was sent.
+    /// Whether the job has not been compared with what was sent yet.
     is_new: bool,
     last_sent: Option<JobProgress>,
     _place: StreamPlace,

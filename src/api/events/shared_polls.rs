@@ -14,7 +14,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::db::StoreError;
 
-/// What a poll has found.
+/// The result of a poll.
 pub(super) enum Polled<V> {
     /// The present value.
     Now(V),
@@ -24,12 +24,12 @@ pub(super) enum Polled<V> {
     Gone,
 }
 
-/// Polled things by their keys.
+/// Polled resources by their keys.
 #[derive(Debug)]
 pub(super) struct SharedPolls<K, V> {
     polls: Mutex<HashMap<K, watch::Sender<V>>>,
     every: Duration,
-    /// The thing that has changed last.
+    /// The resource that changed last.
     changes: Option<watch::Receiver<Option<K>>>,
 }
 
@@ -48,7 +48,7 @@ where
         })
     }
 
-    /// Watches a thing that others watch; `None` if nobody does.
+    /// Watches a resource that others already watch; `None` if nobody does.
     pub(super) fn join(&self, key: K) -> Option<watch::Receiver<V>> {
         self.polls.lock().get(&key).map(watch::Sender::subscribe)
     }
@@ -136,7 +136,7 @@ where
     }
 }
 
-/// Waits until `changes` says this thing; for ever without any.
+/// Waits until `changes` names this resource; forever without `changes`.
 async fn has_changed<K: PartialEq>(changes: &mut Option<watch::Receiver<Option<K>>>, key: K) {
     let key = Some(key);
     while let Some(changes) = changes

@@ -12,9 +12,9 @@ use crate::roles::Caller;
 /// How many event streams may be open; 0 for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamLimits {
-    /// Of one token.
+    /// For one token.
     pub per_token: usize,
-    /// Of one organization.
+    /// For one organization.
     pub per_organization: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Streams {
 /// Their number by the id of their token, and by that of its organization.
 type OpenStreams = HashMap<Uuid, usize>;
 
-/// The place of an open stream, which is free again when this is dropped.
+/// The slot of an open stream, which is released when this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct StreamPlace {

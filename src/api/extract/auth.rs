@@ -91,7 +91,7 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
     caller.ok_or_else(|| refused("unknown"))
 }
 
-/// The person with this token; `None` where it is not accepted.
+/// The person with this token; `None` if it is not accepted.
 async fn person(
     verifier: &Verifier,
     token: &str,
@@ -116,8 +116,8 @@ async fn person(
     }
 }
 
-/// The caller, where the token is valid. The use of an expired or revoked token is recorded in the audit
-/// log of its organization.
+/// The caller, if the token is valid. The use of an expired or revoked token is recorded in the audit log of
+/// its organization.
 async fn admitted(
     db: &Store,
     found: Authentication,
@@ -147,9 +147,9 @@ fn count_refusal(reason: &'static str) {
     metrics::counter!("pais_refused_tokens_total", "reason" => reason).increment(1);
 }
 
-/// The shared state for a caller with one of these roles. Where its role does not permit the request,
-/// that is recorded in the audit log of its organization, at most once a minute for a token; a failure
-/// of that is logged: the request is refused anyway.
+/// The shared state for a caller with one of these roles. If its role does not permit the request, that is
+/// recorded in the audit log of its organization, at most once a minute for a token. A failure to record it is
+/// logged: the request is refused anyway.
 async fn admitted_role(
     parts: &mut Parts,
     state: &AppState,

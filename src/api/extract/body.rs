@@ -104,13 +104,13 @@ impl WholeBody {
                 return Err(too_large(limit));
             }
             if length > reserved {
-                // What a client only announces reserves nothing: it has to send the first part.
+                // An announced size reserves no memory until the client sends the first part.
                 reserved = if length > LARGE_BYTES {
                     expected
                 } else {
                     expected.min(LARGE_BYTES)
                 };
-                // Bodies do not wait for each other while they hold memory.
+                // A body does not hold memory while it waits for another.
                 drop(memory.take());
                 memory = Some(documents.receive(reserved).await?);
                 if reserved > LARGE_BYTES {
@@ -128,8 +128,8 @@ impl WholeBody {
         })
     }
 
-    /// Processes the body: parses it, and does what it asks for. A large body is processed on a
-    /// thread that may block, with its answer.
+    /// Processes the body: parses it, and executes the request. A large body is processed on a thread that may
+    /// block, with its answer.
     ///
     /// # Errors
     /// Those of `work`; `busy` or `limit_exceeded` if there is no memory for the body.
@@ -160,7 +160,7 @@ impl WholeBody {
     }
 }
 
-/// The size that the client announces, or else the greatest possible one.
+/// The size that the client announces, or else the maximum.
 fn expected_bytes(headers: &HeaderMap, limit: Limit) -> Result<usize, ApiError> {
     let length = headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());

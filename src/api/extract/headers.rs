@@ -1,4 +1,4 @@
-//! What headers say: the type of the body, the type that the client prefers, and its address.
+//! Information from headers: the type of the body, the type that the client prefers, and its address.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -182,8 +182,8 @@ fn weight(ranges: &[MediaRange], media: &str) -> u32 {
 /// The header in which a proxy adds the address of its client.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address of the client: that of the connection; behind a proxy the last one that
-/// `X-Forwarded-For` lists, which the proxy has added. Earlier entries are sent by the client and not trusted.
+/// The address of the client: that of the connection or, behind a proxy, the last one that `X-Forwarded-For`
+/// lists, which the proxy has added. Earlier entries are sent by the client and not trusted.
 pub(crate) fn client_address(parts: &Parts, is_behind_proxy: bool) -> Option<IpAddr> {
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     let peer = peer.map(|ConnectInfo(address)| address.ip().to_canonical());

@@ -1,5 +1,4 @@
-//! What handlers take from a request. A request that does not fit is refused with a problem
-//! document.
+//! Extractors for handlers. A request that does not fit is refused with a problem document.
 
 pub mod auth;
 pub mod body;

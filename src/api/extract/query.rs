@@ -1,4 +1,4 @@
-//! Parameters in the path and in the query. Those that the OpenAPI document does not have are refused.
+//! Parameters in the path and in the query. Parameters that are not in the OpenAPI document are refused.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -60,7 +60,7 @@ fn wrong(which: &str) -> String {
     format!("{which} has the wrong type or is there twice; /openapi.json has the types")
 }
 
-/// The parameter that the reason of a rejection says is missing.
+/// The parameter that is missing according to the reason of a rejection.
 fn missing_in(reason: &str) -> Option<&str> {
     let (_, named) = reason.split_once(": missing field `")?;
     named.strip_suffix('`').filter(|name| is_name(name))

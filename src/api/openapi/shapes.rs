@@ -35,7 +35,7 @@ fn close(object: &mut Object) {
     object.additional_properties = Some(Box::new(closed));
 }
 
-/// A changed column is one whose fields, but for the name, may be left out, and most may be null.
+/// A changed column: all fields except the name may be left out, and most may be null.
 fn add_column_patch(components: &mut Components) {
     let Some(RefOr::T(Schema::Object(column))) = components.schemas.get("ColumnDefinition") else {
         return;

@@ -17,7 +17,7 @@ pub(crate) fn created(path: String, document: impl Serialize) -> impl IntoRespon
     (StatusCode::CREATED, headers, Json(document))
 }
 
-/// Permits only the page's own styles. So even a value that were not escaped could do nothing.
+/// Permits only the page's own styles. So even an unescaped value would be harmless.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'; frame-ancestors 'none'";
 

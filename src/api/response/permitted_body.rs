@@ -1,4 +1,4 @@
-//! A body that ends when its reader may no longer have it.
+//! A body that ends when its reader loses access.
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! Files that are answered: conditional requests and ranges.
+//! Serving files: conditional requests and ranges.
 
 use std::ops::Bound;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub fn requested_range(headers: &HeaderMap, etag: &ETag) -> Option<Range> {
     (is_valid && !is_list && !has_other_bytes).then_some(range)
 }
 
-/// Serves a file of the spool directory; `None` if it is not there any more.
+/// Serves a file of the spool directory; `None` if it no longer exists.
 ///
 /// # Errors
 /// `unavailable` if it cannot be read.
@@ -99,10 +99,9 @@ pub(crate) async fn serve_file(
     }
 }
 
-/// The range of a file of this size: the last bytes of it are the whole file where it has fewer (RFC 9110,
-/// 14.1.2).
+/// The range of a file of this size: a suffix range longer than the file is the whole file (RFC 9110, 14.1.2).
 fn of_file(range: Range, size: u64) -> Range {
-    // Of one valid range, only such a suffix is not satisfiable here.
+    // A single valid range is unsatisfiable here only if it is such a suffix.
     let is_longer = range.satisfiable_ranges(size).next().is_none();
     match Range::bytes(0..) {
         Ok(all) if is_longer => all,

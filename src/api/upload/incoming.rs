@@ -1,5 +1,5 @@
-//! The body of an upload: decoded as it streams, with limits on how slowly it comes and on how much
-//! of it decodes to nothing.
+//! The body of an upload: decoded as it streams, with limits on how slowly it arrives and on how much of it
+//! decodes to nothing.
 
 use std::io;
 use std::sync::Arc;
@@ -52,13 +52,13 @@ impl ContentEncoding {
     }
 }
 
-/// Size of the part of a body that is received before the upload gets a place, in bytes.
+/// Size of the part of a body that is received before the upload gets a slot, in bytes.
 const FIRST_BYTES: usize = 64 << 10;
 
 /// Size of the buffer that the rest of a refused body is read into, in bytes.
 const DRAIN_BYTES: usize = 64 << 10;
 
-/// A compressed body may be larger than what it decodes to by this, and by a hundredth.
+/// By how many bytes, plus a hundredth, a compressed body may be larger than its decoded form.
 const MAX_PADDING: u64 = 1 << 20;
 
 type RawBody = StreamReader<BoxStream<'static, io::Result<Bytes>>, Bytes>;
@@ -66,14 +66,14 @@ type RawBody = StreamReader<BoxStream<'static, io::Result<Bytes>>, Bytes>;
 /// The body of an upload that has not been read to its end.
 pub(crate) struct IncomingBody {
     raw: RawBody,
-    /// What was received before the upload had a place.
+    /// What was received before the upload had a slot.
     first: BytesMut,
     /// Whether the client waits for `100 Continue`, which is sent when the body is first read.
     expects_continue: bool,
     progress: Arc<ReadProgress>,
 }
 
-/// What is known of a body while it is read.
+/// What is known about a body while it is read.
 #[derive(Debug, Default)]
 struct ReadProgress {
     /// Whether reading has begun.
@@ -106,8 +106,8 @@ impl IncomingBody {
         }
     }
 
-    /// Receives the first 64 KiB, or the whole body if it is shorter. A client that sends less takes
-    /// no place.
+    /// Receives the first 64 KiB, or the whole body if it is shorter. A client that sends less occupies no
+    /// slot.
     ///
     /// # Errors
     /// The error that ended the body.
@@ -228,7 +228,7 @@ mod tests {
         encoding: ContentEncoding,
         limit: u64,
     ) -> Result<BodyDigest, BodyError> {
-        // In frames, as a connection has them.
+        // In frames, as from a connection.
         let frames = body.chunks(64 << 10).map(Bytes::copy_from_slice);
         let frames: Vec<_> = frames.map(Ok::<_, std::io::Error>).collect();
         let body = Body::from_stream(stream::iter(frames));

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::ingest::body::BodyError;
 
-/// Limits of the time that a client may take. Only time spent in waiting for it counts.
+/// Limits of the time that a client may take. Only time spent waiting for it counts.
 #[derive(Clone, Copy, Debug)]
 pub struct UploadPace {
     /// Longest time without a byte.
@@ -46,7 +46,7 @@ impl UploadPace {
         }
     }
 
-    /// The time in which this many bytes have to come, for their rate.
+    /// The time allowed for this many bytes at their rate.
     fn allowed(&self, received: u64) -> Duration {
         match received.checked_div(self.bytes_per_second) {
             Some(seconds) => self.start_up.max(Duration::from_secs(seconds)),
@@ -55,7 +55,7 @@ impl UploadPace {
     }
 }
 
-/// Time spent in waiting for a client.
+/// Time spent waiting for a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientTime {
     spent: Duration,

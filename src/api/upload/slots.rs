@@ -7,9 +7,9 @@ use crate::ids::OrganizationId;
 use crate::memory::{MemoryBudget, MemoryReservation, MemoryUse};
 use crate::problem::{Code, Problem};
 
-/// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, most of it the window of
-/// zstd. A chunk has 16 MiB of text while it is built, and as much again in each of its later forms:
-/// encoded, compressed, sealed and waiting, and on its way to the database.
+/// Memory of an upload, in bytes. The frames and the decoder need 10 MiB, mostly the window of zstd. A chunk
+/// has 16 MiB of text while it is built, and the same amount in each of its later forms: encoded, compressed,
+/// sealed and waiting, and in transit to the database.
 const UPLOAD_BYTES: u64 = 96 << 20;
 
 /// What an upload holds while it is read: a slot, and memory.
@@ -41,7 +41,7 @@ impl UploadSlots {
         self.slots.free()
     }
 
-    /// Waits for a slot for an upload and for its memory, with `extra_bytes` beside that of every
+    /// Waits for a slot for an upload and for its memory, with `extra_bytes` in addition to that of every
     /// upload. The first part of the body should have been received before.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ impl BodyFile {
     }
 }
 
-/// What the rows of a submission are read with.
+/// The parameters for reading the rows of a submission.
 pub(crate) struct IngestSettings {
     /// The format of the body.
     pub(crate) format: FileFormat,

@@ -13,7 +13,7 @@ use crate::db::submissions::SealedChunk;
 use crate::engine::WorkError;
 use crate::problem::{Code, Problem};
 
-/// Seals chunks in the order of the file, and counts what is known of their rows.
+/// Seals chunks in the order of the file, and gathers the statistics of their rows.
 pub(super) struct Sealing<'a> {
     /// Of the dataset, for digests.
     key: &'a DataKey,
@@ -86,14 +86,14 @@ impl<'a> Sealing<'a> {
         self.out.blocking_send(chunk).map_err(|_| not_stored())
     }
 
-    /// The subject column, if the file may write one of its persons in two ways.
+    /// The subject column, if the file may spell the id of one person in two ways.
     pub(super) fn similar_subjects(&self) -> Option<&SchemaColumn> {
         let subject = self.schema.subject()?;
         let column = self.schema.stored().nth(subject);
         column.filter(|_| self.similar_subjects.is_found())
     }
 
-    /// A digest of the rows in any order; `None` where they have no digest.
+    /// A digest of the rows in any order; `None` if they have no digest.
     pub(super) fn digest(&self) -> Option<[u8; 32]> {
         let digest = self.digest.total();
         digest.map(|(sum, rows)| self.key.rows_digest(sum, rows))

@@ -123,7 +123,7 @@ impl ChunkReader for SpoolFile {
     }
 }
 
-/// Reads and decrypts from a place of the file. Readers do not move each other.
+/// Reads and decrypts from a place of the file. Readers do not affect each other's position.
 pub(crate) struct SpoolReader {
     file: Arc<File>,
     cipher: ChaCha20,
@@ -177,7 +177,7 @@ mod tests {
         let mut on_disk = vec![0; text.len()];
         file.file.read_exact_at(&mut on_disk, 0).unwrap();
         assert_ne!(on_disk, text);
-        // Three bytes would be among so many random ones by chance.
+        // Three bytes could occur among so many random ones by chance.
         for value in [&planted[..], b"patient-7f3a", b"7f3a,HIV"] {
             assert!(memchr::memmem::find(&on_disk, value).is_none());
         }

@@ -37,7 +37,7 @@ impl HttpConnector for Connector {
         let builder = HttpsConnectorBuilder::new()
             .with_provider_and_native_roots(ring::default_provider())
             .map_err(unusable)?;
-        // The machine's own server of credentials is asked without TLS.
+        // The machine's own credentials server is queried without TLS.
         let allow_http = options.get_config_value(&ClientConfigKey::AllowHttp);
         let builder = if allow_http.as_deref() == Some("true") {
             builder.https_or_http()

@@ -1,4 +1,4 @@
-//! What is done with the objects at a location.
+//! Operations on the objects at a location.
 
 use std::fs::File;
 use std::io;
@@ -25,7 +25,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// The ending of the files that are read.
 const ENDING: &str = ".parquet";
 
-/// Objects that are listed for each file that is read, at most: others may lie beside them.
+/// Maximum number of objects listed per file that is read: other objects may be next to them.
 const LISTED_PER_FILE: usize = 10;
 
 /// A granted place: a file, or a folder.
@@ -64,7 +64,7 @@ impl Location {
         }
     }
 
-    /// What bounds the objects of a dataset.
+    /// The limits on the objects of a dataset.
     pub(crate) fn limits(&self) -> LocationLimits {
         self.limits
     }
@@ -78,8 +78,8 @@ impl Location {
         }
     }
 
-    /// The Parquet file at the location, or those below it in the order of their paths. Those whose name or
-    /// folder begins with `_` or `.` are left out, as other programs do: they are not finished.
+    /// The Parquet file at the location, or the Parquet files below it in the order of their paths. Those whose
+    /// name or folder begins with `_` or `.` are left out, as other programs do: they are not finished.
     ///
     /// # Errors
     /// [`LocationError::Empty`]; [`LocationError::TooManyFiles`]; [`LocationError::TooManyBytes`]; when the
@@ -89,7 +89,7 @@ impl Location {
         self.check_within().await?;
         self.check_openable(&self.path).await?;
         let file = match self.prefix.store.head(&self.path).await {
-            // A bucket has a head, too.
+            // A HEAD request succeeds for a bucket, too.
             Ok(found) if !self.path.is_root() => Some(LocatedObject::of(found)?),
             Ok(_) | Err(object_store::Error::NotFound { .. }) => None,
             Err(error) => return Err(LocationError::of_store(&error)),
@@ -152,8 +152,8 @@ impl Location {
     /// The bytes of an object.
     ///
     /// # Errors
-    /// [`LocationError::Changed`] if it is not the same any more; [`LocationError::NotGranted`] for a link
-    /// to a file outside of the prefix; when the store cannot be used. An error of a part carries a
+    /// [`LocationError::Changed`] if it has changed; [`LocationError::NotGranted`] for a link
+    /// to a file outside the prefix; when the store cannot be used. An error of a part carries a
     /// [`LocationError`].
     pub(crate) async fn open(
         &self,
@@ -163,7 +163,7 @@ impl Location {
         let parts = found
             .into_stream()
             .map_err(|error| io::Error::other(LocationError::of_store(&error)));
-        // A store that sends nothing more must not hold up a request for ever.
+        // A store that sends nothing more must not block a request forever.
         let in_time = stream::unfold(parts.boxed(), async |mut parts| {
             let late = || io::Error::other(LocationError::Unavailable);
             let next = tokio::time::timeout(READ_TIMEOUT, parts.next()).await;
@@ -250,19 +250,19 @@ impl Location {
         let mut removed = self.prefix.store.delete_stream(paths);
         while let Some(result) = removed.next().await {
             match result {
-                // By another process.
+                // Removed by another process.
                 Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
                 Err(error) => return Err(LocationError::of_store(&error)),
             }
         }
         if self.prefix.directory.is_some() {
-            // It is not there, or another process still writes into it.
+            // It does not exist, or another process still writes into it.
             let _ = tokio::fs::remove_dir(on_disk(&self.path)).await;
         }
         Ok(())
     }
 
-    /// Checks that a path of this machine is not that of a pipe or a device, which would be waited for.
+    /// Checks that a path of this machine is not that of a pipe or a device, which would block.
     async fn check_openable(&self, path: &ObjectPath) -> Result<(), LocationError> {
         if self.prefix.directory.is_none() {
             return Ok(());

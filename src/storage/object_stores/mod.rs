@@ -1,5 +1,5 @@
-//! Objects outside of the service's own storage: Parquet files below prefixes that the operator has
-//! granted to organizations, in directories and in buckets.
+//! Objects outside the service's own storage: Parquet files below prefixes that the operator has granted to
+//! organizations, in directories and in buckets.
 //!
 //! No error and no log line contains a response of a store: a response can quote a credential.
 
@@ -26,7 +26,7 @@ use url::{LocationUrl, Scheme};
 /// Why objects cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LocationError {
-    /// The URL is none, or not below a granted prefix.
+    /// The URL is invalid, or not below a granted prefix.
     #[error(
         "the URL is not below a prefix that the service's operator has granted to the organization \
          (object_stores); it is file:///… or s3://…, and its parts have letters, digits and -_.=+, only"
@@ -83,7 +83,7 @@ impl LocationError {
         Problem::at(problem.code, pointer, problem.detail)
     }
 
-    /// Logs the kind of an error of a store, and nothing that the store has said.
+    /// Logs the kind of an error of a store, and nothing from the store's response.
     fn of_store(error: &object_store::Error) -> Self {
         let kind = match error {
             object_store::Error::NotFound { .. } | object_store::Error::Precondition { .. } => {
@@ -100,7 +100,7 @@ impl LocationError {
     }
 }
 
-/// What bounds the objects of a dataset.
+/// The limits on the objects of a dataset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LocationLimits {
     /// Number of files.
@@ -169,7 +169,7 @@ impl ObjectStoreOptions {
         })
     }
 
-    /// What is not configured comes from the usual variables (`AWS_ACCESS_KEY_ID`, …), or from the role
+    /// Options that are not configured come from the usual variables (`AWS_ACCESS_KEY_ID`, …), or from the role
     /// of the machine.
     fn bucket(&self, bucket: &str) -> Result<object_store::aws::AmazonS3, String> {
         let endpoint = self.endpoint.as_deref();
@@ -241,7 +241,7 @@ impl ObjectStores {
         })
     }
 
-    /// The location with this URL, if it is below a prefix of the organization. Asks no store.
+    /// The location with this URL, if it is below a prefix of the organization. Does not query the store.
     ///
     /// # Errors
     /// [`LocationError::NotGranted`].

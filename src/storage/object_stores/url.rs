@@ -1,4 +1,4 @@
-//! The URLs of locations: of a form that has one reading.
+//! The URLs of locations: in an unambiguous form.
 
 /// A URL `file:///folder/…` or `s3://bucket/…`, in parts.
 ///
@@ -13,7 +13,7 @@ pub(crate) struct LocationUrl {
     pub(super) parts: Vec<String>,
 }
 
-/// Where objects are.
+/// Where the objects are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scheme {
     /// In a directory of this machine.
@@ -49,7 +49,7 @@ impl LocationUrl {
     }
 }
 
-/// Whether a part has one reading.
+/// Whether a part is unambiguous.
 fn is_plain(part: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.=+,".contains(&byte);
     !part.is_empty() && part != "." && part != ".." && part.bytes().all(plain)

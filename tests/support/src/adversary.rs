@@ -18,7 +18,7 @@ pub struct RawRow {
 /// The labels of the quasi-identifiers in an edition, by raw row.
 pub type ReleasedLabels = BTreeMap<u32, Vec<String>>;
 
-/// What has to be private, and what its editions have to be private under.
+/// The rows that have to be private, and the model of the editions.
 pub struct Publication<'a> {
     /// All rows that were sent.
     pub rows: &'a [RawRow],
@@ -29,10 +29,10 @@ pub struct Publication<'a> {
 }
 
 impl Publication<'_> {
-    /// Asserts that nobody who has these editions finds fewer than K persons, or a value with more than
-    /// C among the rows of one edition that fit: rows of persons who are in the same editions as the
-    /// victim and have a row that fits in each of them. What is known of a victim whose values were
-    /// corrected are those of a row in each edition, or those of all rows.
+    /// Asserts that nobody who has these editions finds fewer than K persons, or a value with more than C,
+    /// among the rows of one edition that fit: rows of persons who are in the same editions as the victim and
+    /// have a fitting row in each of them. Of a victim whose values were corrected, either the values of one
+    /// row in each edition are known, or those of all rows.
     pub fn assert_private(&self, editions: &[ReleasedLabels]) {
         let mut rows_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (number, row) in self.rows.iter().enumerate() {
@@ -173,8 +173,8 @@ fn one_of_each<T: Clone>(sets: impl Iterator<Item = BTreeSet<T>>) -> Vec<Vec<T>>
     })
 }
 
-/// Whether a label is an interval of numbers that covers a value; `None` where it is no interval or the
-/// value no number.
+/// Whether a label is an interval of numbers that covers a value; `None` if it is not an interval or the value
+/// is not a number.
 pub fn interval_covers(label: &str, value: &str) -> Option<bool> {
     let value: f64 = value.parse().ok()?;
     let inner = label.strip_prefix('[')?;

@@ -109,7 +109,7 @@ pub fn compressed_row_group(rows: i64, values: i64, stored: usize, codec: i64) -
         .int(3, rows)
 }
 
-/// A file of some 20 KB whose schema has 2,000 groups in each other.
+/// A file of some 20 KB whose schema has 2,000 nested groups.
 pub fn nested_groups() -> Vec<u8> {
     let mut schema = vec![group("root", 1)];
     schema.extend((0..2000).map(|_| group("g", 1)));

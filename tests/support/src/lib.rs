@@ -1,4 +1,4 @@
-//! What tests, benchmarks and experiments share.
+//! Code that tests, benchmarks and experiments share.
 
 #![forbid(unsafe_code)]
 

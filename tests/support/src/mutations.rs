@@ -2,7 +2,7 @@
 
 use crate::split_mix::SplitMix64;
 
-/// Numbers at which readers have gone wrong.
+/// Numbers that have caused faults in readers.
 const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -68,7 +68,7 @@ impl<'a> Mutations<'a> {
             1 => flip(bytes, at, self.random.next_u64() as u8),
             2 => bytes.truncate(at),
             3 => drop(bytes.drain(at..at + length.min(64))),
-            // The ends of binary formats have their lengths.
+            // Binary formats have lengths at their ends.
             4 => {
                 let at = bytes.len().saturating_sub(1 + self.random.below(64));
                 flip(bytes, at, self.random.next_u64() as u8);

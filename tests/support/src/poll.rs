@@ -17,7 +17,7 @@ pub fn poll<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<
     }
 }
 
-/// Lets time pass where the time itself is what is tested, such as the pace of a slow client.
+/// Lets time pass if the time itself is tested, such as the pace of a slow client.
 #[cfg(feature = "service")]
 pub async fn pace(time: Duration) {
     tokio::time::sleep(time).await;

@@ -44,7 +44,7 @@ pub fn put(folder: &Path, field: &str, value: Value) -> anyhow::Result<()> {
     add_to_history(&lines)
 }
 
-/// Calls `add` with each ratio in a result: its case, which is the scalars beside it, its name and
+/// Calls `add` with each ratio in a result: its case, which consists of the scalars next to it, its name and
 /// its value.
 fn add_ratios(result: &Value, add: &mut impl FnMut(&str, &str, f64)) {
     if let Some(items) = result.as_array() {

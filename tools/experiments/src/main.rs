@@ -107,7 +107,7 @@ fn carry_out(request: &Request) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Draws the pictures of the CSV files that are there, and writes their tables into the pages.
+/// Draws the pictures of the existing CSV files, and writes their tables into the pages.
 fn redraw(folder: &Path, figures: &[Figure]) -> anyhow::Result<()> {
     for figure in figures {
         let file = |ending| folder.join(format!("{}.{ending}", figure.id));

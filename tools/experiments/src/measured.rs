@@ -1,4 +1,4 @@
-//! What was measured for a figure, as its CSV file has it.
+//! The measurements of a figure, as in its CSV file.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ impl MeasuredFigure {
         points.any(|point| point.y.is_some())
     }
 
-    /// Writes the CSV file: `series,x,y,note`, a line a point.
+    /// Writes the CSV file: `series,x,y,note`, one line per point.
     pub(crate) fn write_csv(&self, file: &Path, x: Axis) -> anyhow::Result<()> {
         let mut out = csv::Writer::from_path(file)?;
         out.write_record(["series", "x", "y", "note"])?;
@@ -111,7 +111,7 @@ impl MeasuredSeries {
     }
 }
 
-/// `a to b`, the least and the greatest of some values, or one number; `None` without any.
+/// `a to b`, the smallest and the largest of some values, or one number; `None` without any.
 pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> Option<String> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -123,8 +123,7 @@ pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> Option<String> {
     })
 }
 
-/// A number as a reader wants it: three significant digits, at most four decimals, and thousands
-/// apart.
+/// A number in readable form: three significant digits, at most four decimals, and thousands apart.
 pub(crate) fn shown(value: f64) -> String {
     let digits = if value == 0.0 || !value.is_finite() {
         0

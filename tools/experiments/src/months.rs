@@ -20,7 +20,7 @@ use crate::plan::MonthMeasure;
 
 const ENCOUNTERS: &str = include_str!("../../../tests/data/synthea/encounters_2018.csv");
 
-/// What became of a month.
+/// The outcome of a month.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Month {
     sent: usize,
@@ -69,7 +69,7 @@ fn model() -> anyhow::Result<Lkc> {
 /// Publishes month after month. The encounters are ordered by month.
 ///
 /// # Errors
-/// Where a month is not published.
+/// If a month is not published.
 pub(crate) fn publish() -> anyhow::Result<Vec<Month>> {
     Ok(publish_editions()?.0)
 }

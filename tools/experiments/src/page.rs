@@ -1,5 +1,5 @@
-//! The pages `docs/experiments/*.md`: their text is written by hand, and between two marks for each
-//! figure is what the program writes, the picture and its tables.
+//! The pages `docs/experiments/*.md`: their text is written by hand; the program writes the part between two
+//! marks for each figure, the picture and its tables.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -19,7 +19,7 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// Writes what was measured for these figures into the pages, where the folder has any.
+/// Writes the measurements of these figures into the pages, if the folder has any.
 pub(crate) fn update(folder: &Path, figures: &[Figure]) -> anyhow::Result<()> {
     let mut pages = pages(folder)?;
     for figure in figures {
@@ -28,7 +28,7 @@ pub(crate) fn update(folder: &Path, figures: &[Figure]) -> anyhow::Result<()> {
     write(&pages)
 }
 
-/// Writes into the pages how this program was built, where the folder has any.
+/// Writes into the pages how this program was built, if the folder has any.
 pub(crate) fn update_build(folder: &Path) -> anyhow::Result<()> {
     let mut pages = pages(folder)?;
     replace(&mut pages, BUILD, &build())?;
@@ -100,7 +100,7 @@ pub(crate) fn block_of(folder: &Path, figure: &Figure) -> anyhow::Result<String>
     })
 }
 
-/// The picture of a figure, the table of its values, and the table of what the paper says.
+/// The picture of a figure, the table of its values, and the table of the paper's statements.
 fn block(figure: &Figure, measured: &MeasuredFigure) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
@@ -125,7 +125,7 @@ fn block(figure: &Figure, measured: &MeasuredFigure) -> String {
     out
 }
 
-/// A line a series, a column a place.
+/// One line per series, one column per place.
 fn values(figure: &Figure, measured: &MeasuredFigure, out: &mut String) {
     let points = measured.series.iter().flat_map(|series| &series.points);
     let mut places: Vec<f64> = points.map(|point| point.x).collect();

@@ -18,7 +18,7 @@ pub(crate) struct Figure {
     pub y: Axis,
     /// What is compared.
     pub series: Vec<Series>,
-    /// What the paper says of it in its text.
+    /// The statements about it in the paper's text.
     pub claims: Vec<Claim>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Figure {
 pub(crate) struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// The number of its colour, and of its dashes; `None` for a line of the table alone.
+    /// The number of its colour, and of its dashes; `None` for a line that is only in the table.
     pub style: Option<(usize, usize)>,
     /// Its points, by ascending place on the horizontal axis.
     pub points: Vec<Point>,
@@ -53,7 +53,7 @@ pub(crate) enum Source {
     /// Seconds of Itemset Recoding (the method with which the 2014 paper compares) on the first
     /// set-valued column, at this k.
     ItemsetRecoding { table: TableSpec, k: usize },
-    /// What became of this month of the publication of encounters.
+    /// The outcome of this month of the publication of encounters.
     Month {
         number: usize,
         measure: MonthMeasure,
@@ -106,13 +106,13 @@ pub(crate) enum Part {
 /// A statement about a measured figure.
 pub(crate) type Statement = dyn Fn(&MeasuredFigure) -> Option<String>;
 
-/// A statement of the paper, beside what was measured here.
+/// A statement of the paper, and what was measured here.
 pub(crate) struct Claim {
     /// What is compared.
     pub what: String,
     /// What the paper says.
     pub paper: &'static str,
-    /// The same of a measured figure; `None` where it was not measured.
+    /// The same statement for a measured figure; `None` if it was not measured.
     pub here: Box<Statement>,
 }
 

@@ -23,7 +23,7 @@ use pais_test_support::recoding;
 /// Runs shorter than this many seconds are run three times where their time is measured.
 const SHORT: f64 = 3.0;
 
-/// What came of a job.
+/// The outcome of a job.
 struct Outcome {
     seconds: Seconds,
     /// The report, or why there is none.
@@ -51,11 +51,11 @@ impl Seconds {
     }
 }
 
-/// Runs jobs, and keeps what came of them.
+/// Runs jobs, and keeps their outcomes.
 pub(crate) struct Runner {
     files: TableFiles,
     done: HashMap<(TableSpec, String, bool), Rc<Outcome>>,
-    /// What became of the publication; empty until it is needed.
+    /// The months of the publication; empty until they are needed.
     months: Vec<Month>,
 }
 

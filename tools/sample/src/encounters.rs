@@ -1,9 +1,9 @@
 //! Hospital encounters: one row for each stay, and several stays for many patients. The column
 //! `patient_id` is the subject: a privacy model counts patients, not rows.
 //!
-//! A patient has 1 to 30 stays, most have few. The stays of a patient follow each other, at a
-//! growing age and mostly in one region; a chronic diagnosis comes back. So the rows of a patient
-//! are alike, and counting rows would take one patient for a crowd.
+//! A patient has 1 to 30 stays, most have few. The stays of a patient follow each other, at a growing age and
+//! mostly in one region; a chronic diagnosis comes back. So the rows of a patient are similar, and counting
+//! rows would mistake one patient for many.
 
 use std::io::Write;
 
@@ -116,7 +116,7 @@ pub fn write_csv(rows: u64, seed: u64, out: &mut dyn Write) -> std::io::Result<(
     Ok(())
 }
 
-/// A patient on the way from stay to stay.
+/// A patient during the generation of stays.
 struct Patient {
     id: u64,
     draw: Draw,
@@ -136,7 +136,7 @@ impl Patient {
         // The number of stays is skewed twice: most patients have one or two.
         let most = 1 + draw.skewed(MOST_STAYS);
         Self {
-            // A permutation of the numbers below 10^8, so that ids tell no order.
+            // A permutation of the numbers below 10^8, so that ids reveal no order.
             id: number.wrapping_mul(61_803_399) % 100_000_000,
             stays: 1 + draw.skewed(most) as u64,
             woman: draw.chance(women),

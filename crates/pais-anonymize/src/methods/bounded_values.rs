@@ -77,7 +77,7 @@ impl ExceedingShare {
         self.holding as f64 / self.of as f64
     }
 
-    /// The least bound that it meets, in ten-thousandths, rounded up, so that the bound holds.
+    /// The smallest bound that it meets, in ten-thousandths, rounded up, so that the bound holds.
     fn least(&self) -> f64 {
         (self.share() * 10_000.0).ceil() / 10_000.0
     }
@@ -93,8 +93,8 @@ impl ExceedingShare {
 const MOST_NAMED: usize = 20;
 
 /// Checks that a table of `rows` rows has no value that is more frequent than *C*. `found` has the most
-/// frequent such value of each column, the column to be named first at the front; `remedies` are
-/// others than a greater bound.
+/// frequent such value of each column, beginning with the column to be named first; `remedies` are alternatives
+/// to a greater bound.
 ///
 /// # Errors
 /// That no generalization makes the table meet *C*, with a fault for each column.
@@ -149,8 +149,8 @@ pub(super) fn check_shares(
     })
 }
 
-/// Of some exceeding values, the one with the greatest share of each column, the greatest first. Those of a
-/// column follow each other.
+/// The value with the greatest share of each column among some exceeding values, in descending order. The
+/// values of a column are consecutive.
 pub(super) fn greatest_of_columns(
     values: impl Iterator<Item = ExceedingShare>,
 ) -> Vec<ExceedingShare> {

@@ -96,7 +96,7 @@ fn ncp_does_not_disclose_a_suppressed_rows_value() {
     assert!((ncp - expected).abs() < 1e-12, "{ncp}");
 }
 
-/// A leaf that only raw rows show is no part of the domain of a column without a taxonomy.
+/// A leaf that only raw rows show is not part of the domain of a column without a taxonomy.
 #[test]
 fn ncp_does_not_count_values_that_the_release_generalizes() {
     let columns = json!([{"name": "job", "role": "quasi_identifier"}]);

@@ -1,4 +1,4 @@
-//! Formats of dates in the words of `strftime`, checked when a column is declared.
+//! Date formats in the notation of `strftime`, checked when a column is declared.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -23,16 +23,16 @@ pub enum DateFormatError {
     /// It is empty or too long.
     #[error("a format has 1 to 100 bytes")]
     Length,
-    /// A word after `%` is unknown.
+    /// The specifier after `%` is unknown.
     #[error("the format has a specifier that strftime does not define; use %d.%m.%Y, for example")]
     Unknown,
     /// `%f` reads `.5` as five nanoseconds.
     #[error("write `%.f` for a fraction of a second; `%f` is a number of nanoseconds")]
     Nanoseconds,
-    /// Names of time zones have no meaning of their own.
+    /// A time zone name does not determine an offset.
     #[error("a time zone name (%Z) does not give an offset; use %z, or leave it out")]
     ZoneName,
-    /// A text of this format does not say which date it is.
+    /// A text of this format does not determine a date.
     #[error("the format does not determine {0}; write {1}, for example")]
     Undetermined(&'static str, &'static str),
     /// ISO 8601, which every column takes, would read the text as another date.
@@ -42,7 +42,7 @@ pub enum DateFormatError {
     Ambiguous,
 }
 
-/// A format by which cells are read.
+/// A format for reading cells.
 #[derive(Clone, Debug)]
 pub struct DateFormat {
     items: Arc<[Item<'static>]>,
@@ -52,7 +52,7 @@ impl DateFormat {
     /// A format of days.
     ///
     /// # Errors
-    /// If no day can be read by it, or ISO 8601 would read it otherwise.
+    /// If it cannot read a day, or ISO 8601 reads the same text differently.
     pub fn of_days(format: &str) -> Result<Self, DateFormatError> {
         let format = Self::new(format)?;
         let sample = sample().map(|moment| moment.date());
@@ -70,7 +70,7 @@ impl DateFormat {
     /// A format of moments.
     ///
     /// # Errors
-    /// If no moment can be read by it, or ISO 8601 would read it otherwise.
+    /// If it cannot read a moment, or ISO 8601 reads the same text differently.
     pub fn of_moments(format: &str) -> Result<Self, DateFormatError> {
         let format = Self::new(format)?;
         let text = format.sample_text()?;
@@ -105,7 +105,7 @@ impl DateFormat {
         })
     }
 
-    /// How the format writes a moment whose parts are all different.
+    /// The text that the format writes for a moment whose parts all differ.
     fn sample_text(&self) -> Result<String, DateFormatError> {
         let Some(moment) = sample() else {
             return Err(DateFormatError::Unknown);
@@ -113,7 +113,7 @@ impl DateFormat {
         let (date, time) = (Some(moment.date()), Some(moment.time()));
         let shown = DelayedFormat::new_with_offset(date, time, &Utc, self.items.iter());
         let mut text = String::new();
-        // Displaying it otherwise would panic for items that cannot be shown.
+        // `to_string` would panic for items that cannot be shown.
         write!(text, "{shown}").map_err(|_| DateFormatError::Unknown)?;
         Ok(text)
     }
@@ -143,7 +143,7 @@ impl DateFormat {
         if parsed.timestamp().is_none() {
             with_whole_year(local.date(), text)?;
         }
-        // The second 60, which no clock of a hospital shows, is not kept apart from the next one.
+        // A leap second (60), which hospital clocks do not show, is read as the next second.
         let moment = local.checked_sub_signed(TimeDelta::seconds(i64::from(offset)));
         number_of_moment(moment.ok_or(NotADate::Calendar)?)
     }
@@ -175,7 +175,7 @@ fn reason(kind: ParseErrorKind) -> NotADate {
     }
 }
 
-/// 2001-02-03 04:05:06.5: its parts differ, and each would be valid in the place of another.
+/// 2001-02-03 04:05:06.5: its parts differ, and each would be valid in place of another.
 fn sample() -> Option<NaiveDateTime> {
     NaiveDate::from_ymd_opt(2001, 2, 3)?.and_hms_milli_opt(4, 5, 6, 500)
 }

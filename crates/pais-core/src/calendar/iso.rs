@@ -29,8 +29,8 @@ pub fn read_day(text: &str) -> Result<i64, NotADate> {
     }
 }
 
-/// Reads a moment: `1987-09-03T10:15:00`, with a space instead of the `T`, without seconds, with a
-/// fraction of them, with `Z` or an offset. A day alone is its midnight.
+/// Reads a moment: `1987-09-03T10:15:00`; also with a space instead of the `T`, without seconds, with
+/// fractional seconds, with `Z` or with an offset. A day alone is read as its midnight.
 ///
 /// # Errors
 /// For any other text.
@@ -64,12 +64,12 @@ pub fn read_moment(text: &str) -> Result<i64, NotADate> {
     number_of_moment(moment.ok_or(NotADate::Calendar)?)
 }
 
-/// Whether a text is a day in its one form.
+/// Whether a text is a day in canonical form.
 pub(crate) fn is_canonical_day(text: &str) -> bool {
     text.len() == DAY_BYTES && read_day(text).is_ok()
 }
 
-/// Whether a text is a moment in its one form.
+/// Whether a text is a moment in canonical form.
 pub(crate) fn is_canonical_moment(text: &str) -> bool {
     let has_form = text.len() >= MOMENT_BYTES
         && text.is_ascii()

@@ -1,10 +1,10 @@
-//! Days and moments: read from the cells of a table, as numbers for intervals, and in their one
-//! form, ISO 8601.
+//! Days and moments: how they are read from cells, their numbers for intervals, and their canonical form, ISO
+//! 8601.
 //!
 //! - A day is `1987-09-03`; as a number, the days since 1970-01-01.
-//! - A moment is `1987-09-03T10:15:00`, with a fraction to the millisecond if it has one; as a
-//!   number, the milliseconds since 1970-01-01T00:00:00. It has no offset: one that is written is
-//!   converted to UTC, so that equal moments are equal, and a moment without one stays as it is.
+//! - A moment is `1987-09-03T10:15:00`, with a fraction to the millisecond if it has one; as a number, the
+//!   milliseconds since 1970-01-01T00:00:00. It has no offset: a moment that is written with one is converted
+//!   to UTC, so that equal moments are equal, and a moment without one stays as it is.
 //!
 //! Years are 1 to 9999 of the Gregorian calendar. All numbers are whole and below 2^53, so a 64-bit
 //! floating-point number keeps them exactly.
@@ -26,7 +26,7 @@ pub(crate) use period::{
     days_of_label, moments_of_label, whole_years_of_days, whole_years_of_moments,
 };
 
-/// Why a text is no date. It does not contain the text.
+/// Why a text is not a date. It does not contain the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotADate {
     /// It is not written as a date.
@@ -77,8 +77,8 @@ pub(crate) fn write_day(f: &mut impl fmt::Write, days: i64) -> fmt::Result {
     }
 }
 
-/// Writes a moment as ISO 8601: without an offset, and with a fraction of a second only where there
-/// is one, without zeros at its end. A number outside the years 1 to 9999 is written as it is.
+/// Writes a moment as ISO 8601: without an offset, and with a fraction of a second only if there is one,
+/// without trailing zeros. A number outside the years 1 to 9999 is written as it is.
 pub(crate) fn write_moment(f: &mut impl fmt::Write, milliseconds: i64) -> fmt::Result {
     let Some(moment) = moment_of_number(milliseconds) else {
         return write!(f, "{milliseconds}");

@@ -8,9 +8,9 @@ use crate::table::{Form, ReleasedColumn, ReleasedTable};
 impl Codebook {
     /// The codebook of a release of these tables.
     ///
-    /// `schema` is that of the release: with the roles of the job, and with the hierarchies that were
-    /// drawn from the released rows. Only labels of released rows, and labels above them, get into the
-    /// codebook. Makes one pass over the codes of each generalized column with a taxonomy.
+    /// `schema` is the schema of the release: with the roles of the job and the hierarchies drawn from the
+    /// released rows. Only labels of released rows and their ancestors enter the codebook. Makes one pass over
+    /// the codes of each generalized column with a taxonomy.
     pub fn of_release(
         organization: CodebookOrganization,
         definition: &DatasetDefinition,
@@ -59,7 +59,7 @@ fn column(
     }
 }
 
-/// Whether a column has labels, or items that can be labels; others are released as they are.
+/// Whether a column has labels, or items that can be labels; others are released unchanged.
 fn has_labels(column: &ReleasedColumn) -> bool {
     matches!(column.form, Form::Generalized | Form::Set { .. })
 }

@@ -14,12 +14,12 @@ use crate::schema::{Schema, SchemaError};
 use crate::table::BoundedColumn;
 use crate::taxonomy::{Interval, Scale, TreeLimits};
 
-/// The terms of a release, as its document states them. What else the document has is not needed.
+/// The terms of a release, as its document states them. Its other fields are not needed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ReleaseTerms {
     /// Its rows.
     pub rows: u64,
-    /// What resolves its labels.
+    /// Resolves its labels.
     pub codebook: Option<Codebook>,
     /// The privacy model with its parameters.
     pub privacy: PrivacyDefinition,
@@ -64,7 +64,7 @@ impl Codebook {
     /// The schema under which a table of the release can be read and verified.
     ///
     /// # Errors
-    /// [`SchemaError`] for a codebook whose columns make no schema.
+    /// [`SchemaError`] for a codebook whose columns do not form a schema.
     pub fn schema(&self, limits: TreeLimits) -> Result<Schema, SchemaError> {
         Schema::resolve(&self.definition(), limits, |_| None)
     }

@@ -1,8 +1,8 @@
 //! The codebook of a release: the declarations and trees that a recipient needs to interpret and verify it.
 //!
-//! It says no more about the rows than the release does. A taxonomy has the released labels and
-//! those above them, so no value below the cut is in it, and a column whose taxonomy is made of raw
-//! values alone has none.
+//! It reveals no more about the rows than the release does. A taxonomy has the released labels and their
+//! ancestors, so it has no value below the cut, and a column whose taxonomy consists of raw values only has
+//! none.
 
 mod build;
 mod document;
@@ -44,11 +44,12 @@ pub struct CodebookDataset {
     pub description: Option<String>,
 }
 
-/// The schemas by which these releases show the sensitive values of a dataset, each once: a later change of the dataset
-/// makes no value of a release missing, and rounds none. `own` is one of them if the dataset's own is wanted too.
+/// The distinct schemas under which these releases show the sensitive values of a dataset. A later change of
+/// the dataset neither makes a released value missing nor rounds it. `own` is one of them if the dataset's own
+/// schema is wanted too.
 ///
-/// A model has to hold in each of them: multiples of 50 and of 30 divide numbers differently, and a word that means
-/// missing in one release only is counted in the other.
+/// A model must hold in each of them: multiples of 50 and of 30 divide numbers differently, and a word that
+/// means missing in only one release is counted in the other.
 pub fn views<'c>(
     schema: &Schema,
     own: Option<&Schema>,
@@ -117,17 +118,16 @@ pub struct CodebookColumn {
     pub missing: Option<Vec<String>>,
 }
 
-/// What the label of a leaf begins with that takes the place of unknown values: a private character
-/// of Unicode, so that no declared label is equal.
+/// Prefix of the label of a leaf that stands for unknown values: a Unicode private-use character, so that no
+/// declared label is equal.
 const OTHER_VALUES: &str = "\u{e000}other values of ";
 
 impl Codebook {
-    /// The dataset as its released table describes it: the released labels are the leaves of the
-    /// taxonomies. A table of the release is a table under this definition, and under the dataset's
-    /// own.
+    /// The dataset as its released table describes it: the released labels are the leaves of the taxonomies. A
+    /// table of the release is valid under this definition and under the dataset's own.
     ///
-    /// A label above others has a further leaf, for values of which no released row has a label of
-    /// its own: an adversary may know one of them.
+    /// A label with labels below it has one more leaf, for values without a released label of their own: an
+    /// adversary may know one of them.
     pub fn definition(&self) -> DatasetDefinition {
         DatasetDefinition {
             name: self.dataset.name.clone(),
@@ -170,7 +170,7 @@ impl CodebookColumn {
     }
 }
 
-/// Adds a leaf below each label that is above others.
+/// Adds a leaf below each inner label.
 fn add_other_values(node: &mut TaxonomyNode) {
     if node.children.is_empty() {
         return;

@@ -12,8 +12,8 @@ use crate::schema::{Schema, SchemaColumn, items};
 use crate::table::{Column, Form, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table};
 use crate::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Tree};
 
-/// The schema by which a file of raw rows with columns of these names is read for [`transform`]:
-/// the quasi-identifiers of the release, and which of the other columns the file has.
+/// The schema for reading a file of raw rows with these columns for [`transform`]: the quasi-identifiers of the
+/// release, and those of the other columns that the file has.
 ///
 /// `raw` is the schema of raw rows: that of the codebook, or the dataset's own.
 pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Schema {
@@ -44,10 +44,10 @@ pub fn input_schema(codebook: &Codebook, raw: &Schema, names: &[String]) -> Sche
 
 /// Raw rows with the labels of a release's cut in place of their quasi-identifiers.
 ///
-/// `cut` has the labels of each quasi-identifier. `raw` is the schema of raw rows: that of the
-/// codebook, or the dataset's own, whose taxonomies have the values below the cut. `table` was read
-/// by the schema `read_by` of [`input_schema`]; its first row is on line `first_line`. Identifiers
-/// and the subject are left out, and other columns stay as they are, but for `round`.
+/// `cut` has the labels of each quasi-identifier. `raw` is the schema of raw rows: that of the codebook, or the
+/// dataset's own, whose taxonomies have the values below the cut. `table` was read with the schema `read_by` of
+/// [`input_schema`]; its first row is on line `first_line`. Identifiers and the subject are left out; other
+/// columns stay as they are, except for `round`.
 ///
 /// Each distinct value is mapped once.
 ///
@@ -119,12 +119,12 @@ fn with_trees(
     Ok(made.columns)
 }
 
-/// The cut of one column, by which values are mapped.
+/// The cut of one column, for mapping values.
 struct CutMap<'a> {
     spec: &'a SchemaColumn,
-    /// Each label with the numbers or dates that it covers; `None` where a taxonomy says it.
+    /// Each label with the numbers or dates that it covers; `None` if a taxonomy defines it.
     labels: HashMap<&'a str, Option<Interval>>,
-    /// The label that covers every value, where the cut is that label.
+    /// The label that covers every value, if the cut is that label alone.
     topmost: Option<&'a str>,
     /// The label of a missing value.
     of_missing: &'a str,
@@ -150,7 +150,7 @@ impl<'a> CutMap<'a> {
             _ => None,
         };
         let of_missing = match spec.kind {
-            // Nothing is known of its items.
+            // Nothing is known about its items.
             ColumnKind::Set => "",
             _ => topmost.or(outermost).unwrap_or(MISSING_LABEL),
         };
@@ -212,13 +212,13 @@ impl<'a> CutMap<'a> {
             .or(self.topmost.filter(|_| self.is_value(number)))
     }
 
-    /// Whether a text that no label covers can be a value of the column: one that is no number or
-    /// date is none of these.
+    /// Whether a text that no label covers can be a value of the column. In a column of numbers or dates, only
+    /// a number or date can.
     fn is_value(&self, number: Option<f64>) -> bool {
         self.spec.kind.scale().is_none() || number.is_some()
     }
 
-    /// The label of the cut that is above a leaf of the taxonomy.
+    /// The label of the cut above a leaf of the taxonomy.
     fn above(&self, value: &str) -> Option<&str> {
         let tree = self.tree.as_deref()?;
         let mut node = Some(tree.leaf(self.spec.leaf(value)?));

@@ -128,7 +128,7 @@ pub struct ColumnDefinition {
 }
 
 impl ColumnDefinition {
-    /// A categorical column; other kinds by [`Self::numeric`] and the fields.
+    /// A categorical column; set other kinds by [`Self::numeric`] and the fields.
     pub fn new(name: impl Into<String>, role: ColumnRole) -> Self {
         Self {
             name: name.into(),
@@ -318,7 +318,7 @@ pub struct TaxonomyNode {
 }
 
 impl TaxonomyNode {
-    /// A node above others.
+    /// An inner node.
     ///
     /// ```
     /// use pais_core::definition::TaxonomyNode;

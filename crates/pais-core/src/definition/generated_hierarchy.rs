@@ -193,7 +193,7 @@ impl ReferenceFields {
             .transpose()
     }
 
-    /// Refuses the fields that are left.
+    /// Refuses the remaining fields.
     fn no_more<E: serde::de::Error>(self) -> Result<(), E> {
         let left = [
             ("name", self.name.is_some()),

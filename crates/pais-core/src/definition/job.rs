@@ -11,7 +11,7 @@ use super::{ColumnRole, DatasetId, JobRelease, OneOrMany, PrivacyDefinition, Sub
 use crate::model::{Decimal, Diversity, GroupModel, MissingSensitive, PrivacyModel};
 use crate::rejection::Rejection;
 
-/// Seconds of a thorough search where a job does not limit it.
+/// Default time limit of a thorough search, in seconds.
 const DEFAULT_SEARCH_SECONDS: i64 = 30;
 
 /// Maximum number of seconds that a job may give a thorough search.
@@ -77,7 +77,7 @@ impl JobDefinition {
     /// part of it.
     ///
     /// # Errors
-    /// [`JobErrorKind::Shape`] for a list where one value is needed, a missing parameter and one of
+    /// [`JobErrorKind::Shape`] for a list where one value is needed, a missing parameter and a parameter of
     /// another model; [`JobErrorKind::OutOfRange`] and [`JobErrorKind::InvalidValue`] for a value out
     /// of range; [`JobErrorKind::Unfit`] for parameters that exclude each other.
     pub fn parse(&self) -> Result<Job, JobError> {
@@ -114,7 +114,7 @@ impl JobDefinition {
         self.executor.take().filter(|name| name != LOCAL_EXECUTOR)
     }
 
-    /// Refuses an executor where the job is run by the program itself.
+    /// Refuses an executor if the program itself runs the job.
     fn check_executor(&self) -> Result<(), JobError> {
         match self.executor.as_deref() {
             None | Some(LOCAL_EXECUTOR) => Ok(()),
@@ -226,7 +226,7 @@ pub struct Job {
     pub recoding: Option<Recoding>,
     /// What the released table contains; `None` leaves it to the model.
     pub output: Option<Output>,
-    /// What a specialization is chosen by; `None` leaves it to the method.
+    /// The criterion for choosing a specialization; `None` leaves it to the method.
     pub objective: Option<Objective>,
     /// How numeric intervals are split.
     pub split: Option<SplitRule>,
@@ -244,10 +244,10 @@ pub struct Job {
     pub pre_generalization: Option<BTreeMap<String, PreGeneralization>>,
     /// Column to its role in this job, in place of the declared one.
     pub roles: BTreeMap<String, ColumnRole>,
-    /// Makes the order of released rows repeatable; random when `None`.
+    /// Makes the order of released rows reproducible; random when `None`.
     pub seed: Option<u64>,
-    /// The document of a job with a seed, on which the order depends too; `None` for a job that a
-    /// program makes.
+    /// The document of a job with a seed; the order of rows depends on it too. `None` for a job that a program
+    /// builds.
     #[serde(skip)]
     pub written: Option<String>,
     /// Column to the reason why it is released unchanged although it is a key of the rows.
@@ -263,9 +263,9 @@ pub struct Job {
 pub struct ContinuedCut {
     /// Column to the labels.
     pub labels: BTreeMap<String, Vec<String>>,
-    /// Whether the search goes on below these labels once it has reached them. Otherwise no label of
-    /// the release is below them. Either way no interval has a number in common with one of them without
-    /// being inside or around it.
+    /// Whether the search continues below these labels once it has reached them. Otherwise no label of the
+    /// release is below them. Either way, an interval that overlaps one of them contains it or is contained in
+    /// it.
     pub goes_below: bool,
 }
 

@@ -75,9 +75,9 @@ fn has_nul(body: &[u8]) -> bool {
     })
 }
 
-/// Why a body is refused. Of a list where an object is expected, and where the parser found a fault, the
-/// whole body decides whether it is JSON: the parser reports a number where a string is expected as a
-/// fault, too.
+/// Why a body is refused. If it is a list instead of an object, or the parser found a fault in it, the whole
+/// body is parsed to decide whether it is JSON: the parser also reports a number in place of a string as a
+/// fault.
 fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> DocumentError {
     let is_list = body.trim_ascii_start().first() == Some(&b'[');
     let is_shape = error.classify() == Category::Data && !is_list;
@@ -114,7 +114,8 @@ fn document_error(body: &[u8], error: serde_json::Error, pointer: String) -> Doc
     DocumentError::new(DocumentErrorKind::Syntax, detail)
 }
 
-/// Of a serde message about a number of the right type that its field cannot have: on which side it is.
+/// For a serde message about a number of the right type that is out of its field's range: the limit that it
+/// violates.
 fn out_of_range(reason: &str) -> Option<&'static str> {
     let value = reason.strip_prefix("invalid value: ")?;
     let number = value
@@ -127,8 +128,8 @@ fn out_of_range(reason: &str) -> Option<&'static str> {
     })
 }
 
-/// A serde message ("invalid type: string \"…\", expected u32") in the words of JSON, with the type of
-/// the invalid value alone: a value that a user sent by mistake can be a patient's.
+/// A serde message ("invalid type: string \"…\", expected u32") in JSON terms, with only the type of the
+/// invalid value: a value that a user sent by mistake can be a patient's.
 fn in_words(reason: &str) -> String {
     let kept = |prefix: &str| {
         let rest = reason.strip_prefix(prefix)?;
@@ -165,7 +166,7 @@ fn in_words(reason: &str) -> String {
         .unwrap_or_else(|| reason.to_owned())
 }
 
-/// What serde expects, which names types of Rust, as JSON has it.
+/// The JSON term for what serde expects, which names Rust types.
 fn expected_json(expected: &str) -> &str {
     match expected {
         "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",

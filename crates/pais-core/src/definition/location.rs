@@ -1,4 +1,4 @@
-//! Places of Parquet files outside of the service: of the rows of a dataset, and of a job's release.
+//! Locations of Parquet files outside the service: of a dataset's rows, and of a job's release.
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};

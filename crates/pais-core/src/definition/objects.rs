@@ -1,6 +1,6 @@
-//! A deserializer that takes objects for structs, and words for enums, where those that derive from
-//! `serde` take a list of the fields in order, and an object with the word, too. Of no object does it take two
-//! fields of one name.
+//! A deserializer that takes only objects for structs, and only words for enums. The deserializers that `serde`
+//! derives also take a list of the fields in order, and an object with the word. It refuses an object with two
+//! fields of the same name.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -10,8 +10,8 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-/// A deserializer of documents whose structs are objects and whose enums are words; and the visitors,
-/// accesses and seeds that have it reach all values.
+/// A deserializer of documents whose structs are objects and whose enums are words. It also wraps visitors,
+/// accesses and seeds, so that it reaches all values.
 pub(super) struct Objects<T>(pub(super) T);
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
@@ -143,7 +143,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Objects<A> {
     }
 }
 
-/// Gives the visitor of a struct its fields: it refuses two of one name itself.
+/// Gives the visitor of a struct its fields; the visitor itself refuses two fields of one name.
 struct StructFields<V>(V);
 
 impl<'de, V: Visitor<'de>> Visitor<'de> for StructFields<V> {

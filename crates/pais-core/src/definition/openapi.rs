@@ -12,7 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::privacy::{ModelKind, OPTIONAL_PARAMETERS, PrivacyDefinition};
 use super::sweep::MOST_COMBINATIONS;
 
-/// The greatest whole number that every JSON library can read exactly.
+/// The largest whole number that every JSON library can read exactly.
 const GREATEST: i64 = 9_007_199_254_740_991;
 
 impl PartialSchema for PrivacyDefinition {

@@ -41,8 +41,7 @@ impl<T> From<T> for OneOrMany<T> {
     }
 }
 
-/// A derived untagged enum would lose the pointer to an offending element and the message of its
-/// type.
+/// A derived untagged enum would lose the pointer to an invalid element and the message of its type.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(OneOrManyVisitor(PhantomData))
@@ -62,11 +61,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
 
 struct ElementVisitor<T>(PhantomData<T>);
 
-/// The greatest whole number up to which every floating-point number says which one it is.
+/// 2^53: floating-point numbers represent every whole number up to it exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// A number as `T`; `2.0` is the whole number 2. A whole number beyond all is out of the range of a `T` of
-/// whole numbers alone.
+/// A number as `T`; `2.0` is the whole number 2. If `T` takes only whole numbers, a whole number beyond 2^53 is
+/// out of its range.
 fn number<'de, T: Deserialize<'de>, E: serde::de::Error>(value: f64) -> Result<T, E> {
     let whole = |number: i64| T::deserialize(IntoDeserializer::<E>::into_deserializer(number));
     let is_whole = value.fract() == 0.0;

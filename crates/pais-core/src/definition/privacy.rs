@@ -1,4 +1,4 @@
-//! `privacy` of a job: the model that is asked for and its parameters.
+//! `privacy` of a job: the requested model and its parameters.
 
 use std::collections::BTreeMap;
 
@@ -92,13 +92,13 @@ impl ModelKind {
 pub(super) const OPTIONAL_PARAMETERS: [&str; 3] =
     ["sensitive_values", "column_limits", "min_range"];
 
-/// `privacy` of a job, as it is asked for. Which parameters a model takes is checked by
+/// `privacy` of a job, as requested. Which parameters a model takes is checked by
 /// [`PrivacyDefinition::parse`].
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PrivacyDefinition {
-    /// Which model.
+    /// The model.
     pub model: ModelKind,
     /// Maximum number of known values (`lkc`), or the diversity; an integer except for `entropy_l_diversity`.
     pub l: Option<OneOrMany<Number>>,
@@ -201,10 +201,10 @@ impl PrivacyDefinition {
         })
     }
 
-    /// *L* of a model that takes whole ones; 0, which none takes, for one out of range.
+    /// *L* of a model that takes a whole number; 0, which no model accepts, if it is out of range.
     fn whole_l(&self) -> Result<u32, JobError> {
         let l = one("l", &self.l)?;
-        // Beyond all whole numbers of 64 bits a number is read as one with a fraction.
+        // A number beyond the 64-bit integers is read as a floating-point number.
         let has_fraction = |l: f64| l.fract() != 0.0;
         if l.and_then(Number::as_f64).is_some_and(has_fraction) {
             let detail = "`l` is a whole number";

@@ -11,7 +11,7 @@ pub const MOST_COMBINATIONS: usize = 64;
 /// The parameters that take lists, in the order in which combinations vary them.
 const PARAMETERS: [&str; 5] = ["l", "k", "c", "recoding", "objective"];
 
-/// Where a job has them.
+/// Their pointers in a job.
 const POINTERS: [&str; 5] = [
     "/privacy/l",
     "/privacy/k",
@@ -29,7 +29,7 @@ pub struct Sweep {
     pub combinations: Vec<Combination>,
 }
 
-/// One value of each parameter that takes lists, each where the job gives it.
+/// One value of each parameter that takes lists, if the job gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combination {
     /// *L*.
@@ -40,7 +40,7 @@ pub struct Combination {
     pub c: Option<f64>,
     /// One cut for the whole table, or groups.
     pub recoding: Option<Recoding>,
-    /// What a search is guided by.
+    /// What guides the search.
     pub objective: Option<Objective>,
 }
 
@@ -90,7 +90,7 @@ impl Sweep {
             );
             return Err(JobError::at(JobErrorKind::OutOfRange, "/privacy", detail));
         }
-        // The number of a combination has a digit for each parameter, the last one fastest.
+        // The index of a combination is a mixed-radix number with one digit per parameter.
         let combination = |number: usize| {
             let mut rest = number;
             let mut digit = |size: usize| {
@@ -121,8 +121,8 @@ impl Sweep {
     /// The index of the one combination that matches.
     ///
     /// # Errors
-    /// [`JobErrorKind::Unfit`] where none matches, or more than one, with a pointer to a value to
-    /// give.
+    /// [`JobErrorKind::Unfit`] if no combination matches,
+    /// or several do, with a pointer to a value to give.
     pub fn find(&self, wanted: CombinationQuery) -> Result<usize, JobError> {
         let wanted = [
             wanted.l.map(Value::Number),
@@ -196,7 +196,7 @@ enum Value {
     Objective(Objective),
 }
 
-/// A pointer to the first list of a job; `None` where it has none.
+/// A pointer to the first list of a job; `None` if it has none.
 pub fn first_list(job: &JobDefinition) -> Option<String> {
     let privacy = &job.privacy;
     let objective = job.utility.as_ref().and_then(|it| it.objective.as_ref());
@@ -227,7 +227,7 @@ fn values<T: Clone + PartialEq>(
             "the list of values to try is empty; give at least one",
         ));
     }
-    // Comparing each with each is cheap only for lists that can be used.
+    // Pairwise comparison is cheap only for lists within the limit.
     let compared = &values[..values.len().min(MOST_COMBINATIONS + 1)];
     if (1..compared.len()).any(|n| compared[..n].contains(&compared[n])) {
         return Err(refused("the list has a value twice; remove one"));

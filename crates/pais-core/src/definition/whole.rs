@@ -1,5 +1,5 @@
-//! Whole numbers in JSON. `5.0` is one too: JSON does not tell it from `5`, and programs that have
-//! floating-point numbers only write it.
+//! Whole numbers in JSON. `5.0` is one too: JSON does not distinguish it from `5`, and programs that have only
+//! floating-point numbers write it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use serde_with::DeserializeAs;
 
-/// The greatest whole number up to which every floating-point number says which one it is.
+/// 2^53: floating-point numbers represent every whole number up to it exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// A whole number of a type that may be narrower than JSON's, for [`serde_with::As`].
@@ -52,7 +52,7 @@ impl<T: TryFrom<i128>> Visitor<'_> for WholeVisitor<T> {
 /// A whole number, or nothing.
 ///
 /// # Errors
-/// Another type, and a number that `T` does not have.
+/// A value of another type, and a number that `T` cannot represent.
 pub fn option<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -83,7 +83,7 @@ mod tests {
         let document: Document = parse(br#"{"small": 5.0, "list": [1, -2.0, 3e2]}"#).unwrap();
         assert_eq!(document.small, Some(5));
         assert_eq!(document.list, Some(vec![1, -2, 300]));
-        // Sixteen digits, of which a reader that rounds twice makes a number with a half.
+        // Sixteen digits: a reader that rounds twice gets a number that ends in .5.
         let document: Document = parse(br#"{"list": [4387393955628666.0]}"#).unwrap();
         assert_eq!(document.list, Some(vec![4_387_393_955_628_666]));
         let document: Document = parse(br#"{"small": null}"#).unwrap();

@@ -21,8 +21,8 @@ impl Decimal {
         denominator: 1,
     };
 
-    /// A fraction, from 0 to 1: the shortest decimal that reads back as `value`, exactly.
-    /// `None` outside that range and for more than 18 decimals.
+    /// A fraction from 0 to 1, exactly: the shortest decimal that reads back as `value`. `None` outside that
+    /// range and for more than 18 decimals.
     ///
     /// ```
     /// use pais_core::model::Decimal;
@@ -46,7 +46,7 @@ impl Decimal {
         Self::parse(&value.to_string(), 6)
     }
 
-    /// Digits with at most `decimals` behind the point.
+    /// Digits with at most `decimals` after the point.
     fn parse(text: &str, decimals: usize) -> Option<Self> {
         let (whole, part) = text.split_once('.').unwrap_or((text, ""));
         if part.len() > decimals {
@@ -100,8 +100,7 @@ impl Decimal {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// The largest whole number that is at most this number times `total`; [`u64::MAX`] where it
-    /// is greater.
+    /// The largest whole number that is at most this number times `total`; [`u64::MAX`] if it is greater.
     pub fn floor_of(self, total: u64) -> u64 {
         let rows = u128::from(self.numerator) * u128::from(total) / u128::from(self.denominator);
         u64::try_from(rows).unwrap_or(u64::MAX)
@@ -114,7 +113,7 @@ impl std::fmt::Display for Decimal {
     }
 }
 
-/// *C*, the greatest confidence in a sensitive value, in (0, 1] (KDD'09, Definition 3.1).
+/// *C*, the maximum confidence in a sensitive value, in (0, 1] (KDD'09, Definition 3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Confidence(Decimal);
 
@@ -141,7 +140,7 @@ impl Confidence {
         self.0.least_whole(holding)
     }
 
-    /// The most records with one value that the bound allows among `group`.
+    /// Maximum number of records with one value that the bound allows among `group` records.
     ///
     /// ```
     /// use pais_core::model::Confidence;

@@ -21,12 +21,12 @@ use super::{Decimal, MinimumAnonymity, ParameterError};
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupModel {
-    /// *K*, the fewest records of a group.
+    /// *K*, the minimum number of records of a group.
     pub k: MinimumAnonymity,
     /// What the sensitive values of a group have to meet.
     pub diversity: Diversity,
-    /// By numeric sensitive column, the least difference of the greatest and the smallest number of
-    /// a group: diversity counts distinct numbers, however near they are.
+    /// By numeric sensitive column, the minimum difference between the largest and the smallest number in a
+    /// group: diversity counts distinct numbers, however close they are.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub min_range: BTreeMap<String, f64>,
 }
@@ -36,15 +36,15 @@ pub struct GroupModel {
 pub enum Diversity {
     /// Nothing: k-anonymity alone.
     None,
-    /// Definition 6 of *A Privacy Protection Model for Patient Data with Multiple Sensitive
-    /// Attributes* (Gal, Chen, Gangopadhyay 2008): an adversary who eliminates sensitive values
-    /// one by one, and with each the records that have it, has to eliminate at least *L* before
-    /// no record of the group is left. The least number is the group's minimum cover.
+    /// Definition 6 of *A Privacy Protection Model for Patient Data with Multiple Sensitive Attributes* (Gal,
+    /// Chen, Gangopadhyay 2008): an adversary who eliminates sensitive values one by one, and with each the
+    /// records that have it, has to eliminate at least *L* before no record of the group is left. The smallest
+    /// such number is the group's minimum cover.
     MinimumCover {
         /// *L*.
         l: NonZeroU32,
-        /// *L_i*, the most values of a sensitive column that may be eliminated (Definition 7);
-        /// *L* for a column that is not named.
+        /// *L_i*, the maximum number of values of a sensitive column that may be eliminated (Definition 7); *L*
+        /// for a column that is not named.
         column_limits: BTreeMap<String, u32>,
     },
     /// At least *l* distinct values of the one sensitive column (Machanavajjhala et al., ACM
@@ -53,10 +53,10 @@ pub enum Diversity {
         /// *l*.
         l: NonZeroU32,
     },
-    /// An entropy of the sensitive column's values of at least that of *l* equally frequent ones
-    /// (the same, Definition 4.1).
+    /// The entropy of the sensitive column's values is at least that of *l* equally frequent values (ibid.,
+    /// Definition 4.1).
     Entropy {
-        /// *l*, from 1 on; it need not be whole.
+        /// *l*, at least 1; it need not be whole.
         l: f64,
     },
     /// The frequency of the most frequent value is less than *c* times the sum of the frequencies from the *l*-th
@@ -67,9 +67,9 @@ pub enum Diversity {
         /// *l*.
         l: NonZeroU32,
     },
-    /// Frequencies of the sensitive column's values that differ from the whole table's by at
-    /// most *t*, half the sum of the differences: the earth mover's distance with equal ground
-    /// distances (Li, Li, Venkatasubramanian, ICDE 2007, Section 4.2).
+    /// The frequencies of the sensitive column's values differ from those in the whole table by at most *t*,
+    /// half the sum of the absolute differences: the earth mover's distance with equal ground distances (Li,
+    /// Li, Venkatasubramanian, ICDE 2007, Section 4.2).
     Closeness {
         /// *t*.
         t: Decimal,
@@ -87,7 +87,7 @@ impl GroupModel {
         Self::new(k, Diversity::MinimumCover { l, column_limits })
     }
 
-    /// The model with the most values of a sensitive column that may be eliminated.
+    /// The model with a maximum number of values of a sensitive column that may be eliminated.
     ///
     /// # Errors
     /// [`ParameterError`] for a limit above *L*, and a model other than l-diversity over several
@@ -106,7 +106,7 @@ impl GroupModel {
         }
     }
 
-    /// The model with the least range of a numeric sensitive column in each group.
+    /// The model with a minimum range of a numeric sensitive column in each group.
     ///
     /// # Errors
     /// [`ParameterError`] for a range that is not above 0, and a model without an *l*.
@@ -198,8 +198,8 @@ pub fn spans(least: f64, greatest: f64, range: f64) -> bool {
 }
 
 impl Diversity {
-    /// Whether some group of records fails to meet it. Sensitive columns are given by name; without
-    /// any, nothing is bound.
+    /// Whether a group of records can violate it. Sensitive columns are given by name; without any, nothing is
+    /// bounded.
     pub(crate) fn binds(&self, sensitive: &[Box<str>]) -> bool {
         let some = !sensitive.is_empty();
         match self {
@@ -211,7 +211,7 @@ impl Diversity {
             }
             Self::Distinct { l } => some && l.get() > 1,
             Self::Entropy { l } => some && *l > 1.0,
-            // With l = 1 the tail is the whole group, of which no value has more than all.
+            // With l = 1 the tail is the whole group, and no value has more records than that.
             Self::Recursive { c, l } => some && (l.get() > 1 || !c.times_exceeds(1, 1)),
             Self::Closeness { t } => some && !t.is_one(),
         }

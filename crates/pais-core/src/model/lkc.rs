@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Confidence, ParameterError};
 
-/// *L*, the most values of quasi-identifiers that an adversary knows (KDD'09, Definition 3.1).
+/// *L*, the maximum number of quasi-identifier values that an adversary knows (KDD'09, Definition 3.1).
 pub type PriorKnowledge = NonZeroU32;
 
-/// *K*, the fewest records that share what an adversary knows (KDD'09, Definition 3.1).
+/// *K*, the minimum number of records that share what an adversary knows (KDD'09, Definition 3.1).
 pub type MinimumAnonymity = NonZeroU64;
 
 /// Sensitive column to its sensitive values.
@@ -112,7 +112,7 @@ impl Lkc {
         })
     }
 
-    /// The model with the sensitive values of a column; columns that are not named bound nothing.
+    /// The model with the sensitive values of a column; columns that are not named have none.
     pub fn sensitive<V: Into<String>>(
         mut self,
         column: impl Into<String>,
@@ -169,7 +169,7 @@ pub(super) fn minimum_anonymity(k: u64) -> Result<MinimumAnonymity, ParameterErr
     MinimumAnonymity::new(k).ok_or_else(|| ParameterError::new("k", detail))
 }
 
-/// A parameter that counts from 1.
+/// A whole number of at least 1.
 pub(super) fn whole(parameter: &'static str, value: u32) -> Result<NonZeroU32, ParameterError> {
     let detail = || format!("`{parameter}` is a whole number from 1 to {}", u32::MAX);
     NonZeroU32::new(value).ok_or_else(|| ParameterError::new(parameter, detail()))

@@ -1,5 +1,5 @@
-//! Reads the tables of an anatomized release: their cells are exact, beside columns that the
-//! anatomy adds.
+//! Reads the tables of an anatomized release: their cells are exact, apart from the columns that the anatomy
+//! adds.
 
 use crate::definition::ColumnRole;
 use crate::reimport;

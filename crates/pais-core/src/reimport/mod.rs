@@ -74,7 +74,7 @@ pub fn released(
             }
             ColumnRole::QuasiIdentifier => {
                 let mut column = with_canonical_labels(spec, column, first_line, &mut faults);
-                // A null cell of a set is written as the empty set: nothing is known of its items.
+                // A null cell of a set is written as the empty set: nothing is known about its items.
                 column.replace_null(match spec.kind {
                     ColumnKind::Set => "",
                     _ => MISSING_LABEL,
@@ -104,7 +104,7 @@ pub fn released(
     table_of(table.rows, columns, faults, refused)
 }
 
-/// Checks that the labels of a released table are those of a cut, by column. The first row is on line
+/// Checks that the labels of a released table belong to a cut, by column. The first row is on line
 /// `first_line`.
 ///
 /// # Errors
@@ -127,7 +127,7 @@ pub fn within_cut(
     refuse(faults, "the table is another one than that of the release")
 }
 
-/// The released table of these columns; refused because of the first faults where there are any.
+/// The released table of these columns; refused with the first faults, if there are any.
 pub(crate) fn table_of(
     rows: usize,
     columns: Vec<ReleasedColumn>,
@@ -142,7 +142,7 @@ pub(crate) fn table_of(
     })
 }
 
-/// Refuses a table because of the first faults, where there are any.
+/// Refuses a table with the first faults, if there are any.
 fn refuse(mut faults: Vec<Fault>, refused: &str) -> Result<(), ReadError> {
     faults.sort_by_key(Fault::line);
     faults.truncate(MAX_FAULTS);
@@ -177,7 +177,7 @@ fn with_canonical_labels(
     labelled(column, label, first_line, at, faults)
 }
 
-/// The column with the label of each text in its place. A text without one stays, and makes a fault
+/// The column with the label of each text in its place. A text without a label is kept and reported as a fault
 /// at the line of its first row; the first row of the column is on line `first_line`.
 pub(crate) fn labelled(
     mut column: Column,
@@ -208,8 +208,8 @@ fn add_faults(
     }
 }
 
-/// The column of exact values in canonical form. A text that is no number or date of a column of
-/// numbers or dates is a fault: two such texts could be one value.
+/// The column of exact values in canonical form. In a column of numbers or dates, any other text is a fault:
+/// two such texts could be one value.
 fn exact_values(
     spec: &SchemaColumn,
     column: Column,
@@ -276,7 +276,7 @@ fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a
     if !is_range {
         return tree.is_none().then_some(text);
     }
-    // The labels of a hierarchy that is made from raw values are not known without these.
+    // The labels of a hierarchy that is made from raw values are not known without them.
     if tree.is_none() && spec.made.is_some() {
         let interval = Interval::parse_on(&text, spec.scale());
         return Some(interval.map_or(text, |interval| interval.to_string().into()));
@@ -293,14 +293,14 @@ fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a
     Some(node.label.to_string().into())
 }
 
-/// The outermost interval of a column whose intervals are grown, where it is declared.
+/// The outermost interval of a column whose intervals are grown, if it is declared.
 fn declared_interval(spec: &SchemaColumn) -> Option<Interval> {
     let (lo, hi) = spec.domain.filter(|_| spec.has_grown_intervals())?;
     Some(Interval::closed(lo, hi).on(spec.scale()))
 }
 
-/// A column of exact values in canonical form, as two tables must have it to be compared, and with
-/// empty cells, which are how CSV shows null, as null where they are no values.
+/// A column of exact values in canonical form, so that two tables can be compared. Empty cells, which CSV
+/// writes for null, become null unless they are values.
 ///
 /// Texts that become equal are merged.
 pub fn rewritten(spec: &SchemaColumn, mut column: Column) -> Column {
@@ -315,9 +315,9 @@ fn exact_text<'t>(spec: &SchemaColumn, text: &'t str) -> Option<Cow<'t, str>> {
     (!is_null).then_some(text)
 }
 
-/// The column by which the exact values of an anatomized table are read: as declared, except that
-/// the empty cell, which is how CSV shows null, is missing where it is no value, and that a rounded
-/// number can be beyond the domain.
+/// The column for reading the exact values of an anatomized table: as declared, except that the empty cell,
+/// which CSV writes for null, is missing unless it is a value, and that a rounded number can be outside the
+/// domain.
 fn exact_column(spec: &SchemaColumn) -> SchemaColumn {
     let mut column = spec.clone();
     column.from.clear();

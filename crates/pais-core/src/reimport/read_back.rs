@@ -17,8 +17,8 @@ pub struct ReadBackError {
     pub column: Box<str>,
 }
 
-/// The first column of a released table that [`crate::reimport`] would not read back exactly from
-/// CSV, NDJSON and Parquet; `None` where what is checked is what a reader gets.
+/// The first column of a released table that [`crate::reimport`] would not read back exactly from CSV, NDJSON
+/// and Parquet; `None` if a reader gets exactly this table.
 ///
 /// A column is read back exactly if its labels, or its exact values, are in canonical form and
 /// distinct, and if null is read back as null or missing. Numbers of unchanged columns with `round`
@@ -35,7 +35,7 @@ pub fn read_back_error(schema: &Schema, table: &ReleasedTable) -> Option<ReadBac
 fn reads_back(schema: &Schema, column: &ReleasedColumn) -> bool {
     let texts = &column.column.dictionary;
     let mut distinct = HashSet::with_capacity(texts.len());
-    // CSV readers may take a carriage return at the end of a cell for a part of the line's end.
+    // CSV readers may take a carriage return at the end of a cell as part of the line ending.
     let is_readable = |text: &str| !text.ends_with('\r') && !text.contains('\0');
     if !texts
         .iter()

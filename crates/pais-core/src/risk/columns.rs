@@ -45,7 +45,7 @@ pub(super) fn measure<'s>(
                 ColumnRole::Sensitive => absent_leaves(coded, &rows_by_code),
                 _ => None,
             },
-            // Most columns are of no category, and their values are not listed.
+            // Most columns have no category, and their values are not listed.
             safe_harbor: spec.safe_harbor().and_then(|_| {
                 SafeHarborAdvice::new(made.unwrap_or(spec), &texts(coded, &rows_by_code))
             }),
@@ -56,7 +56,7 @@ pub(super) fn measure<'s>(
     measured.into_iter().collect()
 }
 
-/// The values that rows have; of a set, its cells.
+/// The values that occur in rows; for a set, its cells.
 fn texts<'c>(coded: &Coded<'c>, rows_by_code: &[u64]) -> Vec<&'c str> {
     let texts = coded.column.dictionary.iter().zip(rows_by_code);
     let texts = texts.filter(|(text, rows)| **rows > 0 && !coded.spec.is_missing(text));
@@ -95,7 +95,7 @@ fn separation(rows_by_code: &[u64]) -> f64 {
 /// Maximum number of values whose shares are listed.
 const MOST_RANKS: usize = 20;
 
-/// The shares of the most frequent values among the rows that have one, the greatest first.
+/// The shares of the most frequent values among the rows with a value, in descending order.
 fn shares_by_rank(values: &ValueCodes<'_>, mut rows_by_code: Vec<u64>) -> Vec<f64> {
     if let Some(missing) = values.missing {
         rows_by_code[missing as usize] = 0;

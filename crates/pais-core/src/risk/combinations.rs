@@ -1,5 +1,5 @@
-//! Combinations of quasi-identifiers, depth first: the classes of a combination are those of its
-//! first columns, divided by its last one.
+//! Combinations of quasi-identifiers, depth first: the classes of a combination are the classes of its prefix,
+//! divided by its last column.
 
 use rayon::prelude::*;
 
@@ -27,8 +27,8 @@ impl Found {
     }
 }
 
-/// The `most` combinations that single out most persons; ties go to more distinct values, then to
-/// fewer columns, then to the columns declared first.
+/// The `most` combinations that single out the most persons; ties go to more distinct values, then to fewer
+/// columns, then to the columns declared first.
 pub(super) fn most_identifying(mut found: Vec<Found>, most: usize) -> Vec<Found> {
     let key = |found: &Found| {
         let most_first = std::cmp::Reverse((found.alone, found.classes));
@@ -51,7 +51,7 @@ pub(super) struct Search<'a> {
     pub(super) must_stop: &'a (dyn Fn() -> bool + Sync),
 }
 
-/// The rows in classes after some columns, and the persons who have a class for themselves.
+/// The classes of rows after some columns, and the persons with a class of their own.
 struct Level {
     classes: Classes,
     alone: PersonSet,

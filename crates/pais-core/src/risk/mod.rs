@@ -115,7 +115,7 @@ pub struct Feasible {
 /// Why a risk is not computed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RiskError {
-    /// The combinations are too many for the rows.
+    /// There are too many combinations for this number of rows.
     #[error(
         "{combinations} combinations of up to {l} of {columns} quasi-identifiers on {rows} rows are \
          more than can be examined: {} combinations, and {} rows times combinations; choose `l` of \
@@ -132,7 +132,7 @@ pub enum RiskError {
         columns: usize,
         /// Number of rows.
         rows: u64,
-        /// The greatest `l` that is not too much.
+        /// The largest feasible `l`.
         feasible: usize,
     },
     /// A hierarchy that is made from the values would be too large.
@@ -152,8 +152,8 @@ struct Coded<'a> {
 
 /// Computes the risk of a table, with the combinations of up to `l` quasi-identifiers.
 ///
-/// Makes one pass over the rows for each column and each combination, less where columns have
-/// separated rows before. Threads share the columns and the combinations.
+/// Makes one pass over the rows for each column and each combination, less if previous columns have already
+/// separated rows. Threads share the columns and the combinations.
 ///
 /// # Errors
 /// [`RiskError`].
@@ -165,7 +165,7 @@ pub fn assess(
 ) -> Result<TableRisk, RiskError> {
     let rows = table.rows;
     check_work(schema, rows as u64, l)?;
-    // A table that a program made can have several spellings of a value.
+    // A table that a program built can have several spellings of a value.
     let table = table.as_released(schema);
     let made = if schema.has_made_hierarchies() {
         Some(schema.with_made_hierarchies(&table))

@@ -6,10 +6,10 @@ use crate::taxonomy::{NodeId, Tree};
 
 use super::Coded;
 
-/// The greatest *K* with which the topmost value of a column can be specialized while the other
-/// columns stay at theirs: the persons of the smallest child that has rows. `spec` is the declaration with
-/// the hierarchy that is made for a run. A column whose intervals
-/// are grown is split where this is greatest. `None` where there is nothing to specialize.
+/// The largest *K* for which the topmost value of a column can be specialized while the other columns stay at
+/// theirs: the persons of the smallest child that has rows. `spec` is the declaration with the hierarchy that
+/// is made for a run. A column whose intervals are grown is split where this is greatest. `None` if there is
+/// nothing to specialize.
 pub(super) fn greatest_k(
     spec: &SchemaColumn,
     coded: &Coded<'_>,
@@ -46,7 +46,7 @@ fn of_children(
     if root.children.is_empty() {
         return None;
     }
-    // Missing cells are the leaf `?`, which the tree gets as its last child if it has none.
+    // Missing cells are the leaf `?`, which is added as the last child if the tree has none.
     let none = root.children.len() as u32;
     let mut child_of_leaf = vec![none; tree.leaf_count()];
     for (number, &child) in (0u32..).zip(&root.children) {
@@ -64,14 +64,13 @@ fn of_children(
     least(count_by_part(people, parts, none as usize + 1))
 }
 
-/// The persons of the smaller part of the split that is most even, or of the missing cells where
-/// these are fewer.
+/// Number of persons of the smaller part of the most even split, or of the missing cells if these are fewer.
 fn best_split(ranks: &RankedNumbers, values: &ValueCodes<'_>, people: Persons<'_>) -> Option<u64> {
     let count = ranks.values.len();
     if count < 2 {
         return None;
     }
-    // The least and the greatest rank of each person, and whether a cell is missing.
+    // The lowest and the highest rank of each person, and whether a cell is missing.
     let mut ends: Vec<(u32, u32)> = vec![(u32::MAX, 0); people.codes()];
     let mut has_missing = vec![false; people.codes()];
     for (row, &code) in values.codes.iter().enumerate() {

@@ -6,10 +6,10 @@ use crate::table::{UnchangedRisk, VALUE_BYTES};
 
 use super::RiskError;
 
-/// Size of the largest combinations where none is asked for.
+/// Size of the largest combinations by default.
 pub const DEFAULT_COMBINED: usize = 2;
 
-/// Size of the largest combinations that can be asked for.
+/// Maximum size of the combinations that a caller can request.
 pub const MOST_COMBINED: usize = 6;
 
 /// Maximum number of combinations that are examined.
@@ -24,7 +24,7 @@ const COMBINATION_BYTES: u64 = 64;
 /// Checks that the combinations of up to `l` quasi-identifiers are not too many for this many rows.
 ///
 /// # Errors
-/// [`RiskError::TooMuchWork`], with the greatest `l` that is not.
+/// [`RiskError::TooMuchWork`], with the largest feasible `l`.
 pub fn check_work(schema: &Schema, rows: u64, l: usize) -> Result<(), RiskError> {
     let columns = quasi_identifiers(schema);
     if fits(columns, rows, l) {
@@ -40,12 +40,12 @@ pub fn check_work(schema: &Schema, rows: u64, l: usize) -> Result<(), RiskError>
     })
 }
 
-/// Bytes that a computation needs beside the table as read, its codes, and the text. `text_bytes` is the
+/// Bytes that a computation needs in addition to the table as read, its codes and the text. `text_bytes` is the
 /// size of the distinct values of the chunks, as counted by [`crate::table::Table::text_bytes`].
 pub fn bytes_needed(schema: &Schema, rows: u64, text_bytes: u64, l: usize) -> u64 {
-    /// The rows of classes and where each ends, with room to grow.
+    /// The rows of classes and where each ends, with spare capacity.
     const CLASSES_BYTES: u64 = 16;
-    /// A value in what divides classes, with room to grow, and the number of its rows.
+    /// A value in the structure that divides classes, with spare capacity, and the number of its rows.
     const CELL_BYTES: u64 = 16 + 8 + 8;
     let columns = schema.stored().count() as u64;
     let threads = (rayon::current_num_threads() as u64).min(columns);
@@ -55,7 +55,7 @@ pub fn bytes_needed(schema: &Schema, rows: u64, text_bytes: u64, l: usize) -> u6
     // All rows, and those in classes of one column; the person of each row, and of each class.
     let shared = 4 + CLASSES_BYTES + 16;
     let combined = rows.saturating_mul(of_threads.saturating_add(shared));
-    // The most of a column.
+    // Maximum number of values of a column.
     let values = rows.min(text_bytes / VALUE_BYTES);
     let cells = values.saturating_mul(CELL_BYTES).saturating_mul(threads);
     let listed = combinations(quasi_identifiers(schema), l).min(MOST_COMBINATIONS);
@@ -80,7 +80,7 @@ pub(super) fn combinations(columns: usize, l: usize) -> u64 {
     let mut of_size = columns;
     let mut sum = 0u64;
     for size in 2..=(l as u64).min(columns) {
-        // Exact: the product is divisible, unless it has reached the greatest number.
+        // Exact: the product is divisible, unless it is saturated.
         let Some(product) = of_size.checked_mul(columns - size + 1) else {
             return u64::MAX;
         };

@@ -1,9 +1,9 @@
 //! The categories of identifiers of the Safe Harbor method of HIPAA: 45 CFR 164.514(b)(2)(i), letters
 //! A to R.
 //!
-//! A category is a proposal from what a column is called and how it is declared. The rule is about the
-//! individual and her relatives, employers and household members, so numbers and names of hospitals and
-//! physicians have none.
+//! A category is a proposal based on the name and the declaration of a column. The rule concerns the individual
+//! and her relatives, employers and household members, so numbers and names of hospitals and physicians have no
+//! category.
 
 mod requirement;
 
@@ -86,7 +86,7 @@ impl SafeHarborCategory {
         char::from(b'A' + self as u8)
     }
 
-    /// What the rule lists, in few words.
+    /// A short title of what the rule lists.
     pub fn title(self) -> &'static str {
         match self {
             Self::Names => "names",
@@ -110,7 +110,7 @@ impl SafeHarborCategory {
         }
     }
 
-    /// The category that the name of a column alone says; `None` for other names.
+    /// The category that follows from the column name alone; `None` for other names.
     ///
     /// ```
     /// use pais_core::safe_harbor::SafeHarborCategory;
@@ -133,7 +133,7 @@ impl SafeHarborCategory {
         let found = NAMED.iter().find(|(_, list)| has(list));
         let is_of_others = has(OTHERS);
         if let Some((category, _)) = found {
-            // The place of a hospital says where its patients live.
+            // The place of a hospital indicates where its patients live.
             let is_place = *category == Self::GeographicSubdivisions;
             return (!is_of_others || is_place).then_some(*category);
         }
@@ -157,7 +157,7 @@ impl SafeHarborCategory {
         has(ACCOUNT).then_some(Self::AccountNumbers)
     }
 
-    /// The category of a column as it is declared; `None` for a column of none.
+    /// The category of a column as declared; `None` if it has none.
     ///
     /// An identifier or a subject whose name says nothing is [`Self::OtherIdentifiers`], and a column
     /// of dates is [`Self::Dates`], whatever its name is.
@@ -188,13 +188,13 @@ impl SchemaColumn {
         SafeHarborCategory::of_column(&self.name, self.role, self.kind, self.made.as_ref())
     }
 
-    /// Whether the column is named as one of ages, or has ages made of dates.
+    /// Whether the name of the column means ages, or its ages are computed from dates.
     pub fn is_of_ages(&self) -> bool {
         let is_made = matches!(self.made, Some(GeneratedHierarchy::Age { .. }));
         is_made || words(&self.name).iter().any(|word| is_in(AGE, word))
     }
 
-    /// Whether the column is named as one of postal codes.
+    /// Whether the name of the column means postal codes.
     pub fn is_of_postal_codes(&self) -> bool {
         words(&self.name)
             .iter()
@@ -202,8 +202,8 @@ impl SchemaColumn {
     }
 }
 
-/// Words that name a category by themselves. The first one of a name decides: an e-mail address is no
-/// street.
+/// Words that determine a category by themselves. The first such word of a name decides: an e-mail address is
+/// not a street address.
 const NAMED: [(SafeHarborCategory, &str); 14] = [
     (
         SafeHarborCategory::EmailAddresses,
@@ -259,13 +259,13 @@ const NAMED: [(SafeHarborCategory, &str); 14] = [
 /// Words of time spans and of measures of newborns, in which a word of a date means no date.
 const TIME_SPANS: &str = "weight length rate order rank outcome outcomes defect interval duration";
 
-/// Those words of dates that mean an age.
+/// The words of dates that mean an age.
 const AGE: &str = "age ages alter agegroup";
 
-/// Those words of places that mean a postal code.
+/// The words of places that mean a postal code.
 const POSTAL_CODE: &str = "zip zipcode postal postcode postleitzahl plz zcta";
 
-/// Words beside `name` with which it is a person's.
+/// Words next to `name` that make it a person's name.
 const WITH_NAME: &str = "\
     first last full given family middle maiden patient person sur member customer user subject \
     contact own birth the fake";
@@ -278,20 +278,20 @@ const KEY: &str = "\
 /// Words with which the name of a number ends.
 const NUMBER: &str = "nr nbr no num number nummer";
 
-/// Words with which a key is that of a medical record.
+/// Words that make a key that of a medical record.
 const RECORD: &str = "\
     patient mrn pid patid patnr nhs patientid patientennummer subject subjectid person personid \
     record medical chart case";
 
-/// Words with which a key is that of a health plan.
+/// Words that make a key that of a health plan.
 const BENEFICIARY: &str = "\
     beneficiary bene member enrollee policy insurance plan versichertennummer kvnr medicaid medicare";
 
-/// Words with which a key is that of an account.
+/// Words that make a key that of an account.
 const ACCOUNT: &str =
     "account konto billing invoice encounter visit admission claim stay hadm fallnummer";
 
-/// Words of names and numbers that are not those of a patient.
+/// Words of names and numbers that are not a patient's.
 const OTHERS: &str = "\
     hospital provider prvdr physician physn doctor clinic facility drug medication payer payor \
     company organization file column test study product procedure disease diagnosis npi upin code";

@@ -12,10 +12,10 @@ use crate::taxonomy::{Interval, MinimumLevels, NodeId, Scale, Tree};
 
 use super::SafeHarborCategory;
 
-/// The greatest age that may be released as it is.
+/// The highest age that may be released unchanged.
 const GREATEST_AGE: f64 = 89.0;
 
-/// Whole numbers between these are years.
+/// Whole numbers in this range are taken as years.
 const YEARS: RangeInclusive<f64> = 1000.0..=2200.0;
 
 /// Maximum number of digits of a ZIP code that may be released.
@@ -76,7 +76,7 @@ pub struct SafeHarborAdvice {
 pub struct SafeHarborLabels<'a> {
     /// As it is declared.
     pub spec: &'a SchemaColumn,
-    /// The labels that say something: neither missing nor the root.
+    /// The informative labels: neither missing nor the root.
     pub labels: &'a [&'a str],
     /// Whether they are the values themselves.
     pub is_exact: bool,
@@ -111,7 +111,7 @@ impl SafeHarborLabels<'_> {
             .collect()
     }
 
-    /// What is missing of dates and ages. Numbers are ages only where the column is named as one of ages.
+    /// The unmet requirements of dates and ages. Numbers are ages only if the column name means ages.
     fn missing_of_dates(self) -> Vec<SafeHarborRequirement> {
         let on = |scale| {
             let intervals = self.labels.iter();
@@ -159,8 +159,8 @@ impl SafeHarborLabels<'_> {
     }
 }
 
-/// Whether no label tells an age over 89: those that reach beyond it begin at 90 or before, and have one
-/// end, which is not the greatest age of the rows.
+/// Whether no label reveals an age over 89: labels that reach beyond 89 begin at 90 or below, and have a common
+/// end, which is not the highest age of the rows.
 fn ages_over_89_are_one_group(spec: &SchemaColumn, ages: &[Interval]) -> bool {
     let last = |age: &Interval| if age.closed { age.hi } else { age.hi - 1.0 };
     let mut over = ages.iter().filter(|age| last(age) > GREATEST_AGE);

@@ -9,13 +9,13 @@ use crate::table::Column;
 use crate::taxonomy::Interval;
 use crate::taxonomy::interval::number;
 
-/// The fault of a row without a subject, whose place is not known here.
+/// The fault of a row without a subject, without its place, which is not known here.
 pub fn no_subject() -> Fault {
     fault("the subject of the row is missing")
         .fix("give each row the person it is about, or leave the row out")
 }
 
-/// The fault of a cell that is no number in a numeric column.
+/// The fault of a cell that is not a number in a numeric column.
 pub fn no_number() -> Fault {
     fault("the cell is not a number, and the column is numeric")
 }

@@ -1,5 +1,5 @@
-//! What can be declared of single columns: of sets that are made of several columns of a file, of the
-//! subject, of rounded ends; and what a holder should know about a definition before any row is read.
+//! Checks of single columns: of sets that are made of several columns of a file, of the subject, of rounded
+//! ends; and warnings about a definition before any row is read.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,8 @@ pub const MOST_NAME_BYTES: usize = 1_024;
 pub(super) const NO_NAME: &str =
     "a column's name must have 1 to 1,024 bytes, no NUL, and no byte order mark at its start";
 
-/// Whether a text cannot be the name of a column. A byte order mark before the first name of a file is no part of it.
+/// Whether a text cannot be the name of a column. A byte order mark before the first name of a file is not part
+/// of it.
 pub(super) fn is_no_name(name: &str) -> bool {
     let is_long = name.len() > MOST_NAME_BYTES;
     name.is_empty() || is_long || name.contains('\0') || name.starts_with('\u{feff}')
@@ -101,7 +102,7 @@ impl Schema {
     }
 }
 
-/// The numbers that ends of the column's intervals are; `None` where none are declared.
+/// The multiples at which intervals of the column end; `None` if none are declared.
 ///
 /// # Errors
 /// Why the column cannot be rounded, and what to do.

@@ -15,7 +15,7 @@ use crate::rejection::Fault;
 use crate::taxonomy::{MISSING_LABEL, Scale, Tree};
 
 impl ColumnKind {
-    /// What the values of the kind are on, if their intervals can be grown during a run.
+    /// The scale of the values of the kind, if their intervals can be grown during a run.
     pub fn scale(self) -> Option<Scale> {
         match self {
             Self::Numeric => Some(Scale::Number),
@@ -106,7 +106,7 @@ pub(super) fn domain(
     Some((read[0], read[1]))
 }
 
-/// Checks that the leaves of a taxonomy of dates are dates in their one form.
+/// Checks that the leaves of a taxonomy of dates are dates in canonical form.
 pub(super) fn check_leaves(
     kind: ColumnKind,
     tree: &Tree,
@@ -138,17 +138,17 @@ impl SchemaColumn {
         self.tree.is_none() && self.kind.scale().is_some()
     }
 
-    /// What the column's values are on; numbers where the kind has no order.
+    /// The scale of the column's values; numbers if the kind has no order.
     pub fn scale(&self) -> Scale {
         self.kind.scale().unwrap_or_default()
     }
 
-    /// Why a text is no date of the column; `None` for a date.
+    /// Why a text is not a date of the column; `None` for a date.
     pub(crate) fn why_no_date(&self, text: &str) -> Option<NotADate> {
         self.date(text.trim()).err()
     }
 
-    /// The one form of a cell of dates. Text that is no date is trimmed.
+    /// The canonical form of a cell of dates. Text that is not a date is trimmed.
     pub(super) fn canonical_date<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let trimmed = text.trim();
         let is_day = self.kind == ColumnKind::Date;
@@ -176,7 +176,7 @@ impl SchemaColumn {
         }
     }
 
-    /// ISO 8601 is read in every column: in this form dates are stored and released.
+    /// ISO 8601 is read in every column: dates are stored and released in this form.
     fn date(&self, text: &str) -> Result<i64, NotADate> {
         let is_day = self.kind == ColumnKind::Date;
         let iso = if is_day {

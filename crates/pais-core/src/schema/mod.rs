@@ -56,8 +56,8 @@ pub struct SchemaColumn {
     /// Its taxonomy; `None` for a column with a flat tree or with intervals that are grown during
     /// the run.
     pub(crate) tree: Option<Arc<Tree>>,
-    /// The tree of all raw rows, in which the levels of a pre-generalization are counted, where `tree` is
-    /// another one, with the labels of a release.
+    /// The tree of all raw rows, to which the levels of a pre-generalization refer, if `tree` is another tree,
+    /// with the labels of a release.
     pub(crate) searched: Option<Arc<Tree>>,
     /// Leaves of `tree` as ranges, for a numeric column with a tree.
     pub(crate) ranges: Option<Arc<[Option<Interval>]>>,
@@ -69,12 +69,12 @@ pub struct SchemaColumn {
     pub(crate) missing: Vec<Box<str>>,
     /// Whether the outermost interval is widened to round numbers where no domain is declared.
     pub(crate) round_range: bool,
-    /// The numbers that the ends of intervals are that are grown during a run.
+    /// The multiples at which intervals that are grown during a run end.
     pub(crate) round: Option<Multiples>,
     /// The columns of a file that have the items of this set. Empty for a column that a file has
     /// under its own name.
     pub(crate) from: Vec<Box<str>>,
-    /// How the cells of dates are written beside ISO 8601.
+    /// The format of dates, in addition to ISO 8601.
     pub(crate) format: Option<DateFormat>,
     /// The hierarchy that is made from the values of a table, for each run.
     pub(crate) made: Option<GeneratedHierarchy>,
@@ -385,7 +385,7 @@ impl SchemaColumn {
         &self.name
     }
 
-    /// What the column is for the adversary and the analyst.
+    /// The role of the column for the adversary and the analyst.
     pub fn role(&self) -> ColumnRole {
         self.role
     }
@@ -466,7 +466,7 @@ fn unwritable(words: &[String], pointer: &str) -> Option<Fault> {
     Some(Fault::at(format!("{pointer}/{word}"), detail))
 }
 
-/// Why the range of a column cannot be widened; `None` where it can.
+/// Why the range of a column cannot be widened; `None` if it can.
 fn unfit_round_range(column: &ColumnDefinition) -> Option<&'static str> {
     if column.kind.scale().is_none() {
         return Some("only a column of numbers or dates has a range that can be widened");

@@ -15,11 +15,11 @@ const MOST_NAMED: usize = 100;
 /// A distinct cell of a column.
 #[derive(Clone, Debug)]
 pub struct CellRows<'t> {
-    /// As a file has it.
+    /// As in the file.
     pub cell: &'t str,
-    /// As it is read, with a point in numbers; `None` for what is no number in the format of the file.
+    /// As read, with a point in numbers; `None` if it is not a number in the format of the file.
     pub read: Option<Cow<'t, str>>,
-    /// Number of rows that have it.
+    /// Number of rows with this cell.
     pub rows: u64,
 }
 

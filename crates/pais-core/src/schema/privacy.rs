@@ -234,7 +234,7 @@ impl Schema {
 const NO_SENSITIVE_COLUMN: &str = "the dataset has no column of this name and the role `sensitive`";
 
 impl SchemaColumn {
-    /// Why a text in canonical form is no value of the column; `None` for a value.
+    /// Why a text in canonical form is not a value of the column; `None` for a value.
     fn why_no_value(&self, value: &str) -> Option<&'static str> {
         if self.kind == ColumnKind::Numeric {
             let is_number = crate::taxonomy::interval::number(value).is_some();

@@ -30,7 +30,7 @@ impl Schema {
     ///
     /// # Errors
     /// [`JobErrorKind::Unfit`] with a pointer for a column that is not declared, for a role that
-    /// decides how rows are stored, and for roles that make no schema.
+    /// decides how rows are stored, and for roles that do not form a schema.
     pub fn with_roles(
         &self,
         roles: &BTreeMap<String, ColumnRole>,

@@ -1,4 +1,4 @@
-//! The one form of an id of a person: programs write the same id as a number and as text.
+//! The canonical form of a person's id: programs write the same id as a number and as text.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,9 @@ use crate::canonical_text::canonical_text;
 /// of 32 hexadecimal digits that is stored in place of an id is never a number.
 const MOST_BYTES: usize = 31;
 
-/// The one form of an id: a plain decimal number by its exact value, so that `1`, `1.0` and `1e0`
-/// are one person; other text trimmed and in Unicode NFC. Numbers with leading zeros are text,
-/// because `007` and `7` may be two persons.
+/// The canonical form of an id: a plain decimal number by its exact value, so that `1`, `1.0` and `1e0` are one
+/// person; other text trimmed and in Unicode NFC. Numbers with leading zeros are text, because `007` and `7`
+/// may be two persons.
 pub(super) fn canonical_subject(text: &str) -> Cow<'_, str> {
     let text = canonical_text(text);
     match canonical_decimal(&text) {

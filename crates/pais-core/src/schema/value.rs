@@ -1,4 +1,4 @@
-//! The one form of a value: equal values have equal text, however they were written.
+//! The canonical form of a value: equal values have equal text, however they were written.
 
 use std::borrow::Cow;
 
@@ -30,19 +30,19 @@ impl SchemaColumn {
         *canonical != *cell && is_word(&canonical)
     }
 
-    /// The one form of a cell, or of a value that a job lists, of this column.
+    /// The canonical form of a cell, or of a value that a job lists, of this column.
     ///
     /// - Numbers: the shortest decimal that reads back equal, whole ones without a fraction.
     /// - Dates: ISO 8601 without an offset ([`crate::calendar`]).
     /// - Text of quasi-identifiers, sensitive and class columns, and of columns with a taxonomy,
     ///   and the items of their sets: without white space around it and in Unicode NFC.
-    /// - Sets: each item once, in the order of their text; where they are not compared with labels, no word for
-    ///   missing beside another item. The order in which items were written could name a row, and no figure about
-    ///   sets looks at it.
+    /// - Sets: each item once, in the order of their text; if items are not compared with labels, no word for
+    ///   missing next to another item. The order in which items were written could identify a row, and no
+    ///   figure about sets depends on it.
     /// - Ids of persons (`subject`): as such text, but plain decimal numbers by their exact value,
     ///   unless they have leading zeros.
-    /// - Other text: as it is, except for carriage returns at its end, which not every program
-    ///   that reads CSV keeps apart from the end of a line.
+    /// - Other text: unchanged, except for carriage returns at its end, which not every program that reads CSV
+    ///   keeps apart from the end of a line.
     ///
     /// Text that is no value of the column is returned in some form that is none either. The
     /// canonical form of a word for missing is a word for missing too.
@@ -63,7 +63,7 @@ impl SchemaColumn {
         }
     }
 
-    /// Whether the values of the column are released as they are, but for rounding.
+    /// Whether the values of the column are released unchanged, except for rounding.
     pub fn is_unchanged(&self) -> bool {
         match self.role {
             ColumnRole::Sensitive | ColumnRole::Class | ColumnRole::Insensitive => true,
@@ -71,9 +71,9 @@ impl SchemaColumn {
         }
     }
 
-    /// What is released of a cell in canonical form where the column is released unchanged: of a
-    /// number in a column with `round` the nearest multiple, of two the one further from 0; the cell
-    /// otherwise. Where that is a word for missing, it is the next greater multiple that is none.
+    /// The released form of a cell in canonical form if the column is released unchanged. For a number in a
+    /// column with `round`, it is the nearest multiple (of two, the one further from 0); otherwise the cell. If
+    /// that is a word for missing, it is the next larger multiple that is not one.
     pub fn rounded<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Some(round) = self.round.filter(|_| !self.is_missing(text)) else {
             return Cow::Borrowed(text);
@@ -90,8 +90,8 @@ impl SchemaColumn {
         Cow::Borrowed(text)
     }
 
-    /// The word for missing with which a null cell is stored: the first one, unless the empty cell
-    /// means missing, as which CSV shows null. `None` for a null cell that stays null.
+    /// The word for missing that a null cell is stored as: the first one, unless the empty cell, which CSV
+    /// writes for null, means missing. `None` for a null cell that stays null.
     pub fn null_word(&self) -> Option<&str> {
         let has_empty_word = self.missing.iter().any(|word| word.is_empty());
         self.missing
@@ -100,12 +100,12 @@ impl SchemaColumn {
             .filter(|_| !has_empty_word)
     }
 
-    /// Whether the empty cell of an exact column is null: it is a word for missing, or no value.
+    /// Whether the empty cell of an exact column is null: it is a word for missing, or not a value.
     pub(crate) fn is_empty_null(&self) -> bool {
         self.is_missing("") || !self.has_empty_value()
     }
 
-    /// Whether the empty cell is a value of the column where it is no word for missing.
+    /// Whether the empty cell is a value of the column if it is not a word for missing.
     fn has_empty_value(&self) -> bool {
         match self.kind {
             ColumnKind::Numeric => false,
@@ -115,8 +115,7 @@ impl SchemaColumn {
         }
     }
 
-    /// Makes the column show values as a release does for which these words for missing and this rounding are
-    /// declared.
+    /// Makes the column show values like a release with these words for missing and this rounding.
     pub(crate) fn show_as(&mut self, missing: Option<&[String]>, round: Option<f64>) {
         let default = [String::new()];
         self.missing = self.words_for_missing(missing.unwrap_or(&default));
@@ -131,8 +130,8 @@ impl SchemaColumn {
     /// The words for missing of this column: the canonical forms of the declared ones, then those
     /// declared in another form.
     ///
-    /// A column that has no such word has the empty one, if that would be a value: CSV could not
-    /// keep it apart from null.
+    /// A column that has no such word gets the empty one, if that would be a value: CSV cannot distinguish it
+    /// from null.
     pub(super) fn words_for_missing(&self, declared: &[String]) -> Vec<Box<str>> {
         let mut words: Vec<Box<str>> = Vec::with_capacity(declared.len());
         let canonical = declared.iter().map(|word| self.canonical(word));

@@ -12,9 +12,9 @@ use crate::taxonomy::{Interval, MISSING_LABEL, Scale};
 pub struct BoundedColumn {
     /// The name.
     pub name: Box<str>,
-    /// What its values are on.
+    /// The scale of its values.
     pub scale: Scale,
-    /// The bounds of the label `*`; `None` where they are not known.
+    /// The bounds of the label `*`; `None` if they are not known.
     pub outermost: Option<(f64, f64)>,
 }
 
@@ -23,7 +23,7 @@ pub fn names_of_bounds(name: &str) -> [String; 2] {
     [format!("{name}_lo"), format!("{name}_hi")]
 }
 
-/// The first of the columns of bounds whose name another column of the table has.
+/// The first column of bounds whose name is that of another column of the table.
 pub fn taken_name<'a>(
     columns: impl IntoIterator<Item = &'a str> + Clone,
     bounded: &[BoundedColumn],
@@ -35,13 +35,12 @@ pub fn taken_name<'a>(
 }
 
 impl ReleasedTable {
-    /// The table with the columns `<column>_lo` and `<column>_hi` behind each generalized column of
-    /// `bounded`.
+    /// The table with the columns `<column>_lo` and `<column>_hi` after each generalized column of `bounded`.
     ///
-    /// Both bounds of `[30,60)` and of `[30,60]` are 30 and 60, and those of an exact value are the
-    /// value. A period of the calendar has its first and last day, or millisecond in a column of
-    /// moments. The label `*` has the outermost bounds. `?` and a label that is no interval have
-    /// none: null. A column of dates whose labels are ranges of ages has numbers of years.
+    /// Both bounds of `[30,60)` and of `[30,60]` are 30 and 60, and those of an exact value are the value. A
+    /// period of the calendar has its first and last day, or millisecond in a column of moments. The label `*`
+    /// has the outermost bounds. `?` and a label that is not an interval have none: null. A column of dates
+    /// whose labels are ranges of ages has numbers of years.
     ///
     /// Names are not checked: see [`taken_name`].
     pub fn with_bounds(self, bounded: &[BoundedColumn]) -> Self {

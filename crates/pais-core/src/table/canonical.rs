@@ -9,12 +9,11 @@ use crate::table::{Column, NULL_CODE, Table};
 
 impl Table {
     /// The table with each cell in the canonical form of its column
-    /// ([`crate::schema::SchemaColumn::canonical`]), and null as the word for missing that CSV
-    /// shows where it does not show the empty cell.
+    /// ([`crate::schema::SchemaColumn::canonical`]), and null as a word for missing
+    /// ([`crate::schema::SchemaColumn::null_word`]).
     ///
-    /// A reader returns tables in this form; a table that a program made need not have
-    /// it. Checks each distinct value once. Codes are only written for a column in which
-    /// different texts become equal.
+    /// A reader returns tables in this form; a table that a program built need not have it. Checks each
+    /// distinct value once. Codes are only written for a column in which different texts become equal.
     pub fn canonical(mut self, schema: &Schema) -> Self {
         for (spec, column) in schema.stored().zip(&mut self.columns) {
             column.replace_texts(|text| Some(spec.canonical(text)));

@@ -1,4 +1,4 @@
-//! Classes of equal rows, refined column by column, and the persons that a class has alone.
+//! Classes of equal rows, refined column by column, and the persons with a class of their own.
 
 use super::ValueCodes;
 
@@ -39,17 +39,17 @@ impl Classes {
     }
 }
 
-/// The person of each row: a person of its own, or as a column names it.
+/// The person of each row: each row is one person, or a column names the persons.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Persons<'a> {
-    /// This many rows, each of a person of its own.
+    /// This many rows, each of another person.
     Rows(usize),
-    /// The person of each row, and the number that all persons are below.
+    /// The person of each row, and an exclusive upper bound of these numbers.
     Named(&'a [u32], usize),
 }
 
 impl Persons<'_> {
-    /// Number that all persons are below.
+    /// Exclusive upper bound of the numbers of persons.
     pub(crate) fn codes(self) -> usize {
         match self {
             Self::Rows(rows) => rows,
@@ -85,7 +85,7 @@ impl PersonSet {
         self.len = other.len;
     }
 
-    /// Takes all persons out.
+    /// Removes all persons.
     pub(crate) fn clear(&mut self) {
         self.bits.fill(0);
         self.len = 0;
@@ -143,11 +143,11 @@ pub(crate) struct Divider {
 }
 
 impl Divider {
-    /// Divides each class and returns the number of classes then, those of one row included. Persons who have all
-    /// rows of a class are added to `alone`; they stay alone in every further division. The classes are written to
-    /// `into` where they are wanted.
+    /// Divides each class and returns the new number of classes, including those of one row. Persons who have
+    /// all rows of a class are added to `alone`; they stay alone in every further division. The classes are
+    /// written to `into` if it is given.
     ///
-    /// Costs the rows of `from`, whatever the size of the table.
+    /// The time is linear in the rows of `from`, whatever the size of the table.
     pub(crate) fn divide(
         &mut self,
         from: &Classes,
@@ -220,7 +220,7 @@ impl Divider {
         classes
     }
 
-    /// Writes the rows of a class, by code, behind those that were written before.
+    /// Writes the rows of a class, by code, after those that were already written.
     fn place(&mut self, class: impl Iterator<Item = (u32, u32)>, into: &mut Classes) {
         const SINGLE: u32 = u32::MAX;
         let mut at = into.rows.len();

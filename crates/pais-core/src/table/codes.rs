@@ -21,12 +21,12 @@ pub enum Codes<'a> {
     Four(Cow<'a, [u32]>),
 }
 
-/// The codes of values, or other numbers of them, from the first to the last, both included.
+/// An inclusive range of the codes of values, or of other numbers of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CodeRange {
-    /// The least code.
+    /// The lowest code.
     pub first: u32,
-    /// The greatest code.
+    /// The highest code.
     pub last: u32,
 }
 
@@ -151,7 +151,7 @@ fn computed<C: Copy + Default + Send>(
     codes_of: CodesOfRows<'_>,
     stored: impl Fn(u32) -> C + Sync,
 ) -> Cow<'static, [C]> {
-    /// One code costs almost nothing, so a thread gets many of them at once.
+    /// One code costs almost nothing, so a thread takes many at once.
     const BLOCK: usize = 1 << 14;
     let mut all = vec![C::default(); rows];
     parallel::map(all.chunks_mut(BLOCK).enumerate(), |(number, block)| {
@@ -166,8 +166,8 @@ fn computed<C: Copy + Default + Send>(
 }
 
 impl<'a> Codes<'a> {
-    /// The same codes in as few bytes as those below `count` take, or as they are where there are
-    /// others, such as that of null; one pass.
+    /// The same codes in as few bytes as codes below `count` need, or unchanged if there are other codes, such
+    /// as that of null; one pass.
     pub fn new(codes: &'a [u32], count: usize) -> Self {
         let mut greatest = 0;
         let seen = codes.iter().map(|&code| {
@@ -231,7 +231,7 @@ impl<'a> Codes<'a> {
         }
     }
 
-    /// The codes with `new[code]` in place of each.
+    /// Replaces each code by `new[code]`.
     pub fn renamed(&self, new: &[u32]) -> Codes<'static> {
         let count = new.iter().max().map_or(0, |last| *last as usize + 1);
         with_codes!(self, codes => Codes::computed(self.rows(), count, &|rows, out| {
@@ -240,9 +240,9 @@ impl<'a> Codes<'a> {
     }
 }
 
-/// As [`code_counts`], of codes of one byte. Each has a place, so that none is compared with `count`.
+/// As [`code_counts`], of codes of one byte. Each code has a place, so none is compared with `count`.
 fn byte_counts(codes: &[u8], count: usize) -> Vec<u64> {
-    // An addition waits for the one before it at the same place: so eight tables take turns.
+    // An addition waits for the previous one at the same place, so eight tables take turns.
     let mut tables = [[0u32; 1 << 8]; 8];
     let (blocks, rest) = codes.as_chunks::<8>();
     for block in blocks {

@@ -27,8 +27,8 @@ impl Column {
         code_counts(&self.codes, self.dictionary.len())
     }
 
-    /// Cells with a dictionary of only the values that occur in them: one that only a row that is left out
-    /// has is in no format of the rest.
+    /// Cells with a dictionary of only the values that occur in them, so that no file format contains a value
+    /// that only omitted rows have.
     pub fn of_cells(dictionary: &[Box<str>], cells: impl Iterator<Item = u32>) -> Self {
         let mut new_codes = vec![NULL_CODE; dictionary.len()];
         let mut kept = Vec::new();
@@ -55,8 +55,8 @@ const FEW_CODES: usize = 1 << 12;
 
 /// How often each code below `count` occurs among fewer than 2^32 codes; others are not counted.
 ///
-/// Most cells of a released column have one of few codes, and an addition waits for the one before it at
-/// the same place. So four tables take turns where they are small.
+/// Most cells of a released column have one of few codes, and an addition waits for the previous one at the
+/// same place. So four tables take turns if they are small.
 pub fn code_counts<C: Copy + Into<u32>>(codes: &[C], count: usize) -> Vec<u64> {
     // The last place is for all other codes.
     let places = count + 1;
@@ -113,7 +113,7 @@ mod tests {
     }
 }
 
-/// Bytes that a distinct value takes in memory beside its text, on average over the copies of a run:
+/// Bytes that a distinct value takes in memory in addition to its text, on average over the copies of a run:
 /// the pointer and length, the allocation, and an entry of a hash table or a node of a tree.
 pub(crate) const VALUE_BYTES: u64 = 72;
 
@@ -127,7 +127,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What the distinct values of all columns take in memory, in bytes.
+    /// Memory of the distinct values of all columns, in bytes.
     pub fn text_bytes(&self) -> u64 {
         let texts = self.columns.iter().flat_map(|column| &column.dictionary);
         texts.map(|text| text.len() as u64 + VALUE_BYTES).sum()

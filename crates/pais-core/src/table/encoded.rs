@@ -30,9 +30,9 @@ pub enum Domain {
         hi: f64,
         /// Whether any cell is missing.
         missing: bool,
-        /// What the values are.
+        /// The scale of the values.
         scale: Scale,
-        /// The numbers that ends of intervals are, but for those of a declared domain.
+        /// The multiples at which intervals end, except for the ends of a declared domain.
         round: Option<Multiples>,
         /// The ends of the intervals of a cut that is continued; none without one.
         ends: Option<ContinuedEnds>,
@@ -49,14 +49,14 @@ pub struct ContinuedEnds {
 }
 
 impl ContinuedEnds {
-    /// The greatest of the ends that is at most a number and above the one `before` it.
+    /// The largest end that is at most `number` and greater than `before`.
     pub fn between(&self, before: Option<f64>, number: f64) -> Option<f64> {
         let end = self.ends.partition_point(|end| *end <= number);
         let end = *self.ends.get(end.checked_sub(1)?)?;
         before.is_none_or(|before| before < end).then_some(end)
     }
 
-    /// The least of the ends that is above a number.
+    /// The smallest end that is greater than a number.
     pub fn after(&self, number: f64) -> Option<f64> {
         let end = self.ends.partition_point(|end| *end <= number);
         self.ends.get(end).copied()
@@ -74,10 +74,10 @@ impl Domain {
         }
     }
 
-    /// Where an interval is split before the number of a code: at that number; with rounding at the
-    /// greatest multiple that is at most it and below the outermost end; where a cut is continued at
-    /// the greatest end of it that is at most it, if there is one or the cut has no finer labels. `None`
-    /// where no such multiple or end is between it and the number before.
+    /// Where an interval is split before the number of a code: at that number; with rounding, at the largest
+    /// multiple that is at most it and below the outermost end; with a continued cut, at the largest end of
+    /// that cut that is at most it, if there is one or the cut has no finer labels. `None` if no such multiple
+    /// or end lies between it and the previous number.
     pub fn split_point(&self, code: u32) -> Option<f64> {
         let Self::Numeric {
             values,
@@ -237,7 +237,7 @@ fn quasi_identifier(spec: &SchemaColumn, position: usize, column: Column) -> Qua
         categorical(spec, &column.dictionary, missing, is_missing)
     };
     let code = |&code: &u32| map.get(code as usize).copied().unwrap_or(missing_code);
-    // Of the codes themselves: one that were cut off would be another value, to the verifier too.
+    // From the codes themselves: a truncated code would be another value, also for the verifier.
     let greatest = map
         .iter()
         .copied()
@@ -282,8 +282,8 @@ impl RankedNumbers {
         }
     }
 
-    /// The ends of the outermost interval of a column with these numbers. `None` where there is none: without
-    /// numbers, and where it would say one number of `missing` cells too.
+    /// The ends of the outermost interval of a column with these numbers. `None` if there is none: without
+    /// numbers, or if it would be a single number that also stands for `missing` cells.
     pub(crate) fn outermost(&self, spec: &SchemaColumn, missing: bool) -> Option<(f64, f64)> {
         let range = self.values.first().zip(self.values.last());
         let range = range.map(|(&lo, &hi)| (lo, hi));
@@ -304,7 +304,7 @@ impl RankedNumbers {
     }
 }
 
-/// A column whose intervals are grown; with a flat tree where its numbers span none.
+/// A column whose intervals are grown; with a flat tree if its numbers span no interval.
 fn grown(spec: &SchemaColumn, dictionary: &[Box<str>], missing: bool) -> Recoded {
     let scale = spec.scale();
     let ranked = RankedNumbers::of(spec, dictionary);

@@ -8,11 +8,11 @@ use crate::schema::Schema;
 use crate::table::{Domain, EncodedTable, QuasiIdentifier};
 use crate::taxonomy::{MinimumLevels, PreGeneralizationError};
 
-/// The least generalization of each leaf, by column that a job pre-generalizes (*PGD* of the 2014
-/// paper, Section 4.1) or whose cut it continues. The table is encoded by the schema.
+/// The minimum generalization of each leaf, by column that a job pre-generalizes (*PGD* of the 2014 paper,
+/// Section 4.1) or whose cut it continues. The table is encoded by the schema.
 ///
-/// The levels of a made hierarchy are those of the tree that was searched. In the tree with the labels of
-/// its release a node is as far above a value, but another number of levels above the longest one below it.
+/// The levels of a made hierarchy are those of the tree that was searched. In the tree with the labels of its
+/// release, a node is equally far above a value, but the longest path below it, and so its level, can differ.
 ///
 /// # Errors
 /// [`JobErrorKind::Unfit`] for a level or value that a column does not have,

@@ -108,7 +108,7 @@ fn profile_column(spec: &SchemaColumn, column: &Column) -> ColumnProfile {
     };
     let mut present: HashMap<Cow<'_, str>, u64> = HashMap::with_capacity(rows.len());
     for (text, &rows) in column.dictionary.iter().zip(&rows) {
-        // A table that a program made can have several spellings of a value.
+        // A table that a program built can have several spellings of a value.
         let value = spec.canonical(text);
         if spec.is_missing(&value) {
             profile.missing += rows;
@@ -162,14 +162,14 @@ fn add_sets(profile: &mut ColumnProfile, separator: char, present: &HashMap<Cow<
 }
 
 impl ColumnProfile {
-    /// Counts the values that are nearly another one.
+    /// Counts the values that nearly equal another one.
     fn count_variants<'t>(&mut self, values: impl Iterator<Item = &'t str> + Clone) {
         self.look_alikes = variants(values.clone().map(visible_text));
         self.case_variants = variants(values.map(|value| Cow::Owned(value.to_lowercase())));
     }
 }
 
-/// The number of values whose form is that of another one.
+/// The number of values with the same form as another one.
 fn variants<'t>(forms: impl Iterator<Item = Cow<'t, str>>) -> u64 {
     let mut counts: HashMap<Cow<'t, str>, u64> = HashMap::new();
     for form in forms {

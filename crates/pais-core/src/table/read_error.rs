@@ -1,4 +1,4 @@
-//! Why a table is refused that is read from a file.
+//! Why a table that is read from a file is refused.
 
 use crate::rejection::Rejection;
 
@@ -17,7 +17,7 @@ pub enum ReadErrorKind {
     TooLarge,
 }
 
-/// Why a file is refused, with the first offending cells.
+/// Why a file is refused, with the first invalid cells.
 pub type ReadError = Rejection<ReadErrorKind>;
 
 /// Maximum number of faults that are reported before a table is refused.

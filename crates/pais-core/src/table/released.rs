@@ -36,7 +36,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form of a stored column that is released as it came.
+    /// The form of a stored column that is released unchanged.
     pub fn untouched(spec: &crate::schema::SchemaColumn) -> Self {
         match spec.kind {
             ColumnKind::Numeric => Self::Number,
@@ -68,7 +68,7 @@ impl ReleasedColumn {
         self.missing.iter().any(|word| **word == *text)
     }
 
-    /// The labels that its rows have; those of a set are of its items.
+    /// The labels in its rows; for a set, the labels of its items.
     pub fn shown_labels(&self) -> BTreeSet<&str> {
         self.labels_with_rows(&self.column.row_counts())
     }

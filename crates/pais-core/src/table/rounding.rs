@@ -1,5 +1,4 @@
-//! Numbers of columns that are released unchanged, rounded to the multiples that they are declared
-//! with.
+//! Numbers of columns that are released unchanged, rounded to the declared multiples.
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
@@ -8,8 +7,8 @@ use crate::schema::{Schema, SchemaColumn};
 use crate::table::{Column, Table};
 
 impl Table {
-    /// The table in canonical form ([`Self::canonical`]), with the numbers of unchanged columns as
-    /// they are released ([`SchemaColumn::rounded`]). It is its own such form.
+    /// The table in canonical form ([`Self::canonical`]), with the numbers of unchanged columns as they are
+    /// released ([`SchemaColumn::rounded`]). Repeating this changes nothing.
     ///
     /// Rounds each distinct number once; threads share them.
     pub fn as_released(self, schema: &Schema) -> Self {

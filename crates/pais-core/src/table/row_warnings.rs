@@ -41,9 +41,8 @@ impl<'a> UnchangedColumn<'a> {
         }
     }
 
-    /// Counts the values of a column of distinct rows, of which each is there once where one row of the
-    /// table has its values, and otherwise twice. `multiplicities` has the number of rows
-    /// of the table for each.
+    /// Counts the values of a column of distinct rows. A row is there once if one row of the table has its
+    /// values, otherwise twice. `multiplicities` has the number of rows of the table for each.
     pub fn of_distinct(spec: &'a SchemaColumn, column: &'a Column, multiplicities: &[u32]) -> Self {
         let mut counted = Self::new(spec, column);
         let rows = column.codes.iter().zip(multiplicities);
@@ -68,7 +67,7 @@ impl<'a> UnchangedColumn<'a> {
             .collect()
     }
 
-    /// The untouched columns of a table with the counts that were made of them before.
+    /// The untouched columns of a table with counts that were made before.
     pub fn counted(
         schema: &'a Schema,
         table: &'a EncodedTable,
@@ -96,9 +95,9 @@ impl<'a> UnchangedColumn<'a> {
     }
 }
 
-/// The warnings about the rows of a table, given by its columns as they were declared: listed
-/// sensitive values that are in no row, sensitive and insensitive columns whose values single rows
-/// out, and the two insensitive columns that do so most together where neither does alone.
+/// The warnings about the rows of a table, given by its columns as they were declared: listed sensitive values
+/// that are in no row, sensitive and insensitive columns whose values single rows out, and the two insensitive
+/// columns that single out the most together if neither does alone.
 ///
 /// One pass over the codes of each column with listed values, and of each pair of insensitive columns
 /// up to 50 million rows.
@@ -132,8 +131,8 @@ pub fn row_warnings<'a>(
     warnings
 }
 
-/// The warning about the two columns that single out most rows together. By itself, none of the
-/// columns singles out a row.
+/// The warning about the two columns that together single out the most rows. By itself, none of the columns
+/// singles out a row.
 fn pair_warning(columns: &[UnchangedColumn<'_>]) -> Option<Warning> {
     let &UnchangedColumn { column, rows, .. } = columns.first()?;
     if (rows as usize) < LEAST_ROWS || columns.len() < 2 {
@@ -169,7 +168,7 @@ pub struct ValueCounts {
 }
 
 impl ValueCounts {
-    /// Of the values of a column, in memory as a whole; missing cells are none of them.
+    /// Counts of a column that is completely in memory; missing cells are not counted.
     pub fn of(spec: &SchemaColumn, column: &Column) -> Self {
         Self::of_counted(spec, column, &column.row_counts())
     }

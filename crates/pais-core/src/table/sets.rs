@@ -10,9 +10,9 @@ use crate::table::{Column, NULL_CODE};
 
 /// A set-valued quasi-identifier, a transactional attribute of the 2014 paper.
 ///
-/// Equal cells are stored once: 4 bytes per row, and 4 bytes per item of each distinct set. A
-/// missing cell is the empty set, because nothing is known of its items. For the same reason a word
-/// for missing among the items is not an item.
+/// Equal cells are stored once: 4 bytes per row, and 4 bytes per item of each distinct set. A missing cell is
+/// the empty set, because nothing is known about its items. For the same reason a word for missing among the
+/// items is not an item.
 #[derive(Clone, Debug)]
 pub struct SetColumn {
     /// The name, as in the header.

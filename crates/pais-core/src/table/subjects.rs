@@ -2,13 +2,13 @@
 
 use crate::table::{Column, NULL_CODE};
 
-/// The person of each row, where some person has several rows.
+/// The person of each row, if some person has several rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subjects {
     of_row: Vec<u32>,
     count: usize,
-    /// Rows of the persons with the most rows, summed: `most_rows[n]` are the most rows that `n`
-    /// persons can have.
+    /// Rows of the persons with the most rows, summed: `most_rows[n]` is the maximum number of rows of `n`
+    /// persons.
     most_rows: Vec<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Subjects {
         &self.of_row
     }
 
-    /// Number that all persons are below; a number may have no row.
+    /// Exclusive upper bound of the numbers of persons; a number may have no row.
     pub fn codes(&self) -> usize {
         self.count
     }
@@ -89,8 +89,8 @@ impl Subjects {
     }
 }
 
-/// Counts the persons of groups. Memory is 4 bytes for each person of the table; a count costs its
-/// rows, whatever the table's size.
+/// Counts the persons of groups. Memory is 4 bytes for each person of the table; the time of a count is linear
+/// in its rows, whatever the table's size.
 #[derive(Clone, Debug)]
 pub struct SubjectCounter {
     /// By person, the last count that saw it.
@@ -137,7 +137,7 @@ impl SubjectCounter {
     }
 }
 
-/// The persons of a table in numbers.
+/// Counts about the persons of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SubjectCounts {
     /// Number of persons.

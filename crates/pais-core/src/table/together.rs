@@ -21,9 +21,8 @@ pub(crate) struct TogetherUnique {
 /// The pairs of these columns that single out persons; rows in which one of both is missing are left
 /// out. The columns by themselves must single out nobody.
 ///
-/// The columns with the most values make pairs first, and no more pairs are examined than 50 million
-/// rows times pairs allow. `of_table` is the number of rows of the table, of which `columns` may have
-/// fewer.
+/// The columns with the most values are paired first, up to 50 million rows times pairs. `of_table` is the
+/// number of rows of the table; `columns` may have fewer.
 pub(crate) fn pairs_that_single_out(
     columns: &[&ValueCodes<'_>],
     persons: Persons<'_>,

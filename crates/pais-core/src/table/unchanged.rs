@@ -16,9 +16,9 @@ const TELLING: usize = 3;
 /// Maximum number of rows on which these columns are chosen; their risk is counted on all rows.
 const ROWS_TO_CHOOSE: usize = 100_000;
 
-/// The share of rows singled out by unchanged columns above which a release that holds has the
-/// second verdict. Who knows these columns of all patients finds at least this share of them, and 0.09
-/// is the risk that EMA Policy 0070 and Health Canada accept of those who look for anybody.
+/// The share of rows singled out by unchanged columns above which a release that holds has the second verdict.
+/// Somebody who knows these columns of all patients finds at least this share of them, and 0.09 is the risk
+/// that EMA Policy 0070 and Health Canada accept for attackers who look for anybody.
 const ACCEPTED_SHARE: f64 = 0.09;
 
 /// What the columns that are released unchanged (insensitive, sensitive, class) say of the rows. All
@@ -77,18 +77,18 @@ impl Verdict {
 }
 
 impl UnchangedRisk {
-    /// Bytes that [`Self::measure`] needs at most for this many rows, beside 16 for each distinct value:
-    /// a code of each cell, and the classes before and after a division with what divides them. Rows
-    /// that are grouped by several columns with a hash table take no more.
+    /// Bytes that [`Self::measure`] needs at most for this many rows, plus 16 for each distinct value: a code
+    /// of each cell, and the classes before and after a division with what divides them. Rows that are grouped
+    /// by several columns with a hash table take no more.
     pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
-        /// Classes twice, each with its rows and ends and with room to grow; the cells and the values
-        /// that divide them; and a bit for each row that is alone.
+        /// Classes twice, each with its rows and ends and with spare capacity; the cells and the values that
+        /// divide them; and a bit for each row that is alone.
         const ROW_BYTES: u64 = 2 * 16 + 16 + 8 + 4;
         let unchanged = schema.stored().filter(|spec| spec.is_unchanged());
         rows.saturating_mul(ROW_BYTES + 4 * unchanged.count() as u64)
     }
 
-    /// Of a table of this many rows, given by its columns as they are released. `None` if `stop` asks
+    /// The risk of a table of this many rows, given by its columns as they are released. `None` if `stop` asks
     /// to stop.
     ///
     /// One pass over the rows for each column; by all columns together, rows that are alone are not
@@ -110,10 +110,10 @@ impl UnchangedRisk {
         Self::of_codes(pairs.map(|((spec, _), codes)| (*spec, codes)), rows, stop)
     }
 
-    /// Of a table of which only distinct rows are known: each of them is in `columns` once where one
-    /// row of the table has its values, and otherwise twice, so that values single out the same rows.
-    /// `rows` is the number of rows of the table, and `sampled` are the rows of `columns` that have the
-    /// values of [`TellingSample`]. `None` if `stop` asks to stop.
+    /// The risk of a table of which only distinct rows are known: each of them is in `columns` once if one row
+    /// of the table has its values, and otherwise twice, so that values single out the same rows. `rows` is the
+    /// number of rows of the table, and `sampled` are the rows of `columns` that have the values of
+    /// [`TellingSample`]. `None` if `stop` asks to stop.
     pub fn of_distinct<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
         rows: u64,
@@ -134,7 +134,7 @@ impl UnchangedRisk {
         Self::of_telling(&specs, &coded, telling, rows, stop)
     }
 
-    /// The same of columns whose values are coded.
+    /// [`Self::measure`] for columns whose values are coded.
     pub(crate) fn of_codes<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a ValueCodes<'a>)>,
         rows: usize,
@@ -148,7 +148,7 @@ impl UnchangedRisk {
         Self::of_telling(&specs, &coded, telling, rows as u64, stop)
     }
 
-    /// Of a table of this many rows whose most telling columns are known.
+    /// The risk of a table of this many rows whose most telling columns are known.
     fn of_telling(
         specs: &[&SchemaColumn],
         coded: &[&ValueCodes<'_>],
@@ -190,7 +190,7 @@ impl UnchangedRisk {
     }
 }
 
-/// Maximum number of combinations of values that are counted by a place for each.
+/// Maximum number of combinations of values that are counted with one counter each.
 const FEW_COMBINATIONS: usize = 1 << 16;
 
 /// Rows whose combinations are counted at a time.
@@ -246,13 +246,13 @@ fn singled_out(
     Some(alone.len())
 }
 
-/// The rows by which the most telling columns are chosen, while their table is read: every one, and from
-/// 100,000 rows on every second, fourth, eighth and so on, from the first on. What is kept of a row is up
-/// to the caller.
+/// The sample of rows by which the most telling columns are chosen while their table is read: every row, and
+/// from 100,000 rows on every second, fourth, eighth and so on, beginning with the first. What is kept of a row
+/// is up to the caller.
 #[derive(Clone, Debug)]
 pub struct TellingSample<T> {
     kept: Vec<T>,
-    /// Every how many rows one is kept.
+    /// One of this many rows is kept.
     step: usize,
     rows: usize,
 }
@@ -293,7 +293,7 @@ impl<T> TellingSample<T> {
 }
 
 impl TellingSample<u32> {
-    /// Every how many rows one is in the sample of a table with this many.
+    /// One of how many rows is in the sample of a table with this many rows.
     fn step_of(rows: usize) -> usize {
         rows.div_ceil(ROWS_TO_CHOOSE).next_power_of_two()
     }

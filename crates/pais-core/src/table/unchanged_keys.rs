@@ -51,8 +51,8 @@ struct Candidate<'s> {
 }
 
 impl Candidate<'_> {
-    /// Whether the column can be a key of `all` rows, of which `read` were counted. A value that
-    /// repeats stays repeated, and no more rows can have a value than have not been found missing.
+    /// Whether the column can be a key of `all` rows, of which `read` were counted. A repeated value stays
+    /// repeated, and a row that was found missing cannot have a value.
     fn can_be_key(&self, all: u64, read: u64) -> bool {
         let repeated = self.rows - self.values.len() as u64;
         let missing = read - self.rows;
@@ -84,13 +84,13 @@ impl<'s> KeyCounter<'s> {
     /// Bytes of memory that it takes at most for rows whose distinct values the chunks hold in
     /// `text_bytes`, as counted by [`Table::text_bytes`]; always less than these.
     pub fn bytes_needed(&self, text_bytes: u64) -> u64 {
-        /// A hash in a table of which 7/8 are full, and in one of twice the size that it moves to.
+        /// A hash in a table that is 7/8 full, and in one of twice the size that it moves to.
         const HASH_BYTES: u64 = 31;
         let values = self.rows.saturating_mul(self.columns.len() as u64);
         values.min(text_bytes / VALUE_BYTES) * HASH_BYTES
     }
 
-    /// Whether no column that is left can be a key, so that no further row has to be read.
+    /// Whether no remaining column can be a key, so that no further row has to be read.
     pub fn is_decided(&self) -> bool {
         self.columns.is_empty()
     }
@@ -309,8 +309,7 @@ mod tests {
         }
     }
 
-    /// Neither the number of columns nor that of their values makes the decision an estimate, and no
-    /// row is read that does not matter.
+    /// The decision is exact for any number of columns and of values, and no row is read unnecessarily.
     #[test]
     fn keys_of_a_wide_table_are_decided_exactly_and_others_early() {
         let columns: Vec<Value> = (0..500)
@@ -333,7 +332,7 @@ mod tests {
             counter.push(&chunk);
         }
         let values: usize = counter.columns.iter().map(|it| it.values.capacity()).sum();
-        // A byte beside each hash, and 7/8 are full at most.
+        // One more byte for each hash, and at most 7/8 are full.
         assert!(9 * 8 * values as u64 / 7 <= counter.bytes_needed(text_bytes));
         assert!(counter.bytes_needed(text_bytes) < text_bytes);
         let found = names(counter.finish());

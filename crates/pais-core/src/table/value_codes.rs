@@ -14,7 +14,7 @@ use super::{Column, NULL_CODE, code_counts};
 pub(crate) struct ValueCodes<'a> {
     /// One code per row.
     pub(crate) codes: Cow<'a, [u32]>,
-    /// Number that all codes are below. A code may be in no row.
+    /// Exclusive upper bound of the codes. A code may be in no row.
     pub(crate) count: usize,
     /// The code of missing cells; `None` if no cell is missing.
     pub(crate) missing: Option<u32>,

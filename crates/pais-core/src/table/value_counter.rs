@@ -37,13 +37,13 @@ impl ColumnValueCounts {
 /// Counts the rows and values of the sensitive and insensitive columns of a table that is read
 /// chunk by chunk.
 ///
-/// Values are kept as 64-bit hashes under a key that is random for each counter, and no longer
-/// than the counter. Up to a million distinct values of a column are kept, and four million of all
-/// columns, in at most some 160 MiB. Beyond, a sample is: the values whose hash begins with enough zero
-/// bits. All rows of a sampled value are counted, so distinct values and those of one row are estimated
-/// by the same factor. The standard error is one divided by the root of the number of values that are
-/// kept: up to 0.15 % with four columns, up to 1.5 % with 400. These counts only warn; what refuses a
-/// job is counted exactly ([`super::KeyCounter`]).
+/// Values are kept as 64-bit hashes under a key that is random for each counter, and no longer than the
+/// counter. Up to a million distinct values of a column are kept, and four million of all columns, in at most
+/// some 160 MiB. Beyond that, a sample is kept: the values whose hash begins with enough zero bits. All rows of
+/// a sampled value are counted, so distinct values and those of one row are estimated by the same factor. The
+/// standard error is one divided by the root of the number of values that are kept: up to 0.15 % with four
+/// columns, up to 1.5 % with 400. These counts only warn; what refuses a job is counted exactly
+/// ([`super::KeyCounter`]).
 #[derive(Debug)]
 pub struct ValueCounters {
     columns: Vec<CountedColumn>,

@@ -125,7 +125,7 @@ impl fmt::Display for Interval {
     }
 }
 
-/// The greatest magnitude of a number. It keeps the width of every interval finite.
+/// Maximum magnitude of a number. It keeps the width of every interval finite.
 const MAX_MAGNITUDE: f64 = 1e300;
 
 /// Reads a decimal number of a cell or a bound. `None` for other text, for the words for infinity
@@ -139,8 +139,8 @@ pub fn number(text: &str) -> Option<f64> {
     (value.abs() <= MAX_MAGNITUDE).then_some(value + 0.0)
 }
 
-/// The one spelling of a number: the shortest decimal that reads back equal, whole numbers without
-/// a fraction. `None` for text that is no number.
+/// The canonical form of a number: the shortest decimal that reads back equal, whole numbers without a
+/// fraction. `None` for text that is not a number.
 ///
 /// Whole numbers of 64 bits keep all their digits; others are equal where their 64-bit
 /// floating-point numbers are. Greater ones, and those below 0.00001, have an exponent.
@@ -182,8 +182,8 @@ pub(crate) fn is_plain_number(text: &str) -> bool {
         && (whole != "0" || !part.starts_with("00000"))
 }
 
-/// A decimal number, exactly: a whole number of at most 38 digits, times a power of ten. `None` for
-/// text that is no number, and for one that needs more digits.
+/// A decimal number, exactly: a whole number of at most 38 digits, times a power of ten. `None` for text that
+/// is not a number, and for a number that needs more digits.
 pub fn whole_and_power(text: &str) -> Option<(i128, i32)> {
     number(text)?;
     significand(text)
@@ -209,7 +209,7 @@ fn significand(text: &str) -> Option<(i128, i32)> {
     }
 }
 
-/// The whole number of 64 bits that a decimal is, exactly; `None` for any other, and for the least one.
+/// The 64-bit integer that a decimal equals exactly; `None` for any other, and for `i64::MIN`.
 fn whole_number(text: &str) -> Option<i64> {
     let (whole, power) = significand(text)?;
     let scale = 10i128.checked_pow(u32::try_from(power).ok()?)?;

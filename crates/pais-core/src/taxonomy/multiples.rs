@@ -1,4 +1,4 @@
-//! The multiples of a decimal number: ends of intervals that are no patient's exact value.
+//! The multiples of a decimal number: ends of intervals that are not a patient's exact value.
 
 use std::cmp::Ordering;
 

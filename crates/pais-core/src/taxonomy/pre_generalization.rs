@@ -124,8 +124,8 @@ impl MinimumLevels {
         Ok(Self(levels.into_iter().enumerate().map(floor).collect()))
     }
 
-    /// The floors of a cut that has these labels: each of them and, where it has none, the highest
-    /// nodes without a label of it. Of two labels on one path the higher one counts.
+    /// The floors of a cut with these labels: the labels and, where the cut has none, the highest nodes without
+    /// a label of it. Of two labels on one path, the higher one counts.
     pub fn of_cut(tree: &Tree, labels: &[String]) -> Self {
         let mut is_label = vec![false; tree.nodes().len()];
         let mut has_label = is_label.clone();
@@ -145,7 +145,7 @@ impl MinimumLevels {
         Self((0..tree.leaf_count() as u32).map(floor).collect())
     }
 
-    /// Of each leaf the higher floor of the two.
+    /// The higher of the two floors of each leaf.
     pub fn joined(&self, other: &Self, tree: &Tree) -> Self {
         let higher = |(&one, &other): (&NodeId, &NodeId)| {
             let leaves = |node| tree.node(node).leaf_count();
@@ -158,7 +158,7 @@ impl MinimumLevels {
         Self(self.0.iter().zip(&other.0).map(higher).collect())
     }
 
-    /// The same floors, but the parent of the floor for these leaves, given by leaf number. A floor
+    /// The same floors, except that these leaves, given by leaf number, get the parent of their floor. A floor
     /// below the root stays, because the root says nothing.
     pub fn with_parents(&self, tree: &Tree, of: impl Fn(u32) -> bool) -> Self {
         let raised = |(leaf, &floor): (usize, &NodeId)| {
@@ -168,9 +168,9 @@ impl MinimumLevels {
         Self(self.0.iter().enumerate().map(raised).collect())
     }
 
-    /// The same floors of the leaves of another tree, which has leaves and other nodes of this one
-    /// under new labels. `renamed` gives the label of a floor there. A leaf that this tree does not
-    /// have is its own floor.
+    /// The same floors for the leaves of another tree, which has leaves and other nodes of this one under new
+    /// labels. `renamed` gives the label of a floor there. A leaf that this tree does not have is its own
+    /// floor.
     pub fn in_tree(
         &self,
         tree: &Tree,
@@ -186,7 +186,7 @@ impl MinimumLevels {
         Self((0..other.leaf_count() as u32).map(floor).collect())
     }
 
-    /// The nodes of another tree that are as many steps above the same leaves. A leaf that this tree does
+    /// The nodes of another tree that are equally many steps above the same leaves. A leaf that this tree does
     /// not have is its own floor.
     pub fn as_far_above(&self, tree: &Tree, other: &Tree) -> Self {
         let floor = |leaf: u32| {

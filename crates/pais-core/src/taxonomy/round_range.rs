@@ -11,8 +11,8 @@ pub fn round_range(lo: f64, hi: f64) -> (f64, f64) {
     exact_range(lo, hi).unwrap_or_else(|| rounded_range(lo, hi))
 }
 
-/// The range in whole numbers, both ends in units of the same power of ten; `None` where the ends
-/// differ too much in size for 38 digits.
+/// The range in whole numbers, both ends in units of the same power of ten; `None` if the ends differ too much
+/// in size for 38 digits.
 fn exact_range(lo: f64, hi: f64) -> Option<(f64, f64)> {
     let (low, low_power) = whole_and_power(&format!("{lo:e}"))?;
     let (high, high_power) = whole_and_power(&format!("{hi:e}"))?;
@@ -51,8 +51,8 @@ fn unit_of(number: i128) -> i128 {
         .map_or(1, |digits| 10i128.pow(digits))
 }
 
-/// The range where one end is tiny beside the other: the unit is that of the greater end, and the
-/// tiny one is rounded to zero or to one unit.
+/// The range if one end is tiny compared with the other: the unit is that of the greater end, and the tiny one
+/// is rounded to zero or to one unit.
 fn rounded_range(lo: f64, hi: f64) -> (f64, f64) {
     if lo == hi {
         return (lo.floor() + 0.0, hi.ceil() + 0.0);
@@ -114,7 +114,7 @@ mod tests {
             if lo < hi {
                 prop_assert!(lo - low < unit * 1.0001 && high - hi < unit * 1.0001);
             }
-            // No digits of rounding, such as those of 0.30000000000000004.
+            // No rounding errors, such as in 0.30000000000000004.
             for end in [low, high] {
                 prop_assert!(end.to_string().len() <= 10, "{}", end);
             }

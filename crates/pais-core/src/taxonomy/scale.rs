@@ -8,9 +8,9 @@ use crate::calendar::{
     read_day, read_moment, whole_years_of_days, whole_years_of_moments, write_day, write_moment,
 };
 
-/// What the values of a column without a taxonomy are on, whose intervals are grown during a run.
+/// The scale of a column without a taxonomy, whose intervals are grown during a run.
 ///
-/// Every value is a number: of days or milliseconds since 1970-01-01 where it is a date.
+/// Every value is a number; dates are numbers of days or milliseconds since 1970-01-01.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Decimal numbers.
@@ -23,8 +23,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// The value that a text in canonical form, or an end of an interval, is; `None` for other
-    /// text.
+    /// The value of a text in canonical form, or of an end of an interval; `None` for other text.
     pub(crate) fn value(self, text: &str) -> Option<f64> {
         match self {
             Self::Number => number(text),

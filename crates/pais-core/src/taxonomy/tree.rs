@@ -155,7 +155,7 @@ impl Tree {
     /// space around them and in Unicode NFC.
     ///
     /// # Errors
-    /// The first fault in preorder; [`TreeError::LongLabel`] only where there is no other.
+    /// The first fault in preorder; [`TreeError::LongLabel`] only if there is no other.
     pub fn new(root: &TaxonomyNode, limits: TreeLimits) -> Result<Self, TreeError> {
         if root.children.is_empty() {
             return Err(TreeError::NoChildren);

@@ -1,4 +1,4 @@
-//! Dates as files write them: ISO 8601, and common forms in the words of `strftime`.
+//! Dates as files write them: ISO 8601, and common forms in the notation of `strftime`.
 
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
@@ -8,14 +8,14 @@ use pais_core::calendar::{DateFormat, read_day, read_moment};
 /// A way to write dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DateForm {
-    /// In the words of `strftime`; `None` for ISO 8601.
+    /// In the notation of `strftime`; `None` for ISO 8601.
     pub(super) format: Option<&'static str>,
     /// Whether it has a time of day.
     pub(super) is_moment: bool,
 }
 
-/// The forms that are looked for. Where several fit, the first one is proposed, unless it is a
-/// matter of the order of day and month.
+/// The forms that are tried. If several fit, the first one is proposed, unless they differ only in the order of
+/// day and month.
 pub(super) const FORMS: [DateForm; 34] = [
     iso(false),
     iso(true),
@@ -113,7 +113,7 @@ impl Default for DateForms {
 }
 
 impl DateForms {
-    /// Adds a value. A form in which it is no date is no longer one of the column.
+    /// Adds a value. A form in which it is not a date is dropped.
     pub(super) fn add(&mut self, text: &str) {
         self.is_empty = false;
         let mut left = self.fit;
@@ -134,8 +134,8 @@ impl DateForms {
     }
 }
 
-/// Years of dates that are written without separators, which have eight digits. Other numbers of
-/// eight digits are no dates.
+/// Years of dates that are written without separators, which have eight digits. Other numbers of eight digits
+/// are not dates.
 const PLAIN: &str = "%Y%m%d";
 const PLAIN_DAYS: RangeInclusive<&str> = "18500101"..="21001231";
 

@@ -2,7 +2,7 @@
 
 use crate::read::{Delimiter, TextParameters};
 
-/// The delimiters that are looked for. Where several fit, the first one is proposed.
+/// The delimiters that are tried. If several fit, the first one is proposed.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 
 /// Maximum number of records that are divided to find the delimiter.
@@ -19,7 +19,7 @@ struct Division {
 }
 
 impl Division {
-    /// Better divisions are greater: where records fit the header, and into more cells.
+    /// Better divisions are greater: those whose records fit the header, and those with more cells.
     fn rank(&self) -> (bool, usize) {
         let fits = self.as_header * 10 >= self.records * 9;
         let cells = self.header.len();
@@ -27,8 +27,8 @@ impl Division {
     }
 }
 
-/// The delimiter of a text and its header's cells, from the beginning of the text. `is_cut` says
-/// whether more text follows. A `given` delimiter is not looked for.
+/// The delimiter of a text and its header's cells, from the beginning of the text. `is_cut` says whether more
+/// text follows. If a delimiter is `given`, it is used.
 pub(super) fn find(head: &[u8], is_cut: bool, given: &TextParameters) -> (Delimiter, Vec<Vec<u8>>) {
     let decimal = given.decimal.map(|mark| mark.character());
     let candidates = DELIMITERS.into_iter().filter(|it| Some(*it) != decimal);

@@ -18,14 +18,14 @@ pub struct Doubt {
     pub also: Vec<String>,
 }
 
-/// What is open about a column.
+/// The open question about a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OpenQuestion {
     /// Whether numbers are keys or measure something.
     KeyOrMeasure,
     /// Whether whole numbers of one length are codes or measure something.
     CodeOrMeasure,
-    /// Whether a key is that of the persons whom the rows are about.
+    /// Whether a key identifies the persons that the rows are about.
     PersonsKey { proposed: ColumnRole },
     /// Whether other people know few values.
     KnownOrNot,

@@ -1,7 +1,7 @@
 //! Finds the encoding of a text while it is read, and passes it on as UTF-8.
 //!
-//! Text begins as UTF-8. Where it is no longer UTF-8 and every character before was ASCII, it is
-//! Windows-1252; otherwise the bytes are passed on as they are, and the reader refuses them.
+//! Text is taken as UTF-8 at first. If it is no longer UTF-8 and all characters before were ASCII, it is
+//! Windows-1252; otherwise the bytes are passed on unchanged, and the reader refuses them.
 
 use std::io::{self, Read};
 
@@ -30,8 +30,7 @@ pub(super) struct FoundText<R> {
 }
 
 impl<R: Read> FoundText<R> {
-    /// The text of a source. A `given` encoding is not looked for, but a byte order mark wins over
-    /// it.
+    /// The text of a source. A `given` encoding is used, but a byte order mark takes precedence over it.
     pub(super) fn new(source: R, given: Option<TextEncoding>) -> Self {
         Self {
             source,

@@ -43,7 +43,7 @@ struct NumberedColumn {
     position: usize,
 }
 
-/// The families of a file. `is_label` says of a column whether its cells are labels and it can be one of
+/// The families of a file. `is_label` says whether the cells of a column are labels and it can be one column of
 /// a set.
 pub(super) fn find(columns: &[FileColumn], is_label: impl Fn(usize) -> bool) -> Vec<Family> {
     let mut by_stem: BTreeMap<String, Vec<NumberedColumn>> = BTreeMap::new();

@@ -13,7 +13,7 @@ const AGES: [f64; 3] = [5.0, 10.0, 20.0];
 /// Months of the ranges of ages that are counted in months.
 const MONTHS: [f64; 3] = [60.0, 120.0, 240.0];
 
-/// No age in years is greater.
+/// The highest possible age in years.
 const OLDEST: f64 = 130.0;
 
 /// Years of the ranges of years.
@@ -120,7 +120,7 @@ pub(super) fn propose(
     Some(hierarchy)
 }
 
-/// The hierarchy of a column that is known to others, and why.
+/// The hierarchy of a column that other people know, and why.
 fn made(
     column: &Observed,
     name: NameMeaning,

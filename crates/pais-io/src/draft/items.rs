@@ -1,10 +1,10 @@
-//! Cells with several items: which character is between them.
+//! Cells with several items: which character separates them.
 
 use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashSet};
 
-/// The separators that are looked for. Where several fit, the first one is proposed.
+/// The separators that are tried. If several fit, the first one is proposed.
 pub(super) const SEPARATORS: [char; 5] = ['|', ';', ',', '/', ' '];
 
 /// Maximum number of distinct items of a column that are counted.
@@ -20,7 +20,7 @@ const LEAST_SHARE: f64 = 0.1;
 /// How often each item occurs on average, at least. Parts of names and sentences occur less often.
 const LEAST_REPETITION: u64 = 3;
 
-/// What is known of a column's cells divided at one separator.
+/// The statistics of a column's cells divided at one separator.
 #[derive(Clone, Debug, Default)]
 struct SeparatedCells {
     /// Rows with several items.
@@ -39,7 +39,7 @@ struct SeparatedCells {
     has_word: bool,
 }
 
-/// What is known of a column's cells divided at each separator.
+/// The statistics of a column's cells divided at each separator.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Divisions {
     hasher: DefaultHashBuilder,
@@ -74,9 +74,9 @@ impl Divisions {
     pub(super) fn separator(&self, rows: u64) -> Option<char> {
         let is_list = |&(&separator, division): &(&char, &SeparatedCells)| {
             let distinct = division.distinct.len() as u64;
-            // Words of a sentence have spaces between them too, and dates have strokes.
+            // Words of a sentence have spaces between them too, and dates have slashes.
             let is_codes = !matches!(separator, ' ' | '/') || !division.has_word;
-            // A sentence has commas too; its parts are phrases, and parts of that cell alone.
+            // A sentence has commas too; its parts are phrases, and occur only in that cell.
             let is_prose = separator == ','
                 && (2 * division.phrases > division.in_cells
                     || 2 * division.in_cells < 3 * distinct);

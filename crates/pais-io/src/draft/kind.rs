@@ -7,14 +7,14 @@ use super::names::NameMeaning;
 use super::numbers::NumberRange;
 use super::observed::{ColumnType, Observed};
 
-/// The proposed kind of a column, with what belongs to it.
+/// The proposed kind of a column, with its options.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProposedKind {
     pub(super) kind: ColumnKind,
     /// The format of dates; `None` for ISO 8601.
     pub(super) format: Option<&'static str>,
-    /// The format in which all dates fit too, with day and month in the other order, where nothing
-    /// decides.
+    /// The format in which all dates also fit, with day and month in the other order, if nothing decides
+    /// between them.
     pub(super) other_format: Option<&'static str>,
     /// The separator of a set, where it is not the default.
     pub(super) separator: Option<char>,
@@ -109,7 +109,7 @@ pub(super) fn propose(
     ProposedKind::of(ColumnKind::Categorical)
 }
 
-/// Maximum number of distinct whole numbers without a count's name that are labels.
+/// Maximum number of distinct whole numbers that are labels, without the name of a count.
 const FEW_LABELS: u64 = 5;
 
 /// Maximum number of distinct whole numbers that are labels where numbers between them are missing.
@@ -168,7 +168,7 @@ fn label_reason(column: &Observed, name: NameMeaning, range: NumberRange) -> Opt
         .then_some("few whole numbers with gaps between them are labels, as in a list of choices")
 }
 
-/// The form of dates, and the format that is as good.
+/// The form of dates, and an equally good format.
 struct FoundDates {
     form: DateForm,
     other_format: Option<&'static str>,

@@ -1,8 +1,8 @@
 //! Words that programs and people write for a missing cell.
 
-/// The words, each in the spelling in which a file has it. The empty one is first.
+/// The words, each as it is spelled in files. The empty one is first.
 ///
-/// Numbers such as 999 are none, and neither is `None`: they can be values.
+/// Numbers such as 999 and the word `None` are not included: they can be values.
 pub(super) const WORDS: [&str; 30] = [
     "",
     "NA",

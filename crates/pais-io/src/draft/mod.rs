@@ -1,7 +1,7 @@
 //! Proposes the definition of a dataset from a file with its rows.
 //!
-//! The rows are read once, in chunks, up to `MOST_ROWS`; memory does not grow with the file. The
-//! proposal says for each column why, in sentences that contain no value of a cell.
+//! The rows are read once, in chunks, up to `MOST_ROWS`; memory does not grow with the file. The proposal gives
+//! reasons for each column, in sentences that contain no value of a cell.
 
 mod codes;
 mod dates;
@@ -51,7 +51,7 @@ use proposal::{Answers, FileFacts, Proposal};
 pub use doubt::Doubt;
 pub(crate) use observed::ColumnType;
 
-/// Rows after which no further chunk is looked at.
+/// Number of rows after which no further chunk is read.
 pub(crate) const MOST_ROWS: u64 = 200_000;
 
 /// A proposed definition.
@@ -85,8 +85,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// The draft in which doubts are answered: column to one of the choices of its doubt. The answer
-    /// for a column is that for the columns of which the same is asked. Other answers change nothing.
+    /// The draft in which doubts are answered: column to one of the choices of its doubt. An answer for a
+    /// column also applies to the columns with the same question. Other answers change nothing.
     ///
     /// ```
     /// use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ impl Draft {
     /// ```
     ///
     /// # Errors
-    /// [`ReadErrorKind::Header`] for answers that make no dataset, such as a second class.
+    /// [`ReadErrorKind::Header`] for answers that do not form a dataset, such as a second class.
     pub fn answered(&self, answers: &BTreeMap<String, String>) -> Result<Self, ReadError> {
         let mut all = Answers::new();
         for doubt in &self.doubts {
@@ -128,7 +128,7 @@ fn as_map<V: Serialize, S: Serializer>(
     serializer.collect_map(entries.iter().map(|(column, value)| (column, value)))
 }
 
-/// What is known of a file after its rows were read.
+/// What is known about a file after its rows were read.
 #[derive(Clone, Debug)]
 struct Evidence {
     name: String,
@@ -192,8 +192,8 @@ pub type DraftFailure = ReadFailure<Infallible>;
 /// bytes.
 const HEAD_BYTES: u64 = 1 << 20;
 
-/// Proposes a definition for the rows of a CSV file. What `given` does not say of its format is
-/// found in its text.
+/// Proposes a definition for the rows of a CSV file. The parts of its format that `given` leaves out are
+/// detected from its text.
 ///
 /// ```
 /// use pais_io::draft::{self, DraftOptions};
@@ -211,7 +211,7 @@ const HEAD_BYTES: u64 = 1 << 20;
 /// ```
 ///
 /// # Errors
-/// As [`crate::read::csv::read_as`]. [`ReadErrorKind::Header`] for names that make no dataset.
+/// As [`crate::read::csv::read_as`]. [`ReadErrorKind::Header`] for names that do not form a dataset.
 pub fn csv(
     mut source: impl Read + Send,
     given: TextParameters,
@@ -275,7 +275,7 @@ fn text_format(parameters: TextParameters) -> Result<TextFormat, DraftFailure> {
 /// Proposes a definition for the records of an NDJSON file.
 ///
 /// # Errors
-/// As [`crate::read::ndjson::read`]. [`ReadErrorKind::Header`] for keys that make no dataset.
+/// As [`crate::read::ndjson::read`]. [`ReadErrorKind::Header`] for keys that do not form a dataset.
 pub fn ndjson(mut source: impl Read, options: DraftOptions<'_>) -> Result<Draft, DraftFailure> {
     let head = head(&mut source)?;
     let text = match std::str::from_utf8(&head) {
@@ -304,7 +304,7 @@ pub fn ndjson(mut source: impl Read, options: DraftOptions<'_>) -> Result<Draft,
 /// Proposes a definition for the rows of a Parquet file.
 ///
 /// # Errors
-/// As [`crate::read::parquet::read`]. [`ReadErrorKind::Header`] for names that make no dataset.
+/// As [`crate::read::parquet::read`]. [`ReadErrorKind::Header`] for names that do not form a dataset.
 pub fn parquet<R: ChunkReader + 'static>(
     source: R,
     options: DraftOptions<'_>,
@@ -328,7 +328,7 @@ fn head(source: &mut impl Read) -> Result<Vec<u8>, DraftFailure> {
     Ok(head)
 }
 
-/// The reader is asked to stop.
+/// Asks the reader to stop.
 struct EnoughRows;
 
 /// The rows of a file, read as text.

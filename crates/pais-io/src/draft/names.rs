@@ -5,11 +5,11 @@ use pais_core::column_name::{is_in, words};
 /// What a column is about, by its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NameMeaning {
-    /// Names or reaches a person: a name, an address, a telephone number, the number of a physician.
+    /// Identifies or contacts a person: a name, an address, a telephone number, the number of a physician.
     pub(super) is_direct: bool,
     /// A key of something.
     pub(super) is_key: bool,
-    /// A key of something, if its values are those of one: the name is one word that ends with `id`.
+    /// A key of something, if its values look like keys: the name is one word that ends with `id`.
     pub(super) is_key_at_end: bool,
     /// A number of something, which can be a key.
     pub(super) is_number: bool,
@@ -17,7 +17,7 @@ pub(super) struct NameMeaning {
     pub(super) is_count: bool,
     /// The something is a person.
     pub(super) is_person: bool,
-    /// Nothing but a person: `patient`.
+    /// Only a person: `patient`.
     pub(super) is_person_alone: bool,
     /// The something is a stay, an order or another thing that a person has several of.
     pub(super) is_event: bool,
@@ -62,7 +62,7 @@ const DIRECT: &str = "\
 /// Words that are a name of a person where a column is called nothing else.
 const NAME_ALONE: &str = "first last middle maiden surname";
 
-/// Words beside `name` with which it is a person's.
+/// Words next to `name` that make it a person's name.
 const NAMED: &str = "\
     first last full given family middle maiden patient person sur member customer user \
     subject contact own birth the fake";
@@ -137,7 +137,7 @@ const SENSITIVE_STARTS: [&str; 7] = [
     "complaint",
 ];
 
-/// Words beside `sex` with which it is what other people see.
+/// Words next to `sex` that make it the sex that other people see.
 const SEEN_SEX: &str =
     "sex patient person member code cd ident birth legal at bene group male female";
 
@@ -151,7 +151,7 @@ const OUTCOME: &str = "\
     death dead died mortality deceased expire expired survive survived survival readmitted \
     readmission readmit";
 
-/// Words of an outcome where nothing else is known of it: a working class is none.
+/// Words of an outcome if nothing else is known about it: a working class is not one.
 const TARGET: &str = "outcome target class label";
 
 const RESULT: &str = "status result response risk";
@@ -163,7 +163,7 @@ const DAY: &str = "date datum dob dt dttm timestamp birthday birthdate geburtsda
 /// Ends of words that are keys of persons.
 const PERSON_KEYS: [&str; 5] = ["pid", "patid", "patientid", "personid", "subjectid"];
 
-/// Words that end like a key and are none.
+/// Words that end like a key but are not keys.
 const NO_KEY: &str = "\
     covid acid fluid lipid steroid thyroid opioid amyloid sarcoid rapid solid valid avoid carotid \
     typhoid rheumatoid paid";

@@ -4,7 +4,7 @@ use pais_core::taxonomy::interval::number;
 
 use crate::read::{DecimalMark, NumberText, ThousandsMark};
 
-/// The forms that are looked for. Where several fit all columns, the first one is proposed.
+/// The forms that are tried. If several fit all columns, the first one is proposed.
 pub(super) const FORMS: [NumberText; 10] = [
     form('.', None),
     form(',', None),
@@ -33,7 +33,7 @@ pub(super) fn marks(form: usize) -> (DecimalMark, Option<ThousandsMark>) {
     (decimal, thousands.and_then(ThousandsMark::new))
 }
 
-/// What is known of a column's values as numbers of one form.
+/// The range of a column's values as numbers of one form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberRange {
     /// The smallest value.
@@ -64,7 +64,7 @@ impl Default for NumberForms {
 }
 
 impl NumberForms {
-    /// Adds a value. A form in which it is no number is no longer one of the column.
+    /// Adds a value. A form in which it is not a number is dropped.
     pub(super) fn add(&mut self, text: &str) {
         for (form, slot) in FORMS.iter().zip(&mut self.ranges) {
             let Some(range) = slot else { continue };
@@ -79,7 +79,7 @@ impl NumberForms {
         }
     }
 
-    /// The range under a form; `None` where some value is no number in it.
+    /// The range under a form; `None` if some value is not a number in it.
     pub(super) fn range(&self, form: usize) -> Option<NumberRange> {
         self.ranges[form].filter(|range| range.lo <= range.hi)
     }

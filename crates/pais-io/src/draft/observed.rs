@@ -1,4 +1,4 @@
-//! What is known of a column after its cells were read: counts and shapes, and few of its values.
+//! What is known about a column after its cells were read: counts and shapes, and a few of its values.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(crate) enum ColumnType {
     List,
 }
 
-/// A column of a file: its name, and what is known of it.
+/// A column of a file: its name, and what is known about it.
 #[derive(Clone, Debug)]
 pub(super) struct FileColumn {
     pub(super) name: String,
@@ -44,7 +44,7 @@ pub(super) struct FileColumn {
     pub(super) list_separator: Option<char>,
 }
 
-/// What is known of a column. Memory does not grow with its rows.
+/// What is known about a column. Memory does not grow with its rows.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
     /// What the format of the file says; `None` for CSV, and where records differ.
@@ -157,7 +157,7 @@ impl Observed {
         self.missing.rows() + self.nulls
     }
 
-    /// Whether each row with a value has one of its own, as far as it is known.
+    /// Whether each row with a value has a different one, as far as known.
     pub(super) fn is_all_distinct(&self) -> bool {
         self.distinct >= self.rows || (self.is_estimated && self.distinct_share() >= 0.99)
     }
@@ -167,7 +167,7 @@ impl Observed {
         self.distinct as f64 / self.rows.max(1) as f64
     }
 
-    /// The number of characters that nearly all values have, as keys do; `None` where lengths differ.
+    /// The number of characters of nearly all values, as for keys; `None` where lengths differ.
     pub(super) fn one_length(&self) -> Option<usize> {
         let (length, &rows) = self
             .lengths
@@ -178,7 +178,7 @@ impl Observed {
         (is_one && self.rows > 0).then_some(length)
     }
 
-    /// Whether a shape is that of most rows with a value.
+    /// Whether most rows with a value have a shape that these `rows` have.
     pub(super) fn is_most(&self, rows: u64) -> bool {
         rows > 0 && rows as f64 >= 0.9 * self.rows as f64
     }

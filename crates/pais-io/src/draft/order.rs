@@ -3,7 +3,7 @@
 use pais_core::table::{Column, NULL_CODE};
 use pais_core::taxonomy::interval::number;
 
-/// Rows by what their number is beside that of the row before.
+/// Rows by how their number compares with that of the previous row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FileOrder {
     last: Option<f64>,
@@ -12,7 +12,7 @@ pub(super) struct FileOrder {
 }
 
 impl FileOrder {
-    /// Adds the rows of a chunk. Cells that are no plain numbers are passed over.
+    /// Adds the rows of a chunk. Cells that are not plain numbers are skipped.
     pub(super) fn add(&mut self, column: &Column) {
         let numbers: Vec<Option<f64>> = column.dictionary.iter().map(|it| number(it)).collect();
         for &code in column.codes.iter().filter(|&&code| code != NULL_CODE) {

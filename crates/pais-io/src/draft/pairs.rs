@@ -1,4 +1,4 @@
-//! Neighbouring columns of which each decides the other: a code and its text.
+//! Neighbouring columns that determine each other: a code and its text.
 
 use hashbrown::HashMap;
 use pais_core::table::{Column, NULL_CODE, Table};
@@ -6,7 +6,7 @@ use pais_core::table::{Column, NULL_CODE, Table};
 use super::missing::MissingWords;
 use super::sketch::hash;
 
-/// How far apart two columns of a pair are, at most.
+/// Maximum distance of the two columns of a pair.
 const FARTHEST: usize = 2;
 
 /// Maximum number of distinct values of a column in a pair.
@@ -18,10 +18,10 @@ const LEAST_ROWS: u64 = 20;
 /// Minimum number of distinct values: two flags agree by chance.
 const LEAST_VALUES: usize = 3;
 
-/// The share of rows that may have another value than the first one that was seen.
+/// The share of rows that may have another value than the one that was seen first.
 const MOST_BREAKS: f64 = 0.02;
 
-/// Two columns of which it is still possible that each decides the other.
+/// Two columns that may still determine each other.
 #[derive(Clone, Debug)]
 struct Pair {
     columns: [usize; 2],
@@ -62,7 +62,7 @@ impl Pairs {
         });
     }
 
-    /// The pairs of columns of which each decides the other, by their positions, where values repeat.
+    /// The pairs of columns that determine each other, by their positions, where values repeat.
     pub(super) fn found(&self) -> impl Iterator<Item = [usize; 2]> {
         let is_found = |pair: &&Pair| {
             let [values, others] = pair.partners.each_ref().map(HashMap::len);
@@ -74,7 +74,7 @@ impl Pairs {
 }
 
 impl Pair {
-    /// Adds rows; `false` where the columns do not decide each other.
+    /// Adds rows; `false` if the columns do not determine each other.
     fn add(&mut self, one: &Column, other: &Column) -> bool {
         if one.dictionary.len().max(other.dictionary.len()) > MOST_VALUES {
             return false;
@@ -150,7 +150,7 @@ mod tests {
             found(&[code.clone(), chapter.clone(), text.clone()]),
             [[0, 2]]
         );
-        // Missing texts are passed over.
+        // Missing texts are skipped.
         let gaps = of(&|row| {
             if row % 5 == 0 {
                 String::new()
@@ -159,7 +159,7 @@ mod tests {
             }
         });
         assert_eq!(found(&[code.clone(), gaps]), [[0, 1]]);
-        // Keys of rows decide everything.
+        // Keys of rows determine everything.
         let key = of(&|row| row.to_string());
         assert!(found(&[key.clone(), key]).is_empty());
         let flags = of(&|row| (row % 2).to_string());

@@ -1,7 +1,7 @@
 //! Makes the definition of a dataset from what is known of its columns.
 //!
-//! Each column is looked at by itself first. Then the columns decide about each other: which key is that
-//! of the persons, which column is the outcome, which texts repeat a code, which columns are one set.
+//! Each column is first examined by itself. Then the columns are compared: which key identifies the persons,
+//! which column is the outcome, which texts repeat a code, which columns are one set.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use super::pairs::Pairs;
 use super::role::{self, OutcomeRank, RoleProposal, SubjectRank};
 use super::{rounding, safe_harbor};
 
-/// What is known of a whole file.
+/// What is known about a whole file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileFacts {
     pub(super) habits: FileHabits,
@@ -100,7 +100,7 @@ pub(super) fn propose(
     })
 }
 
-/// What is proposed for a column before the columns decide about each other.
+/// What is proposed for a column before the columns are compared.
 struct Plan<'c> {
     column: &'c FileColumn,
     meaning: NameMeaning,
@@ -147,7 +147,7 @@ impl<'c> Plan<'c> {
         }
     }
 
-    /// Gives the column another role than it has by itself.
+    /// Gives the column another role than the one proposed for it alone.
     fn give(&mut self, role: ColumnRole, reason: impl Into<String>) {
         self.role = role;
         self.reasons.push(reason.into());
@@ -273,7 +273,7 @@ fn tell_texts_of_codes(plans: &mut [Plan<'_>], pairs: &Pairs) {
     }
 }
 
-/// The role of two that lets a release tell less; a class is released as it is.
+/// The stricter of two roles, with which a release discloses less; a class is released unchanged.
 fn stricter(one: ColumnRole, other: ColumnRole) -> ColumnRole {
     let order = [ColumnRole::QuasiIdentifier, ColumnRole::Sensitive];
     let found = order
@@ -289,7 +289,7 @@ struct Asked<'p> {
     also: Vec<String>,
 }
 
-/// What is open. Columns with the same few values are asked about once.
+/// The open questions. Columns with the same few values share one question.
 fn doubts(plans: &[Plan<'_>], families: &[Family]) -> Vec<Doubt> {
     let is_in_set = |position: usize| families.iter().any(|it| it.columns.contains(&position));
     let mut all: Vec<Asked<'_>> = Vec::new();
@@ -517,7 +517,7 @@ fn counts(observed: &Observed, reasons: &mut Vec<String>) {
     }
 }
 
-/// The definition as the service accepts it. What the schema refuses of a proposal is taken back.
+/// The definition as the service accepts it. Parts of a proposal that the schema refuses are dropped.
 fn accepted(
     name: &str,
     columns: &mut [Map<String, Value>],
@@ -547,7 +547,7 @@ fn accepted(
     }
 }
 
-/// The fields without which a column is still one.
+/// The fields that a column can do without.
 const OPTIONAL: [&str; 5] = ["taxonomy", "domain", "round_range", "round", "missing"];
 
 /// Parses and resolves the definition, as the service does.

@@ -1,8 +1,8 @@
-//! What a column is for an adversary.
+//! The role of a column for an adversary.
 //!
-//! Keys, dates, places and fine codes are never proposed to be released as they are, whatever their name
-//! is. A role follows from the values of a column, and from its name where values say nothing. What other
-//! columns decide, such as which of several keys is that of the persons, is in `proposal`.
+//! Keys, dates, places and fine codes are never proposed to be released unchanged, whatever their name is. A
+//! role follows from the values of a column, and from its name if the values are inconclusive. Decisions that
+//! depend on other columns, such as which of several keys identifies the persons, are in `proposal`.
 
 use pais_core::definition::{ColumnKind, ColumnRole};
 
@@ -32,13 +32,13 @@ const FREE_TEXT: usize = 100;
 /// Digits from which on numbers of one length are keys.
 const KEY_DIGITS: usize = 5;
 
-/// Rows about one person, at most on average, of a key that looks like any number.
+/// Maximum average number of rows per person for a key that looks like any number.
 const MOST_ROWS_A_PERSON: u64 = 50;
 
 /// The range of four-digit whole numbers that may be years.
 const YEARS: std::ops::RangeInclusive<f64> = 1_900.0..=2_100.0;
 
-/// How well a key fits as that of the persons, in ascending order.
+/// How well a key fits as the key of the persons, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SubjectRank {
     /// Its values repeat, and no name says what it is a key of.
@@ -179,7 +179,7 @@ fn has_answers(column: &Observed) -> bool {
     })
 }
 
-/// What addresses the values are, where they are some.
+/// What kind of addresses the values are, if they are addresses.
 fn address(column: &Observed) -> Option<&'static str> {
     let codes = &column.codes;
     [
@@ -285,7 +285,7 @@ fn unnamed_key(
     is_shaped.then(|| RoleProposal::identifier(reason).asking(OpenQuestion::KeyOrMeasure))
 }
 
-/// Whether nobody should learn a column's values.
+/// Whether the values of a column are sensitive.
 fn sensitive(column: &Observed, name: NameMeaning, kind: ColumnKind) -> Option<RoleProposal> {
     let is_single = matches!(kind, ColumnKind::Categorical | ColumnKind::Numeric);
     if !is_single || (name.is_known && !name.is_sensitive) {
@@ -393,7 +393,7 @@ fn is_code_like(column: &Observed, range: Option<NumberRange>) -> bool {
     is_of_one_length && is_whole && column.distinct_share() < 0.5
 }
 
-/// What people know of each other, and the rest.
+/// The roles of what people know about each other, and of the rest.
 fn known(
     column: &Observed,
     name: NameMeaning,

@@ -1,4 +1,4 @@
-//! The distance of the numbers to which a measure is rounded, so that few of them are of one row.
+//! The step to which a measure is rounded, so that few rounded numbers occur in one row only.
 
 use pais_core::taxonomy::interval::number;
 
@@ -12,7 +12,7 @@ const LEAST_VALUES: u64 = 20;
 /// Steps between the first and the last decile of the distinct values, at most.
 const MOST_STEPS: f64 = 20.0;
 
-/// The distance for a column of numbers in this form; `None` where rounding would change little.
+/// The step for a column of numbers in this form; `None` where rounding would change little.
 pub(super) fn step(column: &Observed, form: usize) -> Option<f64> {
     if column.rows < LEAST_ROWS || column.distinct < LEAST_VALUES {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn step(column: &Observed, form: usize) -> Option<f64> {
     (multiples * 10 < 9 * values.len()).then_some(step)
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is at least as great.
+/// The smallest of 1, 2 and 5 times a power of ten that is at least this value.
 fn round_up(value: f64) -> Option<f64> {
     if !(value > 1e-9 && value < 1e15) {
         return None;

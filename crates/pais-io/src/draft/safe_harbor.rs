@@ -7,7 +7,7 @@ use super::names::NameMeaning;
 use super::observed::Observed;
 use super::role::is_postal;
 
-/// The category of a column; `None` for one of none. The form of the values wins over the name.
+/// The category of a column; `None` if it has none. The form of the values takes precedence over the name.
 pub(super) fn category(
     name: &str,
     column: &Observed,
@@ -33,7 +33,7 @@ pub(super) fn category(
     if named.is_none() && is_postal(column, NameMeaning::of(name)) {
         return Some(SafeHarborCategory::GeographicSubdivisions);
     }
-    // What has no value is dropped, and is no key.
+    // A column without values is dropped, and is not a key.
     if column.rows == 0 {
         return named;
     }

@@ -1,5 +1,5 @@
-//! Some of the distinct values of a column, chosen by their hash: two columns keep the same of the values
-//! that both have.
+//! Some of the distinct values of a column, chosen by their hash: of the values that two columns have in
+//! common, both keep the same ones.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ const MOST_VALUES: usize = 256;
 /// Maximum number of bytes of a value that is kept.
 const MOST_BYTES: usize = 60;
 
-/// The values with the least hashes. Where a column has fewer distinct values, these are all.
+/// The values with the smallest hashes; all values if a column has fewer distinct values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sketch {
     values: BTreeMap<u64, Box<str>>,
@@ -35,13 +35,13 @@ impl Sketch {
         }
     }
 
-    /// The values, in no order of theirs.
+    /// The values, in no particular order.
     pub(super) fn values(&self) -> impl Iterator<Item = &str> {
         self.values.values().map(AsRef::as_ref)
     }
 
-    /// The share of this column's values that one of the others has, among the hashes that all have kept;
-    /// 0 where none can be compared.
+    /// The share of this column's values that one of the others has, among the hashes that all have kept; 0 if
+    /// none can be compared.
     pub(super) fn share_in<'s>(&'s self, others: impl Iterator<Item = &'s Self> + Clone) -> f64 {
         let ends = others
             .clone()

@@ -114,7 +114,7 @@ fn the_order_of_day_and_month_is_that_of_another_column_or_said_to_be_open() {
     let european = draft(b"from;to\n01/02/1999;03/04/1999\n");
     assert_eq!(column(&european, "from")["format"], "%d/%m/%Y");
     let shown = draft(b"from,to\n01/02/1999,31/04/1999\n01/02/1999,31/12/1999\n");
-    // One of the dates is none, so that nothing is shown.
+    // One of the dates is invalid, so that nothing is shown.
     assert_eq!(column(&shown, "to")["kind"], "categorical");
     let shown = draft(b"from,to\n01/02/1999,31/03/1999\n");
     assert_eq!(column(&shown, "from")["format"], "%d/%m/%Y");
@@ -336,8 +336,8 @@ fn doubt<'d>(draft: &'d Value, name: &str) -> &'d Value {
     doubts.iter().find(|doubt| doubt["column"] == name).unwrap()
 }
 
-/// No name says that these are keys: numbers of one length in any order, a counter with gaps, letters
-/// before digits. A measure of as many numbers is none.
+/// No name says that these are keys: numbers of one length in any order, a counter with gaps, letters before
+/// digits. A measure with as many numbers is not a key.
 #[test]
 fn keys_are_known_by_their_values() {
     let header = "drawn,counted,lettered,measured,sex";
@@ -362,7 +362,7 @@ fn keys_are_known_by_their_values() {
     assert_eq!(column(&draft, "measured")["round"], 500.0, "{draft}");
 }
 
-/// The key with one row each is that of the persons, so that the one with many rows each is not.
+/// A key with one row each is that of the persons; one with many rows each is not.
 #[test]
 fn a_column_of_few_values_is_not_the_subject_beside_a_key_of_all_rows() {
     let text = file("seqn,ward_key,age", 400, |row| {
@@ -501,7 +501,7 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
         .iter()
         .map(|column| column.role.as_str());
     assert!(roles.eq(["quasi_identifier"; 4]));
-    // An answer that is no choice changes nothing.
+    // An answer that is not a choice changes nothing.
     let other = [("one".to_owned(), "zzsecretzz".to_owned())].into();
     assert_eq!(draft.answered(&other).unwrap().dataset, draft.dataset);
     // Neither does one to a question that nobody asked.
@@ -565,7 +565,7 @@ fn names_and_keys_of_one_or_two_persons_are_dropped_as_those_of_many() {
                 "{name} of {persons}: {role}"
             );
         }
-        // Whether somebody has a telephone is no number of one.
+        // Whether somebody has a telephone is not a telephone number.
         assert_ne!(column(&draft, "phone")["role"], "identifier");
     }
 }

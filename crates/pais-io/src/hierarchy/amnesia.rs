@@ -12,11 +12,10 @@
 //! Any has Blue White
 //! ```
 //!
-//! Labels are separated by spaces, so that no label has one. The order of the lines does not
-//! matter. In a file that begins with `range` each label is two numbers, `0.0,9.0`. Ranges become
-//! labels that a numeric column takes: those below one range divide it, `[0,10)` and `[10,19]` of
-//! `0,9` and `10,19`, and whole numbers may be missing between the end of one and the start of the
-//! next.
+//! Labels are separated by spaces, so no label contains one. The order of the lines does not matter. In a file
+//! that begins with `range` each label is two numbers, `0.0,9.0`. Ranges become labels that a numeric column
+//! takes: those below one range divide it, `[0,10)` and `[10,19]` of `0,9` and `10,19`, and whole numbers may
+//! be missing between the end of one and the start of the next.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -104,7 +103,7 @@ fn ends(label: &str) -> Result<(f64, f64), String> {
     read().ok_or_else(|| format!("`{label}` is no range of numbers such as `0,9`"))
 }
 
-/// The one spelling of a range.
+/// The canonical spelling of a range.
 fn range_label(label: &str) -> Result<String, String> {
     let (lo, hi) = ends(label)?;
     Ok(format!("{lo},{hi}"))

@@ -8,7 +8,7 @@ use pais_core::definition::TaxonomyNode;
 use pais_core::schema::canonical_text;
 use pais_core::taxonomy::{MISSING_LABEL, TreeError, TreeLimits};
 
-/// The top of rows that have no common one.
+/// The top of rows that have no common top.
 const TOP: &str = "*";
 
 /// The labels of a row without the empty fields at its end; all fields of a row that has no label.

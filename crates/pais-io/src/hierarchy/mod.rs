@@ -1,8 +1,8 @@
 //! Hierarchies as rows, one per leaf: `leaf;level1;...;top`, the file format of ARX.
 //!
-//! Fields are separated by `;`, or by `,` if the first row has no `;`, and may be quoted. A label
-//! repeated from one level to the next is one node: such files use this to write leaves at
-//! different depths. Labels are trimmed and brought to Unicode NFC first.
+//! Fields are separated by `;`, or by `,` if the first row has no `;`, and may be quoted. A label repeated from
+//! one level to the next is one node: such files write leaves at different depths this way. Labels are trimmed
+//! and brought to Unicode NFC first.
 //!
 //! Rows may have different lengths. The last label of each is the top, so a shorter row is a leaf
 //! nearer to it, as if the row began with its leaf again and again. Rows of different lengths that do
@@ -108,7 +108,7 @@ pub fn parse(bytes: &[u8], limits: TreeLimits) -> Result<TaxonomyNode, Hierarchy
     })
 }
 
-/// The error of rows that make no tree, of which the first has this fault.
+/// The error of rows that do not form a tree, with these faults.
 fn refused(faults: Vec<Fault>) -> HierarchyError {
     let mut detail = "the rows do not form a tree".to_owned();
     if let Some(first) = faults.first() {

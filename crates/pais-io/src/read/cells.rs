@@ -41,7 +41,7 @@ impl Refusal {
     }
 }
 
-/// Bytes that a distinct spelling takes beside its text.
+/// Bytes that a distinct spelling takes in addition to its text.
 const SPELLING_BYTES: usize = 56;
 
 /// Builds one column of a chunk from cells.
@@ -51,7 +51,7 @@ const SPELLING_BYTES: usize = 56;
 /// is in the table itself: of a column with many values, the text would be a cache miss or two away.
 pub(super) struct ColumnBuilder<'a> {
     spec: &'a SchemaColumn,
-    /// How the text of the file is written; `None` for a file that is no text.
+    /// How the text of the file is written; `None` for a file that is not text.
     format: Option<TextFormat>,
     /// How numbers are written, where they have to be converted.
     numbers: Option<NumberText>,
@@ -96,8 +96,8 @@ impl<'a> ColumnBuilder<'a> {
         self.spec
     }
 
-    /// Adds a row's cell. A refused cell is added as null, so that all columns keep the same
-    /// length. Returns the bytes that are needed for it beside its code: 0 in a known spelling.
+    /// Adds a row's cell. A refused cell is added as null, so that all columns keep the same length. Returns
+    /// the bytes that are needed for it in addition to its code: 0 in a known spelling.
     ///
     /// # Errors
     /// If the cell is not valid for the column.
@@ -175,7 +175,7 @@ impl<'a> ColumnBuilder<'a> {
         Ok(code)
     }
 
-    /// The cell with its number in the plain spelling.
+    /// The cell with its number in plain spelling.
     fn plain<'t>(&self, cell: &'t str) -> Result<Cow<'t, str>, Refusal> {
         let Some(numbers) = self.numbers else {
             return Ok(Cow::Borrowed(cell));

@@ -16,8 +16,9 @@ use crate::read::text_format::TextFormat;
 /// Maximum number of rows of a chunk.
 pub const CHUNK_ROWS: usize = 65_536;
 
-/// Rows of the first chunk; each further one has twice as many as the one before, up to [`CHUNK_ROWS`]. So chunks of
-/// a small file too are read, sealed and stored side by side, and who needs its first rows only opens few.
+/// Rows of the first chunk; each further one has twice as many rows as the previous one, up to [`CHUNK_ROWS`].
+/// So the chunks of a small file, too, are read, sealed and stored in parallel, and a reader of only the first
+/// rows opens few.
 const FIRST_CHUNK_ROWS: usize = 8_192;
 
 /// A chunk ends when its distinct text is larger than this, in bytes: it must fit into a field of
@@ -35,7 +36,7 @@ pub(super) const RECORD_BYTES: u64 = 8 << 20;
 pub(super) struct ChunkBuilder<'s> {
     builders: Vec<ColumnBuilder<'s>>,
     limits: ReadLimits,
-    /// How the text of the file is written; `None` for a file that is no text.
+    /// How the text of the file is written; `None` for a file that is not text.
     format: Option<TextFormat>,
     faults: FoundFaults,
     rows: u64,
@@ -329,7 +330,7 @@ impl FoundFaults {
         }
     }
 
-    /// Whether a fault can be one of the first. Of a line the faults found first are.
+    /// Whether a fault can be one of the first. Of the faults of a line, those found first are.
     fn is_among_first(&self, line: Option<u64>) -> bool {
         self.kept.len() < MAX_FAULTS || line < self.last_line
     }

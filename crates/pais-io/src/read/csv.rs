@@ -248,8 +248,8 @@ fn next<R: Read>(
     }
 }
 
-/// Checks that no quoted cell of the last read record goes on behind the quote that closes it. A header may: it is compared
-/// with the columns, which says more of a file in another format.
+/// Checks that no quoted cell of the last read record continues after its closing quote. A header may: it is
+/// compared with the columns, which gives a better message for a file in another format.
 fn check_quotes<R: Read>(reader: &mut csv::Reader<CountingReader<R>>) -> io::Result<()> {
     let Some(behind) = reader.get_ref().quotes.behind_closed else {
         return Ok(());
@@ -331,7 +331,7 @@ fn unclosed<R: Read>(reader: &csv::Reader<CountingReader<R>>) -> Option<ReadErro
     })
 }
 
-/// Where quoted cells go on behind the quote that closes them: such a cell could mean several things.
+/// Where quoted cells continue after their closing quote: such a cell would be ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextBehindQuotes {
     /// The offsets of the first and the last such text.
@@ -340,7 +340,7 @@ struct TextBehindQuotes {
 }
 
 impl TextBehindQuotes {
-    /// What of it is not before an offset.
+    /// The part of it that is not before an offset.
     fn after(self, offset: u64) -> Option<Self> {
         let first = if self.first < offset {
             self.last
@@ -356,17 +356,17 @@ impl TextBehindQuotes {
 #[derive(Clone, Copy, Debug, Default)]
 struct QuotedCell {
     is_open: bool,
-    /// Line feeds behind the quote that opened it.
+    /// Line feeds after its opening quote.
     behind: u64,
-    /// The offset behind the quote that closed it last; 0 for none.
+    /// The offset after its last closing quote; 0 for none.
     closed: u64,
     behind_closed: Option<TextBehindQuotes>,
 }
 
 impl QuotedCell {
-    /// Reads a block that begins at an offset, behind this byte.
+    /// Reads a block that begins at an offset, after this byte.
     fn read(&mut self, block: &[u8], offset: u64, before: u8, delimiter: u8) {
-        // Of what may follow the quote that closes a cell, the CR is that of a CRLF.
+        // After a closing quote, a CR can only be that of a CRLF.
         let goes_on = |place: usize| {
             let next = block.get(place);
             next.is_some_and(|byte| ![delimiter, b'"', b'\r', b'\n'].contains(byte))
@@ -424,8 +424,8 @@ const LINE_END: usize = 2;
 struct CountingReader<R> {
     source: DecodedText<R>,
     delimiter: Delimiter,
-    /// The last block that was read, after the last bytes of the one before. The block is left out
-    /// where it has no CR.
+    /// The last block that was read, after the last bytes of the previous block. The block is left out where it
+    /// has no CR.
     recent: Vec<u8>,
     /// The offset of the first byte of `recent` in the file.
     recent_start: u64,

@@ -109,7 +109,7 @@ impl<R: Read> Read for DecodedText<R> {
     }
 }
 
-/// An encoding whose characters are one byte. Both differ in the bytes that are none of theirs.
+/// An encoding whose characters are one byte. They differ in the bytes that they do not define.
 #[derive(Clone, Copy)]
 pub(crate) enum SingleByte {
     Iso8859_1,
@@ -117,7 +117,7 @@ pub(crate) enum SingleByte {
 }
 
 impl SingleByte {
-    /// The place of the first byte that is no character.
+    /// The place of the first byte that is not a character.
     pub(crate) fn first_refused(self, block: &[u8]) -> Option<usize> {
         let is_refused = |byte: u8| match self {
             // Control characters, that no table has: such a file is Windows-1252.

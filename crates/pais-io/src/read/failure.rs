@@ -32,13 +32,13 @@ impl<E> ReadFailure<E> {
     }
 }
 
-/// Where the chunks of a file go. A file is not read on after an error.
+/// Where the chunks of a file go. After an error, a file is not read further.
 pub(super) type ChunkSink<'a> = dyn FnMut(Table) -> io::Result<()> + 'a;
 
 /// Reads a file by `read`, and passes its chunks to `chunk`.
 ///
-/// Readers know one type of receiver, whatever its errors are: so they are compiled once, with the optimization of
-/// this crate, and not for each caller with that of its crate.
+/// Readers know one type of receiver, whatever its errors are. So they are compiled once, with the optimization
+/// of this crate, and not for each caller with that of its crate.
 pub(super) fn read_into<E>(
     mut chunk: impl FnMut(Table) -> Result<(), E>,
     read: impl FnOnce(&mut ChunkSink<'_>) -> Result<u64, ReadFailure<Infallible>>,

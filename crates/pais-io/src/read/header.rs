@@ -134,7 +134,7 @@ pub(super) fn columns(
     Err(error)
 }
 
-/// The error of a header with names that are no text.
+/// The error of a header with names that are not text.
 fn undecodable(format: Option<&TextFormat>) -> ReadError {
     let detail = "the header is not UTF-8 or contains NUL; save the file as UTF-8 without NUL";
     let faults = format.map(|_| Fault::record(1, detail).fix(suggestions::encoding()));

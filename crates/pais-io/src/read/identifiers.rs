@@ -7,8 +7,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use pais_core::definition::ColumnRole;
 use pais_core::schema::{Schema, SchemaColumn};
 
-/// Maximum number of digests that are kept of all identifier columns together. A hash table of so
-/// many takes 19 MiB.
+/// Maximum number of digests that are kept of all identifier columns together. A hash table of this size takes
+/// 19 MiB.
 const MOST_DIGESTS: usize = 1_800_000;
 
 /// Number of rows of a file whose identifier occurred before in the file, for each identifier

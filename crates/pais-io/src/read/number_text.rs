@@ -13,8 +13,8 @@ pub(crate) struct NumberText {
     pub(crate) thousands: Option<char>,
 }
 
-/// A number that a text format writes, with a point and without separators; `None` for text that is no number
-/// in it.
+/// A number in a text format, converted to a point and no separators; `None` for text that is not a number in
+/// the format.
 ///
 /// ```
 /// use pais_io::read::{TextFormat, TextParameters, plain_number};
@@ -47,9 +47,9 @@ impl NumberText {
         self.decimal == '.' && self.thousands.is_none()
     }
 
-    /// The number with a point and without separators; `None` for text that is no number in this
-    /// format. Between two separators there must be three digits, and before the first one to three
-    /// of which the first is not 0.
+    /// The number with a point and without separators; `None` for text that is not a number in this format.
+    /// There must be three digits between two separators, and one to three before the first separator, the
+    /// first of which is not 0.
     pub(crate) fn plain(self, text: &str) -> Option<Cow<'_, str>> {
         let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         let (mantissa, exponent) = match digits.find(['e', 'E']) {

@@ -206,7 +206,7 @@ thread_local! {
     static IS_DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread decodes a Parquet file: a panic is then a damaged file, and no fault of the program.
+/// Whether this thread decodes a Parquet file: a panic is then a damaged file, and not a fault of the program.
 pub fn is_decoding() -> bool {
     IS_DECODING.get()
 }
@@ -233,8 +233,8 @@ fn too_large(limit: u64) -> ReadError {
     )
 }
 
-/// The metadata of a file. What other writers say about Arrow types in the key-value metadata is not
-/// used: a column has the type that the format itself gives it.
+/// The metadata of a file. What writers say about Arrow types in the key-value metadata is not used: a column
+/// has the type that the format itself gives it.
 fn metadata(source: &impl ChunkReader) -> Result<ArrowReaderMetadata, ReadError> {
     let footer = Arc::new(parquet_footer::read(source)?);
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);

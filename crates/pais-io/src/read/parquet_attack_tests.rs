@@ -1,5 +1,5 @@
-//! Parquet files that are written to exhaust the stack or the memory of their reader. Each is
-//! refused by a bound, before anything is allocated for what it claims.
+//! Parquet files that are made to exhaust the stack or the memory of their reader. Each is refused by a bound,
+//! before anything is allocated for what it claims.
 
 use std::sync::Arc;
 
@@ -137,7 +137,7 @@ fn encrypted_files_are_refused_as_such() {
     }
 }
 
-/// The footer says the codec, so that the file is not called damaged.
+/// The footer names the codec, so that the file is not reported as damaged.
 #[test]
 fn files_of_a_codec_that_is_not_read_are_refused_as_such() {
     for (codec, name) in [(3, "LZO"), (4, "BROTLI")] {

@@ -18,7 +18,7 @@ use crate::read::parquet_pages::{LeafSizes, PAGES_BYTES, PageSizes};
 /// Memory that a batch takes as estimated from the pages, in bytes.
 const BATCH_BYTES: u64 = 64 << 20;
 
-/// Bytes that a value takes beside its text: a view and its levels.
+/// Bytes that a value takes in addition to its text: a view and its levels.
 const VALUE_BYTES: u64 = 24;
 
 /// If the lists of a row group have more items than this beyond one for each row, the items of each

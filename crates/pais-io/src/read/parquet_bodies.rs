@@ -1,5 +1,5 @@
-//! Looks into the pages of a Parquet file where their headers do not bound what decoding allocates:
-//! lengths that are encoded with a number of their own, and rows of very many items.
+//! Examines the pages of a Parquet file whose headers do not bound what decoding allocates: pages with encoded
+//! lengths, whose number is claimed separately, and rows of very many items.
 
 use std::io;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::read::parquet_thrift::invalid;
 
-/// Looks into the pages of a column of a row group. Returns the most items of one row; 1 if the
-/// column is not one of lists.
+/// Examines the pages of a column of a row group. Returns the maximum number of items of a row; 1 if the column
+/// is not one of lists.
 ///
 /// # Errors
 /// If a page does not decode, or claims more lengths than values.

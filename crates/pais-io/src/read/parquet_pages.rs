@@ -26,10 +26,10 @@ const PAGES: u64 = 1 << 20;
 /// dictionary.
 pub(super) const PAGES_BYTES: u64 = 256 << 20;
 
-/// Bytes that the parquet crate takes at most for each value of a dictionary, beside the page.
+/// Bytes that the parquet crate takes at most for each value of a dictionary, in addition to the page.
 const DICTIONARY_VALUE_BYTES: u64 = 40;
 
-/// Bytes that the parquet crate takes for each value of a page with encoded lengths, beside it.
+/// Bytes that the parquet crate takes for each value of a page with encoded lengths, in addition to the page.
 const LENGTH_BYTES: u64 = 8;
 
 /// The types of pages in the format.
@@ -49,7 +49,7 @@ pub(super) struct PageSizes {
     pub(super) bytes: u64,
     /// The columns that are read, by their position among all leaves.
     pub(super) leaves: Vec<(usize, LeafSizes)>,
-    /// The parts of the file whose pages must be looked into: number of the row group, leaf.
+    /// The parts of the file whose pages must be examined: number of the row group, leaf.
     pub(super) encoded_lengths: Vec<(usize, usize)>,
     pages: u64,
 }
@@ -160,7 +160,7 @@ impl<R: ChunkReader> ColumnPages<'_, R> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Adds a page to the sizes of its column. Returns whether its body must be looked into.
+    /// Adds a page to the sizes of its column. Returns whether its body must be examined.
     fn add(&self, page: &PageHeader, decoded: u64, leaf: &mut LeafSizes) -> io::Result<bool> {
         match page.kind {
             INDEX_PAGE => Ok(false),
@@ -272,7 +272,7 @@ impl PageHeader {
                 }
                 (DATA_PAGE, 3 | 4, Integer) => drop(input.integer32()?),
                 (DATA_PAGE_V2, 2 | 3, Integer) => drop(input.size32()?),
-                // Of a field that is repeated the last one counts, as for the parquet crate.
+                // If a field is repeated, the last one counts, as for the parquet crate.
                 (DATA_PAGE_V2, 5 | 6, Integer) => {
                     levels[usize::from(field == 6)] = input.size32()?
                 }

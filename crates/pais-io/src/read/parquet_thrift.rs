@@ -1,5 +1,5 @@
-//! Thrift's compact protocol, in which the footer and the page headers of a Parquet file are
-//! written. Nesting is bounded, and nothing is allocated for what a length claims.
+//! Thrift's compact protocol, the encoding of the footer and the page headers of a Parquet file. Nesting is
+//! bounded, and memory is never allocated by a claimed length.
 
 use std::io::{self, Read};
 
@@ -79,7 +79,7 @@ impl<R: Read> CompactReader<R> {
         Err(invalid())
     }
 
-    /// An integer of any width but that of a byte.
+    /// An integer of any width except one byte.
     ///
     /// # Errors
     /// If the input is invalid, as for all functions of this reader.
@@ -226,7 +226,7 @@ impl<R: Read> CompactReader<R> {
     }
 }
 
-/// The error of a file whose bytes are none of the format.
+/// The error of a file whose bytes are not of the format.
 pub(super) fn invalid() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }

@@ -54,7 +54,7 @@ impl<'s> SetColumns<'s> {
         self.items[item].refusal = Some(refusal);
     }
 
-    /// Adds the sets of the current row to a chunk. Empty and missing cells are no items.
+    /// Adds the sets of the current row to a chunk. Empty and missing cells are not items.
     ///
     /// # Errors
     /// If a cell cannot be decoded.

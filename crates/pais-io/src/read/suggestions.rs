@@ -17,8 +17,8 @@ pub(super) fn encoding() -> String {
     )
 }
 
-/// How to send a file whose header `name` is several columns that are divided by another character
-/// than its delimiter; `None` where it is not.
+/// How to send a file whose header `name` is in fact several columns, divided by another character than the
+/// file's delimiter; `None` if it is not.
 pub(super) fn delimiter(
     format: &TextFormat,
     name: &str,
@@ -40,7 +40,7 @@ pub(super) fn delimiter(
     ))
 }
 
-/// How to send a file with a cell that is no number in a numeric column.
+/// How to send a file with a cell that is not a number in a numeric column.
 ///
 /// `format` is that of the file; `None` where a file has none.
 pub(super) fn number(cell: &str, format: Option<&TextFormat>) -> String {
@@ -139,7 +139,7 @@ impl Way {
     }
 }
 
-/// Whether a cell has digits and nothing but them, signs and possible separators.
+/// Whether a cell has digits, and otherwise only signs and possible separators.
 fn is_like_number(cell: &str) -> bool {
     let is_part =
         |it: char| it.is_ascii_digit() || matches!(it, '+' | '-' | '\t') || THOUSANDS.contains(&it);
@@ -163,7 +163,7 @@ fn parameters(values: &[(&str, String)]) -> String {
     )
 }
 
-/// A value as a query has it.
+/// A value as it is written in a query string.
 fn encoded(value: &str) -> String {
     let mut text = String::new();
     for byte in value.bytes() {
@@ -175,7 +175,7 @@ fn encoded(value: &str) -> String {
     text
 }
 
-/// A value as a shell takes it.
+/// A value quoted for a shell.
 fn quoted(value: &str) -> String {
     match value {
         "'" => "\"'\"".to_owned(),

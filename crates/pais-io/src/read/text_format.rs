@@ -43,7 +43,7 @@ pub enum TextFormatError {
 }
 
 impl TextFormatError {
-    /// The parameter that is no such character or word; `None` for two that contradict each other.
+    /// The parameter with an invalid value; `None` for two that contradict each other.
     pub fn parameter(&self) -> Option<&'static str> {
         match self {
             Self::Delimiter => Some("delimiter"),
@@ -65,9 +65,8 @@ impl Delimiter {
     /// The tabulator.
     pub const TAB: Self = Self(b'\t');
 
-    /// The delimiter with this character; `None` for one that cannot be told from the cells: a
-    /// letter, a digit, a quote, a control character other than the tabulator, or one that is not
-    /// ASCII.
+    /// The delimiter with this character; `None` for one that cannot be distinguished from cells: a letter, a
+    /// digit, a quote, a control character other than the tabulator, or one that is not ASCII.
     pub fn new(character: char) -> Option<Self> {
         let byte = u8::try_from(character).ok()?;
         let is_visible = byte.is_ascii_punctuation() && byte != b'"';
@@ -174,7 +173,7 @@ impl FromStr for ThousandsMark {
     }
 }
 
-/// How characters are bytes. A byte order mark at the start of a file wins over it.
+/// How characters are bytes. A byte order mark at the start of a file takes precedence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, SerializeDisplay)]
 pub enum TextEncoding {
     /// UTF-8.
@@ -371,7 +370,7 @@ impl TextParameters {
 impl TryFrom<&TextFormatDefinition> for TextParameters {
     type Error = TextFormatError;
 
-    /// Checks each part; whether they contradict each other says [`TextParameters::format`].
+    /// Checks each part; [`TextParameters::format`] checks whether they contradict each other.
     fn try_from(declared: &TextFormatDefinition) -> Result<Self, TextFormatError> {
         Ok(Self {
             delimiter: part(declared.delimiter.as_deref())?,
@@ -475,7 +474,7 @@ mod tests {
         }
     }
 
-    /// What is declared holds where nothing is said; the marks of numbers are a pair.
+    /// The declared format applies where none is given; the marks of numbers are a pair.
     #[test]
     fn a_declared_format_fills_what_is_not_said() {
         let declared = parameters(";", ",", ".", "windows-1252").unwrap();

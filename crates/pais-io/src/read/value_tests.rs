@@ -105,7 +105,7 @@ fn spaces_and_unicode_forms_make_no_new_value() {
     for role in ["sensitive", "quasi_identifier", "insensitive"] {
         assert_read_as(json!({"role": role, "taxonomy": tree}), &cells, &expected);
     }
-    // An insensitive column without a taxonomy is released as it is.
+    // An insensitive column without a taxonomy is released unchanged.
     assert_read_as(json!({"role": "insensitive"}), &cells, &cells);
 }
 
@@ -298,7 +298,7 @@ fn line_ends_are_found_in_every_block_of_a_file() {
     }
 }
 
-/// A program writes an id as a floating-point number where another row has none.
+/// A program writes an id as a floating-point number if another row has none.
 #[test]
 fn one_person_is_one_person_in_every_format() {
     let subject = json!({"role": "subject"});
@@ -342,7 +342,7 @@ fn one_person_is_one_person_in_every_format() {
     }
 }
 
-/// A row that is about nobody would be a person of its own.
+/// A row about nobody would count as one more person.
 #[test]
 fn a_row_without_a_subject_is_refused_in_every_format() {
     let schema = one(json!({"role": "subject"}));

@@ -59,7 +59,7 @@ pub(super) fn csv_text(table: &ReleasedTable, cells: Cells) -> TextTable<'_> {
 pub(super) enum Cells {
     /// As they are.
     Exact,
-    /// So that a spreadsheet takes none for a formula.
+    /// So that a spreadsheet takes none of them as a formula.
     Safe,
 }
 
@@ -74,12 +74,12 @@ impl Cells {
     }
 }
 
-/// Whether a spreadsheet may take a text for a formula.
+/// Whether a spreadsheet may take a text as a formula.
 fn is_formula(text: &str) -> bool {
     text.starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
-/// Quotes what must be; an empty cell of a table of one column too, or its line would be blank.
+/// Quotes a cell if necessary; also an empty cell of a table of one column, or its line would be blank.
 fn write_cell(out: &mut Vec<u8>, text: &str, alone: bool) {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     if !(text.bytes().any(|byte| special(&byte)) || alone && text.is_empty()) {

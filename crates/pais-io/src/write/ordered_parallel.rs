@@ -60,7 +60,7 @@ pub(super) fn ordered_parallel<J: Send, R: Send, T>(
     })
 }
 
-/// A job that is not started, and where its result goes.
+/// A job that has not been started, and where its result goes.
 struct QueuedJob<J, R> {
     job: J,
     result: Sender<R>,
@@ -79,7 +79,7 @@ struct OrderedResults<'a, I, M, J, R> {
     make: &'a M,
     ahead: usize,
     queue: Sender<QueuedJob<J, R>>,
-    /// The other end of `queue`: jobs are started in their order, by helpers or the calling thread.
+    /// The receiving end of `queue`: helpers or the calling thread start jobs in this order.
     queued: Receiver<QueuedJob<J, R>>,
     /// The results of the jobs that were queued, starting with the next one to take.
     pending: VecDeque<Receiver<R>>,

@@ -60,8 +60,8 @@ pub struct ParquetFile {
     pub bytes: Vec<u8>,
 }
 
-/// The table as Parquet files with the same types of columns: each has the next `rows` rows, the last one
-/// those that are left, as one row group. A table without rows is one file.
+/// The table as Parquet files with the same types of columns: each has the next `rows` rows, the last one the
+/// remaining rows, as one row group. A table without rows is one file.
 ///
 /// # Errors
 /// As [`parquet()`].

@@ -7,14 +7,14 @@ use super::gain::{Logs, bits};
 /// Minimum number of examples that at least two branches have.
 pub(super) const LEAST: u64 = 2;
 
-/// A gain of less is none, in bits over all examples of a node; rounding errors are far below it.
+/// A smaller gain counts as none, in bits over all examples of a node; rounding errors are far below it.
 pub(super) const LEAST_GAIN: f64 = 1e-3;
 
 /// A nominal attribute with at least this share of values among the examples does not count in the
 /// average gain, unless all do.
 const MANY_VALUES: f64 = 0.3;
 
-/// A test with what it is worth, in bits over all examples of the node.
+/// A test with its value, in bits over all examples of the node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
     /// What the classes lose of their information.
@@ -63,8 +63,8 @@ pub(super) fn value_test(
     })
 }
 
-/// The test of the greatest gain ratio among those with at least average gain; the first of equals.
-/// `all` is the weight of the examples of the whole tree.
+/// The test of the greatest gain ratio among those with at least average gain; ties go to the first. `all` is
+/// the weight of the examples of the whole tree.
 pub(super) fn choose(examples: &Examples, candidates: &[Candidate], all: u64) -> Option<Candidate> {
     let gaining = || {
         candidates

@@ -6,9 +6,9 @@ use super::examples::{AttributeCodes, Examples, MOST_CLASSES, MOST_PLACES, Place
 use super::features::MOST_VALUES;
 use super::learnt::{LearntExample, NodeExamples};
 
-/// Greatest size of the array of all codes and classes of a wide attribute, in places for each example of the node.
-/// Where it would be larger, the examples are sorted instead, so that a node of few examples does not read all codes
-/// of a column with many.
+/// Maximum size of the array of all codes and classes of a wide attribute, in places for each example of the
+/// node. If it would be larger, the examples are sorted instead, so that a node of few examples does not read
+/// all codes of a column with many.
 const MOST_PLACES_AN_EXAMPLE: usize = 4;
 
 /// Nodes of at most this many examples note the places that they weigh; others look at all places. Lower in tests,
@@ -58,9 +58,9 @@ pub(super) struct CodeCounts {
     sorted: Vec<(u64, u32)>,
 }
 
-/// Bytes that a tree of this many examples with this many attributes needs beside them: twice what moves between
-/// nodes, branches, a node for each, the totals of a node, the weights below each threshold, and what [`CodeCounts`]
-/// keeps.
+/// Bytes that a tree of this many examples with this many attributes needs in addition to them: twice what
+/// moves between nodes, branches, a node for each, the totals of a node, the weights below each threshold, and
+/// what [`CodeCounts`] keeps.
 pub(super) fn growth_bytes(examples: u64, attributes: u64) -> u64 {
     const NODE: u64 = 96;
     const MOVED: u64 = size_of::<LearntExample>() as u64;
@@ -81,8 +81,9 @@ impl CodeCounts {
     /// Counts the narrow ones of some attributes over the examples of a node, in one pass. [`Self::count`] has the
     /// counts of each.
     ///
-    /// An example adds to as many places as there are attributes: an addition that waits for the one before it
-    /// at the same place, as with attributes of which most examples have one code, does not hold up the others.
+    /// An example adds to as many places as there are attributes. So an addition that waits for the previous
+    /// one at the same place, as with attributes of which most examples have one code, does not delay the
+    /// others.
     pub(super) fn count_narrow(
         &mut self,
         examples: &Examples,
@@ -145,8 +146,9 @@ impl CodeCounts {
         }
     }
 
-    /// Ends the node that was counted: `others` are all of its examples but those of the node that is counted next.
-    /// Where they are fewer, they are taken from what is counted, and the next one need not be.
+    /// Ends the node that was counted: `others` are all of its examples except those of the node that is
+    /// counted next. If they are fewer, they are subtracted from the counts, and the next node need not be
+    /// counted.
     pub(super) fn keep<'a>(
         &mut self,
         examples: &Examples,
@@ -172,8 +174,8 @@ impl CodeCounts {
         self.state = NarrowState::Empty;
     }
 
-    /// The counts of an attribute, which [`Self::count_narrow`] was given. Costs a look at its places, or, for one that
-    /// is not narrow, a look at each example in their order, or sorts them.
+    /// The counts of an attribute, which [`Self::count_narrow`] was given. Reads its places, or, for an
+    /// attribute that is not narrow, reads each example in order, or sorts the examples.
     pub(super) fn count(&mut self, examples: &Examples, position: usize, node: NodeExamples<'_>) {
         let attribute = &examples.attributes[position];
         self.codes.clear();

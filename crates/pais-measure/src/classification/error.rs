@@ -1,4 +1,4 @@
-//! The error of a classifier on a release, beside those on raw rows (KDD'09, Section 5.1).
+//! The error of a classifier on a release, together with those on raw rows (KDD'09, Section 5.1).
 //!
 //! A C4.5 tree learns the class column from two thirds of the rows and is
 //! tested on the others.

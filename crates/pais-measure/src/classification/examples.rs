@@ -3,13 +3,13 @@
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-/// Maximum number of classes. A column with more is not one that rows are classified by.
+/// Maximum number of classes. Rows are not classified by a column with more.
 pub(super) const MOST_CLASSES: u32 = 256;
 
 /// What the codes of an attribute mean.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Domain {
-    /// Codes are values without an order, from 0 to this number less 1.
+    /// Codes are values without an order, below this number.
     Nominal(u32),
     /// Codes are ranks of these values, which ascend; the code after the last means missing.
     Ordered(Arc<[f64]>),
@@ -55,8 +55,8 @@ const MOST_CODES: usize = 1 << u8::BITS;
 /// Maximum number of places of the array of weights of narrow attributes. An attribute that would need more is wide.
 pub(super) const MOST_PLACES: usize = 1 << u16::BITS;
 
-/// Places of some narrow codes of an example, and 0 behind the last one. Whole blocks are moved faster than as many
-/// places as there are.
+/// Places of some narrow codes of an example, and 0 after the last one. Moving whole blocks is faster than
+/// moving the exact number of places.
 pub(super) type PlaceBlock = [u16; 8];
 
 /// Blocks of an example with this many narrow attributes; at least one.
@@ -91,19 +91,20 @@ pub(super) struct Examples {
     /// Of each narrow attribute, where its weights begin in an array of weights by attribute, code and class: a node
     /// counts all narrow ones in one pass over its examples. They begin at multiples of 64.
     pub(super) starts: Vec<usize>,
-    /// The places of the narrow codes in that array, example beside example.
+    /// The places of the narrow codes in that array, example after example.
     places: Vec<PlaceBlock>,
     /// The code of each place.
     code_of_place: Vec<u8>,
     pub(super) classes: Vec<u32>,
     pub(super) class_count: u32,
-    /// An attribute by whose codes, and then by whose classes, the examples ascend: they need not be
-    /// sorted by it.
+    /// An attribute such that the examples are in ascending order of its codes and then of their classes: they
+    /// need not be sorted by it.
     pub(super) ascending: Option<usize>,
 }
 
 impl Examples {
-    /// Of these attributes, each with as many codes as there are classes, all of them inside its domain.
+    /// Examples of these attributes, each with as many codes as there are classes, all of them inside its
+    /// domain.
     pub(super) fn new<C: Iterator<Item = u32>>(
         attributes: impl IntoIterator<Item = (Domain, C)>,
         classes: Vec<u32>,
@@ -212,7 +213,7 @@ impl Examples {
 /// Rows as distinct examples, so that many rows of few records are few examples.
 #[derive(Clone, Debug)]
 pub(super) struct RowExamples {
-    /// Different ones, but for those whose hashes are alike by chance.
+    /// Distinct examples, except those whose hashes collide by chance.
     pub(super) distinct: Examples,
     /// The example of each row.
     pub(super) of_row: Vec<u32>,

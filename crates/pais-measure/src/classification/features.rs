@@ -1,7 +1,7 @@
 //! Columns as a classifier learns from them: released labels and raw values as codes.
 //!
-//! Equal cells get equal codes whatever the order of rows and dictionaries is, so that a tree
-//! depends on the rows alone.
+//! Equal cells get equal codes for any order of rows and dictionaries, so that a tree depends on the rows
+//! alone.
 
 use std::cmp::Reverse;
 
@@ -12,10 +12,10 @@ use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
 
 use super::examples::Domain as AttributeDomain;
 
-/// Maximum number of values of a nominal attribute. Where a column has more, the rarest are one value.
+/// Maximum number of values of a nominal attribute. If a column has more, the rarest are one value.
 pub(super) const MOST_VALUES: usize = 1_000;
 
-/// The root of a column without a taxonomy, which says nothing of a number.
+/// The root of a column without a taxonomy, which says nothing about a number.
 const FLAT_ROOT: &str = "*";
 
 /// An attribute of a column: what its codes mean, and the code of each code of the column.
@@ -42,7 +42,7 @@ impl Encoding {
         }
     }
 
-    /// Cells that are the codes of an attribute.
+    /// Cells that are already the codes of an attribute.
     #[cfg(test)]
     pub(super) fn identity(domain: AttributeDomain) -> Self {
         let codes = 0..domain.code_count() as u32;
@@ -103,7 +103,7 @@ impl<'a> Feature<'a> {
         }
     }
 
-    /// With other cells of the same column, where there are some.
+    /// The feature with other cells of the same column, if they are given.
     pub(super) fn with_cells(self, cells: Option<&'a [u32]>) -> Self {
         Self {
             cells: cells.map_or(self.cells, all_of),
@@ -167,9 +167,8 @@ fn intervals(spec: &SchemaColumn, texts: &[&str]) -> Option<Vec<Option<(f64, f64
     texts.iter().map(ends).collect()
 }
 
-/// Disjoint intervals are one attribute in their order. Of overlapping ones, as local recoding
-/// releases them, each end is an attribute: a middle would not tell a wide interval from a narrow
-/// one.
+/// Disjoint intervals are one attribute in their order. Of overlapping intervals, as local recoding releases
+/// them, each end is an attribute: a midpoint would not distinguish a wide interval from a narrow one.
 fn ordered(intervals: &[Option<(f64, f64)>]) -> Vec<Encoding> {
     let mut sorted: Vec<(f64, f64)> = intervals.iter().copied().flatten().collect();
     sorted.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));

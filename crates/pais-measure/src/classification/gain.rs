@@ -27,7 +27,7 @@ fn computed(count: u64) -> i64 {
     }
 }
 
-/// The greatest number that is tabled.
+/// The largest number in the table.
 const TABLED: u64 = 1 << 16;
 
 /// *x · log2 x* of counts, tabled for small ones.

@@ -1,4 +1,4 @@
-//! The error of a tree on rows that it has not learnt from.
+//! The error of a tree on rows that it was not trained on.
 
 use super::examples::RowExamples;
 use super::gain::Logs;
@@ -31,8 +31,8 @@ pub(super) fn two_thirds(count: u32, seed: u64) -> Thirds {
     Thirds { learning, testing }
 }
 
-/// The share of the tested rows to which a tree gives another class than theirs, from 0 to 1. `None` where
-/// there are none, or none to learn from, and when stopped.
+/// The share of the tested rows to which a tree gives another class than theirs, from 0 to 1. `None` if there
+/// are none, or none to learn from, and when stopped.
 pub(super) fn held_out_error(
     rows: &RowExamples,
     thirds: &Thirds,

@@ -1,4 +1,4 @@
-//! The examples that a tree learns from, those of each node beside each other.
+//! The examples that a tree learns from, those of each node next to each other.
 
 use std::ops::Range;
 

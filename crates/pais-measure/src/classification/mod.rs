@@ -1,12 +1,12 @@
-//! The error of a classifier on a release, beside those on raw rows (KDD'09, Section 5.1).
+//! The error of a classifier on a release, together with those on raw rows (KDD'09, Section 5.1).
 //!
 //! Decision trees in the manner of C4.5 (Quinlan, *C4.5: Programs for Machine Learning*, 1993, with
 //! the thresholds of Release 8: Quinlan, *Improved Use of Continuous Attributes in C4.5*, JAIR 4,
 //! 1996), and their error on held-out rows.
 //!
 //! - A test is chosen by gain ratio among those with at least average gain.
-//! - A nominal attribute has a branch for each value that occurs; an ordered attribute has two, at
-//!   a threshold, whose gain is lowered by what it takes to tell which threshold it is.
+//! - A nominal attribute has a branch for each value that occurs; an ordered attribute has two, at a threshold.
+//!   The gain of a threshold is reduced by the cost of encoding which threshold it is.
 //! - Missing is a value of its own: a branch of its own, also of an ordered attribute. A tree
 //!   learns from released labels, where `?` is a label; C4.5 itself would divide such an example
 //!   among the branches.

@@ -1,8 +1,8 @@
 //! The rows that classifiers learn from and are tested on.
 //!
-//! Rows are put in the order of a hash of what they contain, and divided at random by their place
-//! in it. So the division of a release depends on its rows and not on their order, and the same
-//! rows are tested as released and as they were.
+//! Rows are put in the order of a hash of their contents, and divided at random by their place in this order.
+//! So the division of a release depends on its rows and not on their order, and the same rows are tested as
+//! released and as raw.
 
 use pais_core::definition::ColumnRole;
 use pais_core::schema::{Schema, SchemaColumn};
@@ -44,8 +44,8 @@ pub(super) fn repeats(rows: u64) -> u32 {
 /// quasi-identifiers.
 const EXAMPLE_COPIES: u64 = 3;
 
-/// Bytes of an example beside its codes: its hash and key, its class, its row twice, and what is left of the last block
-/// of its places.
+/// Bytes of an example in addition to its codes: its hash and key, its class, its row twice, and the unused
+/// rest of the last block of its places.
 const EXAMPLE_BYTES: u64 = 8 + 16 + 4 + 2 * 4 + 16;
 
 /// Maximum number of bytes of a code, by rows and by examples.
@@ -63,7 +63,7 @@ pub fn classification_bytes(schema: &Schema, rows: u64) -> u64 {
         .stored()
         .map(|column| 1 + has_ends(column))
         .sum::<u64>();
-    // As many suppressed rows as released ones.
+    // At most as many suppressed rows as released ones.
     let learnt = rows.min(2 * SAMPLED_ROWS as u64);
     let examples = learnt.saturating_mul(attributes * CODE_BYTES + EXAMPLE_BYTES);
     let trees = MOST_TREES.min(rayon::current_num_threads() as u64);
@@ -115,7 +115,7 @@ impl ClassifiedRows<'_> {
         let attributes = wanted.flat_map(|(_, feature)| feature.attributes());
         let attributes: Vec<RowAttribute<'_>> = attributes.collect();
         let mut hashes: Vec<u64> = vec![0; rows.len()];
-        // The codes of a column are read once, because its rows are anywhere in it.
+        // The codes of a column are read once, because the rows are scattered over it.
         let columns = attributes.iter().map(|attribute| {
             with_codes!(attribute.cells, cells => {
                 let codes = hashes.iter_mut().zip(rows).map(|(hash, &row)| {
@@ -208,9 +208,8 @@ pub(super) fn drawn(mut keys: Vec<RowKey>, most: usize) -> Vec<u32> {
     places.map(|place| keys[place].row).collect()
 }
 
-/// The places to learn from and to test on of a division: two thirds and the rest of the first
-/// `released` places, and the same of the others. The first places of both are those below
-/// `released`.
+/// The places to learn from and to test on of a division: two thirds and the rest of the first `released`
+/// places, and the same for the other places. The first places of both are those below `released`.
 pub(super) struct Division {
     pub(super) released: Thirds,
     pub(super) all: Thirds,

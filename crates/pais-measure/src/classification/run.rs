@@ -92,8 +92,8 @@ fn errors(
     let divisions: Vec<Division> = divisions
         .map(|repeat| Division::new(released, suppressed, repeat))
         .collect();
-    // Those of all raw columns take longest, and come first: threads take one after the other, so that no
-    // thread is left with a long one at the end.
+    // The trees of all raw columns take longest, so they come first: threads take one tree after another, and
+    // no thread is left with a long one at the end.
     let mut trees: Vec<(&RowExamples, &Thirds)> = Vec::new();
     if let Some((all, open)) = of_raw {
         trees.extend(divisions.iter().map(|it| (all, &it.all)));
@@ -148,8 +148,8 @@ impl<'a> UsedColumn<'a> {
     }
 }
 
-/// The columns of the release that the dataset has, without sets. Sensitive ones are among them:
-/// the paper removes nothing but the quasi-identifiers, and who has the release has them too.
+/// The columns of the release that the dataset has, without sets. Sensitive ones are included: the paper
+/// removes only the quasi-identifiers, and a recipient of the release has them too.
 fn used_columns<'a>(
     release: &MeasuredRelease<'a>,
     frequencies: &'a CodeFrequencies,

@@ -7,7 +7,7 @@ use super::counts::{ClassWeight, CodeCounts};
 use super::examples::Test;
 use super::gain::{Logs, bits, parts};
 
-/// A part of a threshold has at most this many examples at least.
+/// Maximum of the required number of examples of a part of a threshold.
 const MOST_LEAST: f64 = 25.0;
 
 /// Class counts of some examples, with the sum of their *x · log2 x*.
@@ -111,7 +111,7 @@ impl Thresholds<'_> {
         }
     }
 
-    /// The threshold of the greatest gain above `best`, the lowest one of equals.
+    /// The threshold of the greatest gain above `best`, ties go to the lowest one.
     fn best(&self, sides: &mut Sides, mut best: Best) -> Best {
         let Sides { low, high, .. } = sides;
         for place in 0..self.places.end {
@@ -144,8 +144,8 @@ impl Thresholds<'_> {
 
     /// Looks for a better threshold among some.
     ///
-    /// The information of both sides is a concave function of the weights below: in the rectangle between
-    /// the first threshold and the last one it is least at a corner.
+    /// The information of both sides is a concave function of the weights below: in the rectangle between the
+    /// first threshold and the last one, it is minimal at a corner.
     fn best_between(&self, low: &[[u32; 2]], all: [u64; 2], places: Range<usize>, best: &mut Best) {
         /// Fewer thresholds are looked at one by one.
         const FEW: usize = 8;
@@ -196,9 +196,9 @@ fn weight(classes: &[ClassWeight]) -> u64 {
     classes.iter().map(|it| u64::from(it.weight)).sum()
 }
 
-/// The threshold of the greatest gain, the lowest one of equals, with what is left of its gain
-/// after the cost of its name. `None` where none has a gain. `values` are those of the codes, and `counts`
-/// the classes of the codes at the node.
+/// The threshold of the greatest gain (ties go to the lowest one), with what is left of its gain after the cost
+/// of naming it. `None` if none has a gain. `values` are those of the codes, and `counts` the classes of the
+/// codes at the node.
 pub(super) fn best_threshold(
     position: usize,
     values: &[f64],
@@ -225,8 +225,8 @@ pub(super) fn best_threshold(
         information: information - of_missing,
         logs,
     };
-    // To name the threshold takes log2(tried) bits (Release 8). What has not more gain than that, and the
-    // least, is never chosen.
+    // Naming the threshold takes log2(tried) bits (Release 8). A threshold whose gain does not exceed that and
+    // the minimum is never chosen.
     let cost = (thresholds.places.len().max(1) as f64).log2();
     let none = Best {
         gain: parts(cost + LEAST_GAIN) - 1,
@@ -252,7 +252,7 @@ pub(super) fn best_threshold(
             },
         }
     });
-    // What is known beside what is missing needs no threshold.
+    // Separating known from missing values needs no threshold.
     let is_divided = known_total >= LEAST && missing_total >= LEAST;
     let beside_missing = is_divided.then(|| Candidate {
         gain: bits(information - of_known - of_missing),

@@ -1,4 +1,4 @@
-//! A tree, and what it says of examples.
+//! A tree, and its classification of examples.
 
 use std::ops::Range;
 use std::rc::Rc;
@@ -10,7 +10,7 @@ use super::gain::Logs;
 use super::learnt::{LearntExamples, NodeExamples};
 use super::threshold::{Sides, best_threshold};
 
-/// What a node asks, and the nodes of the answers.
+/// The test of a node, and the nodes of its branches.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Split {
     pub(super) test: Test,
@@ -39,11 +39,11 @@ impl Split {
 /// A node with the examples that reached it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
-    /// The most frequent class, the first of equals.
+    /// The most frequent class, ties go to the first.
     pub(super) class: u32,
     /// Weight of the examples.
     pub(super) weight: u64,
-    /// Weight of those of other classes.
+    /// Weight of the examples of other classes.
     pub(super) errors: u64,
     /// `None` for a leaf.
     pub(super) split: Option<Split>,
@@ -137,9 +137,9 @@ impl Tree {
 /// the work on tables made for it.
 const MOST_DEPTH: usize = 128;
 
-/// A node with at most this many errors is a leaf of the pruned tree, whatever is below it. A subtree without the one
-/// error has a leaf of one example, beside two of at least [`LEAST`] each: together it expects 2.75 errors, and
-/// the node itself less than 2.63.
+/// A node with at most this many errors is a leaf of the pruned tree, whatever is below it. A subtree without
+/// the one error has a leaf of one example and two leaves of at least
+/// [`LEAST`] each: together they expect 2.75 errors, and the node itself less than 2.63.
 const LEAF_ERRORS: u64 = 1;
 
 /// A node to be divided.
@@ -222,7 +222,7 @@ pub(super) fn grow(
     Some(Tree { nodes })
 }
 
-/// What the test of a node is chosen with.
+/// The data for choosing the test of a node.
 struct TestChoice<'a> {
     examples: &'a Examples,
     /// Of all examples of the tree together.
@@ -275,7 +275,7 @@ const SQUARED_DEVIATION: f64 = 0.6925 * 0.6925;
 /// The confidence of the upper limit.
 const CONFIDENCE: f64 = 0.25;
 
-/// What the estimate of a leaf may exceed that of a subtree by, in errors.
+/// By how much the estimate of a leaf may exceed that of a subtree, in errors.
 const TOLERANCE: f64 = 0.1;
 
 /// *N · U25(E, N)*: the errors to expect among *N* cases where *E* were seen, as the upper limit of

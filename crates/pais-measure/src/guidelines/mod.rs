@@ -1,7 +1,7 @@
-//! What a release says to the questions of guidelines that privacy officers have to answer.
+//! Answers of a release to the questions of guidelines that privacy officers have to answer.
 //!
-//! Computed from the release and the declarations alone, so that recipients see it too. It decides
-//! nothing: where a guideline needs a judgement, or what the service cannot see, it says so.
+//! Computed from the release and the declarations alone, so that recipients see it too. It decides nothing: if
+//! a guideline needs a judgement, or something that the service cannot see, it says so.
 
 mod opinion;
 mod safe_harbor;
@@ -41,8 +41,8 @@ pub struct Guidelines {
     pub safe_harbor: SafeHarbor,
 }
 
-/// The answers for a release whose risk was measured, and whose rows are unique as `rows` says. `frequencies` are
-/// those of the codes of its columns.
+/// The answers for a release whose risk was measured, and whose unique rows are those of `rows`. `frequencies`
+/// are those of the codes of its columns.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`], and other errors for a table that cannot be measured.

@@ -1,5 +1,5 @@
-//! What became of the 18 categories of HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i), and what is missing
-//! for them.
+//! What happened to the 18 categories of HIPAA Safe Harbor, 45 CFR 164.514(b)(2)(i), and what they still
+//! require.
 
 use pais_core::definition::ColumnRole;
 use pais_core::safe_harbor::{SafeHarborCategory, SafeHarborLabels, SafeHarborRequirement};
@@ -140,13 +140,13 @@ struct Column<'a> {
     spec: &'a SchemaColumn,
     /// `None` where the main table does not have it.
     released: Option<CountedColumn<'a>>,
-    /// Whether it is released as it is.
+    /// Whether it is released unchanged.
     is_exact: bool,
 }
 
 impl<'a> Column<'a> {
-    /// The category that its declaration says. An unchanged column that is a key of the rows is a code of
-    /// its own.
+    /// The category that follows from its declaration. An unchanged column that is a key of the rows is a code
+    /// of its own.
     fn category(self) -> Option<SafeHarborCategory> {
         let is_key = |CountedColumn { column, rows }: CountedColumn<'_>| {
             ValueCounts::of_counted(self.spec, &column.column, rows).is_key()
@@ -192,7 +192,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The released labels that say something.
+    /// The informative released labels.
     fn labels(self) -> Vec<&'a str> {
         let root = self.spec.tree().map(|tree| &*tree.nodes()[0].label);
         let root = root.filter(|_| !self.is_exact);
@@ -366,7 +366,7 @@ mod tests {
         assert_eq!(words.1, [SafeHarborRequirement::MeaningOfLabels]);
     }
 
-    /// The attack: whatever number was above 150 passed for a year, and one below for an age.
+    /// The attack: any number above 150 passed as a year, and any below as an age.
     #[test]
     fn numbers_are_years_or_ages_only_where_that_is_known() {
         let of = |name: &str, role: &str, labels: &[&str]| {
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(unseen.1, [SafeHarborRequirement::YearOnly]);
     }
 
-    /// 164.514(b)(2)(i)(B): nothing smaller than a state, but for three digits of a ZIP code.
+    /// 164.514(b)(2)(i)(B): nothing smaller than a state, except three digits of a ZIP code.
     #[test]
     fn of_a_zip_code_three_digits_may_stay() {
         let zip = || quasi_identifier("zip", json!({}));
@@ -419,7 +419,7 @@ mod tests {
             found(&["Boston"]).1,
             [SafeHarborRequirement::MeaningOfLabels]
         );
-        // A number of a county is no ZIP code.
+        // The number of a county is not a ZIP code.
         let county = quasi_identifier("county", json!({}));
         let county = missing(county, SafeHarborCategory::GeographicSubdivisions, &["025"]);
         assert_eq!(county.1, [SafeHarborRequirement::MeaningOfLabels]);

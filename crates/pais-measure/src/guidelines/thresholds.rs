@@ -1,5 +1,5 @@
-//! Risk beside the thresholds of guidelines: 0.09 of the chance to pick the right record, and cells of
-//! 11.
+//! Risk compared with the thresholds of guidelines: 0.09 for the probability of picking the right record, and
+//! cells of 11.
 
 use pais_verify::SubjectGroups;
 use serde::{Deserialize, Serialize};

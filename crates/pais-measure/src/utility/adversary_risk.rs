@@ -1,5 +1,5 @@
-//! The risk by the number of values that an adversary knows, and columns that were released
-//! unchanged and single rows out.
+//! The risk by the number of values that an adversary knows, and the columns that are released unchanged and
+//! single out rows.
 
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
@@ -17,7 +17,7 @@ use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
 /// How many values beyond *L* the report goes.
 const BEYOND: u32 = 2;
 
-/// Adds what columns that are released unchanged say of the rows.
+/// Adds what columns that are released unchanged say about the rows.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
@@ -103,12 +103,12 @@ fn adversaries(release: &MeasuredRelease, columns: usize) -> (LkcRequirement, Ad
     }
 }
 
-/// As [`adversaries`], of LKC-privacy.
+/// As [`adversaries`], for LKC-privacy.
 fn of_lkc(model: &Lkc, schema: &Schema, columns: usize) -> (LkcRequirement, AdversaryLengths) {
     let sensitive = schema.names(ColumnRole::Sensitive);
     let mut requirement = LkcRequirement::from_model(model, columns, &sensitive);
     if requirement.sensitive.is_empty() {
-        // A model that bounds no value protects none of them.
+        // If the model bounds no value, all values are measured.
         requirement.sensitive = every(model.k.get(), schema, columns).sensitive;
     }
     let assumed = requirement.l as u32;
@@ -133,7 +133,7 @@ fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
     }
 }
 
-/// What the unchanged columns of the release say of its rows.
+/// What the unchanged columns of the release say about its rows.
 fn unchanged(release: &MeasuredRelease) -> Result<UnchangedRisk, VerifyError> {
     let stored = release.schema.stored();
     let columns =

@@ -81,8 +81,8 @@ fn with_values_of(model: &Lkc, sensitive: &[Box<str>]) -> Lkc {
     model
 }
 
-/// The first column with the share `highest`, the greatest of all columns, where `greatest` finds that of
-/// some; `None` without columns. Columns are halved, so one of *n* takes log2 *n* searches.
+/// The first column with the share `highest`, the greatest of all columns; `greatest` finds the greatest share
+/// of some columns. `None` without columns. Columns are halved, so one of *n* takes log2 *n* searches.
 fn first_with(
     columns: &[Box<str>],
     highest: f64,

@@ -21,7 +21,7 @@ use crate::sample::RawSample;
 use super::holder_only::rounded;
 use super::label_cover::{Bins, above_missing, covered};
 
-/// A raw column beside its released labels.
+/// A raw column with its released labels.
 pub(super) struct DistortedColumn<'a> {
     pub(super) spec: &'a SchemaColumn,
     /// With the codes of the raw rows.
@@ -210,8 +210,8 @@ impl DistortedColumn<'_> {
         (1.0 - distance).clamp(0.0, 1.0)
     }
 
-    /// The bins of a column of grown intervals: of the declared domain, or of the range that the
-    /// release shows, so that no bin ends at a value of a suppressed row.
+    /// The bins of a column of grown intervals: bins of the declared domain, or of the range that the release
+    /// shows, so that no bin ends at a value of a suppressed row.
     pub(super) fn bins(&self) -> Option<Bins> {
         let Domain::Numeric { scale, .. } = &self.raw.domain else {
             return None;
@@ -395,7 +395,7 @@ fn cramers_v(one: &FrequentValues, other: &FrequentValues) -> f64 {
     if least < 2 {
         return 0.0;
     }
-    // Two tables take turns: an addition waits for the one before it at the same place.
+    // Two tables take turns: an addition waits for the previous one at the same place.
     let places = one.counts.len() * width;
     let mut joint = vec![0u32; 2 * places];
     let (even, odd) = joint.split_at_mut(places);
@@ -548,8 +548,8 @@ fn raw_values(column: &DistortedColumn) -> Vec<LabelRows> {
     leaves.collect()
 }
 
-/// The most frequent values; those that are rare or beyond the number of labels are pooled. What is
-/// pooled is left out where it is rare itself.
+/// The most frequent values; values that are rare or beyond the number of labels are pooled. The pool is left
+/// out if it is rare itself.
 fn pooled(mut values: Vec<LabelRows>, fewest: u64) -> Vec<LabelShare> {
     let total = values.iter().map(|it| it.rows).sum::<u64>().max(1) as f64;
     values.sort_by(|one, other| {

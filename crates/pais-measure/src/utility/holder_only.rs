@@ -1,7 +1,7 @@
-//! What of a report is for the holder of the raw rows alone.
+//! The parts of a report that are only for the holder of the raw rows.
 //!
-//! A measure that needs raw rows can single out one of the raw tables that a release may come
-//! from, so that recipients do not receive it, and the holder receives it rounded.
+//! A measure that needs raw rows can single out one of the raw tables that a release may come from. So
+//! recipients do not receive it, and the holder receives it rounded.
 
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ pub fn for_recipient(mut report: Value) -> Value {
     let of_subjects = report.get("subjects").is_some_and(|it| !it.is_null());
     let of_subjects = HOLDER_ONLY_OF_SUBJECTS.iter().filter(|_| of_subjects);
     remove(&mut report, HOLDER_ONLY.iter().chain(of_subjects));
-    // Of the figures of a sample, a recipient has the error of classifiers alone.
+    // Of the figures of a sample, a recipient sees only the error of classifiers.
     if report
         .pointer("/utility/classification_error")
         .is_none_or(Value::is_null)
@@ -63,7 +63,7 @@ pub fn for_recipient(mut report: Value) -> Value {
     report
 }
 
-/// A report as a package has it.
+/// A report as it is in a package.
 pub fn for_package(mut report: Value) -> Value {
     remove(&mut report, &NOT_PACKED);
     report

@@ -136,10 +136,10 @@ struct RowShare {
     share: f64,
 }
 
-/// The error of counting queries over items, rounded: each counts the released records that have one
-/// or two items of the same column, which a random record has. The estimate for a record that
-/// releases a label in place of items is the share of the label's items that are meant, times that of
-/// the second item; a hidden item is not counted. `None` without items, and when stopped.
+/// The rounded error of counting queries over items. Each query counts the released records that have one or
+/// two items of the same column that a random record has. The estimate for a record that releases a label in
+/// place of items is the queried share of the label's items, times that of the second item; a hidden item is
+/// not counted. `None` without items, and when stopped.
 pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> {
     let tables: Option<Vec<ItemTable<'_>>> = release
         .sets
@@ -217,7 +217,7 @@ impl<'a> ItemTable<'a> {
             shares.extend(rows.map(|&row| RowShare { row, share }));
             next = node.parent;
         }
-        // Of a label and one above it the nearer one says more; a stable sort leaves it first.
+        // Of a label and an ancestor of it, the lower one says more; a stable sort leaves it first.
         shares.sort_by_key(|it| it.row);
         shares.dedup_by_key(|it| it.row);
         shares

@@ -10,11 +10,11 @@ use pais_verify::outermost_interval;
 /// decimals.
 const BINS: usize = 20;
 
-/// The interval that missing cells of a numeric column are under, with each that encloses it
-/// ("Missing values" in `docs/methods/values.md`); `None` where they are under `?` alone.
+/// The interval that covers missing cells of a numeric column, together with each interval that encloses it
+/// ("Missing values" in `docs/methods/values.md`); `None` if only `?` covers them.
 ///
-/// The sampled cells say which of them it is where `?` is released too: an interval beside it is as wide
-/// as the outermost one where no other part of that has a row.
+/// If `?` is released too, the sampled cells tell which of both it is: an interval next to it is as wide as the
+/// outermost one if no other part of that has a row.
 pub(super) fn above_missing(
     raw: &QuasiIdentifier,
     spec: &SchemaColumn,
@@ -34,9 +34,9 @@ pub(super) fn above_missing(
     (!are_apart).then_some(outermost)
 }
 
-/// The codes that a label covers, as a range and whether missing cells of a numeric column are
-/// covered too: by an interval that encloses the one `above_missing`. `None` for a text that is no label
-/// of the domain.
+/// The codes that a label covers, as a range, and whether it covers missing cells of a numeric column too: it
+/// does if it is an interval that encloses `above_missing`. `None` for a text that is not a label of the
+/// domain.
 pub(super) fn covered(
     domain: &Domain,
     label: &str,

@@ -92,9 +92,9 @@ fn taxonomy_ncp(tree: &Tree, kind: ColumnKind, shows_missing: bool) -> Vec<f64> 
     ncp
 }
 
-/// The NCP of a node and of those below it: the whole of the root, divided equally among the children
-/// that the release shows, and `others` beside those of this node. How many values are below a label
-/// is known from raw rows alone.
+/// The NCP of a node and of those below it: the whole share for the root, divided equally among the children
+/// that the release shows and `others` in addition to those of this node. How many values are below a label is
+/// known only from raw rows.
 fn divide(node: &TaxonomyNode, share: f64, others: usize, ncp: &mut BTreeMap<String, f64>) {
     ncp.insert(node.label.clone(), share);
     let parts = (node.children.len() + others) as f64;

@@ -1,9 +1,9 @@
 //! The exact counts and the estimates of queries, block by block.
 //!
-//! A block is indexed once for all queries ([`super::prefix_bitmaps`]) while it is in the
-//! processor's caches. A query then combines a few bitmaps of rows for its exact count, and a few of groups
-//! for those whose labels meet its conditions; only these are estimated one by one. Where labels are cuts, at
-//! most two of them meet a condition in part, and rows with the same shares are estimated together. The order of all
+//! A block is indexed once for all queries ([`super::prefix_bitmaps`]) while it is in the processor's caches. A
+//! query then combines a few bitmaps of rows for its exact count, and a few bitmaps of groups for those whose
+//! labels meet its conditions; only these groups are estimated one by one. If labels are cuts, at most two of
+//! them partly meet a condition, and rows with the same shares are estimated together. The order of all
 //! additions is fixed, so the same groups always have the same errors.
 
 use multiversion::multiversion;
@@ -25,7 +25,7 @@ const BLOCKS_AT_ONCE: usize = 64;
 pub(super) struct QueryAnswer {
     /// Those of the raw rows.
     pub(super) exact: u64,
-    /// What the release lets a reader expect.
+    /// The estimate from the release.
     pub(super) estimate: f64,
 }
 
@@ -226,11 +226,11 @@ impl MetRows {
 /// parts of its block so far.
 type GroupCounts = (u64, u64);
 
-/// What is known of a query after some parts of a block.
+/// The partial result of a query after some parts of a block.
 #[derive(Clone, Copy, Default)]
 struct PartialAnswer {
     found: QueryAnswer,
-    /// Of the group that goes on in the next part.
+    /// The counts of the group that continues in the next part.
     open: GroupCounts,
 }
 

@@ -78,7 +78,7 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
     if is_sample { table.sampled() } else { table }
 }
 
-/// Random groups with [`SAMPLED_ROWS`] rows or, by the last one drawn, more; in ascending order.
+/// Random groups with at least [`SAMPLED_ROWS`] rows, drawn until this number is reached; in ascending order.
 fn drawn_groups(sizes: &[u32]) -> Vec<u32> {
     let mut groups: Vec<u32> = (0..sizes.len() as u32).collect();
     groups.shuffle(&mut StdRng::seed_from_u64(SEED));

@@ -14,8 +14,8 @@ const QUERIES_ON_SAMPLE: u64 = 1_000;
 /// column.
 const CONDITIONS: usize = 4;
 
-/// Seed of the random generator, fixed so that equal releases have equal errors. It is public, so
-/// that unrounded errors would single out the raw table among those that a release may come from.
+/// Seed of the random generator, fixed so that equal releases have equal errors. It is public, so unrounded
+/// errors would single out the raw table among those that a release may come from.
 const SEED: u64 = 2008;
 
 /// A quasi-identifier for queries, with rows in the order of groups.
@@ -101,7 +101,7 @@ pub(super) struct QueryTable {
     pub(super) dimensions: Vec<QueryDimension>,
     /// The sensitive columns.
     pub(super) sensitive: Vec<QuerySensitive>,
-    /// Whether they are of the release.
+    /// Whether the release has them.
     has_sensitive: bool,
     /// Number of queries.
     queries: u64,
@@ -135,7 +135,7 @@ impl QueryTable {
         );
         let has_sensitive = !sensitive.is_empty();
         if !has_sensitive {
-            // One value that each row has: a condition on it is no condition.
+            // One value for all rows: a condition on it excludes nothing.
             let rows = sizes.iter().map(|&size| size as usize).sum();
             sensitive.push(QuerySensitive {
                 ranks: vec![0; rows],

@@ -18,7 +18,7 @@ pub struct Axis {
     pub scale: Scale,
     /// Whether its numbers are shares, shown as percentages.
     pub is_share: bool,
-    /// The names of the places 0, 1, 2, ... where it has names in place of numbers.
+    /// The names of the places 0, 1, 2, ... if it has names instead of numbers.
     pub names: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ impl Range {
     }
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is at least `step`.
+/// The smallest of 1, 2 and 5 times a power of ten that is at least `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let factors = [1.0, 2.0, 5.0, 10.0];

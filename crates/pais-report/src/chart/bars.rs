@@ -1,4 +1,4 @@
-//! Horizontal bars, one a row, with their values as text.
+//! Horizontal bars, one per row, with their values as text.
 
 use maud::{Markup, html};
 
@@ -12,8 +12,8 @@ pub(crate) struct Bar {
     pub(crate) share: f64,
 }
 
-/// A figure of bars, the whole width being `whole`: figures that are compared have the same. Names and
-/// values are text, so it reads without the picture.
+/// A figure of bars. `whole` is the value of the full width: figures that are compared have the same. Names and
+/// values are text, so that it can be read without the picture.
 pub(crate) fn bars(title: &str, bars: &[Bar], whole: f64) -> Markup {
     let length = |bar: &Bar| (bar.share / whole.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
     html! {

@@ -12,7 +12,7 @@ pub struct Series {
     pub name: String,
     /// The number of its colour, of which there are eight, and of its marks.
     pub colour: usize,
-    /// The number of its dashes, of which 0 is a whole line; there are three.
+    /// The number of its dashes, from 0, a solid line, to 2.
     pub dashes: usize,
     /// Its points. One without a finite number interrupts the line.
     pub points: Vec<(f64, f64)>,
@@ -39,7 +39,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis, which begins at 0 where it is linear.
     pub y: Axis,
-    /// What is compared.
+    /// The series that are compared.
     pub series: Vec<Series>,
     /// A point that is marked, by its horizontal number.
     pub marked: Option<f64>,
@@ -95,8 +95,8 @@ impl Chart {
         }
     }
 
-    /// The chart as an SVG document of its own, with styles for light and dark. Series differ by
-    /// marks and dashes too, and lines that are drawn first are wider, so that equal ones are seen.
+    /// The chart as an SVG document of its own, with styles for light and dark. Series also differ by marks and
+    /// dashes, and earlier lines are wider, so that equal lines stay visible.
     pub fn document(&self) -> String {
         self.svg(true).into_string() + "\n"
     }
@@ -159,7 +159,7 @@ impl Chart {
         }
     }
 
-    /// The bars of a series, beside those of the others.
+    /// The bars of a series, next to those of the others.
     fn bars(&self, number: usize, place: &Place) -> Markup {
         let bar = BARS_SHARE / self.series.len() as f64;
         let width = place.x(bar) - place.x(0.0);
@@ -172,7 +172,7 @@ impl Chart {
         }
     }
 
-    /// The legend of a picture, a line a series.
+    /// The legend of a picture, one line per series.
     fn legend(&self) -> Markup {
         html! {
             @for (number, series) in self.series.iter().enumerate() {

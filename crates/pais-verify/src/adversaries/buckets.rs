@@ -1,10 +1,10 @@
-//! Numbers of qids by their number of records, and by their confidence.
+//! Counts of qids by their number of records, and by their confidence.
 
 use serde::{Deserialize, Serialize};
 
 use crate::profiles::Share;
 
-/// Number of ranges of confidences, each as wide as the others.
+/// Number of confidence ranges, which have equal widths.
 pub(super) const CONFIDENCE_BUCKETS: usize = 10;
 
 /// The qids that are matched by `from` to `to` records, or persons where there are subjects.

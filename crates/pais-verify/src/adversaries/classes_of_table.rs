@@ -11,8 +11,8 @@ use crate::requirement::LkcRequirement;
 use crate::sensitive::{ClassCounts, SensitiveColumn, SensitiveIndex};
 use crate::verification::VerifyError;
 
-/// The classes of a table, mostly in the order of their values, those of the last attribute first: on the last
-/// attributes alone, equal ones are neighbours.
+/// The classes of a table, mostly sorted by their values, with the last attribute first: classes that are equal
+/// on the last attributes are adjacent.
 pub(super) struct TableClasses {
     /// Number of records of each class.
     pub(super) sizes: Vec<u32>,
@@ -24,7 +24,7 @@ pub(super) struct TableClasses {
     pub(super) persons: Option<ClassPersons>,
 }
 
-/// Classes, each of one or some neighbours among the members of a group of classes.
+/// Classes that are each merged from one or more adjacent members of a group of classes.
 pub(super) struct MergedClasses {
     pub(super) classes: TableClasses,
     /// Where the members of each begin, and the number of members.
@@ -49,7 +49,7 @@ impl TableClasses {
     ) -> Result<Self, VerifyError> {
         let table = counted.table;
         let mut varied: Vec<&Values> = columns.iter().filter(|values| values.count() > 1).collect();
-        // Without the attributes of most values there are fewest classes.
+        // Leaving out the attributes with the most values leaves the fewest classes.
         varied.sort_by_key(|values| Reverse(values.count()));
         let (grid, order) = Grid::ordered(&varied, &classes.row);
         let named = SensitiveColumn::named(table, requirement)?;
@@ -68,10 +68,10 @@ impl TableClasses {
         })
     }
 
-    /// The members of a group without the attributes before number `from`, equal ones as one. `None` where they
-    /// are more than half as many then, or have more than half as many sensitive values, so that merged classes of
-    /// merged classes together are fewer than the first ones; and where there are few or rows are not persons.
-    /// `index` is that of [`ClassCounts::merged`].
+    /// The members of a group without the attributes before number `from`, with equal members merged. `None` if
+    /// more than half of the classes or of their sensitive values remain, so that repeated merges together are
+    /// smaller than the first classes, or if there are few members or rows are not persons. `index` is that of
+    /// [`ClassCounts::merged`].
     pub(super) fn merged(
         &self,
         members: &[u32],

@@ -1,12 +1,12 @@
 //! Enumerates all qids up to a length, by depth-first division of the classes.
 //!
-//! Before the qids of a group are enumerated that lack its next attribute, those of its classes that are equal on
-//! all later ones are merged, where that leaves at most half of them; the attributes of most values come first, so
-//! that few classes are left after them.
+//! Before the qids without the next attribute of a group are enumerated, its classes that are equal on all
+//! later attributes are merged, if at most half of them remain. The attributes with the most values come first,
+//! so that few classes remain after them.
 //!
-//! A group of one class is not divided further: longer qids with the same values match the same
-//! records, so that they are counted without being visited. Neither is a group whose qid lacks one value
-//! to the greatest length: its parts are counted ([`super::last_values`]).
+//! A group of one class is not divided further: longer qids with the same values match the same records, so
+//! they are counted without being visited. Neither is a group whose qid is one value short of the maximum
+//! length: its parts are counted ([`super::last_values`]).
 
 use std::iter::once;
 
@@ -27,15 +27,15 @@ use crate::verification::VerifyError;
 pub(super) struct Assumed {
     /// *K*.
     pub(super) k: u64,
-    /// The most values that an adversary knows.
+    /// Maximum number of values that an adversary knows.
     pub(super) length: usize,
 }
 
 /// Enumerates the qids up to `longest`; those up to the assumed length are counted by size and
 /// confidence.
 ///
-/// Where every class has *K* records, as in a table of local recoding, the assumed lengths come
-/// first: mostly longer qids then add nothing.
+/// If every class has *K* records, as in a table of local recoding, the assumed lengths come first: longer qids
+/// then mostly add nothing.
 ///
 /// # Errors
 /// [`VerifyError::Stopped`].
@@ -159,7 +159,7 @@ impl<'a> QidGroup<'a> {
         }
     }
 
-    /// Those of the members that have a value of the first attribute.
+    /// The members that have a value of the first attribute.
     fn part(self, members: &'a [u32]) -> Self {
         Self {
             members,
@@ -169,7 +169,7 @@ impl<'a> QidGroup<'a> {
         }
     }
 
-    /// The same group, whose qid is not extended by the first attribute; `None` where there is no other.
+    /// The same group, whose qid is not extended by the first attribute; `None` if there is no other.
     fn without_first(self) -> Option<Self> {
         let from = self.from + 1;
         (from < self.classes.grid.attributes()).then_some(Self { from, ..self })
@@ -314,14 +314,14 @@ impl<'a> QidEnumeration<'a> {
         true
     }
 
-    /// Whether the confidence of qids of this length is of interest. Beyond the assumed lengths, whose
-    /// qids are counted by their confidence, it is not once a qid of at most this length has 100 %.
+    /// Whether the confidence of qids of this length matters. Beyond the assumed lengths, whose qids are
+    /// counted by confidence, it does not matter once a qid of at most this length has 100 %.
     fn confidence_matters(&self, length: usize) -> bool {
         let Share { most, of } = self.found.up_to(length).greatest;
         length <= self.limits.assumed.length || most < of
     }
 
-    /// Measures a group. A confidence that is of no interest is given as 0.
+    /// Measures a group. A confidence that does not matter is given as 0.
     fn measure(&mut self, group: QidGroup) -> QidFigures {
         let QidGroup {
             classes, members, ..
@@ -376,7 +376,7 @@ fn lower(below: &mut [u8], length: usize, classes: impl Iterator<Item = u32>) {
     }
 }
 
-/// Notes what was found of merged classes for their members, which begin at `starts` in a group.
+/// Notes what was found for merged classes for their members, which begin at `starts` in a group.
 fn lower_members(below: &mut [u8], group: &[u32], starts: &[u32], of_merged: &[u8]) {
     let is_below = |from: &u8| *from < u8::MAX;
     for (ends, &from) in starts.windows(2).zip(of_merged).filter(|it| is_below(it.1)) {

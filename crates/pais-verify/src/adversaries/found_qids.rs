@@ -1,5 +1,5 @@
-//! What was found of qids: the worst figures by length, how many have which size and confidence, and where classes
-//! are below *K*.
+//! What was found about qids: the worst figures by length, the numbers of qids by size and by confidence, and
+//! the classes below *K*.
 
 use super::buckets::{Buckets, CONFIDENCE_BUCKETS, SIZE_BUCKETS, confidence_bucket, size_bucket};
 use super::classes_of_table::TableClasses;
@@ -15,7 +15,7 @@ pub(super) struct QidFigures {
 }
 
 impl QidFigures {
-    /// Those of no qids.
+    /// The figures of no qids.
     pub(super) const NONE: Self = Self {
         size: u32::MAX,
         greatest: Share::NONE,
@@ -96,9 +96,8 @@ impl FoundLengths {
         self
     }
 
-    /// Whether qids of any greater length add nothing to what was found: there is a class, the
-    /// group of the longest qids, with the least size and one with the greatest confidence, and none
-    /// below *K*.
+    /// Whether longer qids add nothing to what was found: one class, which is the group of a longest qid, has
+    /// the smallest size, one has the greatest confidence, and none is below *K*.
     pub(super) fn is_final(&self, classes: &TableClasses, k: u64) -> bool {
         let found = self.up_to(self.qids.by_length.len());
         let smallest = classes.smallest();

@@ -28,14 +28,14 @@ struct CellValues {
     of: Vec<u32>,
     /// By cell and value, the records with it; 0 between calls.
     with_value: Vec<u32>,
-    /// By cell, the records of the most frequent value; 0 but while figures are passed on.
+    /// By cell, the records of the most frequent value; 0 except while figures are passed on.
     most: Vec<u32>,
     /// The places of `with_value` in use.
     used: Vec<u32>,
 }
 
 impl LastValues {
-    /// `None` where persons are counted, and where there would be too many counters.
+    /// `None` if persons are counted, or if there would be too many counters.
     pub(super) fn new(classes: &TableClasses) -> Option<Self> {
         let cells = classes.grid.cells();
         let values = classes.sensitive.iter().map(|counts| counts.value_count);

@@ -1,5 +1,5 @@
-//! What adversaries find who know some quasi-identifiers of a person, by how many they know: also
-//! beyond the number that the privacy model assumes.
+//! What adversaries who know some quasi-identifiers of a person find, by how many they know, also beyond the
+//! number that the privacy model assumes.
 //!
 //! A qid is a combination of released values of some quasi-identifiers, as for [`crate::verify_lkc`].
 //! All qids up to a length are enumerated, over equivalence classes instead of rows.
@@ -35,7 +35,7 @@ const BUDGET: u64 = 1_000_000_000;
 /// As [`BUDGET`], with the lengths beyond those that the model assumes.
 const BUDGET_BEYOND: u64 = 100_000_000;
 
-/// What adversaries find, by how many values of a person they know.
+/// What adversaries find, by the number of values of a person that they know.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdversaryFigures {
     /// From one known value on, without gaps.
@@ -45,7 +45,7 @@ pub struct AdversaryFigures {
     /// How many qids are matched by how many records, smallest first; over the lengths that the
     /// model assumes and that are measured.
     pub qid_sizes: Vec<QidSizes>,
-    /// How many of the same qids have which greatest confidence, lowest first.
+    /// How many of these qids have which maximum confidence, lowest first.
     pub qid_confidences: Vec<QidConfidences>,
 }
 
@@ -54,7 +54,7 @@ pub struct AdversaryFigures {
 pub struct LengthFigures {
     /// Maximum number of known values.
     pub length: u32,
-    /// The least *|T\[qid\]|*, in records, or in persons where the table has subjects.
+    /// The smallest *|T\[qid\]|*, in records, or in persons where the table has subjects.
     pub smallest: u64,
     /// Share of the records, or persons, that have a qid with *|T\[qid\]| < K*; from 0 to 1.
     pub share_below_k: f64,
@@ -71,26 +71,26 @@ pub struct AdversaryLengths {
     pub longest: u32,
 }
 
-/// Bytes that [`measure_adversaries`] needs at most, beside the table and its classes, for this many rows in
-/// at most this many classes.
+/// Bytes that [`measure_adversaries`] needs at most, in addition to the table and its classes, for this many
+/// rows in at most this many classes.
 pub fn adversary_bytes(schema: &Schema, rows: u64, classes: u64) -> u64 {
-    /// A sensitive value of a class with its records: each cell of a sensitive column may have one, and merged classes
-    /// have as many again. While they are counted, a cell on the way to that of its class, or two counters for each
-    /// row, are not more than those.
+    /// A sensitive value of a class with its records: each cell of a sensitive column may have one, and merged
+    /// classes have as many again. The memory during counting, for a cell before it is moved to its class or
+    /// for two counters per row, is no larger.
     const CELL_BYTES: u64 = 2 * 8;
     /// The place of a class in their order.
     const ORDER_BYTES: u64 = 4;
     /// The size of a class, its records and where its sensitive values begin.
     const CLASS_BYTES: u64 = 4 + 4 + 8;
-    /// The person of a row, the row by its class, and its person in that class, as found with room to grow
-    /// and in order.
+    /// The person of a row, the row by its class, and its person in that class, as found with spare capacity
+    /// and as sorted.
     const PERSON_BYTES: u64 = 4 + 4 + 2 * 4 + 4;
     /// A class in the whole and in a part, and where it is below *K*.
     const THREAD_BYTES: u64 = 4 + 4 + 1;
     let attributes = schema.stored_with(ColumnRole::QuasiIdentifier).len() as u64;
     let sensitive = schema.stored_with(ColumnRole::Sensitive).len() as u64;
     let class = CLASS_BYTES + 4 * attributes;
-    // Those that are merged from them, and merged again, each time at most half of what they come from.
+    // The merged classes, which are merged again, each time to at most half.
     let classed = ORDER_BYTES + 2 * class;
     let threads = rayon::current_num_threads() as u64 + 1;
     // Each thread counts the persons of a group.
@@ -155,7 +155,7 @@ pub(super) fn measure(
         length: lengths.assumed as usize,
     };
     let found = enumerate(&classes, longest, assumed, cancellation)?;
-    // More columns than vary leave nothing out.
+    // Lengths beyond the number of varying columns leave nothing out.
     let measured = if longest < varied.min(wanted as usize) {
         longest as u32
     } else {
@@ -181,8 +181,8 @@ pub(super) fn measure(
     })
 }
 
-/// The greatest of some lengths whose combinations of attributes, with all shorter ones, fit the
-/// budget; at least 1 where there is an attribute.
+/// The largest length whose combinations of attributes, with those of all shorter lengths, fit the budget; at
+/// least 1 if there is an attribute.
 fn affordable(attributes: usize, lengths: AdversaryLengths, cells: u64) -> usize {
     let wanted = attributes.min(lengths.longest as usize);
     let mut work = 0u64;

@@ -1,5 +1,5 @@
-//! Releases as their recipient sees them, where their rows come from, and the meet of their columns:
-//! of each row the labels of all releases that have it.
+//! Releases as their recipient sees them, the source of their rows, and the meet of their columns: for each
+//! row, the labels of all releases that have it.
 
 use pais_core::model::PrivacyModel;
 use pais_core::table::{Column, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
@@ -137,7 +137,7 @@ pub(super) struct Meet {
 }
 
 impl Meet {
-    /// Rows of which nothing is known.
+    /// Rows about which nothing is known.
     pub(super) fn unknown(rows: usize) -> Self {
         Self {
             codes: vec![0; rows],

@@ -156,7 +156,7 @@ impl Composition {
         self.decide(&join, raw, cancellation)
     }
 
-    /// Decides all models on a join. Once a model does not hold, the figures are those of it.
+    /// Decides all models on a join. Once a model does not hold, the figures are its figures.
     fn decide(
         &mut self,
         join: &Join,
@@ -250,9 +250,9 @@ fn subjects_of(raw: RawRows, rows: &[u32]) -> Option<Vec<u32>> {
     Some(rows.iter().map(|&row| subjects[row as usize]).collect())
 }
 
-/// The releases whose models have to hold: of each that a model of another one implies, not that
-/// one but the weaker. A recipient who has the release with the weaker model can know as much from
-/// that one alone.
+/// The releases whose models have to hold. If the model of one implies the model of another, only the weaker
+/// model is decided: a recipient who has the release with the weaker model can know as much from that release
+/// alone.
 fn models_to_decide<'p, 'a>(releases: &[&'p PlacedRelease<'a>]) -> Vec<&'p PlacedRelease<'a>> {
     let mut kept: Vec<&PlacedRelease> = Vec::new();
     for &release in releases {
@@ -325,18 +325,18 @@ fn knows_all(model: &PrivacyModel) -> bool {
     }
 }
 
-/// Whether the adversary of a release's model may know a column of the meet. Groups are known of
-/// every row whose quasi-identifiers are.
+/// Whether the adversary of a release's model may know a column of the meet. The group is known of every row
+/// whose quasi-identifiers are.
 fn is_known(model: &PlacedRelease, name: &str) -> bool {
     let mut names = model.release.quasi_identifiers.iter();
     names.any(|known| **known == *name) || name.starts_with(GROUP_PREFIX)
 }
 
-/// What the names of the columns of groups begin with. No declared column's name has a line break.
+/// Prefix of the names of the columns of groups. No declared column's name has a line break.
 const GROUP_PREFIX: &str = "\n";
 
 impl Join<'_, '_> {
-    /// The raw rows, each once: with how many rows of other releases it is combined does not count.
+    /// The raw rows, each once, however many rows of other releases it is combined with.
     fn reading(&self, meet: &[ReleasedColumn]) -> Reading {
         if !self.is_combined {
             return Reading::of_rows(&self.rows);
@@ -358,8 +358,8 @@ impl Join<'_, '_> {
             .collect();
         let rows = self.rows.len();
         let mut columns = Vec::with_capacity(names.len());
-        // The exact values of an anatomized release are no news to this adversary: what it
-        // discloses is the group.
+        // The exact values of an anatomized release tell this adversary nothing new: the release discloses the
+        // group.
         let (anatomized, labelled): (Vec<_>, Vec<_>) = self
             .parts
             .iter()

@@ -32,7 +32,7 @@ pub(super) fn without_dominated<'a>(
                 && labels_follow(release, other)?;
         }
     }
-    // A release is dropped only for one that is kept: what follows from it follows from that.
+    // A release is dropped only because of a kept one: implication is transitive.
     let placed = placed.into_iter().zip(is_dropped);
     Ok(placed
         .filter_map(|(release, is_dropped)| (!is_dropped).then_some(release))
@@ -44,7 +44,7 @@ fn has_same_rows(one: &PlacedRelease, other: &PlacedRelease) -> bool {
         && (0..one.row_of.len()).all(|raw| one.has(raw) == other.has(raw))
 }
 
-/// Whether `other` says at least as much as `release` of every column, apart from labels.
+/// Whether `other` says at least as much as `release` about every column, apart from labels.
 fn columns_follow(release: &PlacedRelease, other: &PlacedRelease) -> bool {
     let columns = release.release.table.columns.iter();
     let columns = columns.map(|column| &*column.name);
@@ -61,11 +61,11 @@ fn columns_follow(release: &PlacedRelease, other: &PlacedRelease) -> bool {
         })
 }
 
-/// Whether the labels of `other` say what those of `release` do, for every number of known values.
+/// Whether the labels of `other` say what those of `release` say, for every number of known values.
 ///
-/// Column by column: labels of all columns together may tell rows apart that an adversary who knows one
-/// value cannot. Where labels overlap, a label that follows from another one may still exclude values that
-/// the other covers, so only equal ones say nothing.
+/// Column by column: labels of all columns together may tell rows apart that an adversary who knows one value
+/// cannot. If labels overlap, a label that follows from another one may still exclude values that the other
+/// covers, so a release is dropped only if its labels are equal.
 ///
 /// # Errors
 /// [`VerifyError::NoSuchColumn`] if a table lacks one.

@@ -1,27 +1,25 @@
 //! Composition: what several releases of one dataset disclose together.
 //!
-//! The adversary has all of the releases and can tell which of their rows come from the same raw
-//! row and which are of one person, knows in which of them the victim is and in which not, and knows
-//! the values of the victim that the model allows. This adversary sees of a raw row the labels of
-//! every release that has it: its **meet**. Rows that one release has and another lacks, such as
-//! those that a later step suppressed, are a part of their own, and so are the rows of persons who
-//! are in some of the releases only. A real adversary can match rows only as far as labels, sensitive
-//! values and their numbers allow, and so finds no fewer rows.
+//! The adversary has all of the releases and can tell which of their rows come from the same raw row and which
+//! are of one person, knows in which of them the victim is and in which not, and knows the values of the victim
+//! that the model allows. For a raw row, this adversary sees the labels of every release that has it: its
+//! **meet**. Rows that one release has and another lacks, such as rows that a later step suppressed, are
+//! decided separately, and so are the rows of persons who values and their numbers allow, and so finds no fewer
+//! rows.
 //!
-//! A release that says nothing beyond another one is left out first: one with the same rows, each
-//! label of which follows from the label of the other in the same column, such as an earlier step of the
-//! same run; where labels overlap, one with the same labels. If a single release is left, what it was
-//! verified for holds.
+//! First, releases that say nothing beyond another one are left out: a release with the same rows whose labels
+//! each follow from the other release's label in the same column, such as an earlier step of the same run; if
+//! labels overlap, a release with the same labels. If a single release is left, its own verification holds.
 //!
-//! The decision covers every model of the releases, except models that another of
-//! them implies, on the meet. Where all labels of each column are one cut, LKC-privacy is decided
-//! exactly, with the qids of at most *L* labels of the meet. Where labels overlap, or cells are
-//! sets, or a release is anatomized, every group of equal meets has to satisfy the model: that is
-//! sufficient for every *L*, and refuses tables that an enumeration might accept.
+//! The decision covers the models of the releases on the meet, except a model that implies the model of another
+//! release. If all labels of each column are one cut, LKC-privacy is decided exactly, with the qids of at most
+//! *L* labels of the meet. If labels overlap, or cells are sets, or a release is anatomized, every group of
+//! equal meets has to satisfy the model: that is sufficient for every *L*, and refuses tables that an
+//! enumeration might accept.
 //!
-//! Where rows are not persons, the rows of one person in different releases are combined as well: one
-//! of each release that has the person, with K asked of persons. The adversary then knows values that
-//! are those of the person in all rows.
+//! If rows are not persons, the rows of one person in different releases are combined as well: one row of each
+//! release that has the person, with K required of persons. The adversary then knows values that the person has
+//! in all rows.
 //!
 //! Sources: Ganta, Kasiviswanathan, Smith, *Composition attacks and auxiliary information in data
 //! privacy* (KDD 2008); Fung, Wang, Fu, Pei, *Anonymity for continuous data publishing* (EDBT
@@ -65,27 +63,28 @@ pub struct RawRows<'a> {
 pub struct Composition {
     /// Whether every model holds on the meet.
     pub holds: bool,
-    /// The positions of the releases that were decided together: each has rows, or persons, in
-    /// common with another of them. Empty where no two of the releases have, or where one release
-    /// says all that the others do.
+    /// The positions of the releases that were decided together: each has rows, or persons, in common with
+    /// another of them. Empty if no two of the releases have any in common, or if one release says everything
+    /// that the others say.
     pub joined: Vec<usize>,
     /// The position of a release whose model does not hold on the meet.
     pub broken: Option<usize>,
-    /// In which releases those persons are among whom a model does not hold: for each set of them the
-    /// positions of all releases that have rows of the persons. Ascending, each set once.
+    /// The sets of releases of the persons for whom a model does not hold: each set has the positions of all
+    /// releases that have rows of these persons. Ascending, each set once.
     pub broken_among: Vec<Vec<usize>>,
-    /// Records, or persons, of the smallest group of the meet that an adversary finds; of the
-    /// broken model where there is one. `None` where nothing was joined.
+    /// Records, or persons, of the smallest group of the meet that an adversary finds; of the broken model if
+    /// there is one. `None` if nothing was joined.
     pub smallest_group: Option<u64>,
-    /// The greatest confidence in a sensitive value in the meet, from 0 to 1; of the broken model
-    /// where there is one. `None` where nothing was joined.
+    /// The greatest confidence in a sensitive value in the meet, from 0 to 1; of the broken model if there is
+    /// one. `None` if nothing was joined.
     pub greatest_confidence: Option<f64>,
-    /// Whether the decision is exact for the adversary described; otherwise it is on the safe side.
+    /// Whether the decision is exact for the adversary described; otherwise it is conservative.
     pub exact: bool,
 }
 
 impl Composition {
-    /// Of two findings on the same releases one in which a model does not hold, or else what is worse in each.
+    /// The worse of two findings on the same releases: one in which a model does not hold, or else the worse of
+    /// each figure.
     #[must_use]
     pub fn or_worse(self, other: Self) -> Self {
         if !self.holds {
@@ -120,9 +119,9 @@ impl Composition {
 
 /// Decides what several releases of one dataset say together.
 ///
-/// One pass over the rows of each release, a meet of the columns, and one verification for each
-/// model and each set of releases that have persons in common. Memory is 4 bytes for each raw row, or
-/// combination of rows of a person, and release, and 4 for each of them and column of the meet.
+/// One pass over the rows of each release, a meet of the columns, and one verification for each model and each
+/// set of releases that have persons in common. Memory is 4 bytes for each raw row (or combination of rows of a
+/// person) and release, and 4 bytes for each of these rows and column of the meet.
 ///
 /// # Errors
 /// [`VerifyError::TooManyReleases`] and [`VerifyError::TooManyCombinations`] where it cannot be decided;

@@ -22,9 +22,9 @@ pub(super) struct PersonRows {
 type RowsOfPerson<'r> = &'r [(u32, ReleaseBits)];
 
 impl PersonRows {
-    /// The combinations of all persons who are in exactly the releases `person`, of whom `places`
-    /// has the rows: each row of the release `read`, combined with rows of the others. `None` where
-    /// each combination is a single row.
+    /// The combinations of all persons who are in exactly the releases `person`, and whose rows are in
+    /// `places`: each row of the release `read`, combined with rows of the others. `None` if each combination
+    /// is a single row.
     ///
     /// A row that several of the releases have stands for all of them: the adversary knows it as one
     /// row.
@@ -68,7 +68,7 @@ impl PersonRows {
     /// releases.
     fn add(&mut self, order: &[usize], rows: RowsOfPerson<'_>) -> Result<(), VerifyError> {
         let known = self.read.len();
-        // A row can say something of each release.
+        // A row can belong to each release.
         let is_shared = rows.iter().any(|row| row.1.count_ones() > 1);
         let width = if is_shared {
             order.len().pow(2)

@@ -1,4 +1,4 @@
-//! In which releases a raw row, and the person that it is about, have rows.
+//! Which releases have a raw row, and which have rows of its person.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::composed_release::PlacedRelease;
 /// A set of at most 64 releases, as bits.
 pub(super) type ReleaseBits = u64;
 
-/// In which of some releases rows and persons are.
+/// Which of some releases have rows and persons.
 pub(super) struct Presence<'r, 'a> {
     releases: &'r [&'r PlacedRelease<'a>],
     subjects: Option<&'r [u32]>,
@@ -16,7 +16,7 @@ pub(super) struct Presence<'r, 'a> {
     of_person: Vec<ReleaseBits>,
 }
 
-/// Rows that an adversary does not tell apart by what it knows of the releases.
+/// Rows that an adversary cannot tell apart by what it knows about the releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     /// The releases that have rows of the person.

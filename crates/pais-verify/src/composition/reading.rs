@@ -7,13 +7,13 @@ use pais_core::table::{Column, ReleasedColumn};
 pub(super) struct Reading {
     /// The raw rows.
     pub(super) rows: Vec<u32>,
-    /// What is known of each of them.
+    /// What is known about each of them.
     known: Vec<Known>,
     /// Number of different sets.
     sets: u32,
 }
 
-/// What is known of a row.
+/// What is known about a row.
 enum Known {
     /// The meet of a joined row.
     Joined(u32),
@@ -58,7 +58,7 @@ impl Reading {
         }
     }
 
-    /// What is known of the rows in a column of the join.
+    /// What is known about the rows in a column of the join.
     pub(super) fn column(&self, joined: &ReleasedColumn) -> ReleasedColumn {
         let Column { dictionary, codes } = &joined.column;
         let first = dictionary.len() as u32;

@@ -313,8 +313,8 @@ fn released(raw: &Raw, recipe: &Recipe) -> Labels {
     }
 }
 
-/// The labels of both columns tell all rows of `other` apart, so that the labels of `release` follow from
-/// them; but who knows one value alone finds a single row.
+/// The labels of both columns tell all rows of `other` apart, so that the labels of `release` follow from them;
+/// but an adversary who knows only one value finds a single row.
 fn assert_one_value_singles_out(raw: &Raw, release: &Labels, other: &Labels) {
     let parameters = lkc(Some(1), 2, 1.0);
     for alone in [release, other] {
@@ -335,7 +335,7 @@ fn raw_values(values: &[[u8; 2]]) -> Raw {
     }
 }
 
-/// Who knows 1 finds the row of 1 alone: one cut has it with 0, the other with 2 and 3.
+/// An adversary who knows 1 finds only the row of 1: one cut has it with 0, the other with 2 and 3.
 #[test]
 fn cuts_that_cross_are_joined_though_rows_differ_in_another_column() {
     let raw = raw_values(&[[0, 0], [0, 1], [1, 0], [2, 1], [3, 1]]);
@@ -351,7 +351,7 @@ fn cuts_that_cross_are_joined_though_rows_differ_in_another_column() {
     assert_one_value_singles_out(&raw, &halves, &rest);
 }
 
-/// Who knows 0 excludes the last row by its overlapping label, which begins at 1.
+/// An adversary who knows 0 excludes the last row by its overlapping label, which begins at 1.
 #[test]
 fn overlapping_labels_that_follow_from_rows_may_exclude_values() {
     let raw = raw_values(&[[2, 0], [2, 2], [0, 2], [1, 0]]);

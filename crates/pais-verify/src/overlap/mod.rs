@@ -1,15 +1,14 @@
 //! LKC-privacy of a table whose labels overlap, decided by what raw qids match.
 //!
-//! A label covers a range of raw values, so the qids over some columns are the points of a space in
-//! which each group of equal labels is a box. A point matches the groups whose boxes hold it. Only
-//! the box of a group that violates the requirement by itself can hold a point that violates it: a
-//! union of groups has no fewer records than each of them, and no greater share of a value than the
-//! greatest among them. Such a box is cut at the borders of the boxes that overlap it until each
-//! part is held by the same groups throughout.
+//! A label covers a range of raw values, so the qids over some columns are the points of a space in which each
+//! group of equal labels is a box. A point matches the groups whose boxes contain it. Only the box of a group
+//! that violates the requirement by itself can contain a point that violates it: a union of groups has at least
+//! as many records as each of them, and no greater share of a value than the greatest among them. Such a box is
+//! cut at the borders of the boxes that overlap it until each part is in the same boxes throughout.
 //!
-//! Where labels overlap, a violating qid need not have a violating qid that extends it: records that
-//! several values of a further column match count for each of them. So sets of columns of every size
-//! up to *L* are decided, that of none included.
+//! Where labels overlap, a violating qid need not have a violating qid that extends it: records that several
+//! values of a further column match count for each of them. So sets of columns of every size up to *L* are
+//! decided, including the empty set.
 
 mod ranges;
 
@@ -43,11 +42,9 @@ pub struct OverlapVerification {
     /// Whether every qid of at most L raw values that matches a record matches at least K, and none
     /// lets a bounded value be inferred with more than C.
     pub holds: bool,
-    /// Minimum number of records that a qid is known to match; at most the fewest that one matches. 0 for an
-    /// empty table.
+    /// A lower bound of the number of records that a qid matches. 0 for an empty table.
     pub smallest_group: u64,
-    /// The greatest confidence in a bounded value that a qid may give, from 0 to 1; at least the
-    /// greatest that one gives.
+    /// An upper bound, from 0 to 1, of the confidence in a bounded value that a qid gives.
     pub greatest_bounded_confidence: f64,
 }
 
@@ -184,7 +181,7 @@ struct Decision<'a> {
     /// Pairs compared so far.
     compared: u64,
     found: OverlapVerification,
-    /// What the worst violating qid matches that was found in the box that is decided.
+    /// What the worst violating qid found in the current box matches.
     worst_of_box: Option<GroupTally>,
     /// Number of violating boxes of as many columns as the `worst` have.
     violations: u64,
@@ -234,8 +231,8 @@ impl Decision<'_> {
         Ok(())
     }
 
-    /// Counts a violating box, and keeps it where it is among the worst. Boxes of more columns come
-    /// later, and replace those of fewer.
+    /// Counts a violating box, and keeps it if it is among the worst. Boxes of more columns come later, and
+    /// replace those of fewer.
     fn keep(&mut self, found: ViolatingBox) {
         let last = self.worst.first().map(|other| other.columns.len());
         if last.is_some_and(|last| last < found.columns.len()) {
@@ -368,10 +365,10 @@ struct GroupTally {
     row: Option<u32>,
     /// *|T\[qid\]|*.
     rows: u64,
-    /// By denominator, the records among which a confidence in its values is a share.
+    /// By denominator, its number of records.
     known: Vec<u64>,
-    /// Records by value, ascending by its number; without the values of none. Of a group that was added last, until
-    /// they are summed up, further entries behind them.
+    /// Records by value, in ascending order of its number, without values that no record has. Entries of a
+    /// group that was added last follow until they are summed up.
     holding: Vec<(u32, u64)>,
     /// The entries of `holding` that are summed up.
     summed: usize,

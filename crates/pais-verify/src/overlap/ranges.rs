@@ -10,9 +10,9 @@ use crate::classes::Values;
 /// The label that covers all values of a column without a taxonomy.
 const ANY_LABEL: &str = "*";
 
-/// The numbers of the raw values that each label of a column covers, by its number; `None` for a column
-/// of sets, and for one with a label that is not of its domain. Values that the same labels cover may
-/// have one number together.
+/// The numbers of the raw values that each label of a column covers, by its number; `None` for a column of
+/// sets, and for one with a label that is not of its domain. Values that the same labels cover may share one
+/// number.
 ///
 /// Missing cells are a value of their own after all others. Only `?` and labels that cover every
 /// other value cover it: the root of a taxonomy, and an interval that encloses the declared domain,

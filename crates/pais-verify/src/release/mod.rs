@@ -1,5 +1,5 @@
-//! Verifies a finished release as a whole: its model, and its truthfulness where the raw table is
-//! at hand. The release may come from this project or from any other tool.
+//! Verifies a finished release as a whole: its model, and its truthfulness if the raw table is available. The
+//! release may come from this project or from any other tool.
 
 mod anatomized;
 mod raw_comparison;
@@ -69,8 +69,7 @@ pub struct ReleaseVerification {
     pub raw: Option<RawFinding>,
     /// What the columns that are released unchanged say of the rows by themselves.
     pub unchanged: UnchangedRisk,
-    /// What is worth knowing although it is not refused: bounds without effect, and columns that
-    /// single rows out.
+    /// Warnings about what is not refused: bounds without effect, and columns that single out rows.
     pub warnings: Vec<Warning>,
 }
 
@@ -115,7 +114,7 @@ pub enum ReleaseError {
     /// The tables are malformed, or do not fit the schema.
     #[error("{0}")]
     Malformed(String),
-    /// What is named here is verified with all rows at once.
+    /// This can only be verified with all rows at once.
     #[error("{0} is verified with all rows in memory")]
     NeedsAllRows(&'static str),
     /// [`VerifyError::TooManyDistinctRows`].
@@ -164,8 +163,8 @@ impl RawFinding {
 /// Verifies a finished release against the privacy model of `job`, and against the raw table
 /// where it is given. It shares no code with the methods of anonymization.
 ///
-/// Under a schema with a subject column K is asked of persons, and only the raw table names them.
-/// Without it rows are counted: a group of fewer than K rows fails, and where there is none
+/// Under a schema with a subject column K is required of persons, and only the raw table names them. Without
+/// it, rows are counted: a group of fewer than K rows fails, and if there is none,
 /// [`ReleaseVerification::undecided`] says so.
 ///
 /// ```
@@ -296,8 +295,8 @@ fn decide(
     }
 }
 
-/// The finding on a table with a group of equal labels that violates the model, by what raw qids
-/// match, which other labels may cover too. `found` itself where that is not known.
+/// The finding on a table with a group of equal labels that violates the model, decided by what raw qids match:
+/// other labels may cover them too. `found` itself if that cannot be decided.
 fn decide_overlapping(
     schema: &Schema,
     model: &Lkc,
@@ -368,7 +367,7 @@ fn compare(
     Ok((finding, subjects))
 }
 
-/// What the columns that are released unchanged say of the rows of a table.
+/// What the columns that are released unchanged say about the rows of a table.
 fn unchanged(
     schema: &Schema,
     table: &ReleasedTable,

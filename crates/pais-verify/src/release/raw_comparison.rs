@@ -18,7 +18,7 @@ use crate::matched_columns::{LabelledColumn, MissingCells};
 use crate::row_sum::RowSum;
 use crate::{DistinctRelease, OriginalQuasiIdentifier};
 
-/// In place of what a raw text is released as: no released row can have it.
+/// Marks a raw text that is not released: no released row can have this code.
 const NOTHING: u32 = NULL_CODE - 1;
 
 /// Rows whose sum one thread makes at a time.
@@ -30,14 +30,14 @@ const BLOCK: usize = 16_384;
 /// It decides whether the release is the image of all raw rows under one cut:
 /// - Each raw value of a quasi-identifier is covered by exactly one label of its column, which is not
 ///   below the pre-generalization. This is exact.
-/// - The rows of these labels and of the unchanged values are the released rows, each as often. This is
-///   decided by the sums of a keyed hash of 128 bits over the rows of both sides, whose key is drawn for
-///   each verification. Different rows have equal sums with a probability of at most 2^-97.
+/// - The rows of these labels and of the unchanged values are the released rows, with the same multiplicities.
+///   This is decided by the sums of a keyed 128-bit hash over the rows of both sides, with a key drawn for each
+///   verification. Different rows have equal sums with a probability of at most 2^-97.
 pub struct RawComparison {
     verification: StreamedVerification,
     /// The quasi-identifiers, each with all of its labels.
     labels: Vec<ReleasedColumn>,
-    /// By quasi-identifier, whether a raw value was no missing cell.
+    /// By quasi-identifier, whether a raw value was not missing.
     has_values: Vec<bool>,
     rows: u64,
     /// Whether each raw value so far is released.
@@ -299,10 +299,10 @@ impl RawComparison {
         Ok(())
     }
 
-    /// What was found in the release and in its comparison with the raw rows. `None` where the release
-    /// is not the image of all raw rows under one cut: rows are made up, changed, lost or suppressed, or
-    /// labels of a column overlap. How many rows these are, and whether they may be suppressed, takes all
-    /// rows at once: see [`super::verify_release`].
+    /// What was found in the release and in its comparison with the raw rows. `None` where the release is not
+    /// the image of all raw rows under one cut: rows are made up, changed, lost or suppressed, or labels of a
+    /// column overlap. Finding out how many rows these are, and whether they may be suppressed, takes all rows
+    /// at once: see [`super::verify_release`].
     ///
     /// # Errors
     /// As [`StreamedVerification::finish`].
@@ -324,7 +324,7 @@ impl RawComparison {
     ) -> Result<Option<ReleaseVerification>, ReleaseError> {
         let of_release = &self.verification;
         let mut columns = self.labels.iter().zip(&self.has_values);
-        // Of a column of missing cells no interval is true.
+        // For a column of only missing cells, no interval is true.
         let is_true = columns
             .all(|(labels, &has_values)| has_values || !has_interval(&of_release.schema, labels));
         let is_image = self.is_image

@@ -1,5 +1,5 @@
-//! Verifies a release by one global cut while its rows are read, in memory that follows its distinct
-//! rows instead of its rows.
+//! Verifies a release by one global cut while its rows are read, in memory proportional to its distinct rows
+//! instead of its rows.
 
 use std::hash::BuildHasher;
 use std::iter::repeat_n;
@@ -25,7 +25,7 @@ use crate::{DistinctRelease, PrivacyFinding, VerifyError};
 /// Rows that are counted at a time: their codes stay in the cache.
 const BLOCK: usize = 16_384;
 
-/// Bytes that a distinct text takes beside its characters.
+/// Bytes that a distinct text takes in addition to its characters.
 const TEXT_BYTES: u64 = 72;
 
 /// A verification of a release that reads the rows once, in chunks of any size and in any order, and
@@ -79,7 +79,7 @@ pub struct StreamedVerification {
     known: DistinctRows,
     /// By sensitive columns and the others.
     unchanged: DistinctRows,
-    /// Of the numbers of `unchanged`.
+    /// A sample of the numbers of `unchanged`.
     sample: TellingSample<u32>,
     pub(super) sum: RowSum,
     text_bytes: u64,
@@ -92,7 +92,7 @@ pub(super) struct StreamedColumn {
     pub(super) role: ColumnRole,
     known: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// By code, what a row is compared with the raw rows by: the code itself, or [`NULL_CODE`] for a
+    /// By code, the value that a row is compared with the raw rows by: the code itself, or [`NULL_CODE`] for a
     /// word that means missing.
     compared: Vec<u32>,
 }
@@ -102,7 +102,7 @@ struct ChunkColumn<'c> {
     column: &'c Column,
     /// By code of `column`, the code of its text in [`StreamedColumn`]; [`NULL_CODE`] where no row has it.
     numbers: Vec<u32>,
-    /// Of the texts that no row before had.
+    /// Bytes of the texts that no earlier row had.
     text_bytes: u64,
 }
 
@@ -120,7 +120,7 @@ impl StreamedColumn {
         }
     }
 
-    /// The code of a text; `None` where no row so far has it.
+    /// The code of a text; `None` if no row so far has it.
     pub(super) fn find(&self, text: &str) -> Option<u32> {
         let dictionary = &self.released.column.dictionary;
         let is_text = |&code: &u32| *dictionary[code as usize] == *text;
@@ -129,7 +129,7 @@ impl StreamedColumn {
             .copied()
     }
 
-    /// The code of a text, which is new where no row so far has it.
+    /// The code of a text; a new one if no row so far has the text.
     fn code(&mut self, text: &str) -> u32 {
         if let Some(code) = self.find(text) {
             return code;
@@ -152,7 +152,7 @@ impl StreamedColumn {
         code
     }
 
-    /// By what a text is compared with the released rows; `None` for one that none of them has.
+    /// The value for comparing a text with the released rows; `None` if no released row has the text.
     pub(super) fn compared(&self, text: &str) -> Option<u32> {
         if self.released.is_missing(text) {
             return Some(NULL_CODE);
@@ -220,7 +220,7 @@ fn number_of(numbers: &[u32], code: u32) -> u32 {
     numbers.get(code as usize).copied().unwrap_or(NULL_CODE)
 }
 
-/// By what a row is compared with the raw rows.
+/// The values for comparing a row with the raw rows.
 fn compared(columns: &[StreamedColumn], row: &[u32]) -> impl Iterator<Item = u32> {
     let cells = columns.iter().zip(row);
     cells.map(|(column, &code)| number_of(&column.compared, code))
@@ -266,8 +266,8 @@ impl StreamedVerification {
         self.rows
     }
 
-    /// Receives rows of the release, which [`pais_core::reimport::released`] has made of what was
-    /// written. All chunks must have the same columns.
+    /// Receives rows of the release, as converted by [`pais_core::reimport::released`] from what was written.
+    /// All chunks must have the same columns.
     ///
     /// # Errors
     /// [`ReleaseError::Malformed`] for rows that do not fit the schema or the rows before, and for more
@@ -448,8 +448,8 @@ impl StreamedVerification {
     }
 }
 
-/// The distinct rows of unchanged columns as a table that has each of them once or twice, as what
-/// singles out rows is counted by.
+/// The distinct rows of unchanged columns as a table that has each of them once or twice, for counting the rows
+/// that are singled out.
 struct UnchangedRows {
     /// By column.
     codes: Vec<Vec<u32>>,

@@ -120,7 +120,7 @@ impl Cut {
         let splits = self.ages.iter().copied();
         let splits: Vec<u32> = splits.filter(|at| *at > least && *at < greatest).collect();
         if least == greatest {
-            // Missing cells may be beside the only age: it is not said of them.
+            // Missing cells may occur in addition to the only age, which does not cover them.
             return match age {
                 _ if self.ages.is_empty() => "*".to_owned(),
                 "" => "?".to_owned(),

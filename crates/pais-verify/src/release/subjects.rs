@@ -20,7 +20,7 @@ pub enum Undecided {
 }
 
 impl Undecided {
-    /// What stays open about a release of a dataset with a subject column whose rows were counted.
+    /// What remains undecided about a release of a dataset with a subject column whose rows were counted.
     pub(super) fn without_raw(
         schema: &Schema,
         model: &PrivacyModel,

@@ -95,7 +95,7 @@ fn a_qid_that_violates_in_two_columns_is_one_violation() {
     });
     let found = verified(&table, &names(&["job"]), &requirement).unwrap();
     assert_eq!((found.violations, found.worst.len()), (2, 2));
-    // The record alone with b is the one below K; both have the sensitive value that is certain.
+    // The group of one record, with b, is below K; the sensitive value of both groups is certain.
     assert_eq!((found.worst[0].size, found.worst[1].size), (1, 3));
 }
 

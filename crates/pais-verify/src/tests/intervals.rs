@@ -111,7 +111,7 @@ fn a_narrowed_outermost_interval_covers_missing_cells() {
     let labels = ["[10,40]"; 3];
     let found = compared(&raw.original(false), &labels, &[0, 1, 2]);
     assert_eq!(found, (Ok(()), Ok(()), nothing_made_up(1, true)));
-    // A declared domain is no secret, and no narrower interval says that a number is missing.
+    // A declared domain is not secret, and no narrower interval says that a number is missing.
     let (truthful, cut, assignment) = compared(&raw.original(true), &labels, &[0, 1, 2]);
     assert!(matches!(truthful, Err(TruthError::Untrue { row: 2, .. })));
     assert_eq!((cut, assignment.made_up), (Ok(()), 1));
@@ -155,8 +155,8 @@ fn an_interval_that_another_one_exceeds_covers_no_missing_cell() {
     );
 }
 
-/// The column is specialized to `[10,40)`, `[40,90]` and `?`, and the row below 40 is suppressed:
-/// what is left is one interval beside `?`, and still one cut.
+/// The column is specialized to `[10,40)`, `[40,90]` and `?`, and the row below 40 is suppressed: what is left
+/// is one interval and `?`, which is still one cut.
 #[test]
 fn a_part_of_the_outermost_interval_is_no_overlap_with_the_missing_label() {
     let raw = Ages::new(&[0, 1, MISSING, 2]);

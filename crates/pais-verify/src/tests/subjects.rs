@@ -52,7 +52,7 @@ fn rows_by_group(table: &ReleasedTable, known: &[&str]) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// Patients with a visit each, but for one with two: rows 0 and 1 of Table 2 are of one person.
+/// Patients with one visit each, except one with two: rows 0 and 1 of Table 2 are of one person.
 #[test]
 fn two_rows_of_one_person_are_one_person() {
     let table = table_2();

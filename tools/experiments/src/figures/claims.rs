@@ -1,4 +1,4 @@
-//! What the papers say of their figures in words, beside the same of ours.
+//! The statements of the papers about their figures, compared with ours.
 
 use super::{TRADITIONAL, named};
 use crate::axis::Axis;
@@ -37,7 +37,7 @@ pub(super) fn dr(l: &'static [usize], paper: &'static str) -> Claim {
     })
 }
 
-/// The greatest value over *C* divided by the least one, for each *L*.
+/// The greatest value over *C* divided by the smallest one, for each *L*.
 pub(super) fn effect_of_c(of: &'static str, l: &[usize]) -> Vec<Claim> {
     let one = |&l: &usize| {
         let what = format!("greatest {of} / least {of} over C, {}", named(l));

@@ -25,7 +25,7 @@ const K_PLACES: [f64; 5] = [20.0, 40.0, 60.0, 80.0, 100.0];
 const C_PLACES: [f64; 6] = [5.0, 10.0, 15.0, 20.0, 25.0, 30.0];
 pub(super) const L_VALUES: [usize; 3] = [2, 4, 6];
 
-/// What a run costs and what it gains, as the report has it, for the table below a picture.
+/// What a run costs and what it gains, as in the report, for the table below a picture.
 fn differences(l: usize, places: &[f64], run: impl Fn(f64) -> (TableSpec, Value)) -> [Series; 2] {
     let line = |what, pointer| {
         runs(
@@ -39,7 +39,7 @@ fn differences(l: usize, places: &[f64], run: impl Fn(f64) -> (TableSpec, Value)
     [line("CE - BE", COST), line("UE - CE", BENEFIT)]
 }
 
-/// The objective whose runs are asked for CE. Others need not measure raw rows, which takes time.
+/// The objective whose runs measure CE. Others need not measure raw rows, which takes time.
 const CLASSIFICATION: &str = "classification";
 
 /// LKC-privacy on the blood table, where every diagnosis is sensitive.

@@ -39,7 +39,7 @@ impl Extent {
         }
     }
 
-    /// Numbers of rows as places. A tenth of the last of them is the least for a quick run.
+    /// Numbers of rows as places. A tenth of the last of them is the minimum for a quick run.
     fn row_places(self, full: &[f64]) -> Vec<f64> {
         match self {
             Self::Full => full.to_vec(),

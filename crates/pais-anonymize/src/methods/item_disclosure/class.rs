@@ -142,7 +142,7 @@ pub(super) struct Anonymity<'a> {
 }
 
 impl<'a> Anonymity<'a> {
-    /// Counts the persons of a table; rows where no person has two.
+    /// Counts the persons of a table; rows if no person has two.
     pub(super) fn new(k: usize, table: &'a EncodedTable) -> Self {
         Self {
             k,

@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::pre_generalization;
 use crate::prepared::PreparedTable;
 
-/// The greatest weight of a column; beyond it a sum of weighted shares would lose the others.
+/// Maximum weight of a column; with a larger one, a sum of weighted shares would lose the others.
 const GREATEST_WEIGHT: f64 = 1e6;
 
 /// Bytes of a row for the list of its facts, and while rows are gathered by fact; a column adds 64
@@ -32,7 +32,7 @@ const FACT_ROW_BYTES: u64 = 96;
 /// Seed of a thorough search whose job has none.
 const SEARCH_SEED: u64 = 1;
 
-/// A number of rows of which every fraction that a job can name is at least one row.
+/// A number of rows so large that every fraction that a job can give is at least one row.
 const MANY_ROWS: u64 = u64::MAX;
 
 /// Concurrent item disclosure under the parameters of one job.

@@ -220,7 +220,7 @@ proptest! {
             let holds = match raw[2].parse() {
                 _ if row["n"] == "*" => is_topmost,
                 Ok(number) => interval.is_some_and(|interval| interval.contains(number)),
-                // One number is not said of missing cells.
+                // A single number does not cover missing cells.
                 Err(_) => row["n"] == "?" || is_topmost && interval.is_some_and(|it| it.lo < it.hi),
             };
             prop_assert!(holds, "{} in {}", raw[2], row["n"]);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::search::DisclosureTask;
 
-/// What *choose_dimension* compares, which the paper leaves open beyond "uses NCP".
+/// What *choose_dimension* compares, of which the paper says only "uses NCP".
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reading {
     /// The decrease of NCP by the next step, where a round discloses an item in every row that hides

@@ -1,4 +1,4 @@
-//! The greedy search: Algorithm 1, and for a table that is small enough what loses less.
+//! The greedy search: Algorithm 1 and, for a table that is small enough, refinements that lose less.
 //!
 //! The published result is kept wherever nothing loses less. Beyond it the search tries other levels
 //! of the relational columns, and in each relational class the disclosure of one item at a time and
@@ -101,7 +101,7 @@ pub(super) fn regroup(
     let cost = parts.iter().map(|classes| {
         let rows: u64 = classes.iter().map(|class| class.len() as u64).sum();
         let classes = classes.len() as u64;
-        // Dividing one class of all rows at worst takes off k rows each time.
+        // In the worst case, each division of one class of all rows splits off k rows.
         rows * rows / task.anonymity.k.max(1) as u64 * items_of_row + rows * classes
     });
     if !allowance.take(cost.sum()) {
@@ -128,7 +128,7 @@ pub(super) fn regroup(
     task.found(levels, classes)
 }
 
-/// The classes of rows of one relational class, from one item at a time.
+/// The classes of rows of one relational class, disclosed one item at a time.
 pub(super) fn disclosed_singly(
     task: &DisclosureTask,
     rows: Vec<u32>,
@@ -152,20 +152,20 @@ const MOST_EXAMINED: usize = 1 << 13;
 pub(super) struct LevelChoice {
     /// By relational column.
     pub levels: Vec<u32>,
-    /// What a search from here loses at least, unless pre-generalization joins items of a row: the
-    /// loss if every item were disclosed that *k* rows of a class have.
+    /// Lower bound of the loss of a search from here, unless pre-generalization joins items of a row: the loss
+    /// if every item that *k* rows of a class have were disclosed.
     pub least_loss: f64,
 }
 
 /// Levels of the relational columns that may lose less than those of Algorithm 1.
 ///
-/// Algorithm 1 moves the column that promises most and never takes a step back. A flat column that
-/// goes down first may keep all others at the top. With the columns moving as a whole there are few
-/// combinations of levels, and whether one is k-anonymous shows without any set. These are listed,
-/// the least loss that each of them may end with first.
+/// Algorithm 1 moves the column with the greatest expected gain and never goes back. A flat column that moves
+/// down first may keep all others at the top. Because columns move as a whole, there are few combinations of
+/// levels, and whether one is k-anonymous can be decided without the sets. Combinations are listed in ascending
+/// order of the lower bound of their loss.
 ///
-/// Lists levels, the least `least_loss` first. Combinations are examined from the topmost one down,
-/// those with the least relational loss first, as far as the allowance goes.
+/// Lists levels, the smallest `least_loss` first. Combinations are examined from the topmost one down, in
+/// ascending order of their relational loss, as far as the allowance goes.
 ///
 /// # Errors
 /// Where the rows hold more items in one column than 32 bits can index.

@@ -26,7 +26,7 @@ pub(super) const TIE: f64 = 1e-12;
 pub(super) struct DisclosureSettings {
     /// *k*.
     pub k: MinimumAnonymity,
-    /// Greatest fraction of the rows that may be moved to the trash bin.
+    /// Maximum fraction of the rows that may be moved to the trash bin.
     pub suppression_limit: Decimal,
     /// Kind of each relational quasi-identifier, in the order of the table.
     pub kinds: Vec<ColumnKind>,
@@ -313,7 +313,7 @@ pub(super) struct DisclosureTask<'a> {
     pub vocabularies: Vec<Vocabulary<'a>>,
     /// Number of items of each set-valued column before pre-generalization.
     pub raw_items: Vec<u64>,
-    /// Greatest number of rows in the trash bin.
+    /// Maximum number of rows in the trash bin.
     pub budget: usize,
 }
 
@@ -322,7 +322,7 @@ pub(super) struct DisclosureTask<'a> {
 pub(super) struct Found {
     /// By relational column, its level.
     pub levels: Vec<u32>,
-    /// The classes; the rows of none of them are suppressed.
+    /// The classes; rows in none of them are suppressed.
     pub classes: Vec<EquivalenceClass>,
     /// The sum of the mean NCP of every column times its weight; see [`DisclosureTask::loss`].
     pub loss: f64,
@@ -482,7 +482,7 @@ impl<'a> DisclosureTask<'a> {
         kept.sum()
     }
 
-    /// What an item of a set-valued column counts in a row.
+    /// The weight of one item of a set-valued column in a row.
     pub(super) fn item_weight(&self, set: usize) -> f64 {
         let weight = self.settings.weights[self.hierarchies.len() + set];
         weight / self.raw_items[set].max(1) as f64

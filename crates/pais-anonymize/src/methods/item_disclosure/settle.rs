@@ -1,13 +1,12 @@
 //! Moves rows between the classes of one relational class, where another class discloses more of
 //! what the row has.
 //!
-//! A row discloses its highest ranked pivot, so it may be in a class with few disclosed items
-//! although it has all the items of another class. Such a row moves if its class keeps enough rows.
-//! It hides less, and nobody else hides more. The classes then disclose what they newly can: one item
-//! at a time, of all set-valued columns the item that loses least. A round of the paper discloses
-//! the most frequent items of one column together. Here a class is divided in two by one item, of
-//! whichever column, and each part goes on by itself. It is slower, and often hides less in a small
-//! class.
+//! A row discloses its highest ranked pivot, so it may be in a class with few disclosed items although it has
+//! all the items of another class. Such a row moves if its class keeps enough rows. It hides less, and no other
+//! row hides more. The classes then disclose what has become possible: one item at a time, over all set-valued
+//! columns the item that loses least. A round of the paper discloses the most frequent items of one column
+//! together. Here a class is divided in two by one item, of whichever column, and each part goes on by itself.
+//! It is slower, and often hides less in a small class.
 
 use std::collections::BTreeMap;
 
@@ -142,8 +141,8 @@ fn join_equal(groups: &mut Vec<Group>) {
     *groups = joined;
 }
 
-/// Moves each row to the group that is worth most of those whose items it has, if its own group
-/// keeps enough rows. Groups that are worth least give rows away first.
+/// Moves each row to the most valuable group whose items it has, if its own group keeps enough rows. The least
+/// valuable groups give rows away first.
 fn move_rows(task: &DisclosureTask, groups: &mut [Group], items: &RowItems, stop: StopCheck) {
     groups.sort_by(|one, other| {
         let by_worth = other.worth.total_cmp(&one.worth);
@@ -185,7 +184,7 @@ fn spares(task: &DisclosureTask, rows: &[u32], at: usize) -> bool {
     task.anonymity.has_enough(others.into_iter())
 }
 
-/// What an item counts in the choice of the next one.
+/// The gain of an item in the choice of the next one.
 #[derive(Clone, Copy)]
 pub(super) struct ItemGains {
     /// Seed of the random factors; `None` where the gains are those of NCP.

@@ -34,7 +34,7 @@ const WHOLE: u64 = 4;
 /// Classes that a restart dissolves, on average.
 const DISSOLVED: u64 = 4;
 
-/// Greatest deviations of a gain from that of NCP, in turns.
+/// Maximum deviations of a gain from that of NCP, in turns.
 const SPREADS: [f64; 2] = [0.3, 1.0];
 
 /// A relational class while it is refined.
@@ -85,7 +85,7 @@ pub(super) fn improve(
     let count = finalists.len() as f64;
     let mut best: Option<Found> = None;
     for (place, finalist) in (1u32..).zip(finalists) {
-        // What one leaves of its time the next has in addition.
+        // The next one also gets the time that one leaves unused.
         let share = 0.5 + 0.5 * f64::from(place) / count;
         let refined = refine_at_random(task, finalist, search.seed, &clock, share);
         if best

@@ -34,8 +34,8 @@ pub(super) struct Bucket<'a> {
 struct Cluster {
     members: Vec<u32>,
     bounds: Bounds,
-    /// In each dimension, the second least and the second greatest code of its members: the ends of
-    /// the bounds once a member at one of them has left.
+    /// In each dimension, the second lowest and the second highest code of its members: the ends of the bounds
+    /// once a member at one of the ends has left.
     inner: Bounds,
     /// NCP of its labels, summed over dimensions.
     ncp: f32,
@@ -132,7 +132,7 @@ impl<'a> Bucket<'a> {
         self.ncp(ranges.map(|(range, &code)| range.widened(code)))
     }
 
-    /// The same where it is at most `limit`; `None` where it is greater, by more than rounding.
+    /// [`Self::ncp_with`] if it is at most `limit`; `None` if it is greater by more than rounding.
     #[inline]
     fn ncp_with_up_to(&self, bounds: &Bounds, member: u32, limit: f32) -> Option<f32> {
         let limit = limit + limit.abs() * ROUNDING + ROUNDING;
@@ -176,7 +176,7 @@ impl<'a> Bucket<'a> {
     }
 }
 
-/// The rows left, and the cluster that grows, with the loss of each row as its next member.
+/// The remaining rows, and the growing cluster, with the loss of each row as its next member.
 ///
 /// What a row would add is kept by dimension. A new member changes the bounds of a cluster in few
 /// dimensions; only these are computed again, and the sums over dimensions are those of arrays.
@@ -216,8 +216,8 @@ impl<'b> Candidates<'b> {
         }
     }
 
-    /// Starts the next cluster with the row that increases the loss of the last one most, the first
-    /// cluster with the first row. There must be a row left.
+    /// Starts the next cluster with the row that increases the loss of the last one the most; the first cluster
+    /// starts with the first row. There must be a row left.
     fn start(&mut self) {
         let seed = if self.bounds.is_empty() {
             0
@@ -238,8 +238,8 @@ impl<'b> Candidates<'b> {
         self.sum();
     }
 
-    /// The index of the permitted row left with the least loss as the next member, the first of
-    /// equal ones.
+    /// The index of the permitted remaining row with the smallest loss as the next member; ties go to the
+    /// first.
     fn nearest(&self, mut is_permitted: impl FnMut(u32) -> bool) -> Option<usize> {
         let mut best: Option<(usize, f32)> = None;
         for (index, (&member, &sum)) in self.left.iter().zip(&self.sums).enumerate() {
@@ -275,7 +275,7 @@ impl<'b> Candidates<'b> {
         self.left.append(&mut self.members);
     }
 
-    /// Takes a row out of those left; the last one gets its place.
+    /// Removes a row from the remaining ones; the last one takes its place.
     fn remove(&mut self, index: usize) {
         let last = self.left.len() - 1;
         self.left.swap_remove(index);
@@ -379,9 +379,9 @@ fn grow(bucket: &Bucket, checker: &mut GroupChecker) -> Vec<Cluster> {
 /// group whose loss grows least and that still meets *C* with it. Empty where there is no such
 /// group.
 ///
-/// A cluster takes a row only while its most frequent bounded value can still be at most *C* of
-/// its final rows, and takes as many rows with a value as the rest of the bucket cannot keep under
-/// *C* itself. So both the cluster and the rest can meet *C*, as the halves of a split do.
+/// A cluster takes a row only while its most frequent bounded value can still be at most *C* of its final rows,
+/// and takes as many rows with a value as needed so that the rest of the bucket stays within *C*. So both the
+/// cluster and the rest can meet *C*, as the halves of a split do.
 fn grow_under_c(
     bucket: &Bucket,
     bounded: &BoundedCells,
@@ -729,8 +729,8 @@ mod tests {
     use pais_core::table::{Domain, QuasiIdentifier};
 
     proptest! {
-        /// What is kept of a cluster gives the NCP without a member, and with another in its place,
-        /// as computing it anew does.
+        /// The stored state of a cluster gives the same NCP without a member, and with another in its place, as
+        /// a new computation.
         #[test]
         fn the_loss_of_an_exchange_is_that_of_the_exchanged_cluster(
             codes in prop::collection::vec((0u32..6, 0u32..4), 3..12),

@@ -21,11 +21,11 @@ pub(super) struct Condition {
     /// The person of each row, where *K* counts persons and some person has several rows.
     pub(super) subjects: Option<Arc<Subjects>>,
     pub(super) diversity: DiversityCheck,
-    /// The least ranges of numeric sensitive columns.
+    /// The minimum ranges of numeric sensitive columns.
     pub(super) ranges: Vec<RangeCheck>,
 }
 
-/// The least range of the numbers of a group in a sensitive column.
+/// The minimum range of the numbers of a group in a sensitive column.
 pub(super) struct RangeCheck {
     pub(super) column: Box<str>,
     pub(super) least: f64,
@@ -68,9 +68,9 @@ pub(super) enum DiversityCheck {
 }
 
 impl Condition {
-    /// The condition of a model on a table. Under LKC-privacy it is asked of the groups over all
-    /// quasi-identifiers, which is enough for any *L*. Without a bound on confidences it is
-    /// k-anonymity; a table has no k^m-anonymity by groups.
+    /// The condition of a model on a table. Under LKC-privacy it is required of the groups over all
+    /// quasi-identifiers, which is enough for any *L*. Without a bound on confidences it is k-anonymity; a
+    /// table has no k^m-anonymity by groups.
     pub(super) fn of_table(model: &PrivacyModel, table: &EncodedTable) -> Self {
         let condition = match model {
             PrivacyModel::Groups(model) => Self::new(model, &table.sensitive, table.rows),
@@ -275,8 +275,7 @@ pub(super) mod tests {
         GroupChecker::new(&condition).accepts(&rows)
     }
 
-    /// Rows without a sensitive value make no group more diverse, and no group closer to the
-    /// table.
+    /// Rows without a sensitive value make a group neither more diverse nor closer to the table.
     #[test]
     fn a_missing_sensitive_cell_protects_nobody() {
         let decimal = |number: f64| Decimal::fraction(number).unwrap();

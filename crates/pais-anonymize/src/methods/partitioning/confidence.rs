@@ -39,7 +39,7 @@ struct BoundedColumn {
 }
 
 impl ConfidenceCheck {
-    /// The check of a model on a table; `None` where it bounds no value that the table has.
+    /// The check of a model on a table; `None` if it bounds no value of the table.
     pub(super) fn new(model: &Lkc, table: &EncodedTable) -> Option<Self> {
         let mut columns = Vec::new();
         let mut ranges = Vec::new();
@@ -130,7 +130,7 @@ impl ConfidenceCheck {
         allowed
     }
 
-    /// By column, the value of which all rows together have the greatest share above *C*.
+    /// By column, the value with the greatest share above *C* among all rows.
     pub(super) fn exceeding(&self, rows: &[u32]) -> Vec<ExceedingShare> {
         let mut tally = self.empty_tally();
         for &row in rows {
@@ -189,8 +189,8 @@ impl BoundedCells {
         !tally.shares().any(exceeds)
     }
 
-    /// By value, the fewest of its records that a part of `size` of the records must have so that
-    /// the rest meets *C*, if each record of the part has a value in each column.
+    /// By value, the minimum number of its records that a part of `size` of the records must have so that the
+    /// rest meets *C*, if each record of the part has a value in each column.
     pub(super) fn least_in_part(&self, whole: &Tally, size: usize) -> Vec<u32> {
         let columns = self.ranges.iter().zip(whole.shares());
         let least = columns.flat_map(|(&(first, end), (_, known))| {
@@ -275,7 +275,7 @@ impl ColumnTally {
         if before > 1 {
             self.values_with[before - 1] += 1;
         }
-        // The value that had the most has one less now, so the most is one less or the same.
+        // The most frequent value has one record less now, so the maximum is one less or the same.
         if before == self.most as usize && self.values_with[before] == 0 {
             self.most -= 1;
         }

@@ -119,8 +119,8 @@ impl Partitioning {
 }
 
 impl Method for Partitioning {
-    /// Exact columns, sensitive values row by row, and the groups as the verifier and the queries
-    /// see them, beside what every release needs.
+    /// Exact columns, sensitive values row by row, and the groups as the verifier and the queries see them, in
+    /// addition to what every release needs.
     fn bytes_needed(&self, schema: &Schema, rows: u64, _: u64) -> Result<u64, JobError> {
         let divided = rows.saturating_mul(5 * memory::code_bytes(schema) + 64);
         let least = match &self.model {

@@ -42,7 +42,7 @@ pub(super) struct SensitiveCodes {
 /// A sensitive column with a limit.
 pub(super) struct LimitedColumn<'a> {
     pub(super) column: &'a SensitiveColumn,
-    /// *L_i*: the most values of the column that may be eliminated.
+    /// *L_i*: the maximum number of values of the column that may be eliminated.
     pub(super) limit: u32,
 }
 

@@ -76,8 +76,8 @@ fn kind(schema: &Schema, column: &QuasiIdentifier) -> ColumnKind {
         .map_or_else(ColumnKind::default, |spec| spec.kind())
 }
 
-/// Checks the whole table as one group: no group is more diverse than all rows together. The error
-/// says what it would meet.
+/// Checks the whole table as one group: no group is more diverse than all rows together. The error says which
+/// requirement the table would meet.
 fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), RunError> {
     if let Some(check) = condition.ranges.iter().find(|check| !check.accepts(rows))
         && !rows.is_empty()
@@ -112,8 +112,7 @@ fn check_whole(condition: &Condition, rows: &[u32]) -> Result<(), RunError> {
     }
 }
 
-/// The error of a table whose numbers span too little; by how much is not said, because the ends are
-/// cells.
+/// The error of a table whose numbers span too little; it does not say by how much, because the ends are cells.
 fn narrower(RangeCheck { column, least, .. }: &RangeCheck) -> RunError {
     let pointer = format!("/privacy/min_range/{}", escape(column));
     let condition = format!("the numbers of `{column}` in the whole table span less than {least}");

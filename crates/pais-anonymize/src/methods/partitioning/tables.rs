@@ -112,8 +112,8 @@ fn closed(domain: &Domain, least: f64, most: f64) -> (f64, f64) {
     }
 }
 
-/// From the least to the greatest of a group's codes; from the first code on where it has missing
-/// and other numbers.
+/// From the lowest to the highest of a group's codes; from the first code of the column on if the group has
+/// missing and other numbers.
 fn ends(domain: &Domain, codes: impl Iterator<Item = u32>) -> CodeRange {
     let range = codes.fold(CodeRange::EMPTY, CodeRange::widened);
     let CodeRange { first, last } = range;

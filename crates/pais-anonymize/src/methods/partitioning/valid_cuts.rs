@@ -23,7 +23,7 @@ pub(super) enum SplitGuide {
     Class,
 }
 
-/// What cuts are chosen by.
+/// The criteria for choosing cuts.
 #[derive(Clone, Copy)]
 pub(super) struct CutChoice<'a> {
     pub(super) guide: SplitGuide,

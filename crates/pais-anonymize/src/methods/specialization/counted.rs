@@ -1,5 +1,5 @@
-//! Frequency sets of a table that is not in memory: an engine counts its rows, and each answer is
-//! compared with what is known of the table.
+//! Frequency sets of a table that is not in memory: an engine counts its rows, and each answer is compared with
+//! what is known about the table.
 
 use pais_core::parallel;
 use pais_core::table::EncodedTable;
@@ -27,13 +27,13 @@ pub(super) struct CountedTable<'a> {
     pub slot_columns: Vec<usize>,
     /// Position of the class column.
     pub class_column: Option<usize>,
-    /// Who counts.
+    /// The engine that counts.
     pub counter: &'a dyn RowCounter,
 }
 
 impl CountedTable<'_> {
-    /// Counts the rows by parts. An answer that contradicts what is known of the table is void, and
-    /// asked for again.
+    /// Counts the rows by parts. An answer that contradicts what is known about the table is discarded and
+    /// requested again.
     fn count(
         &self,
         columns: &[ColumnParts],
@@ -100,7 +100,7 @@ impl CountedTable<'_> {
         (!are_margins).then_some("they contradict the histogram of a column")
     }
 
-    /// What is asked of the engine for a set: the columns with several ranges, then the slot columns. The
+    /// The request to the engine for a set: the columns with several ranges, then the slot columns. The
     /// positions are those of the former among the attributes.
     fn asked(&self, floors: &[Floor]) -> (Vec<usize>, Vec<ColumnParts>) {
         // A column with one range, or one slot, distinguishes no rows.
@@ -147,7 +147,7 @@ impl FrequencySets for CountedTable<'_> {
         self.rows
     }
 
-    /// Without a class they are known. Otherwise one statement for each attribute.
+    /// Without a class, the histograms are known. Otherwise one statement for each attribute.
     fn histograms(
         &self,
         by_class: bool,

@@ -32,8 +32,7 @@ pub(super) trait FrequencySets {
         observer: &dyn Observer,
     ) -> Result<Vec<Histogram>, CountError>;
 
-    /// About how many records [`Self::frequency_set`] has for these floors; 0 where it is as well to count
-    /// them.
+    /// About how many records [`Self::frequency_set`] has for these floors; 0 if it is as cheap to count them.
     ///
     /// # Errors
     /// [`CountError::Cancelled`] and [`CountError::Failed`].
@@ -60,7 +59,7 @@ pub(super) trait FrequencySets {
     ) -> Result<FrequencySet, CountError>;
 }
 
-/// Where a search has its counts from.
+/// Where a search gets its counts from.
 #[derive(Clone, Copy)]
 pub(super) struct Rounds<'a> {
     /// The source of its sets.
@@ -114,7 +113,7 @@ pub(super) trait RowsOfRecord: Copy + Send + Sync {
     /// Number of rows of a record.
     fn rows(self, record: usize) -> u32;
 
-    /// Those of a range of records; in the result these are numbered from 0.
+    /// The rows of a range of records, which are numbered from 0 in the result.
     fn slice(self, records: Range<usize>) -> Self;
 }
 

@@ -1,13 +1,12 @@
 //! The groups of the current table by number, shared by all trials of one step.
 //!
-//! For each subset of *L* attributes below their topmost value: the group of each partition, and
-//! the rows of each group. A trial that suppresses a part finds its groups without a search.
+//! For each subset of *L* attributes below their topmost value, [`GroupIndex`] has the group of each partition,
+//! and the rows of each group. A trial that suppresses a part finds its groups without a search. Groups of
+//! parts that agree on several attributes are formed attribute by attribute ([`Grouping`]).
 //!
 //! Memory: 4 bytes for each subset and partition, and 17 for each group with what a trial notes of
 //! it; a group has at least *K* rows. At most 2^24 pairs of a subset and a partition are indexed at
 //! a time: with more of them, the subsets are indexed block by block.
-//!
-//! Groups of parts that agree on several attributes, formed attribute by attribute.
 
 use rustc_hash::FxHashMap;
 
@@ -32,7 +31,7 @@ fn most_entries(parts: usize) -> usize {
 pub(super) struct LiveParts {
     /// The partition of each part.
     pub partitions: Vec<PartitionId>,
-    /// The part of each partition; of no meaning for an empty one.
+    /// The part of each partition; meaningless for an empty one.
     pub part_of: Vec<u32>,
     /// Rows by part.
     pub sizes: Vec<u32>,

@@ -1,14 +1,14 @@
-//! The smallest group that an adversary of the model can know after a step: the least *|T\[qid\]|*
-//! over all qids of at most *L* values.
+//! The smallest group that an adversary of the model can know after a step: the minimum *|T\[qid\]|* over all
+//! qids of at most *L* values.
 //!
 //! Only qids of the full size count, because a shorter one has a group that contains those of longer
 //! ones. A group is not divided further once each of its classes is as large as the least group that
 //! was found: every part of it has at least one class.
 //!
-//! A step costs a pass over the classes for each attribute where all that varies is known, and else
-//! the visits of classes and, where persons are counted, of rows: those of a group up to the row with
-//! which it has as many persons as the least group. No row is copied, sorted or read for a group that
-//! is not counted.
+//! If all varying attributes are known, a step costs one pass over the classes for each attribute. Otherwise it
+//! costs visits of classes and, if persons are counted, of rows: the rows of a group up to the row with which
+//! it has as many persons as the smallest group. No row is copied, sorted or read for a group that is not
+//! counted.
 
 use pais_core::cancellation::Cancellation;
 use pais_core::table::SubjectCounter;
@@ -45,7 +45,7 @@ pub(super) struct KnownGroups {
     cancellation: Cancellation,
 }
 
-/// The work is more than is left.
+/// The work exceeds what is left.
 struct TooMuchWork;
 
 impl KnownGroups {

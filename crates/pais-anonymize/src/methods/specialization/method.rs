@@ -1,4 +1,4 @@
-//! Top-down specialization as a method: LKC-privacy and its special cases by one cut a column.
+//! Top-down specialization as a method: LKC-privacy and its special cases by one cut per column.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl Specialization {
         self.model.l.map_or(width, |l| width.min(l.get() as usize))
     }
 
-    /// What the index of the groups takes where rows may be suppressed.
+    /// Bytes of the index of the groups, if rows may be suppressed.
     fn index_bytes(&self, rows: u64) -> u64 {
         if self.settings.suppression_limit.floor_of(rows) == 0 {
             return 0;

@@ -1,20 +1,15 @@
-//! TIPS: taxonomy indexed partitions (KDD'09, Definition 4.1).
+//! TIPS: taxonomy indexed partitions (KDD'09, Definition 4.1), and the counts of the rows of a
+//! candidate.
 //!
-//! The rows in the order of the table, each with the number of its partition.
+//! The records have one of two layouts. In [`TableOrder`] they stay in the order of the table, each with the
+//! number of its partition. While there are few partitions, a sequential scan of the whole table is faster than
+//! a scan of `T[x]` partition by partition: there are no random accesses, and the counters stay in the cache.
+//! In [`PartitionOrder`] they are sorted by partition: one permutation, in which every partition is a range.
 //!
-//! While there are few partitions, a sequential scan of the whole table is faster than a scan of
-//! `T[x]` partition by partition: there are no random accesses, and the counters stay in the cache.
-//!
-//! The rows sorted by partition: one permutation, in which every partition is a range.
-//!
-//! The scan of a candidate: the child of each row, the counters of a partition, and how counters
-//! are turned into shares.
-//!
-//! Counts of `T[x]`: how many rows of each partition a specialization would send to each child.
-//!
-//! They are computed by one scan of the table or of `T[x]`, shared among the threads. The bounds of
-//! the tasks depend only on the rows, and partial counts are merged in task order. So the counts
-//! and the sums do not depend on the number of threads.
+//! The [`Scan`] of a candidate *x* counts in [`SplitCounts`] how many rows of each partition its specialization
+//! would send to each child. One scan of the table or of `T[x]` is shared among the threads. The bounds of the
+//! tasks depend only on the rows, and partial counts are merged in task order, so the counts and the sums do
+//! not depend on the number of threads.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -176,9 +171,9 @@ impl Partitions {
         }
     }
 
-    /// Replaces the records by others of the same rows, with codes in `attributes` and numbers of
-    /// rows in `rows`. The partitions stay as they are. Returns whether each of them has as many
-    /// rows as before; if not, the partitions are of no use any more.
+    /// Replaces the records by others of the same rows, with codes in `attributes` and numbers of rows in
+    /// `rows`. The partitions stay as they are. Returns whether each of them has as many rows as before; if
+    /// not, the partitions must not be used any more.
     #[must_use]
     pub(super) fn lay_out(&mut self, attributes: &[Attribute<'_>], rows: Vec<u32>) -> bool {
         // Both are grouped by one attribute after the other.

@@ -35,7 +35,7 @@ impl ChildSubjects {
 }
 
 impl SplitCounts {
-    /// Marks the shares that have *K* persons by their lists, too.
+    /// Also marks the shares that have *K* persons by their lists.
     pub(super) fn mark_shares_with_enough(
         &mut self,
         subjects: &ShareSubjects,

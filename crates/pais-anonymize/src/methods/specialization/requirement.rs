@@ -21,8 +21,8 @@ pub(super) struct SensitiveBound<'a> {
     /// By code: the index of the value among the counted values of all sensitive columns, or
     /// [`NULL_CODE`] for a value that is not sensitive.
     pub numbers: Vec<u32>,
-    /// The index under which the missing cells are counted, the greatest one of the column. `None`
-    /// if no cell is missing, or if missing cells count like other values.
+    /// The index under which the missing cells are counted, the highest one of the column. `None` if no cell is
+    /// missing, or if missing cells count like other values.
     pub missing: Option<u32>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct ValueShare {
 }
 
 impl ValueShare {
-    /// The share of nothing.
+    /// The share when there are no rows with a value.
     pub(super) const NONE: Self = Self { holding: 0, of: 1 };
 
     /// The greater of two shares; the first one if they are equal, or if no row of the second one
@@ -103,8 +103,8 @@ pub(super) struct Requirement<'a> {
     pub sensitive: Vec<SensitiveBound<'a>>,
     /// The person of each row, where *K* counts persons and some person has several rows.
     pub subjects: Option<&'a Subjects>,
-    /// Number of rows from which on a group has *K* persons, whatever rows it has; *K* where rows
-    /// are counted.
+    /// Number of rows from which on a group always has *K* persons, whichever rows it has; *K* if rows are
+    /// counted.
     sufficient_rows: u64,
     /// Number of counted values over all columns: the sensitive values, and one more for the
     /// missing cells of each column that excludes them.
@@ -187,7 +187,7 @@ impl<'a> Requirement<'a> {
         }
     }
 
-    /// Whether a group of `size` rows has *K* persons, whoever they are.
+    /// Whether a group of `size` rows has *K* persons, whichever rows they are.
     #[inline]
     pub(super) fn surely_meets_k(&self, size: u64) -> bool {
         size >= self.sufficient_rows
@@ -237,7 +237,7 @@ impl<'a> Requirement<'a> {
             return ValueShare { holding, of };
         }
         let mut greatest = ValueShare::NONE;
-        // In descending order the missing cells of a column come before its values.
+        // In descending order, the missing cells of a column come before its values.
         let mut missing = (NULL_CODE, 0);
         for (value, count) in counts.rev() {
             let counter = self.missing_of[value as usize];
@@ -286,8 +286,8 @@ impl<'a> Requirement<'a> {
         self.missing_of(value) == Some(value)
     }
 
-    /// A size from which on every subgroup of a group is allowed, whatever rows it has; `totals`
-    /// are the rows of the whole group by counted value. At least *K*.
+    /// A size from which on every subgroup of a group is allowed, whichever rows it has; `totals` are the rows
+    /// of the whole group by counted value. At least *K*.
     pub(super) fn least_group_within(&self, totals: &[u64]) -> u64 {
         let (mut greatest, mut most_missing) = (0, 0);
         for (value, &count) in totals.iter().enumerate() {

@@ -1,21 +1,15 @@
 //! Algorithm 1: perform the best valid specialization until none is left.
 //!
-//! LKC-privacy is anti-monotone, so the search is lazy: candidates are ordered by score, only the
-//! best one is checked, and an invalid one is dropped for good. Scores summed over partitions are
+//! LKC-privacy is anti-monotone, so the search is lazy: candidates are ordered by score, only the best one is
+//! checked, and an invalid one is dropped until rows are suppressed. Scores summed over partitions are
 //! refreshed only when their candidate is the best one, since these scores never increase.
 //!
-//! The settings of a search.
+//! If no candidate is valid and rows may be suppressed, the candidates are tried in descending order of an
+//! upper bound of their gain per suppressed row, until no remaining one can be the best. A trial ends as soon
+//! as it suppresses too many rows for that.
 //!
-//! A candidate of a search.
-//!
-//! The state of a search: the cut, its partitions, and the remaining candidates.
-//!
-//! The candidates of a search, each with its score and the splits that remain to be tried.
-//!
-//! The choice of a specialization that needs suppression.
-//!
-//! The candidates are tried in descending order of a bound of their gain per suppressed row, until
-//! no remaining one can be the best. Each trial is given up once its rows are too many for that.
+//! [`SpecializationSettings`] are the settings of a search. [`SearchState`] is its state: the cut,
+//! its partitions, and the remaining candidates, each with its score and the splits that remain to be tried.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -47,7 +41,7 @@ use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::step::{StepItem, StepRecord};
 
-/// How often a source is asked for the same counts before a run fails.
+/// How often the same counts are requested from a source before a run fails.
 pub(super) const ATTEMPTS: usize = 3;
 
 mod rounds;
@@ -184,9 +178,9 @@ pub(super) struct SearchState<'a> {
     count_cache: SensitiveCountCache,
     suppression_bounds: SuppressionBounds,
     known_groups: KnownGroups,
-    /// By attribute, which codes the records distinguish; `None` where they are rows.
+    /// By attribute, which codes the records distinguish; `None` if they are rows.
     floors: Option<Vec<Floor>>,
-    /// Number of rows, with those that are suppressed.
+    /// Number of rows, including suppressed rows.
     rows: u64,
     /// Number of rows suppressed so far.
     suppressed: u64,
@@ -817,9 +811,9 @@ struct BestTrial {
 }
 
 impl SearchState<'_> {
-    /// The invalid specialization with the greatest gain per row that must be suppressed to make it
-    /// valid, within the rest of the budget; the first one of equals. `None` when there is none.
-    /// Considers every value of ∪Cut.
+    /// The invalid specialization with the greatest gain per row that must be suppressed to make it valid,
+    /// within the rest of the budget; ties go to the first. `None` if there is none. Considers every value of
+    /// ∪Cut.
     ///
     /// A specialization without a gain is skipped. Under [`Objective::Ncp`] a suppressed row counts
     /// with an NCP of 1 in every attribute, and the gain is the score minus that loss.
@@ -892,7 +886,7 @@ impl SearchState<'_> {
         SuppressionBounds::key(candidate.attribute, candidate.concept, &candidate.split)
     }
 
-    /// A bound of a candidate's score from above, and one of its rows to suppress from below.
+    /// An upper bound of a candidate's score, and a lower bound of its rows to suppress.
     fn bounds(&self, candidate: usize) -> (f64, u64) {
         let key = self.split_key(candidate);
         let CutCandidate {
@@ -966,8 +960,8 @@ impl SearchState<'_> {
         suppression.map(|suppression| (self.gain(score, suppression.rows), suppression))
     }
 
-    /// The rows to suppress with a candidate, and the least number of rows without which a group
-    /// has fewer than *K*.
+    /// A lower bound of the number of rows that a candidate must suppress because of *K*, and the rows to
+    /// suppress; `None` if it cannot be made valid.
     fn run_trial(
         &mut self,
         candidate: usize,

@@ -1,5 +1,5 @@
-//! The sensitive values of a row as one code, so that a scan counts a row by one addition. Missing
-//! cells are a value too where the requirement excludes them.
+//! The sensitive values of a row as one code, so that a scan counts a row by one addition. Missing cells are a
+//! value too if the requirement excludes them.
 //!
 //! Sensitive columns are combined as long as their values have few combinations. With more
 //! combinations a row has several codes, and is counted once for each.
@@ -93,8 +93,8 @@ impl SensitiveSlots {
         })
     }
 
-    /// Encodes the sensitive columns of a table by their values: the code of each value takes the place
-    /// of that of each row. `rows_of` has the rows by column and value.
+    /// Encodes the sensitive columns of a table by their values: codes are per value instead of per row.
+    /// `rows_of` has the rows by column and value.
     pub(super) fn of_values(requirement: &Requirement<'_>, rows_of: &[&[u64]]) -> Self {
         let bounds = requirement.sensitive.iter();
         let columns = bounds.map(CombinedColumns::from_bound).collect();

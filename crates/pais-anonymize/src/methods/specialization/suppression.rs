@@ -1,46 +1,44 @@
 //! The rows that must be suppressed to make a specialization valid.
 //!
-//! A group that has fewer than *K* rows (or persons, where it counts these) is removed by suppressing
-//! all its rows. That removes rows from other groups too, which may then violate the requirement
-//! themselves, until no violating group remains. The trial is given up as soon as the suppressed
-//! rows exceed the budget.
+//! A group that has fewer than *K* rows (or persons, if *K* counts persons) is removed by suppressing all its
+//! rows. That removes rows from other groups too, which may then violate the requirement themselves; this
+//! repeats until no violating group remains. The trial is given up as soon as the suppressed rows exceed the
+//! budget.
 //!
 //! A group with at least *K* rows that exceeds *C* is suppressed only if the job asks for it: its
 //! absence discloses that its rows had the same sensitive value. Otherwise the specialization is
 //! invalid. Which rows are suppressed for *K* does not depend on the order in which groups are
 //! checked, so *C* is checked on the table that remains.
 //!
-//! What trials of earlier steps say of a specialization that is tried again.
+//! # One trial
 //!
-//! Both bounds hold for the same split of the same value in all later states. Let *R* be the rows
-//! that remain after a trial that suppresses only for *K*: the largest set of rows, without those
-//! suppressed before, in which each group is empty or has *K* persons. Later the other values of the
-//! cut are the same or finer, and more rows are suppressed. Each group of the former state is a
-//! union of later groups, so the later *R* also is such a set in the former state, and thus
-//! part of the former *R*. Hence the rows suppressed before the trial and in it never decrease in
-//! total. A trial that is given up has suppressed some of these rows, which bounds the total too.
-//! Rows that are suppressed for *C* as well only add to them.
+//! [`TrialTable::remove_small`] finds the rows to suppress so that no group of a specialization has
+//! fewer than *K*. The parts that remain are the largest set of parts in which every group is empty or has *K*
+//! rows (or persons). This set is unique, because the union of two such sets is one too, so small groups can be
+//! removed in any order. Groups that contain a child are counted by a traversal of the subsets. The other
+//! groups were valid before, so only those that lose a part can become small. The [index](GroupIndex) gives
+//! their numbers, and how many rows each of them has.
 //!
-//! The scores over partitions never increase: they are sums over partitions of products of the
-//! sizes of parts, and refining a partition or suppressing its rows does not increase its term.
+//! [`TrialTable::remove_violating`] suppresses every group that violates *K* or *C*. Unlike *K*,
+//! *C* can be met again after some rows of a group were suppressed, so the result depends on the order of the
+//! checks. The order is fixed: the children one after the other, then rounds over all groups, each time by
+//! attributes and then by values.
 //!
-//! One trial: the rows to suppress so that no group of a specialization has fewer than *K*.
+//! # Bounds from earlier trials
 //!
-//! The parts that remain are the largest set of parts in which every group is empty or has *K* rows
-//! (or persons): the union of two such sets is one. Such a set exists once, so the order in which
-//! small groups are removed is free. Groups that contain a child are counted by a traversal of the
-//! subsets. The other groups were valid before, so only those that lose a part can become
-//! small. The [index](GroupIndex) gives their numbers, and how many rows each of them has.
+//! [`SuppressionBounds`] keeps what trials of earlier steps say about a specialization that is
+//! tried again: a lower bound of its suppressed rows, and an upper bound of its score. Both hold for the same
+//! split of the same value in all later states.
 //!
-//! What is known of elements, and the check of several of them as one group.
+//! Let *R* be the rows that remain after a trial that suppresses only for *K*: the largest set of rows, without
+//! those suppressed before, in which each group is empty or has *K* persons. Later the other values of the cut
+//! are the same or finer, and more rows are suppressed. Each group of the former state is a union of later
+//! groups, so the later *R* also is such a set in the former state, and thus part of the former *R*. Hence the
+//! rows suppressed before the trial and in it never decrease in total. A trial that is given up has suppressed
+//! some of these rows, which bounds the total too. Rows that are suppressed for *C* as well only add to them.
 //!
-//! The groups of the current table that lose a part.
-//!
-//! Suppression of every group that violates *K* or *C*.
-//!
-//! Unlike *K*, *C* can be met again after some rows of a group were suppressed, so the result
-//! depends on the order of the checks. The order is fixed: the children one after the other, then
-//! rounds over all groups, each time by attributes and then by values.
+//! The scores over partitions never increase: they are sums over partitions of products of the sizes of parts,
+//! and refining a partition or suppressing its rows does not increase its term.
 
 use rustc_hash::FxHashMap;
 
@@ -62,14 +60,14 @@ pub(super) struct Suppression {
     pub rows: u64,
 }
 
-/// Caches what is counted of partitions, at the first access.
+/// Caches the counts of partitions at the first access.
 #[derive(Default)]
 pub(super) struct SensitiveCountCache {
     /// By partition.
     counted: Vec<Option<CountedPartition>>,
 }
 
-/// What is counted of a partition.
+/// The counts of a partition.
 struct CountedPartition {
     /// Its rows by counted value.
     sensitive: Box<[ValueRows]>,
@@ -232,20 +230,20 @@ impl SuppressionBounds {
         bounds.score = bounds.score.min(score);
     }
 
-    /// The least number of rows that are suppressed in total after the specialization.
+    /// A lower bound of the number of rows that are suppressed in total after the specialization.
     pub(super) fn suppressed(&self, key: SplitKey) -> u64 {
         self.by_split
             .get(&key)
             .map_or(0, |bounds| bounds.suppressed)
     }
 
-    /// The greatest score that it can have, if that is known.
+    /// An upper bound of its score, if one is known.
     pub(super) fn score(&self, key: SplitKey) -> Option<f64> {
         self.by_split.get(&key).map(|bounds| bounds.score)
     }
 }
 
-/// What the trials of one step share, and their working space.
+/// The data and working space that the trials of one step share.
 pub(super) struct TrialIndex {
     live: LiveParts,
     index: GroupIndex,
@@ -284,7 +282,7 @@ impl TrialIndex {
         }
     }
 
-    /// Forgets what groups lost.
+    /// Resets the rows that groups lost.
     fn reset(&mut self) {
         for group in self.touched.drain(..) {
             self.lost[group as usize] = 0;
@@ -335,7 +333,7 @@ pub(super) struct TrialTable<'a> {
     is_suppressed: Vec<bool>,
     suppressed: Vec<u32>,
     rows: u64,
-    /// How many of `suppressed` the block at hand has been told.
+    /// How many of `suppressed` were applied to the current block.
     applied: usize,
     persons: PersonCheck<'a>,
 }
@@ -714,7 +712,7 @@ impl TrialTable<'_> {
         if shared.index.is_loaded(block) {
             return Some(());
         }
-        // What groups lost refers to the groups of the former block.
+        // The lost rows refer to the groups of the previous block.
         shared.reset();
         let (index, observer) = (&mut shared.index, self.trial.observer);
         index.load(block, &shared.live, &mut shared.grouping, observer)?;
@@ -726,7 +724,7 @@ impl TrialTable<'_> {
         Some(())
     }
 
-    /// Takes the rows that were suppressed since the last call from their groups.
+    /// Removes the rows that were suppressed since the last call from their groups.
     fn apply(&mut self) {
         let shared = &mut *self.shared;
         let parts = shared.live.len();

@@ -209,7 +209,7 @@ impl ExceedingValue {
     }
 }
 
-/// What helps beside a greater bound.
+/// What helps other than a greater bound.
 fn remedies(suppression_for: SuppressionFor) -> &'static str {
     match suppression_for {
         SuppressionFor::Size => {

@@ -8,19 +8,14 @@
 //!  - a partition that alone meets *K* and *C* never makes a group invalid, so a group whose
 //!    partitions all meet them needs no further check. The same holds for a child.
 //!
-//! The subsets are traversed depth first, so that subsets with a common prefix share the work for
-//! it. For the last attribute rows are only counted, not sorted. Threads share the children and the
-//! first attributes of the subsets. If most partitions are small and the remaining attributes have
-//! few values, the group is checked by [`super::bitmaps`].
+//! [`SubsetTraversal`] visits the subsets of a child's attributes depth first, so that subsets with
+//! a common prefix share the work for it. For the last attribute rows are only counted, not sorted. Threads
+//! share the children and the first attributes of the subsets.
 //!
-//! Depth-first traversal of the subsets of a child's attributes.
-//!
-//! Groups of small partitions as bitmaps: one bit per row, one bitmap for each value of an
-//! attribute.
-//!
-//! The rows that share a qid are the intersection of its values' bitmaps, computed 64 rows at a
-//! time. That makes the 4.5 million subsets of 41 attributes at *L* = 6 affordable when nearly
-//! every row is a partition of its own.
+//! If most partitions are small and the remaining attributes have few values, a group is checked by
+//! [`GroupBitmaps`]: one bit per row, one bitmap for each value of an attribute. The rows that
+//! share a qid are the intersection of its values' bitmaps, computed 64 rows at a time. That makes the 4.5
+//! million subsets of 41 attributes at *L* = 6 affordable when nearly every row is a partition of its own.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -454,8 +449,8 @@ impl<'a> SubsetTraversal<'a> {
         true
     }
 
-    /// The most rows of a group with the same sensitive value, and the most rows without a value
-    /// in the same sensitive column, given that `totals` counts the rows of the group.
+    /// The maximum number of rows of a group with the same sensitive value, and of rows without a value in the
+    /// same sensitive column, given that `totals` counts the rows of the group.
     fn greatest_totals(&self, group: &[u32]) -> (u64, u64) {
         let ValidityCheck {
             requirement,
@@ -797,9 +792,9 @@ impl BitmapTraversal<'_> {
         true
     }
 
-    /// Whether no sensitive value exceeds *C* among the rows that a group shares with a bitmap.
-    /// There are `rows` of them, at least *K*. Only the values are counted that would exceed *C* if
-    /// all their rows in the group, and all its rows without a value, were among them.
+    /// Whether no sensitive value exceeds *C* among the rows that a group shares with a bitmap. There are
+    /// `rows` of them, at least *K*. Counts only the values that would exceed *C* if all their rows in the
+    /// group, and all its rows without a value, were among them.
     #[inline(always)]
     fn is_bounded(&self, group: BitmapGroup<'_>, bitmap: &[u64], rows: u64) -> bool {
         if self.requirement.excludes_missing() {

@@ -44,7 +44,7 @@ impl Method for Topmost {
         Ok(memory::release_codes(schema, rows, 1))
     }
 
-    /// A search asks `observer` again and again whether to stop, and returns
+    /// A search regularly asks `observer` whether to stop, and returns
     /// [`RunError::NotAnonymizable`] where it finds no anonymous table.
     fn search(&self, _: &PreparedTable, _: &dyn Observer) -> Result<SearchOutcome, RunError> {
         // What `build` needs of the search; here nothing.

@@ -1,9 +1,9 @@
 //! Hierarchies built from frequencies: the children of a node have similar numbers of rows.
 //!
-//! The leaves have an order: labels as they are declared, or intervals of one width. A node is an interval
-//! of leaves. Where nodes begin follows from all raw rows, as the choice of a cut does. A release shows
-//! only its own labels: each end of a node moves to the next leaf that a released row has, so that no label
-//! depends on the leaves of suppressed rows. Nodes that are not released are not shown.
+//! The leaves have an order: labels as they are declared, or intervals of one width. A node is an interval of
+//! leaves. Where nodes begin depends on all raw rows, like the choice of a cut. A release shows only its own
+//! labels: each end of a node moves to the next leaf that a released row has, so that no label depends on the
+//! leaves of suppressed rows. Nodes that are not released are not shown.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -20,7 +20,7 @@ const MOST_LEVELS: usize = 24;
 pub(super) enum Leaves {
     /// Labels as they are declared. All of them are in every tree.
     Labels(Vec<String>),
-    /// Intervals of numbers, each beginning where the one before ends. A tree has those that rows reach.
+    /// Intervals of numbers, each beginning where the previous one ends. A tree has those that rows reach.
     Ranges(Vec<Interval>),
 }
 
@@ -99,7 +99,7 @@ impl Leaves {
         }
     }
 
-    /// The label of some leaves that are no root.
+    /// The label of some leaves that are not all.
     fn label(&self, leaves: &Range<usize>) -> String {
         match self {
             Self::Labels(labels) => {
@@ -164,7 +164,7 @@ impl Leaves {
         }
     }
 
-    /// The tree over all leaves in which a node has up to `fanout` parts with like numbers of `rows`.
+    /// The tree over all leaves in which a node has up to `fanout` parts with similar numbers of `rows`.
     pub(super) fn draw(&self, rows: &[u64], fanout: usize) -> TaxonomyNode {
         let all = 0..self.count();
         let root = self.root(&all);
@@ -198,9 +198,9 @@ impl Leaves {
         TaxonomyNode { label, children }
     }
 
-    /// The tree of a release that has these nodes beside its root, and no others between the root and the
-    /// leaves; `None` where two of the nodes overlap in part. A node over all labels is below the root,
-    /// which missing cells are below too; a node over all ranges is the root.
+    /// The tree of a release that has these nodes, and no others, between the root and the leaves; `None` if
+    /// two of the nodes partly overlap. A node over all labels is below the root, because missing cells are
+    /// below the root too; a node over all ranges is the root.
     fn over(&self, all: Range<usize>, nodes: &BTreeSet<(usize, usize)>) -> Option<TaxonomyNode> {
         let root = self.root(&all);
         let mut inner: Vec<Range<usize>> = nodes
@@ -246,7 +246,7 @@ impl Leaves {
     }
 }
 
-/// Where the parts of some leaves end, so that they have like numbers of rows. Each part has a leaf.
+/// Where the parts of some leaves end, so that they have similar numbers of rows. Each part has a leaf.
 fn ends(rows: &[u64], fanout: usize) -> Vec<usize> {
     let parts = fanout.min(rows.len());
     let total: u64 = rows.iter().sum();
@@ -260,7 +260,7 @@ fn ends(rows: &[u64], fanout: usize) -> Vec<usize> {
         let distance = |sum: u64| u128::from(sum).abs_diff(target);
         before += weight(end);
         end += 1;
-        // As near to the target as possible, with a leaf left for each further part.
+        // As close to the target as possible, with a leaf left for each further part.
         while end < rows.len() - (parts - part) && distance(before + weight(end)) < distance(before)
         {
             before += weight(end);
@@ -281,8 +281,8 @@ pub(super) struct Released<'t> {
 }
 
 impl<'t> Released<'t> {
-    /// The tree with the number of released rows of each of its leaves; `None` for a tree that is not
-    /// drawn from leaves in an order, and where no row has a value.
+    /// The tree with the number of released rows of each of its leaves; `None` for a tree that is not drawn
+    /// from leaves in an order, and if no row has a value.
     pub(super) fn new(tree: &'t Tree, kind: ColumnKind, rows: &[u64]) -> Option<Self> {
         let leaves = Leaves::of_tree(tree, kind)?;
         let count = leaves.count();
@@ -336,8 +336,8 @@ impl<'t> Released<'t> {
         self.leaves.over(self.all(), &nodes.collect())
     }
 
-    /// Whether a release with these labels shows a node as its root. Missing cells are below the root, so
-    /// where they are released, a node without them is another one.
+    /// Whether a release with these labels shows a node as its root. Missing cells are below the root, so if
+    /// they are released, a node without them is not the root.
     fn is_root(&self, node: NodeId, labels: &BTreeSet<&str>) -> bool {
         let is_all = self.shown(node) == self.all() && !labels.contains(MISSING_LABEL);
         node == NodeId::ROOT || is_all
@@ -363,8 +363,8 @@ impl<'t> Released<'t> {
     }
 }
 
-/// The tree over all leaves of a balanced tree in which the labels of a release are found; `None` where
-/// they cannot be those of one tree.
+/// The tree over all leaves of a balanced tree in which the labels of a release are found; `None` if they
+/// cannot come from one tree.
 pub(super) fn with_labels(
     tree: &Tree,
     kind: ColumnKind,
@@ -462,8 +462,8 @@ mod tests {
         assert_eq!(leaves.find("x", &leaves.places()), None);
     }
 
-    /// The attack: which leaves a label covers tells where suppressed rows are. Of `c`, no row is
-    /// released, so that it is on the left side of the end, wherever the search had it.
+    /// The attack: which leaves a label covers reveals where suppressed rows are. No row of `c` is released, so
+    /// `c` is on the left side of the end, wherever the search put it.
     #[test]
     fn ends_move_to_released_leaves_and_only_released_nodes_are_shown() {
         let all = labels("abcdef");
@@ -500,7 +500,7 @@ mod tests {
         );
     }
 
-    /// A leaf beside leaves without released rows keeps its label.
+    /// A leaf next to leaves without released rows keeps its label.
     fn released_leaf(tree: &Tree) -> Box<str> {
         let released = Released::new(tree, ColumnKind::Numeric, &[5, 5, 0, 10]).unwrap();
         let shown = BTreeSet::from(["[10,20)"]);

@@ -1,4 +1,4 @@
-//! The checks of a hierarchy that is to be made.
+//! Checks of the declaration of a made hierarchy.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use crate::taxonomy::{MISSING_LABEL, Tree, TreeLimits};
 
 use super::trees::{MOST_LEVELS, ordered, unfit_ages};
 
-/// Children of a node of an ordered hierarchy, where the definition does not say.
+/// Default number of children of a node of an ordered hierarchy.
 const DEFAULT_FANOUT: u32 = 2;
 
 /// The hierarchy that is made for a column: the generated one, or that of its declared order.
@@ -63,7 +63,7 @@ fn ordered_labels(column: &ColumnDefinition, order: Option<Vec<String>>) -> Vec<
     canonical.map(Cow::into_owned).collect()
 }
 
-/// Children of a node of an ordered hierarchy.
+/// Number of children of a node of an ordered hierarchy.
 pub(super) fn fanout_of(fanout: Option<u32>) -> usize {
     fanout.unwrap_or(DEFAULT_FANOUT) as usize
 }

@@ -115,7 +115,7 @@ impl SchemaColumn {
             widths, balance, ..
         } = &mut made
         {
-            // Whatever rows are released, these are the widths.
+            // These widths apply whichever rows are released.
             let widths = widths.get_or_insert_with(|| trees::default_widths(values));
             widths.truncate(if *balance { 1 } else { widths.len() });
         }
@@ -205,7 +205,7 @@ impl SchemaColumn {
             error => format!("cannot be made: {error}"),
         })?;
         if self.kind == ColumnKind::Numeric {
-            // Only numbers beyond those that a column can have are no ends of ranges.
+            // Only numbers that a column cannot have cannot be ends of ranges.
             let too_wide =
                 |_| "cannot be made: a range of it is too wide; declare smaller `widths`";
             self.ranges = Some(tree.ranges().map_err(too_wide)?.into());

@@ -14,8 +14,8 @@ use crate::definition::{ColumnRole, GeneratedHierarchy, TaxonomyNode};
 use crate::table::{ReleasedTable, Table};
 use crate::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Tree, TreeLimits};
 
-/// The leaf of values that no row of a release can have, since its labels are drawn otherwise then:
-/// a private character of Unicode, so that no value is equal.
+/// The leaf of values that no row of a release can have, because its labels would be drawn differently: a
+/// Unicode private-use character, so that no value is equal.
 const UNRELEASED: &str = "\u{e000}";
 
 /// What is released of a made hierarchy.
@@ -101,8 +101,8 @@ impl SchemaColumn {
         self.made.is_some() && self.tree.is_none()
     }
 
-    /// The number of the leaf of the column's tree that has this label, or that values have which
-    /// the tree does not tell apart; `None` without either.
+    /// The number of the leaf with this label, or else of the leaf of the values that the tree does not
+    /// distinguish; `None` without either.
     pub fn leaf_of_label(&self, label: &str) -> Option<u32> {
         let tree = self.tree.as_deref()?;
         let unreleased = || tree.leaf_number(UNRELEASED);
@@ -277,8 +277,8 @@ impl SchemaColumn {
     /// The tree that recipients of a release with these labels see: the labels, and those above them.
     /// `None` where the labels need none, or there is no tree.
     ///
-    /// Which of the shown values are rare is left out: only raw rows say it. So are prefixes and masks
-    /// above values where none is shown, also as an order of the values.
+    /// It does not show which values are rare: only raw rows tell. It shows no prefixes and masks above values
+    /// if none is released, not even through the order of the values.
     pub fn shown_tree(&self, labels: &BTreeSet<&str>) -> Option<TaxonomyNode> {
         if matches!(self.made, Some(GeneratedHierarchy::Ranges { .. })) {
             return None;
@@ -305,8 +305,8 @@ impl SchemaColumn {
         Some(root)
     }
 
-    /// Whether labels are parts of values, with a mark in place of the rest: where none is shown, their
-    /// length and mark would tell of hidden values.
+    /// Whether labels are parts of values, with a mark in place of the rest: if no such label is shown, their
+    /// length and mark would reveal hidden values.
     fn is_spelled(&self) -> bool {
         matches!(
             self.made,
@@ -318,8 +318,8 @@ impl SchemaColumn {
         )
     }
 
-    /// Puts labels of the column's made tree from left to right, those of rare and other values by
-    /// their text: the tree would tell which are rare. Labels that it does not have are last.
+    /// Sorts labels of the column's made tree from left to right, but those of rare and other values by their
+    /// text: the order of the tree would reveal which are rare. Labels that are not in the tree come last.
     pub fn sort_labels(&self, labels: &mut [String]) {
         let is_rare = matches!(self.made, Some(GeneratedHierarchy::Rare { .. }));
         if is_rare {
@@ -383,7 +383,7 @@ struct Relabelling<'a> {
 }
 
 impl<'a> Relabelling<'a> {
-    /// The label in place of that of a node; `None` where no released row has a value below it.
+    /// The label in place of that of a node; `None` if no released row has a value below it.
     fn of(&self, id: NodeId) -> Option<&'a str> {
         let node = self.tree.node(id);
         if node.label.as_ref() == MISSING_LABEL {

@@ -1,4 +1,4 @@
-//! The trees that are made: in which each value has a path of labels, over intervals of numbers, and
+//! The made trees: trees in which each value has a path of labels, trees over intervals of numbers, and trees
 //! over labels in a declared order.
 
 use std::collections::{BTreeMap, HashSet};
@@ -15,8 +15,8 @@ pub(in crate::schema) type Values = BTreeMap<String, u64>;
 /// Maximum number of levels of a hierarchy that is made.
 pub(super) const MOST_LEVELS: usize = 64;
 
-/// Lengths of prefixes where the definition gives none. They do not depend on the values, so that no
-/// value decides which prefixes others have.
+/// Lengths of prefixes if the definition gives none. They do not depend on the values, so that no value decides
+/// which prefixes others have.
 const DEFAULT_LENGTHS: [u32; 16] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 40, 80, 160, 320, 640];
 
 /// Characters that mask a hidden one, in this order of preference.
@@ -50,7 +50,7 @@ impl Children {
     }
 }
 
-/// A label that is not taken: the first one, with as many marks after it as that needs.
+/// A free label: `first`, with as many marks after it as needed.
 pub(super) fn free_label(first: &str, mark: char, is_taken: impl Fn(&str) -> bool) -> String {
     let mut label = first.to_owned();
     while is_taken(&label) {
@@ -59,8 +59,8 @@ pub(super) fn free_label(first: &str, mark: char, is_taken: impl Fn(&str) -> boo
     label
 }
 
-/// The tree over these values, each below the labels that `above` gives from below the root on. The
-/// root is `*`, or as many of them as no value is.
+/// The tree over these values, each below the labels that `above` gives, from the child of the root downwards.
+/// The root is `*`, repeated until no value is equal to it.
 pub(super) fn tree(values: &Values, above: impl Fn(&str) -> Vec<String>) -> TaxonomyNode {
     let root = free_label("*", '*', |label| values.contains_key(label));
     let mut children = Children::default();
@@ -144,14 +144,14 @@ const DEFAULT_LEVELS: [CalendarLevel; 4] = [
     CalendarLevel::Decade,
 ];
 
-/// The tree of the periods of these levels over days or moments in their one form.
+/// The tree of the periods of these levels over days or moments in canonical form.
 pub(super) fn periods(
     values: &Values,
     kind: ColumnKind,
     levels: Option<&[CalendarLevel]>,
 ) -> TaxonomyNode {
     let mut levels = levels.unwrap_or(&DEFAULT_LEVELS).to_vec();
-    // From the longest period on. A day is the value itself in a column of days.
+    // Longest period first. A day is the value itself in a column of days.
     levels.sort_unstable_by(|one, other| other.cmp(one));
     levels.retain(|&level| level != CalendarLevel::Day || kind == ColumnKind::Datetime);
     tree(values, |value| {
@@ -161,7 +161,7 @@ pub(super) fn periods(
     })
 }
 
-/// The day of a day or moment in its one form.
+/// The day of a day or moment in canonical form.
 fn day_of(value: &str) -> Option<NaiveDate> {
     value.get(..10)?.parse().ok()
 }
@@ -182,13 +182,13 @@ fn period(day: NaiveDate, level: CalendarLevel) -> String {
     }
 }
 
-/// Years of each level where the definition gives none.
+/// Default number of years of each level.
 const DEFAULT_WIDTHS: [u32; 3] = [5, 10, 20];
 
 /// Maximum number of years of a range.
 const MOST_YEARS: u32 = 1_000;
 
-/// Why these options make no hierarchy; `None` where they do.
+/// Why no hierarchy can be made with these options; `None` if it can.
 pub(super) fn unfit_ages(at: &str, widths: Option<&[u32]>) -> Option<&'static str> {
     if reference(at).is_none() {
         return Some("`at` must be a day of ISO 8601, such as 2026-01-01");
@@ -204,12 +204,11 @@ pub(super) fn unfit_ages(at: &str, widths: Option<&[u32]>) -> Option<&'static st
     )
 }
 
-/// The tree of ages at the reference date over days or moments in their one form. A range is
-/// `[35,40)`: at least 35 and less than 40 completed years. It is negative where the date is after
-/// the reference.
+/// The tree of ages at the reference date over days or moments in canonical form. A range is `[35,40)`: at
+/// least 35 and less than 40 completed years. It is negative where the date is after the reference.
 ///
 /// # Errors
-/// A sentence where the reference is no day, which the check of the declaration excludes.
+/// A sentence if the reference is not a day; the check of the declaration excludes this.
 pub(super) fn ages(
     values: &Values,
     at: &str,
@@ -219,7 +218,7 @@ pub(super) fn ages(
     let widths = widths.unwrap_or(&DEFAULT_WIDTHS);
     Ok(tree(values, |value| {
         let age = day_of(value).map(|day| completed_years(day, at));
-        // From the widest range on.
+        // Widest range first.
         let ranges = age.map(|age| widths.iter().rev().map(move |&width| range(age, width)));
         ranges.into_iter().flatten().collect()
     }))
@@ -231,7 +230,7 @@ fn reference(at: &str) -> Option<NaiveDate> {
     (day.to_string() == at).then_some(day)
 }
 
-/// Birthdays from `day` until `at`; one on 29 February is counted on 1 March of other years.
+/// Birthdays from `day` until `at`; a birthday on 29 February counts on 1 March in other years.
 fn completed_years(day: NaiveDate, at: NaiveDate) -> i32 {
     let is_before_birthday = (at.month(), at.day()) < (day.month(), day.day());
     at.year() - day.year() - i32::from(is_before_birthday)
@@ -243,14 +242,14 @@ fn range(age: i32, width: u32) -> String {
     Interval::half_open(lo as f64, (lo + width) as f64).to_string()
 }
 
-/// Intervals of the shortest width that most of the numbers span, where the definition gives no
+/// Number of intervals of the shortest default width that most of the numbers span; for a definition without
 /// widths.
 const DEFAULT_INTERVALS: f64 = 20.0;
 
 /// Maximum number of intervals of the shortest default width that all numbers span.
 const MOST_DEFAULT_INTERVALS: f64 = 10_000.0;
 
-/// The number at which a value of a column of numbers, or an interval of them, is.
+/// The position of a value of a column of numbers, or of an interval of them.
 pub(super) fn position(value: &str) -> Option<f64> {
     let middle = |interval: Interval| interval.lo + (interval.hi - interval.lo) / 2.0;
     number(value).or_else(|| Interval::parse(value).map(middle))
@@ -261,10 +260,10 @@ pub(super) fn widths_or_default(widths: Option<&[f64]>, values: &Values) -> Vec<
     widths.map_or_else(|| default_widths(values), <[f64]>::to_vec)
 }
 
-/// The widths of intervals where the definition gives none: a power of ten and ten times as much.
+/// The widths of intervals if the definition gives none: a power of ten and ten times as much.
 ///
-/// They follow from the numbers between the first and the last decile of the rows, so that no few
-/// rows decide them. Only numbers that are very far from these make them greater.
+/// They depend on the numbers between the first and the last decile of the rows, so that a few rows cannot
+/// decide them. Only numbers very far from these increase them.
 pub(super) fn default_widths(values: &Values) -> Vec<f64> {
     let numbers = values.iter();
     let numbers = numbers.filter_map(|(value, &rows)| Some((position(value)?, rows)));
@@ -282,7 +281,7 @@ pub(super) fn default_widths(values: &Values) -> Vec<f64> {
     let ends = numbers.first().zip(numbers.last());
     let all = ends.map_or(0.0, |((least, _), (most, _))| most - least);
     let last = rows.saturating_sub(1);
-    // The deciles of numbers that are spread evenly are 0.8 of their range apart.
+    // The first and the last decile of evenly spread numbers are 0.8 of their range apart.
     let most = 1.25 * (at(last - last / 10) - at(last / 10));
     let most = if most > 0.0 { most } else { all };
     let span = (most / DEFAULT_INTERVALS).max(f64::MIN_POSITIVE);
@@ -321,7 +320,7 @@ pub(super) fn ranges(
         ));
     }
     let end = |index: f64| start + index * widest;
-    // A root has more than one part.
+    // A root must have more than one part.
     let last = match widths.len() {
         1 => last.max(first + 2.0),
         _ => last,
@@ -366,8 +365,8 @@ fn interval((lo, hi): (f64, f64), widths: &[f64]) -> TaxonomyNode {
 /// Between the first and the last label of an interval.
 const TO: &str = "..";
 
-/// How many of the nodes that are left of a level the next node above them has. One node that would be
-/// left alone joins its neighbours, and where these would be all nodes, the level is halved.
+/// How many of the remaining nodes of a level the next parent gets. A node that would be left alone joins its
+/// neighbours; if that would be all nodes, the level is halved.
 fn group_size(left: usize, fanout: usize, is_first: bool) -> usize {
     match left {
         left if left == fanout + 1 && is_first => left.div_ceil(2),
@@ -376,8 +375,8 @@ fn group_size(left: usize, fanout: usize, is_first: bool) -> usize {
     }
 }
 
-/// A tree over labels in their order, in which a node has up to `fanout` children, or one more so that
-/// none is alone. An interval is `low..medium`, the whole is `*`.
+/// A tree over labels in their order; a node has up to `fanout` children, or one more so that no node is left
+/// alone. An interval is `low..medium`, the whole is `*`.
 pub(super) fn ordered(labels: &[String], fanout: usize) -> TaxonomyNode {
     let leaves: HashSet<&str> = labels.iter().map(String::as_str).collect();
     // Each node with its first and last label.

@@ -7,7 +7,7 @@ use super::{CountingReader, has_crlf, last_line, next, unclosed};
 /// A batch ends when it has more bytes than this.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// A batch ends when it has more cells than this, of which each takes 4 bytes beside its text.
+/// A batch ends when it has more cells than this, of which each takes 4 bytes in addition to its text.
 const BATCH_CELLS: usize = 32 << 10;
 
 /// Records one after the other.
@@ -21,7 +21,7 @@ pub(super) struct Batch {
 }
 
 struct RecordEnd {
-    /// The cells of this record and those before.
+    /// Number of cells of this record and those before it.
     cells: usize,
     /// The physical line on which it ends.
     line: u64,
@@ -36,8 +36,8 @@ pub(super) struct Record<'b> {
 }
 
 impl Batch {
-    /// Fills the batch with the next records of a file, in place of those that it has. Returns whether the
-    /// file goes on.
+    /// Fills the batch with the next records of a file, in place of its current ones. Returns whether the file
+    /// continues.
     ///
     /// # Errors
     /// Those of the file, which is also read to its end.

@@ -1,8 +1,8 @@
-//! A search over frequency sets: it continues with one set as long as that distinguishes the children of
-//! the best candidate, and then asks for the next one below its cut.
+//! A search over frequency sets: it continues with one set as long as the set distinguishes the children of the
+//! best candidate, and then requests the next set below its cut.
 //!
-//! What a set distinguishes decides when something is counted, not what is valid. So the steps depend
-//! neither on the floors nor on the budget.
+//! What a set distinguishes decides when rows are counted, not what is valid. So the steps depend neither on
+//! the floors nor on the budget.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ struct Expansion {
     attribute: usize,
     /// First codes of the children, and of all other parts that an interval may have.
     starts: Vec<u32>,
-    /// Those that may be specialized in their turn.
+    /// Those that may be specialized further.
     children: Vec<Concept>,
 }
 
@@ -86,15 +86,15 @@ impl<'a> SearchState<'a> {
         let Some(floors) = self.floors.as_ref().filter(|_| !points.is_empty()) else {
             return true;
         };
-        // The cells of the interval that are missing are a part of every split.
+        // The missing cells of the interval are a part of every split.
         self.distinguishes(candidate)
             && points
                 .iter()
                 .all(|&point| floors[attribute].starts_at(point))
     }
 
-    /// Asks for the next set: one that distinguishes the children of the candidate `best`, and as
-    /// many others as the budget allows.
+    /// Requests the next set: one that distinguishes the children of the candidate `best`, and as many others
+    /// as the budget allows.
     ///
     /// # Errors
     /// When the set is not one of the rows counted so far, and on cancellation.
@@ -106,7 +106,7 @@ impl<'a> SearchState<'a> {
     ) -> Result<(), RunError> {
         let expansions = self.expansions(best, rounds.budget);
         let mut taken = self.expected_to_fit(&expansions, rounds, observer)?;
-        // A source may err once: a set that contradicts what is known is counted again.
+        // A source may fail once: a set that contradicts earlier counts is requested again.
         for _ in 0..ATTEMPTS {
             let set = loop {
                 let floors = self.floors_with(&expansions[..taken]);
@@ -249,7 +249,7 @@ impl<'a> SearchState<'a> {
     }
 }
 
-/// Expansions in descending order of their scores; of equal ones the first one first.
+/// Expansions in descending order of their scores; ties in order of insertion.
 #[derive(Default)]
 struct ExpansionQueue {
     found: Vec<Expansion>,

@@ -94,13 +94,13 @@ impl SearchState<'_> {
     }
 }
 
-/// Caches what is counted of partitions, at the first access.
+/// Caches the counts of partitions at the first access.
 #[derive(Default)]
 struct SensitiveCountCache {
     counted: FxHashMap<PartitionId, CountedPartition>,
 }
 
-/// What is counted of a partition.
+/// The counts of a partition.
 struct CountedPartition {
     /// Its rows by counted value.
     sensitive: Box<[ValueRows]>,
@@ -308,7 +308,7 @@ impl ReferenceTrial<'_> {
     }
 }
 
-/// What is done with a group.
+/// How a group is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GroupCheck {
     /// Suppress it if it has fewer than *K* rows.

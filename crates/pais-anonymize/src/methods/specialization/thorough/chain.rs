@@ -1,16 +1,13 @@
 //! Ruin and recreate (Schrimpf et al., J. Comput. Phys. 159, 2000) over valid cuts, with the
 //! acceptance of simulated annealing.
 //!
-//! An iteration generalizes one to three columns, in part or to the top, and specializes again
-//! with random weights. Every cut on the way is valid, since generalizing keeps a table valid.
+//! An iteration of a [`Chain`] generalizes one to three columns, partly or to the top, and specializes again by
+//! weighted scores ([`rebuild`]). Every cut on the way is valid, since generalizing keeps a table valid. With
+//! all [`Weights`] 1, a rebuild is the greedy search. A random weight for each column changes which columns the
+//! adversary's knowledge is spent on, which greedy runs decide too early.
 //!
-//! Top-down specialization from any valid cut, by weighted scores.
-//!
-//! With all weights 1 this is the greedy search. A random weight for each column changes which
-//! column the adversary's knowledge is spent on, which is what greedy runs decide too early.
-//!
-//! The random choices of a thorough search: they decide which cuts are tried, never what is
-//! released, so a fast generator that no library changes is enough.
+//! The random choices ([`Draws`]) decide which cuts are tried, never what is released. So a fast generator is
+//! enough; it is written here, so that no library changes it.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -53,7 +50,7 @@ impl Chain {
         }
     }
 
-    /// Continues from another cut if it is better than the best one of this chain.
+    /// Continues from another cut if it is better than this chain's best cut.
     pub(super) fn adopt(&mut self, other: &CutState, loss: f64) {
         if loss < self.best_loss {
             self.best = other.clone();
@@ -80,7 +77,7 @@ impl Chain {
             let mut state = self.current.clone();
             let changes = self.ruin(space);
             if changes.is_empty() {
-                // The topmost table: there is only the way down.
+                // The topmost table can only be specialized.
                 self.finish_start(space);
                 continue;
             }

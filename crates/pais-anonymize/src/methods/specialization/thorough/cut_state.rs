@@ -1,10 +1,9 @@
-//! One cut in each column, and the equivalence classes that it makes.
+//! One cut in each column with the equivalence classes that it makes ([`CutState`]), and the trial of a split
+//! of one value ([`Trial`]): the classes that it would make, and whether they are valid.
 //!
-//! The split of one value, tried: the classes that it would make, and whether they are valid.
-//!
-//! Only rows with the value are counted, and only qids that contain one of its children: every
-//! other group of the table stays as it is. A violation is looked for first among the columns
-//! that violated the requirement lately.
+//! A trial counts only the rows with the value, and only qids that contain one of its children: every other
+//! group of the table stays as it is. A violation is looked for first among the sets of columns that recently
+//! violated the requirement.
 
 use std::collections::VecDeque;
 
@@ -25,8 +24,8 @@ pub(super) struct CutState {
     pub(super) classes: Classes,
     /// The sums of the loss.
     pub(super) tally: ClassSums,
-    /// Splits that are invalid, each with the attributes of a violating qid beside its own. They
-    /// stay invalid while none of these is generalized.
+    /// Splits that are invalid, each with the attributes of a violating qid in addition to its own. They stay
+    /// invalid while none of these is generalized.
     pub(super) refused: FxHashMap<ValueSplit, Box<[u16]>>,
 }
 
@@ -228,7 +227,7 @@ impl CutState {
         }
     }
 
-    /// By class whether it is released: where rows may be suppressed, whether it has *K*.
+    /// By class, whether it is released: if rows may be suppressed, whether it has *K*.
     fn kept(&self, space: &Space<'_>, sizes: &[u32]) -> Vec<bool> {
         let requirement = space.requirement;
         let meets = |&size: &u32| requirement.meets_k(u64::from(size));
@@ -270,7 +269,7 @@ pub(super) struct Share {
 
 /// Why a split is not performed.
 pub(super) enum Refusal {
-    /// It is invalid; the attributes of a violating qid beside its own.
+    /// It is invalid; the attributes of a violating qid in addition to its own.
     Invalid(Box<[u16]>),
     /// The search has to stop.
     Stopped,
@@ -302,7 +301,7 @@ pub(super) struct Trial {
 /// What the check of groups counts.
 #[derive(Default)]
 struct GroupBuffers {
-    /// Attributes below their topmost value beside the one that is split.
+    /// Attributes below their topmost value without the one that is split.
     others: Vec<u16>,
     /// By position in `others`, the place of each share's class.
     places: Vec<Vec<u32>>,

@@ -55,11 +55,11 @@ const MOST_COUNTERS: usize = 1 << 27;
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effort {
-    /// The time after which the best cut so far is taken.
+    /// The time limit, after which the best cut so far is taken.
     pub(super) limit: Duration,
     /// Maximum number of iterations of each chain.
     pub(super) iterations: usize,
-    /// Of the random numbers.
+    /// The seed of the random numbers.
     pub(super) seed: u64,
 }
 

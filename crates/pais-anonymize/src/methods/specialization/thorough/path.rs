@@ -110,7 +110,7 @@ impl Target {
                 if dimension.rows(concept) == 0 {
                     return None;
                 }
-                // The rows of a part may be among those that were removed.
+                // All rows of a part may be removed ones.
                 dimension.attribute.interval_split(concept, point)
             }
         }
@@ -233,7 +233,7 @@ struct Recorder {
     next: u32,
     /// Number of rows that no step released, up to the last one.
     removed: u64,
-    /// By unit, whether it was suppressed by a step before.
+    /// By unit, whether an earlier step suppressed it.
     is_suppressed: Vec<bool>,
     known_groups: KnownGroups,
     /// Where *K* counts persons. Each row is a unit then.

@@ -1,14 +1,9 @@
-//! What a thorough search works on: the columns, the distinct rows, the requirement and the loss.
+//! The data of a thorough search: the columns ([`Dimension`]), the distinct rows ([`Units`]), the requirement,
+//! and the loss to minimize ([`Measure`]).
 //!
-//! One quasi-identifier of a thorough search: which cuts it can have.
-//!
-//! A column with a taxonomy has every cut of its tree. The intervals of a numeric column without
-//! one end at a fixed set of points: those at which a greedy run split, quantiles, and those that
-//! lower the NCP most.
-//!
-//! Rows that no cut tells apart, counted together.
-//!
-//! What a thorough search minimizes.
+//! A column with a taxonomy has every cut of its tree. The intervals of a numeric column without a taxonomy end
+//! at a fixed set of points: those at which a greedy run split, quantiles, and those that lower the NCP most.
+//! Rows that no cut distinguishes are counted together as one unit.
 
 use std::ops::Range;
 
@@ -52,7 +47,7 @@ impl Space<'_> {
 /// Maximum number of split points of a numeric column, in addition to those of greedy runs.
 const POINTS: usize = 64;
 
-/// Which split of a value: its attribute, the value and the point.
+/// Identifies a split of a value: its attribute, the value and the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ValueSplit {
     attribute: u32,
@@ -81,7 +76,7 @@ pub(super) struct Dimension<'a> {
     pub(super) attribute: Attribute<'a>,
     /// Codes at which an interval may be split, ascending.
     pub(super) points: Vec<u32>,
-    /// By code and one past the last, the number of the smallest range that any cut tells apart.
+    /// By code and one past the last, the number of the smallest range that any cut distinguishes.
     base_of_code: Vec<u32>,
     /// By code and one past the last, the rows with a smaller code.
     rows_before: Vec<u64>,
@@ -123,7 +118,7 @@ impl<'a> Dimension<'a> {
         dimension
     }
 
-    /// Number of ranges that cuts tell apart.
+    /// Number of ranges that cuts distinguish.
     pub(super) fn base_count(&self) -> usize {
         self.base_of_code.last().map_or(0, |&count| count as usize)
     }

@@ -22,11 +22,11 @@ const SHARE_OF_TIME: f64 = 0.4;
 
 /// A greedy run that ended.
 pub(super) struct Start {
-    /// The objective that the scores of the steps are of.
+    /// The objective of the scores of the steps.
     pub(super) objective: Objective,
     pub(super) steps: Vec<StepRecord>,
     pub(super) target: Target,
-    /// The loss of its last table under the objective asked for.
+    /// The loss of its last table under the requested objective.
     pub(super) loss: f64,
 }
 
@@ -63,18 +63,18 @@ impl Start {
 
 /// The greedy search with every objective and split rule.
 pub(super) struct GreedyRuns<'a> {
-    /// The run as asked.
+    /// The requested run.
     pub(super) task: SpecializationTask<'a>,
     pub(super) measure: &'a Measure,
 }
 
 impl GreedyRuns<'_> {
-    /// Runs the search as asked, and then with every other objective and split rule while a part of
-    /// the time limit lasts. The first one is the run as asked. All suppress the same rows of the
+    /// Runs the requested search, and then the search with every other objective and split rule while a part of
+    /// the time limit lasts. The first result is that of the requested run. All suppress the same rows of the
     /// topmost table.
     ///
     /// # Errors
-    /// Those of the run as asked, and cancellation.
+    /// Those of the requested run, and cancellation.
     pub(super) fn run(
         &self,
         mut draw: Option<&mut Draw<'_>>,
@@ -125,7 +125,7 @@ impl GreedyRuns<'_> {
     }
 }
 
-/// The settings asked for, then those with every other objective and split rule that differs for the table.
+/// The requested settings, then those with every other objective and split rule that differs for the table.
 fn all_runs(
     table: &EncodedTable,
     asked: SpecializationSettings,
