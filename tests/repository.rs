@@ -30,7 +30,6 @@ fn only_the_gate_decides_with_the_verifier() {
     let deciding = [
         "verify_model",
         "verify_lkc",
-        "verify_local_lkc",
         "verify_km",
         "verify_groups",
         "check_truthful",

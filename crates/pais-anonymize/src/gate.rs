@@ -275,9 +275,13 @@ fn decide(
     claim: &Claim,
     cancellation: &Cancellation,
 ) -> Result<(PrivacyFinding, Option<Classes<'static>>), RunError> {
-    let overlap = claim.recoding != ReleaseRecoding::Global;
-    let found =
-        pais_verify::verify_model(table, names, sensitive, &claim.model, overlap, cancellation);
+    let model = match claim.recoding {
+        ReleaseRecoding::Global => Cow::Borrowed(&claim.model),
+        ReleaseRecoding::Local | ReleaseRecoding::Anatomized => {
+            Cow::Owned(pais_verify::by_groups(&claim.model))
+        }
+    };
+    let found = pais_verify::verify_model(table, names, sensitive, &model, cancellation);
     let (found, classes) = found.map_err(refused)?;
     if found.holds() {
         Ok((found, classes))

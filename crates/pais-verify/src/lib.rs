@@ -66,11 +66,8 @@ pub use distinct_release::DistinctRelease;
 pub use equivalence_classes::EquivalenceClasses;
 pub use facts::verify_km;
 pub use lkc::verify_lkc;
-pub use models::{
-    PrivacyFinding, verify_lkc_classes, verify_lkc_model, verify_local_lkc, verify_model,
-};
+pub use models::{PrivacyFinding, by_groups, verify_model};
 pub use original::{Original, OriginalColumn, OriginalQuasiIdentifier};
-pub use overlap::{OverlapVerification, verify_overlapping_lkc};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use persons::CountedTable;
 pub use release::{

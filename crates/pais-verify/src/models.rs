@@ -1,7 +1,7 @@
 //! Decides the privacy model of a job on a finished table.
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::{Lkc, PrivacyModel};
+use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
 use pais_core::table::Form;
 use serde::Serialize;
 
@@ -58,8 +58,14 @@ impl PrivacyFinding {
 }
 
 /// Decides a model over `quasi_identifiers`; `sensitive` are all declared sensitive columns. Also returns the
-/// classes of equal quasi-identifiers, if it was decided on them. If labels overlap, as those of groups do,
-/// fewer known values match several groups.
+/// classes of equal quasi-identifiers, if it was decided on them.
+///
+/// If an LKC model has an *L* and a column is released as a set, *L* bounds the number of facts: values of columns that
+/// are not set-valued, and single items of sets. Elsewhere a value is known as a whole, as by [`crate::verify_lkc`].
+/// `subsets` is then the number of combinations of facts that were enumerated, and `violations` how many of them violate
+/// the model.
+///
+/// For labels that may overlap, the model has to be that of [`by_groups`].
 ///
 /// # Errors
 /// [`VerifyError`] for a table that lacks a column or is malformed, if there is too much to
@@ -69,18 +75,12 @@ pub fn verify_model(
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     model: &PrivacyModel,
-    labels_overlap: bool,
     cancellation: &Cancellation,
 ) -> Result<(PrivacyFinding, Option<Classes<'static>>), VerifyError> {
     let names = quasi_identifiers;
     Ok(match model {
         PrivacyModel::Lkc(model) => {
-            let (found, classes) = if labels_overlap {
-                let found = verify_local_lkc(table, names, sensitive, model, cancellation)?;
-                (found, None)
-            } else {
-                verify_lkc_classes(table, names, sensitive, model, cancellation)?
-            };
+            let (found, classes) = verify_subsets(table, names, sensitive, model, cancellation)?;
             (PrivacyFinding::Subsets(found), classes)
         }
         PrivacyModel::KmAnonymity(model) => {
@@ -94,66 +94,31 @@ pub fn verify_model(
     })
 }
 
-/// Decides the LKC model of a job over `quasi_identifiers`. Where the model has an *L* and a column
-/// is released as a set, *L* bounds the number of facts: values of columns that are not set-valued,
-/// and single items of sets. Elsewhere a value is known as a whole, as by [`crate::verify_lkc`].
-///
-/// In the result `subsets` is then the number of combinations of facts that were enumerated, and
-/// `violations` how many of them violate the model.
-///
-/// # Errors
-/// [`VerifyError`] for a table that lacks a column or is malformed, if there are too many
-/// combinations to enumerate, and when stopped.
-pub fn verify_lkc_model<'t>(
-    table: impl Into<CountedTable<'t>>,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
-    model: &Lkc,
-    cancellation: &Cancellation,
-) -> Result<Verification, VerifyError> {
-    let (found, _) = verify_lkc_classes(table, quasi_identifiers, sensitive, model, cancellation)?;
-    Ok(found)
-}
-
-/// As [`verify_lkc_model`], with the classes of equal quasi-identifiers, where they were decided on.
-///
-/// # Errors
-/// As [`verify_lkc_model`].
-pub fn verify_lkc_classes<'t>(
-    table: impl Into<CountedTable<'t>>,
+fn verify_subsets(
+    table: CountedTable,
     quasi_identifiers: &[Box<str>],
     sensitive: &[Box<str>],
     model: &Lkc,
     cancellation: &Cancellation,
 ) -> Result<(Verification, Option<Classes<'static>>), VerifyError> {
-    let counted = table.into();
     let requirement = LkcRequirement::from_model(model, quasi_identifiers.len(), sensitive);
-    let mut columns = quasi_identifiers
-        .iter()
-        .filter_map(|name| counted.table.column(name));
-    let has_sets = columns.any(|column| matches!(column.form, Form::Set { .. }));
     let names = quasi_identifiers;
-    match model.l.filter(|_| has_sets) {
-        Some(l) => {
-            let l = l.get();
-            let found = verify_facts(counted, names, sensitive, requirement, l, cancellation)?;
-            Ok((found, None))
-        }
-        None => {
-            let columns = LkcColumns {
-                quasi_identifiers,
-                sensitive,
-            };
-            let (found, classes) =
-                verify_with_classes(counted, None, columns, &requirement, cancellation)?;
-            Ok((found, Some(classes)))
-        }
+    let mut columns = names.iter().filter_map(|name| table.table.column(name));
+    let has_sets = columns.any(|column| matches!(column.form, Form::Set { .. }));
+    if let Some(l) = model.l.filter(|_| has_sets) {
+        let found = verify_facts(table, names, sensitive, requirement, l.get(), cancellation)?;
+        return Ok((found, None));
     }
+    let columns = LkcColumns {
+        quasi_identifiers,
+        sensitive,
+    };
+    let (found, classes) = verify_with_classes(table, None, columns, &requirement, cancellation)?;
+    Ok((found, Some(classes)))
 }
 
-/// Decides the LKC model of a job, for any *L*, over the groups of records that agree on all
-/// `quasi_identifiers`, as for a table whose labels may overlap. `sensitive` are all declared
-/// sensitive columns.
+/// The model as a condition on every group of equal labels, for an adversary who knows all quasi-identifiers. A table
+/// whose labels may overlap meets an LKC model, for any *L*, if it meets this one.
 ///
 /// A qid of raw values matches a record if each of its values is covered by the record's label. So
 /// it matches all records of a group of equal labels or none, whatever its length: what it matches
@@ -162,28 +127,22 @@ pub fn verify_lkc_classes<'t>(
 /// the mean of its shares in the groups, weighted by their records with a value. The persons of a
 /// union are no fewer than those of each group.
 ///
-/// In the result a qid is the labels of a group, so `smallest_group` is at most, and
-/// `greatest_confidence` at least, what an adversary with raw values finds. A table that does not
-/// hold here may still meet the model for an *L* below the number of quasi-identifiers: see
-/// [`crate::verify_overlapping_lkc`].
-///
-/// # Errors
-/// As [`verify_lkc_model`].
-pub fn verify_local_lkc<'t>(
-    table: impl Into<CountedTable<'t>>,
-    quasi_identifiers: &[Box<str>],
-    sensitive: &[Box<str>],
-    model: &Lkc,
-    cancellation: &Cancellation,
-) -> Result<Verification, VerifyError> {
-    let model = known_in_full(model);
-    verify_lkc_model(table, quasi_identifiers, sensitive, &model, cancellation)
-}
-
-/// The model for an adversary who knows all quasi-identifiers.
-pub(super) fn known_in_full(model: &Lkc) -> Lkc {
-    Lkc {
-        l: None,
-        ..model.clone()
+/// A qid of a finding is then the labels of a group, so `smallest_group` is at most, and
+/// `greatest_confidence` at least, what an adversary with raw values finds. A table that does not meet
+/// this model may still meet the given one, for an *L* below the number of quasi-identifiers.
+pub fn by_groups(model: &PrivacyModel) -> PrivacyModel {
+    match model {
+        PrivacyModel::Lkc(model) => PrivacyModel::Lkc(Lkc {
+            l: None,
+            ..model.clone()
+        }),
+        PrivacyModel::KmAnonymity(model) => PrivacyModel::Lkc(Lkc {
+            l: None,
+            k: model.k,
+            c: Confidence::UNBOUNDED,
+            sensitive_values: None,
+            missing_sensitive: MissingSensitive::default(),
+        }),
+        PrivacyModel::Groups(model) => PrivacyModel::Groups(model.clone()),
     }
 }

@@ -24,6 +24,9 @@ it('takes the roles of the release, and says where no column has the name', () =
     ['Gro\u0308ße', 'met', 'quasi-identifier'],
   ]);
   expect(state({ quasi_identifiers: ['PLZ'] }, K_ANONYMITY, { codebook: null })).toEqual(['undecided']);
+  // Items of a set say what the columns say that it is made from.
+  const columns = [{ name: 'drugs', role: 'sensitive', kind: 'set', from: ['drug 1', 'drug 2'] }];
+  expect(state({ quasi_identifiers: ['drug 2'] }, K_ANONYMITY, { codebook: { columns } })).toEqual(['unmet']);
 });
 
 it('has no line for an empty policy alone', () => {

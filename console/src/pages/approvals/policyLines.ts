@@ -55,7 +55,7 @@ export function lines(policy: Policy, release: Release): Line[] {
   const share = all === 0 ? 0 : release.suppressed_rows / all;
   if (suppression_max != null) add('suppression_max', percent(suppression_max), share <= suppression_max, percent(share));
   for (const name of quasi_identifiers ?? []) {
-    const roles = release.codebook?.columns.filter((column) => isSame(column.name, name)).map(({ role }) => role);
+    const roles = release.codebook?.columns.filter((column) => [column.name, ...(column.from ?? [])].some((own) => isSame(own, name))).map(({ role }) => role);
     const isProtected = roles?.every((role) => ['quasi_identifier', 'identifier', 'subject'].includes(role));
     const actual = roles?.map((role) => i18n.t.columns.roles[role]).join(', ');
     add('quasi_identifiers', name, roles?.length === 0 ? 'absent' : (isProtected ?? 'undecided'), actual);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Diversity, GroupModel, Lkc, PrivacyModel};
 use pais_core::table::{GROUP_COLUMN, ReleasedTable, UnchangedColumn};
-use pais_verify::{RawSensitive, VerifyError, join_sensitive, verify_model};
+use pais_verify::{RawSensitive, VerifyError, by_groups, join_sensitive, verify_model};
 use serde::{Deserialize, Serialize};
 
 use crate::release::{CountedRelease, MeasuredRelease, ReleaseRecoding};
@@ -132,9 +132,12 @@ fn greatest_share(
             ..model.clone()
         }),
     };
-    let overlap = release.recoding != ReleaseRecoding::Global;
+    let model = match release.recoding {
+        ReleaseRecoding::Global => model,
+        ReleaseRecoding::Local | ReleaseRecoding::Anatomized => by_groups(&model),
+    };
     let stop = release.cancellation;
-    let (found, _) = verify_model(table.into(), &names, sensitive, &model, overlap, stop)?;
+    let (found, _) = verify_model(table.into(), &names, sensitive, &model, stop)?;
     Ok(found.greatest_confidence())
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
+use pais_core::model::PrivacyModel;
 use pais_core::table::{Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
 use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
@@ -13,7 +13,7 @@ use super::person_rows::{PersonRows, bits};
 use super::presence::{PlaceRows, Presence, ReleaseBits};
 use super::reading::{Reading, gathered};
 use super::{Composition, RawRows};
-use crate::models::{known_in_full, verify_model};
+use crate::models::{by_groups, verify_model};
 use crate::source_rows::NOWHERE;
 use crate::verification::VerifyError;
 use crate::{CountedTable, PrivacyFinding};
@@ -197,8 +197,7 @@ impl Composition {
                 subjects: subjects.as_deref(),
             };
             let sensitive = model.release.sensitive;
-            let (found, _) =
-                verify_model(counted, &names, sensitive, &decided, false, cancellation)?;
+            let (found, _) = verify_model(counted, &names, sensitive, &decided, cancellation)?;
             if !found.holds() {
                 let among = bits(join.persons).into_iter();
                 let among = among.filter_map(|number| members.get(number));
@@ -298,21 +297,6 @@ fn implies(stronger: &PlacedRelease, weaker: &PlacedRelease) -> bool {
                 && weak.min_range.iter().all(spans)
         }
         _ => false,
-    }
-}
-
-/// The model as a condition on every group of equal labels.
-fn by_groups(model: &PrivacyModel) -> PrivacyModel {
-    match model {
-        PrivacyModel::Lkc(model) => PrivacyModel::Lkc(known_in_full(model)),
-        PrivacyModel::KmAnonymity(model) => PrivacyModel::Lkc(Lkc {
-            l: None,
-            k: model.k,
-            c: Confidence::UNBOUNDED,
-            sensitive_values: None,
-            missing_sensitive: MissingSensitive::default(),
-        }),
-        PrivacyModel::Groups(model) => PrivacyModel::Groups(model.clone()),
     }
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::FactLists;
 use crate::classes::Values;
-use crate::{CountedTable, Verification, verify_km, verify_lkc_model};
+use crate::{CountedTable, PrivacyFinding, Verification, verify_km, verify_model};
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, KmAnonymity, Lkc, MissingSensitive};
 use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable};
@@ -120,13 +120,16 @@ proptest! {
         };
         let table = table(&rows);
         let subjects = subjects.as_ref().map(|subjects| &subjects[..rows.len()]);
-        let found = verify_lkc_model(
+        let (found, _) = verify_model(
             CountedTable { table: &table, subjects },
             &["sex".into(), "ward".into(), "drugs".into()],
             &["illness".into()],
-            &model,
+            &model.into(),
             &Cancellation::new(),
         ).unwrap();
+        let PrivacyFinding::Subsets(found) = found else {
+            panic!("LKC-privacy is decided by subsets");
+        };
 
         // By combination of facts, the rows that have all of them.
         let mut holding: BTreeMap<Vec<(u8, u8)>, Vec<usize>> = BTreeMap::new();

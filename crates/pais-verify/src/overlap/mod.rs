@@ -38,7 +38,7 @@ const BUDGET: u64 = 1 << 32;
 
 /// Whether a table with overlapping labels satisfies LKC-privacy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OverlapVerification {
+pub(crate) struct OverlapVerification {
     /// Whether every qid of at most L raw values that matches a record matches at least K, and none
     /// lets a bounded value be inferred with more than C.
     pub holds: bool,
@@ -73,7 +73,7 @@ struct OverlapGroup {
 }
 
 /// Decides whether a table with the columns of a schema satisfies LKC-privacy for qids of raw
-/// values. Records are counted, not persons.
+/// values, with the violating qids. Records are counted, not persons.
 ///
 /// The time grows with the number of sets of columns times that of groups, and with the overlaps of
 /// violating groups.
@@ -81,16 +81,6 @@ struct OverlapGroup {
 /// # Errors
 /// [`VerifyError`]: for a table that lacks a column or is malformed, for a label that is not of its
 /// column's domain, and beyond the budget of overlaps.
-pub fn verify_overlapping_lkc(
-    table: &ReleasedTable,
-    schema: &Schema,
-    model: &Lkc,
-    cancellation: &Cancellation,
-) -> Result<OverlapVerification, VerifyError> {
-    Ok(decide_overlaps(table, schema, model, cancellation)?.found)
-}
-
-/// As [`verify_overlapping_lkc`], with the violating qids.
 pub(super) fn decide_overlaps(
     table: &ReleasedTable,
     schema: &Schema,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{decide_overlaps, verify_overlapping_lkc};
-use crate::verify_local_lkc;
+use super::decide_overlaps;
+use crate::{by_groups, verify_model};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnRole, DatasetDefinition};
 use pais_core::model::{Confidence, Lkc, MinimumAnonymity, MissingSensitive};
@@ -268,9 +268,11 @@ proptest! {
         // What holds in every group holds for every qid.
         let names = schema.names(ColumnRole::QuasiIdentifier);
         let sensitive = schema.names(ColumnRole::Sensitive);
-        let local = verify_local_lkc(&table, &names, &sensitive, &model, &cancellation).unwrap();
-        prop_assert!(!local.holds || holds);
-        prop_assert!(local.smallest_group <= smallest);
+        let model = by_groups(&model.into());
+        let counted = (&table).into();
+        let (local, _) = verify_model(counted, &names, &sensitive, &model, &cancellation).unwrap();
+        prop_assert!(!local.holds() || holds);
+        prop_assert!(local.smallest_group() <= smallest);
     }
 }
 
@@ -285,8 +287,8 @@ fn a_shorter_qid_may_violate_where_no_longer_one_does() {
         sensitive_values: Some([("s".to_owned(), vec!["a".to_owned()])].into()),
         missing_sensitive: MissingSensitive::Excluded,
     };
-    let found = verify_overlapping_lkc(&table(&rows), &schema(), &model, &Cancellation::new());
-    assert!(!found.unwrap().holds);
+    let decided = decide_overlaps(&table(&rows), &schema(), &model, &Cancellation::new());
+    assert!(!decided.unwrap().found.holds);
     for raw in ["f0", "f1"] {
         let matching = rows
             .iter()
@@ -310,8 +312,8 @@ fn a_label_of_another_domain_is_refused() {
         sensitive_values: None,
         missing_sensitive: MissingSensitive::Excluded,
     };
-    let found = verify_overlapping_lkc(&table, &schema(), &model, &Cancellation::new());
-    let error = found.unwrap_err().to_string();
+    let decided = decide_overlaps(&table, &schema(), &model, &Cancellation::new());
+    let error = decided.map(|it| it.found).unwrap_err().to_string();
     assert_eq!(
         error,
         "the column `n` has a label that is not of its domain"

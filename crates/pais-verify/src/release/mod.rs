@@ -284,7 +284,7 @@ fn decide(
 ) -> Result<PrivacyFinding, ReleaseError> {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sensitive = schema.names(ColumnRole::Sensitive);
-    let (found, _) = verify_model(table, &names, &sensitive, model, false, cancellation)?;
+    let (found, _) = verify_model(table, &names, &sensitive, model, cancellation)?;
     let is_local = recoding == Some(Recoding::Local) && table.subjects.is_none();
     match (model, found) {
         (PrivacyModel::Lkc(model), PrivacyFinding::Subsets(found)) if is_local && !found.holds => {

@@ -248,7 +248,7 @@ fn a_stopped_decision_on_overlapping_labels_is_no_finding() {
     let names = schema.names(ColumnRole::QuasiIdentifier);
     let sensitive = schema.names(ColumnRole::Sensitive);
     let going = Cancellation::new();
-    let found = verify_model((&table).into(), &names, &sensitive, &model, false, &going).unwrap();
+    let found = verify_model((&table).into(), &names, &sensitive, &model, &going).unwrap();
     let PrivacyFinding::Subsets(found) = found.0 else {
         panic!("LKC-privacy is decided by subsets");
     };

@@ -297,4 +297,15 @@ proptest! {
         let subjects = Some(&subjects[..table.rows]);
         agree(CountedTable { table: &table, subjects }, &requirement);
     }
+
+    #[test]
+    fn agrees_with_brute_force_on_larger_tables(
+        table in tables(100, 3),
+        subjects in prop::collection::vec(0u32..60, 400),
+        has_subjects: bool,
+        requirement in requirements(),
+    ) {
+        let subjects = has_subjects.then(|| &subjects[..table.rows]);
+        agree(CountedTable { table: &table, subjects }, &requirement);
+    }
 }

@@ -4,6 +4,7 @@
 mod assignment;
 mod attacks;
 mod brute_force;
+mod found_classes;
 mod golden;
 mod intervals;
 mod itemsets;
