@@ -6,6 +6,7 @@ mod dates;
 mod made;
 mod preview;
 mod privacy;
+mod resolution;
 mod roles;
 mod subject_id;
 mod value;
@@ -15,10 +16,11 @@ use std::sync::Arc;
 use crate::calendar::DateFormat;
 use crate::definition::{
     ColumnDefinition, ColumnKind, ColumnRole, DatasetDefinition, GeneratedHierarchy, TaxonomyId,
-    TaxonomyReference,
 };
 use crate::rejection::{Fault, Place, Rejection};
-use crate::taxonomy::{Interval, MISSING_LABEL, MOST_LABEL_BYTES, Multiples, Tree, TreeLimits};
+use crate::taxonomy::{Interval, MISSING_LABEL, Multiples, Tree, TreeLimits};
+
+use resolution::{DeclaredColumn, unwritable};
 
 pub use crate::canonical_text::canonical_text;
 pub use cell::{UnfitCells, no_number, no_subject, unfit_cells};
@@ -106,133 +108,9 @@ impl Schema {
         if definition.columns.is_empty() {
             faults.push(Fault::at("/columns", "a dataset needs at least one column"));
         }
-        for (index, column) in definition.columns.iter().enumerate() {
-            let at = |field: &str| format!("/columns/{index}/{field}");
-            if checks::is_no_name(&column.name) {
-                faults.push(Fault::at(at("name"), checks::NO_NAME));
-            }
-            if definition.columns[..index]
-                .iter()
-                .any(|other| other.name == column.name)
-            {
-                faults.push(Fault::at(
-                    at("name"),
-                    "another column already has this name",
-                ));
-            }
-            let tree = match &column.taxonomy {
-                _ if dates::asks_for_grown_intervals(column) => None,
-                None | Some(TaxonomyReference::Generated(_)) => {
-                    made::ordered_tree(column, limits, &at, &mut faults).map(Arc::new)
-                }
-                Some(TaxonomyReference::Id(id)) => Some(taxonomy(*id).ok_or_else(|| {
-                    SchemaError::at(
-                        SchemaErrorKind::UnknownTaxonomy,
-                        at("taxonomy"),
-                        "there is no taxonomy with this id",
-                    )
-                })?),
-                Some(TaxonomyReference::Inline(root)) => {
-                    let tree = Tree::new(root, limits).map_err(|error| {
-                        let pointer = at("taxonomy") + &error.pointer();
-                        SchemaError::at(SchemaErrorKind::Taxonomy, pointer, error.to_string())
-                    })?;
-                    Some(Arc::new(tree))
-                }
-            };
-            let made = if dates::asks_for_grown_intervals(column) {
-                None
-            } else {
-                made::check(column, &at, &mut faults)
-            };
-            let mut ranges = None;
-            if let Some(tree) = tree.as_ref().filter(|_| column.kind == ColumnKind::Numeric) {
-                match tree.ranges() {
-                    Ok(leaves) => ranges = Some(leaves.into()),
-                    Err(detail) => faults.push(
-                        Fault::at(at("taxonomy"), detail)
-                            .fix("declare the column categorical, or give ranges as labels"),
-                    ),
-                }
-            }
-            if let Some(tree) = tree.as_ref().filter(|_| column.kind.is_of_dates()) {
-                dates::check_leaves(column.kind, tree, &at, &mut faults);
-            }
-            let format = dates::format(column, &at, &mut faults);
-            let domain = dates::domain(column, &at, &mut faults);
-            if let Some((lo, hi)) = domain {
-                if column.kind.scale().is_none() {
-                    faults.push(
-                        Fault::at(
-                            at("domain"),
-                            "only a column of numbers or dates has a domain",
-                        )
-                        .fix("add \"kind\": \"numeric\", or leave `domain` out"),
-                    );
-                } else if has_own_taxonomy(column) {
-                    faults.push(Fault::at(
-                        at("domain"),
-                        "the column's taxonomy defines its domain; leave `domain` out",
-                    ));
-                }
-                if !(lo.abs() <= 1e300 && hi.abs() <= 1e300 && lo <= hi) {
-                    faults.push(Fault::at(
-                        at("domain"),
-                        "a domain must be [min, max] with min <= max, both from -1e300 to 1e300",
-                    ));
-                }
-            }
-            let separator = column.separator.as_deref().map(single_char);
-            if let Some(separator) = separator {
-                if column.kind != ColumnKind::Set {
-                    faults.push(Fault::at(at("separator"), "only a set has a separator"));
-                }
-                if separator.is_none() {
-                    faults.push(Fault::at(
-                        at("separator"),
-                        "a separator must be one character",
-                    ));
-                }
-            }
-            let exact = column.role == ColumnRole::Class || column.role == ColumnRole::Sensitive;
-            if column.kind == ColumnKind::Set && exact {
-                faults.push(Fault::at(
-                    at("kind"),
-                    "a set can be a quasi-identifier or insensitive, not sensitive or the class",
-                ));
-            }
-            let default = [String::new()];
-            let missing = column.missing.as_deref();
-            faults.extend(missing.and_then(|words| unwritable(words, &at("missing"))));
-            let missing = missing.or(definition.missing.as_deref());
-            let missing = missing.unwrap_or(&default);
-            if column.round_range {
-                faults.extend(unfit_round_range(column).map(|detail| {
-                    Fault::at(at("round_range"), detail).fix("leave `round_range` out")
-                }));
-            }
-            let round = checks::rounding(column).unwrap_or_else(|(detail, fix)| {
-                faults.push(Fault::at(at("round"), detail).fix(fix));
-                None
-            });
-            let mut resolved = SchemaColumn {
-                name: column.name.as_str().into(),
-                role: column.role,
-                kind: column.kind,
-                tree,
-                searched: None,
-                ranges,
-                domain,
-                separator: separator.flatten().unwrap_or(DEFAULT_SEPARATOR),
-                round_range: column.round_range,
-                round,
-                from: checks::set_columns(column),
-                format,
-                made,
-                missing: Vec::new(),
-            };
-            resolved.missing = resolved.words_for_missing(missing);
-            columns.push(resolved);
+        for index in 0..definition.columns.len() {
+            let mut declared = DeclaredColumn::new(definition, index, &mut faults);
+            columns.push(declared.resolve(limits, &mut taxonomy)?);
         }
         faults.extend(checks::subject_faults(&definition.columns));
         let missing = definition.missing.as_deref();
@@ -453,37 +331,4 @@ impl SchemaColumn {
     pub(crate) fn is_flat(&self) -> bool {
         self.tree.is_none() && !self.has_grown_intervals()
     }
-}
-
-/// The fault of a word for missing that is too long, or cannot be read back from every format.
-fn unwritable(words: &[String], pointer: &str) -> Option<Fault> {
-    let is_unwritable = |word: &String| {
-        word.len() > MOST_LABEL_BYTES || word.ends_with('\r') || word.contains('\0')
-    };
-    let word = words.iter().position(is_unwritable)?;
-    let detail = "a word for missing has at most 1,024 bytes, does not end in a carriage return \
-                  and has no NUL";
-    Some(Fault::at(format!("{pointer}/{word}"), detail))
-}
-
-/// Why the range of a column cannot be widened; `None` if it can.
-fn unfit_round_range(column: &ColumnDefinition) -> Option<&'static str> {
-    if column.kind.scale().is_none() {
-        return Some("only a column of numbers or dates has a range that can be widened");
-    }
-    if column.domain.is_some() {
-        return Some("the column's `domain` is its range, which is not widened");
-    }
-    has_own_taxonomy(column)
-        .then_some("the column's taxonomy defines its range, which is not widened")
-}
-
-/// Whether the column's tree has an outermost range of its own.
-fn has_own_taxonomy(column: &ColumnDefinition) -> bool {
-    column.taxonomy.is_some() && !dates::asks_for_grown_intervals(column)
-}
-
-fn single_char(text: &str) -> Option<char> {
-    let mut chars = text.chars();
-    chars.next().filter(|_| chars.next().is_none())
 }
