@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
 use pais_core::look_alike::visible_text;
 use pais_core::rejection::Fault;
@@ -11,7 +12,7 @@ use pais_core::taxonomy::interval::canonical_number;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{MOST_NAMES, Policy, ReleasedTable, escaped, is_of, is_released_of};
+use super::{MOST_NAMES, Policy, ReleasedTable, is_of, is_released_of};
 
 /// Maximum number of values that a policy names of a column.
 const MOST_VALUES: usize = 10_000;
@@ -69,7 +70,7 @@ impl Policy {
             if !fits {
                 let detail = "name 1 to 10000 values of at most 1024 bytes, or write \"all\"";
                 faults.push(Fault::at(
-                    format!("/sensitive_values/{}", escaped(column)),
+                    format!("/sensitive_values/{}", escape(column)),
                     detail,
                 ));
             }
@@ -100,7 +101,7 @@ impl Policy {
                      released as it is; leave its role, or have the policy's `sensitive_values` name \
                      what has to be bounded"
                 );
-                Fault::at(format!("/roles/{}", escaped(name)), detail)
+                Fault::at(format!("/roles/{}", escape(name)), detail)
             });
             return self.lists_some(privacy).into_iter().chain(roles).collect();
         };
@@ -113,7 +114,7 @@ impl Policy {
                     ColumnRole::Sensitive => {}
                     _ => {
                         let pointer = match given {
-                            Some(_) => format!("/roles/{}", escaped(spec.name())),
+                            Some(_) => format!("/roles/{}", escape(spec.name())),
                             None => "/dataset_id".to_owned(),
                         };
                         faults.push(Fault::at(pointer, must_be_sensitive(name)));
@@ -215,7 +216,7 @@ fn unbounded(
 fn place_of_values(privacy: &PrivacyDefinition, column: &str) -> String {
     match &privacy.sensitive_values {
         Some(listed) if listed.contains_key(column) => {
-            format!("sensitive_values/{}", escaped(column))
+            format!("sensitive_values/{}", escape(column))
         }
         _ => "sensitive_values".to_owned(),
     }

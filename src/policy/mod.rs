@@ -5,6 +5,7 @@ mod bounded_values;
 use std::collections::BTreeMap;
 
 use pais_core::codebook::CodebookColumn;
+use pais_core::definition::json::escape;
 use pais_core::definition::{ColumnRole, JobDefinition, ModelKind, OneOrMany, PrivacyDefinition};
 use pais_core::look_alike::visible_text;
 use pais_core::rejection::Fault;
@@ -154,7 +155,7 @@ impl Policy {
                     continue;
                 }
                 let pointer = match given {
-                    Some(_) => format!("/roles/{}", escaped(column.name())),
+                    Some(_) => format!("/roles/{}", escape(column.name())),
                     None => "/dataset_id".to_owned(),
                 };
                 faults.push(Fault::at(pointer, must_be_quasi_identifier(name)));
@@ -232,7 +233,7 @@ impl Policy {
             }
             for (column, limit) in privacy.column_limits.iter().flatten() {
                 if *limit < l_min {
-                    let place = format!("column_limits/{}", escaped(column));
+                    let place = format!("column_limits/{}", escape(column));
                     add(
                         &place,
                         format!("the policy's `l_min` is {l_min}; raise the limit"),
@@ -300,11 +301,6 @@ fn is_protected(role: ColumnRole) -> bool {
 
 fn must_be_quasi_identifier(name: &str) -> String {
     format!("the policy's `quasi_identifiers` names `{name}`, which has another role here")
-}
-
-/// A name as a part of a JSON pointer (RFC 6901).
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// The problem with these faults, if there are any.
