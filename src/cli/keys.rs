@@ -100,6 +100,10 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
              (encryption.key_file), and rotate that"
         );
     };
+    // Before the file is read: another rotation would write the key that it has made over this one's.
+    let Some(_alone) = service_keys::lock_rotation(store).await? else {
+        bail!("another rotation is running; wait for its end");
+    };
     let mut keys = key_file::read(&path)?
         .with_context(|| format!("there is no key file {}", path.display()))?;
     // Checks that these are the keys of the database, before anything changes.

@@ -229,7 +229,7 @@ async fn serve(
         .context("cannot start the computing pool (workers.threads)")?;
     let keys = Arc::new(keys::open(settings, store).await?);
     let executors = ExecutorSet::open(&settings.executors).map_err(anyhow::Error::msg)?;
-    deletion::destroy_leftover_keys(store).await?;
+    deletion::destroy_leftover_keys(store, &keys).await?;
     let limits = limits(settings);
     let memory = memory_budget(settings);
     let service = App::new(

@@ -17,8 +17,8 @@ use super::{Store, StoreError};
 use crate::ids::OrganizationId;
 
 /// Longest line of an archive, in bytes. The detail of an event is bounded by the texts that a request
-/// may contain.
-const LINE_BYTES: u64 = 1 << 20;
+/// may contain: a policy names two thousand columns and recipients of up to a KiB.
+const LINE_BYTES: usize = 16 << 20;
 
 /// An error while events are archived or an archive is read.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,16 @@ pub enum ArchiveError {
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// An event has more bytes than a line of an archive may have.
+    #[error(
+        "event {seq} of organization {organization} is too long for an archive; nothing was removed"
+    )]
+    LongEvent {
+        /// The organization whose log it is.
+        organization: Uuid,
+        /// The place in the log.
+        seq: i64,
+    },
     /// The file cannot be read or written.
     #[error("the archive cannot be read or written")]
     File(#[from] std::io::Error),
@@ -162,8 +172,16 @@ async fn write_log(
             batch.map_err(|_| StoreError::Damaged("an audit log; run `pais audit verify`"))?;
         for (event, head) in batch {
             let line = ArchivedEvent::new(event, &head, &end);
-            serde_json::to_writer(&mut *file, &line).map_err(std::io::Error::from)?;
-            file.write_all(b"\n")?;
+            let mut text = serde_json::to_vec(&line).map_err(std::io::Error::from)?;
+            text.push(b'\n');
+            // It could never be read again.
+            if text.len() > LINE_BYTES {
+                return Err(ArchiveError::LongEvent {
+                    organization,
+                    seq: head.seq,
+                });
+            }
+            file.write_all(&text)?;
             end = head;
         }
     }
@@ -232,7 +250,7 @@ impl ArchivedLogs {
         let mut text = Vec::new();
         for line in 1.. {
             text.clear();
-            let read = Read::take(&mut file, LINE_BYTES).read_until(b'\n', &mut text)?;
+            let read = Read::take(&mut file, LINE_BYTES as u64).read_until(b'\n', &mut text)?;
             if read == 0 {
                 break;
             }

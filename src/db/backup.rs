@@ -81,8 +81,11 @@ pub async fn hold_rotation(store: &Store) -> Result<Transaction<'static, Postgre
 /// When the database or a key file fails.
 pub async fn adopt(store: &Store) -> Result<(), StoreError> {
     store.data_keys().take_from_table(store).await?;
-    sqlx::query("DELETE FROM instances")
-        .execute(store.owner())
-        .await?;
+    // The files of an attempt that was under way belong to the original, where they may be a release by now.
+    let forgotten = "DELETE FROM release_locations l
+                     WHERE NOT EXISTS (SELECT FROM releases r WHERE r.id = l.release_id)";
+    for statement in ["DELETE FROM instances", forgotten] {
+        sqlx::query(statement).execute(store.owner()).await?;
+    }
     Ok(())
 }

@@ -25,9 +25,13 @@ use pais_seal::{SealError, SecretKey, random};
 /// End of the name of a key file; before it is the id of the dataset.
 const SUFFIX: &str = ".key";
 
-/// The age at which a key file without an owner is considered left over. A younger one is probably of an owner
-/// that is being created.
-const STALE: Duration = Duration::from_secs(60 * 60);
+/// The age at which a key file without an owner is considered left over. A younger one may be of an owner that is being
+/// created, or of one that a database which was put back to an earlier state does not have. Keys of deleted rows do
+/// not wait for it.
+const STALE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The file in a directory of keys that says to which database they belong.
+const MARK: &str = "database";
 
 /// End of the name of a key file that is being destroyed.
 const DOOMED_SUFFIX: &str = ".destroyed";
@@ -315,7 +319,8 @@ impl DataKeys {
         Ok(())
     }
 
-    /// Destroys a key, if it exists. Must not run inside a transaction if the keys are in the table.
+    /// Destroys a key, if it exists. Must not run inside a transaction if the keys are in the table. Returns whether
+    /// nothing is left of it: a table is rewritten when no older transaction sees the key.
     ///
     /// # Errors
     /// When the database or the file fails.
@@ -323,7 +328,7 @@ impl DataKeys {
         &self,
         store: &Store,
         owner: impl Into<KeyOwner>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let owner = owner.into();
         match self {
             Self::Table => {
@@ -339,7 +344,8 @@ impl DataKeys {
             }
             Self::Directory(directory) => {
                 let path = file_of(directory, owner);
-                on_thread(move || Ok(destroy_file(&path)?)).await
+                on_thread(move || Ok(destroy_file(&path)?)).await?;
+                Ok(true)
             }
         }
     }
@@ -361,12 +367,36 @@ impl DataKeys {
                     .await?;
                 Ok(())
             }
-            Self::Directory(_) => self.destroy(store, submission).await,
+            Self::Directory(_) => self.destroy(store, submission).await.map(|_| ()),
         }
     }
 
+    /// Whether the keys belong to the database with this mark. A directory without a mark gets it.
+    ///
+    /// # Errors
+    /// When the directory cannot be read or written.
+    pub(crate) async fn are_of(&self, mark: [u8; 32]) -> Result<bool, StoreError> {
+        let Self::Directory(directory) = self else {
+            return Ok(true);
+        };
+        let path = directory.join(MARK);
+        on_thread(move || {
+            let mark = hex::encode(mark);
+            match create_file(&path, mark.as_bytes()) {
+                Ok(()) => Ok(true),
+                Err(KeyFileError::Io { source, .. })
+                    if source.kind() == ErrorKind::AlreadyExists =>
+                {
+                    Ok(fs::read_to_string(&path).map_err(failed(&path))? == mark)
+                }
+                Err(error) => Err(error.into()),
+            }
+        })
+        .await
+    }
+
     /// The owners of keys in a directory that are not among the `live` ones, except for keys that were written
-    /// in the last hour.
+    /// in the last thirty days.
     ///
     /// # Errors
     /// When the directory cannot be read.
@@ -508,9 +538,6 @@ async fn on_thread<T: Send + 'static>(
 /// How long a deletion waits for transactions that began before it.
 const SNAPSHOT_WAIT: Duration = Duration::from_secs(5);
 
-/// Time between two attempts to rewrite a table that is locked.
-const REWRITE_PAUSE: Duration = Duration::from_secs(5);
-
 /// SQLSTATE of a lock that was not granted in time.
 pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
@@ -526,25 +553,17 @@ static ENDING_THE_LOG: Mutex<()> = Mutex::const_new(());
 /// operator.
 ///
 /// A dump of the database holds a lock on the table, and a snapshot, as long as it runs. The deletion does not
-/// wait for it, nor do readers of the table queue behind it: the table is rewritten again once the dump has
-/// ended.
-async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
-    let mut is_rewritten = vacuum(store).await?;
-    if !is_rewritten {
+/// wait for it, nor do readers of the table queue behind it. Returns whether the table is rewritten.
+async fn rewrite_table(store: &Store) -> Result<bool, StoreError> {
+    if !vacuum(store).await? {
         tracing::warn!(
             "a long transaction, such as a dump or an upload, keeps a destroyed key in its table until it ends"
         );
+        return Ok(false);
     }
     let store = store.clone();
     tokio::spawn(async move {
         let _turn = ENDING_THE_LOG.lock().await;
-        while !is_rewritten {
-            tokio::time::sleep(REWRITE_PAUSE).await;
-            is_rewritten = vacuum(&store).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "a destroyed key is still in its table");
-                false
-            });
-        }
         for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
             if let Err(error) = sqlx::raw_sql(statement).execute(store.owner()).await {
                 tracing::warn!(
@@ -555,7 +574,7 @@ async fn rewrite_table(store: &Store) -> Result<(), StoreError> {
             }
         }
     });
-    Ok(())
+    Ok(true)
 }
 
 /// Rewrites the table without deleted rows. Returns whether none is left: `VACUUM` keeps rows that a

@@ -17,6 +17,7 @@ use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::data_keys::KeyOwner;
+use super::key_ring::KeyRing;
 use super::{Store, StoreError, backup, data_keys, datasets, token_validity, trees};
 
 /// The result of a deletion that a legal hold prevents.
@@ -123,9 +124,16 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
 
 /// Destroys the keys that crashes and refused rows have left: key files without a dataset or submission, and
 /// keys of deleted datasets and submissions. If the database never had a dataset, key files are not leftovers:
-/// a dump is about to be restored into it.
-pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
+/// a dump is about to be restored into it. Nor are those of another database.
+pub async fn destroy_leftover_keys(store: &Store, keys: &KeyRing) -> Result<(), StoreError> {
     if !datasets::has_had_any(store).await? {
+        return destroy_remaining_keys(store).await;
+    }
+    if !store.data_keys().are_of(keys.database_mark()).await? {
+        tracing::warn!(
+            "the directory of data keys (encryption.data_key_dir) belongs to another database; keys without a \
+             dataset or submission are kept. Give each database a directory of its own"
+        );
         return destroy_remaining_keys(store).await;
     }
     let live = backup::key_owners(store).await?;
@@ -134,7 +142,7 @@ pub async fn destroy_leftover_keys(store: &Store) -> Result<(), StoreError> {
         destroyed += u64::from(destroy_unowned(store, owner).await?);
     }
     if destroyed > 0 {
-        tracing::info!(
+        tracing::warn!(
             destroyed,
             "key files without a dataset or submission were destroyed"
         );
@@ -159,14 +167,20 @@ async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar("SELECT owner_id FROM keys_to_destroy");
     let remaining: Vec<KeyOwner> = remaining.fetch_all(&mut *store.connection().await?).await?;
     for owner in remaining {
-        destroy_key(store, owner).await?;
+        // One that fails does not hold up the others.
+        if let Err(error) = destroy_key(store, owner).await {
+            tracing::warn!(%error, "the key of deleted rows could not be destroyed; this is tried again");
+        }
     }
     Ok(())
 }
 
-/// Destroys the key of a dataset or submission whose deletion is committed.
+/// Destroys the key of a dataset or submission whose deletion is committed. What is left of it is tried again by the
+/// next cleanup.
 async fn destroy_key(store: &Store, owner: KeyOwner) -> Result<(), StoreError> {
-    store.data_keys().destroy(store, owner).await?;
+    if !store.data_keys().destroy(store, owner).await? {
+        return Ok(());
+    }
     sqlx::query("DELETE FROM keys_to_destroy WHERE owner_id = $1")
         .bind(owner)
         .execute(&mut *store.connection().await?)

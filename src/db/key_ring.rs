@@ -234,6 +234,11 @@ impl KeyRing {
         key.map(Zeroizing::new).map_err(|_| SealError::DoesNotOpen)
     }
 
+    /// The mark of the directory with the keys of the database.
+    pub(super) fn database_mark(&self) -> [u8; 32] {
+        self.derived("pais: directory of data keys").bytes()
+    }
+
     /// The key that signs packages. It is derived from the service's own key, so it stays the same when the
     /// key-encryption keys are rotated.
     ///

@@ -68,6 +68,19 @@ pub(super) async fn check_own(
     }
 }
 
+/// Keeps other rotations of the key file away until the connection is dropped; `None` if one is running.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_rotation(store: &Store) -> Result<Option<PgConnection>, StoreError> {
+    let mut connection = store.owner().acquire().await?.detach();
+    let is_alone: bool =
+        sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended('pais keys rotate', 18))")
+            .fetch_one(&mut connection)
+            .await?;
+    Ok(is_alone.then_some(connection))
+}
+
 /// The result of [`check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCheck {

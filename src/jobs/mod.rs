@@ -150,7 +150,7 @@ pub fn start(
         };
         pool.tasks.spawn(worker.work());
     }
-    let chaining = upkeep::chain_events(store.clone(), keys, pool.shutdown.clone());
+    let chaining = upkeep::chain_events(store.clone(), keys.clone(), pool.shutdown.clone());
     pool.tasks.spawn(chaining);
     pool.tasks.spawn(gauges::measure(
         store.clone(),
@@ -165,6 +165,7 @@ pub fn start(
     ));
     pool.tasks.spawn(upkeep::keep(
         store,
+        keys,
         resources.storage,
         pool.shutdown.clone(),
         wake,

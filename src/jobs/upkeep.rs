@@ -28,6 +28,7 @@ const KEYS_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// must stop.
 pub(super) async fn keep(
     store: Store,
+    keys: Arc<KeyRing>,
     storage: Arc<Storage>,
     shutdown: CancellationToken,
     wake: Arc<Notify>,
@@ -42,7 +43,7 @@ pub(super) async fn keep(
         }
         if keys_done.elapsed() >= KEYS_INTERVAL {
             keys_done = Instant::now();
-            if let Err(error) = deletion::destroy_leftover_keys(&store).await {
+            if let Err(error) = deletion::destroy_leftover_keys(&store, &keys).await {
                 tracing::warn!(%error, "keys without a dataset or submission could not be destroyed");
             }
         }

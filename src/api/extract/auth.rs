@@ -70,13 +70,25 @@ async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Ca
     let address = client_address(parts, state.is_behind_proxy);
     let limit = state.refused_tokens.as_deref();
     let limit = limit.zip(address.map(ClientAddress::from));
-    if let Some((limit, address)) = limit {
-        let admitted = limit.admit(address, token);
-        admitted.inspect_err(|_| count_refusal("limited"))?;
-    }
+    let admit = || match limit {
+        Some((limit, address)) => {
+            let admitted = limit.admit(address, token);
+            admitted.inspect_err(|_| count_refusal("limited"))
+        }
+        None => Ok(()),
+    };
     let caller = match of_person {
-        Some(verifier) => person(verifier, token, address, state).await?,
+        // Each token of a person is new to the service. A signature is checked without the database, so that bad
+        // tokens of one client do not lock the others at its address out.
+        Some(verifier) => {
+            let caller = person(verifier, token, address, state).await?;
+            if caller.is_none() {
+                admit()?;
+            }
+            caller
+        }
         None => {
+            admit()?;
             let db = &state.unscoped().db;
             let found = token_validity::authenticate(db, token).await?;
             admitted(db, found, address).await?

@@ -245,6 +245,15 @@ impl Location {
     /// When the store cannot be used. What was removed stays removed.
     pub(crate) async fn remove(&self) -> Result<(), LocationError> {
         self.check_within().await?;
+        if self.prefix.directory.is_some() {
+            // Follows no link below the directory, which a walk of the store would, and knows unfinished files.
+            return match tokio::fs::remove_dir_all(on_disk(&self.path)).await {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    Err(LocationError::Unavailable)
+                }
+                _ => Ok(()),
+            };
+        }
         let listed = self.prefix.store.list(Some(&self.path));
         let paths = listed.map_ok(|found| found.location).boxed();
         let mut removed = self.prefix.store.delete_stream(paths);
@@ -254,10 +263,6 @@ impl Location {
                 Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
                 Err(error) => return Err(LocationError::of_store(&error)),
             }
-        }
-        if self.prefix.directory.is_some() {
-            // It does not exist, or another process still writes into it.
-            let _ = tokio::fs::remove_dir(on_disk(&self.path)).await;
         }
         Ok(())
     }
