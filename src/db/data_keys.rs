@@ -544,6 +544,12 @@ pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// Time between two checks of these transactions.
 const SNAPSHOT_POLL: Duration = Duration::from_millis(20);
 
+/// Time between two attempts to rewrite a table that is in use.
+const REWRITE_PAUSE: Duration = Duration::from_secs(5);
+
+/// One task at a time tries to rewrite a table that is in use. After a restart the cleanup does.
+static REWRITING: Mutex<()> = Mutex::const_new(());
+
 /// One deletion at a time ends the write-ahead log: a checkpoint of a busy server takes long, and several
 /// deletions would take all connections for work on the tables.
 static ENDING_THE_LOG: Mutex<()> = Mutex::const_new(());
@@ -555,26 +561,44 @@ static ENDING_THE_LOG: Mutex<()> = Mutex::const_new(());
 /// A dump of the database holds a lock on the table, and a snapshot, as long as it runs. The deletion does not
 /// wait for it, nor do readers of the table queue behind it. Returns whether the table is rewritten.
 async fn rewrite_table(store: &Store) -> Result<bool, StoreError> {
-    if !vacuum(store).await? {
-        tracing::warn!(
-            "a long transaction, such as a dump or an upload, keeps a destroyed key in its table until it ends"
-        );
-        return Ok(false);
-    }
+    let is_rewritten = vacuum(store).await?;
     let store = store.clone();
-    tokio::spawn(async move {
-        let _turn = ENDING_THE_LOG.lock().await;
-        for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
-            if let Err(error) = sqlx::raw_sql(statement).execute(store.owner()).await {
-                tracing::warn!(
-                    statement,
-                    %error,
-                    "the write-ahead log keeps a destroyed key until PostgreSQL reuses its files"
-                );
+    if is_rewritten {
+        tokio::spawn(async move { end_the_log(&store).await });
+        return Ok(true);
+    }
+    tracing::warn!(
+        "a long transaction, such as a dump or an upload, keeps a destroyed key in its table until it ends"
+    );
+    if let Ok(turn) = REWRITING.try_lock() {
+        tokio::spawn(async move {
+            let _turn = turn;
+            loop {
+                tokio::time::sleep(REWRITE_PAUSE).await;
+                match vacuum(&store).await {
+                    Ok(true) => break,
+                    Ok(false) => {}
+                    Err(error) => tracing::warn!(%error, "a destroyed key is still in its table"),
+                }
             }
+            end_the_log(&store).await;
+        });
+    }
+    Ok(false)
+}
+
+/// Ends the current file of the write-ahead log.
+async fn end_the_log(store: &Store) {
+    let _turn = ENDING_THE_LOG.lock().await;
+    for statement in ["CHECKPOINT", "SELECT pg_switch_wal()"] {
+        if let Err(error) = sqlx::raw_sql(statement).execute(store.owner()).await {
+            tracing::warn!(
+                statement,
+                %error,
+                "the write-ahead log keeps a destroyed key until PostgreSQL reuses its files"
+            );
         }
-    });
-    Ok(true)
+    }
 }
 
 /// Rewrites the table without deleted rows. Returns whether none is left: `VACUUM` keeps rows that a

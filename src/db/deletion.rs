@@ -124,17 +124,18 @@ pub async fn delete_expired(store: &Store) -> Result<Expiry, StoreError> {
 
 /// Destroys the keys that crashes and refused rows have left: key files without a dataset or submission, and
 /// keys of deleted datasets and submissions. If the database never had a dataset, key files are not leftovers:
-/// a dump is about to be restored into it. Nor are those of another database.
+/// a dump is about to be restored into it.
+///
+/// # Errors
+/// [`StoreError::KeysOfAnother`]; when the database or a key file fails.
 pub async fn destroy_leftover_keys(store: &Store, keys: &KeyRing) -> Result<(), StoreError> {
+    // Before the first key is written, so that no other database marks the directory.
+    let are_own = store.data_keys().are_of(keys.database_mark()).await?;
     if !datasets::has_had_any(store).await? {
         return destroy_remaining_keys(store).await;
     }
-    if !store.data_keys().are_of(keys.database_mark()).await? {
-        tracing::warn!(
-            "the directory of data keys (encryption.data_key_dir) belongs to another database; keys without a \
-             dataset or submission are kept. Give each database a directory of its own"
-        );
-        return destroy_remaining_keys(store).await;
+    if !are_own {
+        return Err(StoreError::KeysOfAnother);
     }
     let live = backup::key_owners(store).await?;
     let mut destroyed = 0;

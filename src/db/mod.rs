@@ -104,6 +104,12 @@ pub enum StoreError {
         "the database was replaced while the service runs, by a restored one; restart the service"
     )]
     Replaced,
+    /// The directory of data keys is that of another database, whose keys must not be destroyed.
+    #[error(
+        "the directory of data keys (encryption.data_key_dir) belongs to another database; give each database a \
+         directory of its own"
+    )]
+    KeysOfAnother,
     /// Stored data cannot be decoded; names the kind of data without values.
     #[error("stored data of {0} is damaged")]
     Damaged(&'static str),

@@ -482,6 +482,13 @@ async fn the_files_of_a_withdrawn_release_are_removed() {
     let lake = Lake::new().await;
     let (release, _) = lake.released().await;
     lake.write("out/of-somebody-else.parquet", "kept");
+    // The attack: a link that leads out of the granted prefix, and what a killed attempt leaves.
+    let outside = tempfile::tempdir().unwrap();
+    let kept = outside.path().join("of-another-hospital");
+    std::fs::write(&kept, "kept").unwrap();
+    let folder = lake.path("out").join(id(&release));
+    symlink(outside.path(), folder.join("link")).unwrap();
+    std::fs::write(folder.join("data-00000.parquet#1"), "half").unwrap();
     let reason = json!({ "reason": "the consent was withdrawn" });
     lake.hospital
         .post(&format!("{release}/withdrawal"), &reason)
@@ -491,7 +498,8 @@ async fn the_files_of_a_withdrawn_release_are_removed() {
         files_below(&lake.path("out")),
         BTreeSet::from([lake.path("out/of-somebody-else.parquet")])
     );
-    assert!(!lake.path("out").join(id(&release)).exists());
+    assert!(!folder.exists());
+    assert!(kept.exists(), "a link was followed");
     for path in [
         format!("{release}/files"),
         format!("{release}/files/data-00000.parquet"),

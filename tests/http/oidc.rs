@@ -266,6 +266,27 @@ async fn tokens_that_are_not_for_this_service_are_refused() {
     }
 }
 
+/// A script with a wrong token does not lock out the people of its hospital, whose tokens are each new.
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_tokens_do_not_lock_out_the_people_at_their_address() {
+    let (key, unknown) = (Key::new("one"), Key::new("one"));
+    let issuer = Issuer::start(&[&key]).await;
+    let builder = TestApp::builder()
+        .without_workers()
+        .refused_tokens_per_minute(2);
+    let app = builder.oidc(issuer.settings()).start().await;
+    app.token("hospital", Role::Auditor).await;
+    let bad = unknown.sign(&issuer.claims());
+    let statuses = [401, 401, 401, 429, 429];
+    for status in statuses {
+        assert_eq!(datasets(&app, &bad).await.status, status);
+    }
+    for person in ["anna", "berta"] {
+        let token = key.sign(&with(&issuer.claims(), "sub", json!(person)));
+        assert_eq!(datasets(&app, &token).await.status, 200);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_that_the_issuer_did_not_sign_are_refused() {
     let key = Key::new("one");

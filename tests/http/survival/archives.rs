@@ -25,6 +25,13 @@ async fn the_log_is_archived_beside_a_running_service() {
     let service = ServiceProcess::start(&data, &[]).await;
     let holder = service.token("hospital", "holder");
     let auditor = service.token("hospital", "auditor");
+    // As large as an event can be.
+    let names: Vec<String> = (0..1000).map(|number| format!("{number:0>1024}")).collect();
+    let policy = serde_json::json!({ "quasi_identifiers": names });
+    let client = reqwest::Client::new();
+    let put = client.put(format!("{}/v1/policy", service.base));
+    let answer = put.bearer_auth(&holder).json(&policy).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
     let file = folder.path().join("2026.ndjson");
     let path = file.to_str().unwrap();
     let archive = [
@@ -47,7 +54,6 @@ async fn the_log_is_archived_beside_a_running_service() {
     );
 
     // The service goes on, and an existing file is not replaced.
-    let client = reqwest::Client::new();
     let request = client.post(format!("{}/v1/datasets", service.base));
     call(request.json(&crate::hospital::definition("d")), &holder).await;
     let log = client.get(format!("{}/v1/audit", service.base));

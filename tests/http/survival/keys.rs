@@ -239,6 +239,70 @@ async fn a_deleted_key_leaves_the_table_of_an_external_database() {
     assert!(checked.status.success(), "{}", errors(&checked));
 }
 
+/// Two services with one file of settings.
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_another_database_are_not_destroyed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+    let service = ServiceProcess::start(&one, &[]).await;
+    let token = service.token("hospital", "holder");
+    let path = dataset(&service, &token, "patients").await;
+    let keys = one.join("dataset-keys");
+    let past = std::time::SystemTime::now() - Duration::from_secs(90 * 24 * 60 * 60);
+    let age = |file: &Path| {
+        let file = std::fs::File::options().write(true).open(file).unwrap();
+        file.set_modified(past).unwrap();
+    };
+    let names = || {
+        let files = std::fs::read_dir(&keys).unwrap();
+        files
+            .map(|file| file.unwrap().path())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    names().iter().for_each(|file| age(file));
+    let before = names();
+    let settings = [("PAIS__ENCRYPTION__DATA_KEY_DIR", keys.to_str().unwrap())];
+    let second = ServiceProcess::start(&other, &settings).await;
+    let foreign = second.token("hospital", "holder");
+    dataset(&second, &foreign, "others").await;
+    second.stop();
+    names().difference(&before).for_each(|file| age(file));
+    let with_both = names();
+    assert_eq!(with_both.len(), before.len() + 2);
+    let listen = ServiceProcess::free_address();
+    let refused = run(&other, &["serve", "--listen", &listen], &settings).await;
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        errors(&refused).contains("belongs to another database"),
+        "{}",
+        errors(&refused)
+    );
+    assert_eq!(names(), with_both);
+    service.stop();
+    let service = ServiceProcess::start(&one, &[]).await;
+    let kept = path.rsplit('/').next().unwrap();
+    let path = format!("{}/v1/datasets/{kept}", service.base);
+    assert_eq!(job(&service, &token, &path).await, "succeeded");
+    service.stop();
+}
+
+/// The key that one rotation makes would be lost if another one wrote its own over it.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_rotation_runs_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    ServiceProcess::start(&data, &[]).await.stop();
+    let rotate = async || run(&data, &["keys", "rotate"], &[]).await;
+    let rotations = futures_util::future::join_all((0..4).map(|_| rotate())).await;
+    let done = rotations.iter().filter(|it| it.status.success()).count();
+    assert!(done >= 1);
+    for refused in rotations.iter().filter(|it| !it.status.success()) {
+        assert!(errors(refused).contains("another"), "{}", errors(refused));
+    }
+    let checked = run(&data, &["keys", "check"], &[]).await;
+    assert!(checked.status.success(), "{}", errors(&checked));
+}
+
 /// Waits until the table of keys, which has no rows, is empty.
 async fn rewritten(connection: &mut sqlx::PgConnection) {
     let rewritten = poll_async(Duration::from_secs(60), async || {
