@@ -66,18 +66,27 @@ impl RunError {
     }
 
     /// A table smaller than *K*.
-    pub(crate) fn fewer_rows_than_k(rows: u64, k: u64) -> Self {
+    fn fewer_rows_than_k(rows: u64, k: u64) -> Self {
         let condition = format!("the table has {rows} rows, fewer than the {k} that `k` asks for");
         let fix = format!("lower `k` to at most {rows}, or send more rows");
         Self::unmet("/privacy/k", &condition, fix)
     }
 
-    /// A table with fewer persons than *K*.
-    pub(crate) fn fewer_subjects_than_k(subjects: u64, k: u64) -> Self {
-        let condition = format!(
-            "the table has rows of {subjects} persons, fewer than the {k} that `k` asks for"
-        );
-        Self::too_few_subjects(subjects, &condition)
+    /// Checks that a table has *K* persons, or rows where each row is a person of its own (`None`).
+    ///
+    /// # Errors
+    /// With the greatest *K* that the table can meet.
+    pub(crate) fn check_k(rows: u64, subjects: Option<u64>, k: u64) -> Result<(), Self> {
+        match subjects {
+            None if rows < k => Err(Self::fewer_rows_than_k(rows, k)),
+            Some(subjects) if subjects < k => {
+                let condition = format!(
+                    "the table has rows of {subjects} persons, fewer than the {k} that `k` asks for"
+                );
+                Err(Self::too_few_subjects(subjects, &condition))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A table with too few persons.

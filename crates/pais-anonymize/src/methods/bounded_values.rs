@@ -83,8 +83,14 @@ impl ExceedingShare {
     }
 
     fn fault(&self, detail: String, remedies: &str) -> Fault {
-        let least = self.least();
-        let fix = format!("set the greatest confidence to at least {least}{remedies}");
+        let fix = if self.holding == self.of {
+            "every row that has a value has it, so no bound below 1 and no suppression can hide it: give the column the role \
+             `insensitive`, or do not list the value"
+                .to_owned()
+        } else {
+            let least = self.least();
+            format!("set the greatest confidence to at least {least}{remedies}")
+        };
         Fault::at(self.pointer.clone(), detail).fix(fix)
     }
 }
@@ -132,7 +138,13 @@ pub(super) fn check_shares(
     } else {
         "list only the values to be bounded in `sensitive_values`"
     };
-    detail += &format!("; set the bound to at least {greatest}, or {other_values}");
+    // A bound of 1 is none.
+    let greater = if greatest < 1.0 {
+        format!("set the bound to at least {greatest}, or ")
+    } else {
+        String::new()
+    };
+    detail += &format!("; {greater}{other_values}");
     let of_others = others.iter().map(|it| {
         let detail = format!(
             "a sensitive value of `{}` is in {:.2} % of the rows, more than the greatest confidence \

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::test_data::{job_with_keys, load, schema};
+use crate::test_data::{job_of, job_with_keys, load, schema};
 use crate::{AnonymizationRun, RunError, Unobserved, VerifiedTables};
 
 #[derive(Clone, Debug)]
@@ -177,5 +177,33 @@ proptest! {
         let names = release.tables().iter().flat_map(|table| &table.columns);
         let discloses = names.map(|column| &*column.name).any(|name| name == "person");
         prop_assert!(!discloses, "the release has the subject column");
+    }
+}
+
+/// Six rows of three persons: a K of six could not be met either.
+#[test]
+fn the_greatest_k_of_a_table_is_its_number_of_persons() {
+    let columns = json!([
+        {"name": "p", "role": "subject"},
+        {"name": "q", "role": "quasi_identifier"},
+        {"name": "items", "role": "quasi_identifier", "kind": "set"},
+    ]);
+    for recoding in ["global", "local"] {
+        let mut columns = columns.clone();
+        if recoding == "local" {
+            columns[2] = json!({"name": "items", "role": "insensitive"});
+        }
+        let schema = schema(columns);
+        let table = load(
+            &schema,
+            b"p,q,items\n1,a,x\n1,a,x\n2,b,x\n2,b,y\n3,a,x\n3,b,y\n",
+        );
+        let job = json!({"privacy": {"model": "k_anonymity", "k": 25}, "recoding": recoding});
+        let observer = Unobserved::default();
+        let run = AnonymizationRun::new(schema, job_of(job).unwrap(), table, &observer).unwrap();
+        let Err(RunError::NotAnonymizable { detail, .. }) = run.search(&observer) else {
+            panic!("three persons are no group of 25");
+        };
+        assert!(detail.contains("3 persons"), "{detail}");
     }
 }

@@ -156,11 +156,6 @@ impl<'a> Anonymity<'a> {
         Self { k, subjects: None }
     }
 
-    /// Number of persons of the table.
-    pub(super) fn persons(self, table: &EncodedTable) -> u64 {
-        self.subjects.map_or(table.rows as u64, Subjects::len)
-    }
-
     /// Whether persons are counted instead of rows.
     pub(super) fn counts_persons(self) -> bool {
         self.subjects.is_some()

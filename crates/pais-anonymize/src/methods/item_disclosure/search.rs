@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pais_core::definition::ColumnKind;
 use pais_core::model::{Decimal, MinimumAnonymity};
-use pais_core::table::EncodedTable;
+use pais_core::table::{EncodedTable, Subjects};
 use pais_core::taxonomy::MinimumLevels;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -348,15 +348,9 @@ impl<'a> DisclosureTask<'a> {
     ) -> Result<Self, RunError> {
         let k = settings.k.get();
         let rows = table.rows as u64;
-        if rows < k {
-            return Err(RunError::fewer_rows_than_k(rows, k));
-        }
+        RunError::check_k(rows, table.subjects.as_deref().map(Subjects::len), k)?;
         // At most the number of rows, which is a `usize`.
         let anonymity = Anonymity::new(k as usize, table);
-        let subjects = anonymity.persons(table);
-        if subjects < k {
-            return Err(RunError::fewer_subjects_than_k(subjects, k));
-        }
         let columns = table.quasi_identifiers.iter().zip(&settings.kinds);
         let sets = table.sets.iter();
         let vocabularies: Vec<_> = sets

@@ -28,14 +28,8 @@ pub(super) fn partition(
     observer: &dyn Observer,
 ) -> Result<GroupPartition, RunError> {
     let condition = Condition::of_table(model, table);
-    let (rows, k) = (table.rows as u64, condition.k as u64);
-    if rows < k {
-        return Err(RunError::fewer_rows_than_k(rows, k));
-    }
-    let persons = table.subjects.as_deref().map_or(rows, Subjects::len);
-    if persons < k {
-        return Err(RunError::fewer_subjects_than_k(persons, k));
-    }
+    let subjects = table.subjects.as_deref().map(Subjects::len);
+    RunError::check_k(table.rows as u64, subjects, condition.k as u64)?;
     let order: Vec<u32> = (0..table.rows as u32).collect();
     check_whole(&condition, &order)?;
     let dimensions = table

@@ -22,7 +22,7 @@ pub(super) fn check(
     requirement: &Requirement<'_>,
     sensitive: &SensitiveSlots,
 ) -> Result<(), RunError> {
-    enough_rows(rows, requirement)?;
+    check_k(rows, requirement)?;
     let exceeding = exceeding_values(requirement, &sensitive.rows_by_value, rows);
     let shares = greatest_of_columns(exceeding.map(|value| value.share(requirement)));
     check_shares(&shares, rows, remedies(SuppressionFor::Size))
@@ -47,7 +47,7 @@ pub(super) fn suppress(
     observer: &dyn Observer,
 ) -> Result<Vec<u32>, RunError> {
     let rows = table.rows as u64;
-    enough_rows(rows, requirement)?;
+    check_k(rows, requirement)?;
     let whole = &sensitive.rows_by_value;
     let mut rows_by_value = whole.clone();
     let mut is_suppressed = Vec::new();
@@ -96,16 +96,10 @@ pub(super) fn suppress(
     Ok(suppressed.map(|(row, _)| row as u32).collect())
 }
 
-/// Checks that there are at least *K* rows, and persons.
-fn enough_rows(rows: u64, requirement: &Requirement<'_>) -> Result<(), RunError> {
-    let k = requirement.k.get();
-    if !requirement.meets_k(rows) {
-        return Err(RunError::fewer_rows_than_k(rows, k));
-    }
-    match requirement.subjects.map(Subjects::len) {
-        Some(subjects) if subjects < k => Err(too_few_subjects(subjects, requirement)),
-        _ => Ok(()),
-    }
+/// Checks that there are at least *K* persons.
+fn check_k(rows: u64, requirement: &Requirement<'_>) -> Result<(), RunError> {
+    let subjects = requirement.subjects.map(Subjects::len);
+    RunError::check_k(rows, subjects, requirement.k.get())
 }
 
 fn too_few_subjects(subjects: u64, requirement: &Requirement<'_>) -> RunError {
