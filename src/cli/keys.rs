@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use pais::config::Settings;
 use pais::db::Store;
 use pais::db::key_ring::KeyRing;
 use pais::db::open_ring::{KeyMismatch, open_ring};
-use pais::db::service_keys;
+use pais::db::{data_keys, service_keys};
+use pais::storage::directory_of;
 
 use super::database::{SettingsArgs, require_database, with_database};
 use super::key_file::{self, KeyPlace};
@@ -80,7 +82,7 @@ async fn check(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> {
     for dataset in &checked.bad {
         let dataset = dataset.0;
         print_line(format_args!(
-            "dataset {dataset}: its key is missing or does not open"
+            "dataset {dataset}: its key, or that of a submission, is missing or does not open"
         ))?;
     }
     let (good, bad) = (checked.good, checked.bad.len());
@@ -104,6 +106,8 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
     let Some(_alone) = service_keys::lock_rotation(store).await? else {
         bail!("another rotation is running; wait for its end");
     };
+    // One that was killed may have left the key that is to be removed.
+    data_keys::remove_unfinished(directory_of(&path), Duration::ZERO)?;
     let mut keys = key_file::read(&path)?
         .with_context(|| format!("there is no key file {}", path.display()))?;
     // Checks that these are the keys of the database, before anything changes.

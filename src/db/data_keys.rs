@@ -33,6 +33,12 @@ const STALE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The file in a directory of keys that says to which database they belong.
 const MARK: &str = "database";
 
+/// Begin of the name of a file that is being written. One that a killed process has left may have a key.
+const NEW_PREFIX: &str = ".new-";
+
+/// The age at which such a file is left over.
+const UNFINISHED: Duration = Duration::from_secs(60 * 60);
+
 /// End of the name of a key file that is being destroyed.
 const DOOMED_SUFFIX: &str = ".destroyed";
 
@@ -409,6 +415,7 @@ impl DataKeys {
         };
         let directory = directory.clone();
         on_thread(move || {
+            remove_unfinished(&directory, UNFINISHED)?;
             let mut found = HashSet::new();
             for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
                 let entry = entry.map_err(failed(&directory))?;
@@ -452,11 +459,36 @@ fn file_of(directory: &Path, owner: KeyOwner) -> PathBuf {
     directory.join(format!("{}{SUFFIX}", owner.0))
 }
 
+fn new_file(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut named = tempfile::Builder::new();
+    named.prefix(NEW_PREFIX).tempfile_in(directory)
+}
+
+/// Overwrites and removes the files of a directory that a killed process was writing, if they are old enough.
+///
+/// # Errors
+/// [`KeyFileError`].
+pub fn remove_unfinished(directory: &Path, age: Duration) -> Result<(), KeyFileError> {
+    for entry in fs::read_dir(directory).map_err(failed(directory))? {
+        let entry = entry.map_err(failed(directory))?;
+        let path = entry.path();
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        let is_old = written.is_ok_and(|at| at.elapsed().is_ok_and(|elapsed| elapsed >= age));
+        let is_new = entry.file_name().to_string_lossy().starts_with(NEW_PREFIX);
+        if is_new && is_old {
+            let file = OpenOptions::new().write(true).open(&path);
+            file.and_then(overwrite).map_err(failed(&path))?;
+            fs::remove_file(&path).map_err(failed(&path))?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes a file of mode 0600 under a temporary name and renames it, so that it is never incomplete. The
 /// content of an earlier file is overwritten.
 fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     let earlier = OpenOptions::new().write(true).open(path).ok();
-    let mut new = tempfile::NamedTempFile::new_in(directory)?;
+    let mut new = new_file(directory)?;
     new.write_all(content)?;
     new.as_file().sync_all()?;
     new.persist(path)?;
@@ -472,7 +504,7 @@ fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()>
 /// # Errors
 /// [`KeyFileError`]; if the file exists, with [`ErrorKind::AlreadyExists`].
 pub fn create_file(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
-    let written = tempfile::NamedTempFile::new_in(directory_of(path)).and_then(|mut file| {
+    let written = new_file(directory_of(path)).and_then(|mut file| {
         file.write_all(content)?;
         file.as_file().sync_all()?;
         file.persist_noclobber(path)?;

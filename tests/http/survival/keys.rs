@@ -284,6 +284,17 @@ async fn keys_of_another_database_are_not_destroyed() {
     let path = format!("{}/v1/datasets/{kept}", service.base);
     assert_eq!(job(&service, &token, &path).await, "succeeded");
     service.stop();
+
+    // The key of a submission is as needed as that of its dataset.
+    let of_submission = before.iter().find(|file| {
+        let name = file.file_name().unwrap().to_string_lossy();
+        name.ends_with(".key") && !name.starts_with(kept)
+    });
+    std::fs::remove_file(of_submission.unwrap()).unwrap();
+    let checked = run(&one, &["keys", "check"], &[]).await;
+    assert_eq!(checked.status.code(), Some(1));
+    let named = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(named.contains(kept), "{named}");
 }
 
 /// The key that one rotation makes would be lost if another one wrote its own over it.
@@ -301,6 +312,12 @@ async fn one_rotation_runs_at_a_time() {
     }
     let checked = run(&data, &["keys", "check"], &[]).await;
     assert!(checked.status.success(), "{}", errors(&checked));
+
+    // A rotation that was killed left the old key, which the next one removes.
+    let left = data.join(".new-killed");
+    std::fs::write(&left, "a key").unwrap();
+    assert!(rotate().await.status.success());
+    assert!(!left.exists());
 }
 
 /// Waits until the table of keys, which has no rows, is empty.
