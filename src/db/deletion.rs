@@ -235,15 +235,8 @@ impl Deleter {
         }
     }
 
-    async fn begin(&self, store: &Store) -> Result<Transaction<'static, Postgres>, StoreError> {
-        match self.by {
-            Some(by) => token_validity::begin(store, by).await,
-            None => Ok(store.begin().await?),
-        }
-    }
-
     async fn delete_dataset(&self, store: &Store, id: DatasetId) -> Result<Deletion, StoreError> {
-        let mut transaction = self.begin(store).await?;
+        let mut transaction = token_validity::begin(store, self.by).await?;
         trees::lock(&mut transaction, self.organization).await?;
         if let Some(prevented) = self.prevented(&mut transaction, id).await? {
             return Ok(prevented);
@@ -277,7 +270,7 @@ impl Deleter {
         dataset: DatasetId,
         id: SubmissionId,
     ) -> Result<Deletion, StoreError> {
-        let mut transaction = self.begin(store).await?;
+        let mut transaction = token_validity::begin(store, self.by).await?;
         if let Some(prevented) = self.prevented(&mut transaction, dataset).await? {
             return Ok(prevented);
         }

@@ -29,7 +29,7 @@ use super::jobs::{self, JobStatus, QueuedJob};
 use super::key_ring::KeyRing;
 use super::publications::{self, LockedPublication, Recipient};
 use super::quotas::Quotas;
-use super::releases::{Viewer, known_releases, visible};
+use super::releases::{Viewer, known_releases, lock_recipient, visible};
 use super::seal::SealedItem;
 use super::submissions::{has_subject, lock_current};
 use super::{Store, StoreError, locked_release, policies, token_validity};
@@ -249,10 +249,11 @@ pub(crate) async fn queue(
     id: PublicationId,
     cause: Cause,
 ) -> Result<Queueing, StoreError> {
-    let mut transaction = match cause {
-        Cause::Submission => with.store.begin().await?,
-        Cause::Request(by) => token_validity::begin(with.store, by).await?,
+    let by = match cause {
+        Cause::Submission => None,
+        Cause::Request(by) => Some(by),
     };
+    let mut transaction = token_validity::begin(with.store, by).await?;
     let publication = publications::lock_live(&mut transaction, organization, id).await?;
     let Some(publication) = publication else {
         return Ok(Queueing::NotFound);
@@ -805,7 +806,7 @@ async fn known_to(
     release: ReleaseId,
     now: OffsetDateTime,
 ) -> Result<Vec<ReleaseId>, StoreError> {
-    grants::lock_recipient(connection, dataset, recipient.id).await?;
+    lock_recipient(connection, dataset, recipient.id).await?;
     known_releases(connection, recipient.id, dataset, release, now).await
 }
 

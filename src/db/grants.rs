@@ -8,12 +8,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::clock;
-use crate::ids::{DatasetId, GrantId, OrganizationId, ReleaseId, TokenId};
+use crate::ids::{GrantId, OrganizationId, ReleaseId, TokenId};
 use crate::roles::Caller;
 
 use super::approvals::{self, Decision};
 use super::audit::{self, Action, Actor, NewEvent};
-use super::releases::known_releases;
+use super::releases::{known_releases, lock_recipient};
 use super::{Store, StoreError};
 use super::{locked_release, organizations, policies, token_validity};
 
@@ -194,21 +194,6 @@ async fn insert(
     .bind(organization)
     .execute(connection)
     .await?;
-    Ok(())
-}
-
-/// Waits until no other transaction makes a grant of a release of the dataset to the recipient: the later of
-/// two grants sees the earlier one.
-pub(super) async fn lock_recipient(
-    connection: &mut PgConnection,
-    dataset: DatasetId,
-    recipient: OrganizationId,
-) -> Result<(), StoreError> {
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2::text, 13))")
-        .bind(dataset)
-        .bind(recipient)
-        .execute(connection)
-        .await?;
     Ok(())
 }
 

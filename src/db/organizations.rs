@@ -45,10 +45,7 @@ pub async fn create(
         created_at: store.now(),
         disabled_at: None,
     };
-    let mut transaction = match by {
-        Some(by) => token_validity::begin(store, by).await?,
-        None => store.begin().await?,
-    };
+    let mut transaction = token_validity::begin(store, by).await?;
     let inserted = sqlx::query(
         "INSERT INTO organizations (id, name, display_name, created_at) VALUES ($1, $2, $3, $4)",
     )

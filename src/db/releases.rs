@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgExecutor, Row};
+use sqlx::{FromRow, PgConnection, PgExecutor, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use pais_core::warning::Warning;
 use super::approvals::{Approval, ApprovalColumns, approval_columns};
 use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
-use super::{RowScope, Store, StoreError, grants, locked_release, token_validity};
+use super::{RowScope, Store, StoreError, locked_release, token_validity};
 
 pub use super::new_release::{ModelOptions, NewFile, NewRelease, NewTable, TableContent, create};
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
@@ -493,7 +493,7 @@ pub(crate) async fn record_fetch(
         .fetch_all(&mut *transaction)
         .await?;
         for dataset in datasets {
-            grants::lock_recipient(&mut transaction, dataset, recipient).await?;
+            lock_recipient(&mut transaction, dataset, recipient).await?;
         }
     }
     let found: Vec<(OrganizationId, bool)> = sqlx::query_as(concat!(
@@ -553,6 +553,21 @@ pub(crate) async fn chunk(
     .bind(index.cast_signed())
     .fetch_optional(&mut *store.connection().await?)
     .await?)
+}
+
+/// Waits until no other transaction makes a grant of a release of the dataset to the recipient: the later of
+/// two grants sees the earlier one.
+pub(super) async fn lock_recipient(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+    recipient: OrganizationId,
+) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1::text || $2::text, 13))")
+        .bind(dataset)
+        .bind(recipient)
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,

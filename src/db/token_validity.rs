@@ -184,15 +184,17 @@ pub(super) async fn lock_valid(
 }
 
 /// Begins a transaction of a caller and locks its token ([`lock_valid`]): reading the body or deciding the
-/// request can take long.
+/// request can take long. Without a caller the service itself acts.
 ///
 /// # Errors
 /// [`StoreError::TokenEnded`].
 pub(super) async fn begin(
     store: &Store,
-    by: Caller,
+    by: impl Into<Option<Caller>>,
 ) -> Result<Transaction<'static, Postgres>, StoreError> {
     let mut transaction = store.begin().await?;
-    lock_valid(&mut transaction, by.token, store.now()).await?;
+    if let Some(by) = by.into() {
+        lock_valid(&mut transaction, by.token, store.now()).await?;
+    }
     Ok(transaction)
 }
