@@ -686,7 +686,7 @@ impl Made {
         let declared = |column: &&&str| self.declared.iter().any(|it| it == *column);
         let unrecognized = unrecognized.iter().filter(declared).count();
         self.page.take(&format!(
-            "\n{} recognized as of no category",
+            "\n{} not recognized as any category",
             match unrecognized {
                 1 => "1 column was".to_owned(),
                 many => format!("{many} columns were"),
