@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use pais::config::Settings;
@@ -10,7 +9,6 @@ use pais::db::Store;
 use pais::db::key_ring::KeyRing;
 use pais::db::open_ring::{KeyMismatch, open_ring};
 use pais::db::{data_keys, service_keys};
-use pais::storage::directory_of;
 
 use super::database::{SettingsArgs, require_database, with_database};
 use super::key_file::{self, KeyPlace};
@@ -107,7 +105,7 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
         bail!("another rotation is running; wait for its end");
     };
     // One that was killed may have left the key that is to be removed.
-    data_keys::remove_unfinished(directory_of(&path), Duration::ZERO)?;
+    data_keys::remove_unfinished_of(&path)?;
     let mut keys = key_file::read(&path)?
         .with_context(|| format!("there is no key file {}", path.display()))?;
     // Checks that these are the keys of the database, before anything changes.

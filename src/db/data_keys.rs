@@ -33,7 +33,8 @@ const STALE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The file in a directory of keys that says to which database they belong.
 const MARK: &str = "database";
 
-/// Begin of the name of a file that is being written. One that a killed process has left may have a key.
+/// Begin of the temporary name of a file that is being written; its name follows. One that a killed process has left
+/// may have a key.
 const NEW_PREFIX: &str = ".new-";
 
 /// The age at which such a file is left over.
@@ -266,7 +267,7 @@ impl DataKeys {
                 let (directory, wrapped) = (directory.clone(), wrapped.to_owned());
                 on_thread(move || {
                     let path = file_of(&directory, owner);
-                    replace_file(&directory, &path, &wrapped)
+                    replace_file(&path, &wrapped)
                         .map_err(failed(&path))
                         .map_err(StoreError::from)
                 })
@@ -415,7 +416,7 @@ impl DataKeys {
         };
         let directory = directory.clone();
         on_thread(move || {
-            remove_unfinished(&directory, UNFINISHED)?;
+            remove_unfinished(&directory, "", UNFINISHED)?;
             let mut found = HashSet::new();
             for entry in fs::read_dir(&directory).map_err(failed(&directory))? {
                 let entry = entry.map_err(failed(&directory))?;
@@ -459,23 +460,36 @@ fn file_of(directory: &Path, owner: KeyOwner) -> PathBuf {
     directory.join(format!("{}{SUFFIX}", owner.0))
 }
 
-fn new_file(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
+/// A file of mode 0600 with a temporary name beside the one that it is to become.
+fn new_file(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut named = tempfile::Builder::new();
-    named.prefix(NEW_PREFIX).tempfile_in(directory)
+    named
+        .prefix(&format!("{NEW_PREFIX}{name}."))
+        .tempfile_in(directory_of(path))
 }
 
-/// Overwrites and removes the files of a directory that a killed process was writing, if they are old enough.
+/// Overwrites and removes what killed processes have left of writing a file with a secret. No process may be writing
+/// it: its bytes would be overwritten.
 ///
 /// # Errors
 /// [`KeyFileError`].
-pub fn remove_unfinished(directory: &Path, age: Duration) -> Result<(), KeyFileError> {
+pub fn remove_unfinished_of(path: &Path) -> Result<(), KeyFileError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    remove_unfinished(directory_of(path), &format!("{name}."), Duration::ZERO)
+}
+
+/// Overwrites and removes the files with a temporary name of a directory whose own names begin with `name`, if they are
+/// old enough.
+fn remove_unfinished(directory: &Path, name: &str, age: Duration) -> Result<(), KeyFileError> {
+    let prefix = format!("{NEW_PREFIX}{name}");
     for entry in fs::read_dir(directory).map_err(failed(directory))? {
         let entry = entry.map_err(failed(directory))?;
         let path = entry.path();
         let written = entry.metadata().and_then(|metadata| metadata.modified());
         let is_old = written.is_ok_and(|at| at.elapsed().is_ok_and(|elapsed| elapsed >= age));
-        let is_new = entry.file_name().to_string_lossy().starts_with(NEW_PREFIX);
-        if is_new && is_old {
+        let is_unfinished = entry.file_name().to_string_lossy().starts_with(&prefix);
+        if is_unfinished && is_old {
             let file = OpenOptions::new().write(true).open(&path);
             file.and_then(overwrite).map_err(failed(&path))?;
             fs::remove_file(&path).map_err(failed(&path))?;
@@ -486,13 +500,13 @@ pub fn remove_unfinished(directory: &Path, age: Duration) -> Result<(), KeyFileE
 
 /// Writes a file of mode 0600 under a temporary name and renames it, so that it is never incomplete. The
 /// content of an earlier file is overwritten.
-fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let earlier = OpenOptions::new().write(true).open(path).ok();
-    let mut new = new_file(directory)?;
+    let mut new = new_file(path)?;
     new.write_all(content)?;
     new.as_file().sync_all()?;
     new.persist(path)?;
-    sync_directory(directory)?;
+    sync_directory(directory_of(path))?;
     match earlier {
         Some(earlier) => overwrite(earlier),
         None => Ok(()),
@@ -504,7 +518,7 @@ fn replace_file(directory: &Path, path: &Path, content: &[u8]) -> io::Result<()>
 /// # Errors
 /// [`KeyFileError`]; if the file exists, with [`ErrorKind::AlreadyExists`].
 pub fn create_file(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
-    let written = new_file(directory_of(path)).and_then(|mut file| {
+    let written = new_file(path).and_then(|mut file| {
         file.write_all(content)?;
         file.as_file().sync_all()?;
         file.persist_noclobber(path)?;
@@ -519,7 +533,7 @@ pub fn create_file(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
 /// # Errors
 /// [`KeyFileError`].
 pub fn replace_secret(path: &Path, content: &[u8]) -> Result<(), KeyFileError> {
-    replace_file(directory_of(path), path, content).map_err(failed(path))
+    replace_file(path, content).map_err(failed(path))
 }
 
 /// Overwrites and removes a file, if it exists. It is renamed first, so that nobody reads the overwritten

@@ -168,25 +168,30 @@ async fn destroy_remaining_keys(store: &Store) -> Result<(), StoreError> {
     let remaining = sqlx::query_scalar("SELECT owner_id FROM keys_to_destroy");
     let remaining: Vec<KeyOwner> = remaining.fetch_all(&mut *store.connection().await?).await?;
     for owner in remaining {
-        // One that fails does not hold up the others.
-        if let Err(error) = destroy_key(store, owner).await {
-            tracing::warn!(%error, "the key of deleted rows could not be destroyed; this is tried again");
+        match destroy_key(store, owner).await {
+            Ok(true) => {}
+            // The others would wait for the same transaction.
+            Ok(false) => break,
+            // One that fails does not hold up the others.
+            Err(error) => {
+                tracing::warn!(%error, "the key of deleted rows could not be destroyed; this is tried again");
+            }
         }
     }
     Ok(())
 }
 
-/// Destroys the key of a dataset or submission whose deletion is committed. What is left of it is tried again by the
-/// next cleanup.
-async fn destroy_key(store: &Store, owner: KeyOwner) -> Result<(), StoreError> {
+/// Destroys the key of a dataset or submission whose deletion is committed. Returns whether nothing is left of it;
+/// otherwise the next cleanup tries again.
+async fn destroy_key(store: &Store, owner: KeyOwner) -> Result<bool, StoreError> {
     if !store.data_keys().destroy(store, owner).await? {
-        return Ok(());
+        return Ok(false);
     }
     sqlx::query("DELETE FROM keys_to_destroy WHERE owner_id = $1")
         .bind(owner)
         .execute(&mut *store.connection().await?)
         .await?;
-    Ok(())
+    Ok(true)
 }
 
 /// The data of a deleted dataset that cannot be read without its key, that contains the digest of its rows, or that

@@ -107,7 +107,8 @@ pub enum StoreError {
     /// The directory of data keys is that of another database, whose keys must not be destroyed.
     #[error(
         "the directory of data keys (encryption.data_key_dir) belongs to another database; give each database a \
-         directory of its own"
+         directory of its own. If this database was restored from a dump and these are its keys, remove the file \
+         `database` there"
     )]
     KeysOfAnother,
     /// Stored data cannot be decoded; names the kind of data without values.

@@ -446,7 +446,7 @@ pub(crate) async fn table(
     .await?)
 }
 
-/// What [`record_fetch`] does.
+/// The outcome of [`record_fetch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fetch {
     /// The fetch is recorded.
@@ -555,8 +555,8 @@ pub(crate) async fn chunk(
     .await?)
 }
 
-/// Waits until no other transaction makes a grant of a release of the dataset to the recipient: the later of
-/// two grants sees the earlier one.
+/// Waits until no other transaction makes a grant of a release of the dataset to the recipient, or records a fetch
+/// by it: the later of two sees the earlier one.
 pub(super) async fn lock_recipient(
     connection: &mut PgConnection,
     dataset: DatasetId,

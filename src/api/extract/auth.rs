@@ -60,8 +60,8 @@ impl FromRequestParts<AppState> for Anyone {
 }
 
 /// The caller with this token: an API token, or a token of a person signed by the issuer. A token
-/// of an impossible form is refused without a database query, and so is an unknown token from an address that
-/// has sent too many unknown tokens.
+/// of an impossible form or without a valid signature is refused without a database query, and so is an unknown API
+/// token from an address that has sent too many refused tokens.
 async fn authenticate(parts: &Parts, token: &str, state: &AppState) -> Result<Caller, ApiError> {
     let of_person = state.oidc.as_deref().filter(|_| oidc::is_compact(token));
     if of_person.is_none() && !tokens::is_well_formed(token, tokens::PREFIX) {

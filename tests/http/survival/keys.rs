@@ -314,7 +314,7 @@ async fn one_rotation_runs_at_a_time() {
     assert!(checked.status.success(), "{}", errors(&checked));
 
     // A rotation that was killed left the old key, which the next one removes.
-    let left = data.join(".new-killed");
+    let left = data.join(".new-key-encryption.key.killed");
     std::fs::write(&left, "a key").unwrap();
     assert!(rotate().await.status.success());
     assert!(!left.exists());
