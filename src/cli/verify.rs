@@ -282,7 +282,7 @@ struct FindingDocument<'a> {
     holds: bool,
     /// Whether something does not hold; the exit status is then 1.
     fails: bool,
-    /// What could not be decided without the raw table.
+    /// What could not be decided.
     undecided: Option<String>,
     /// The model, as the job asks for it.
     privacy: &'a PrivacyDefinition,

@@ -9,7 +9,7 @@ use pais_core::schema::Schema;
 use pais_core::table::Verdict;
 use pais_verify::{
     ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
-    Undecided, Verification, WorstGroup,
+    Undecided, UndecidedReason, Verification, WorstGroup,
 };
 
 use super::output::{self, Failure};
@@ -102,7 +102,9 @@ impl Printout {
             self.verdict("holds", false, detail)
         }
         self.line("not decided", undecided);
-        self.note("Only the raw table shows it: the holder gives it with --raw.");
+        if undecided.reason == UndecidedReason::NoRaw {
+            self.note("Only the raw table shows it: the holder gives it with --raw.");
+        }
     }
 
     fn rows(&mut self, rows: u64) {

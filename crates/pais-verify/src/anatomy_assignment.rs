@@ -28,6 +28,8 @@ pub(super) struct AnatomyAssignment {
     /// The raw row of each row of the quasi-identifier table, or [`NOWHERE`]. `None` if no
     /// assignment of raw rows to groups meets the counts of the sensitive tables.
     pub(super) source_rows: Option<Vec<u32>>,
+    /// Sets of raw rows that are equal in all exact columns and can be in each other's place.
+    pub(super) interchangeable: Vec<Vec<u32>>,
 }
 
 /// A sensitive column of an anatomized release.
@@ -83,6 +85,7 @@ pub(super) fn assign_anatomy(
         }
     }
     counts_met &= made_up == 0;
+    let interchangeable = alike.iter().map(|it| it.raw.to_vec()).collect();
     if counts_met {
         counts_met = assign_alike(alike, &groups, &mut remaining, &mut source_rows)?;
     }
@@ -90,6 +93,7 @@ pub(super) fn assign_anatomy(
         made_up,
         lost,
         source_rows: counts_met.then_some(source_rows),
+        interchangeable,
     })
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Assignment {
     /// rows, which differ in values that are not released or where labels of a column overlap, this
     /// is one possible choice.
     pub(super) source_rows: Vec<u32>,
+    /// Sets of raw rows that can be in each other's place, or in that of a lost row of the set.
+    pub(super) interchangeable: Vec<Vec<u32>>,
 }
 
 /// Compares a finished table with the raw one. A row fits a raw row if each label covers the raw
@@ -98,7 +100,7 @@ fn assign_labelled(
         open.push(MatchedColumn::Sets(finished));
     }
     let (raw, finished) = ids.split_at(original.rows);
-    let source_rows = if open.is_empty() {
+    let found = if open.is_empty() {
         source_rows::by_bucket(raw, finished, classes)
     } else {
         let open = MatchedColumns(open);
@@ -117,12 +119,14 @@ fn assign_labelled(
         };
         source_rows::by_matching(&raw, &finished, classes, &open)
     };
-    let made_up = source_rows.iter().filter(|&&row| row == NOWHERE).count();
+    let made_up = found.of_row.iter().filter(|&&row| row == NOWHERE);
+    let made_up = made_up.count();
     Ok(Assignment {
         made_up: made_up as u64,
         lost: (original.rows - (released.rows - made_up)) as u64,
         one_cut,
-        source_rows,
+        interchangeable: found.interchangeable(raw),
+        source_rows: found.of_row,
     })
 }
 

@@ -72,7 +72,7 @@ pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use persons::CountedTable;
 pub use release::{
     FoundRecoding, RawComparison, RawFinding, RawTexts, ReleaseError, ReleaseTables,
-    ReleaseVerification, StreamedVerification, Undecided, verify_release,
+    ReleaseVerification, StreamedVerification, Undecided, UndecidedReason, verify_release,
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};
 pub use sets::OriginalSet;

@@ -49,6 +49,28 @@ impl MatchingSide {
         &self.rows
     }
 
+    /// Whether each record fits no more rows on the right than it has rows, without those of the records before
+    /// it. Records with the fewest candidates go first.
+    fn has_no_choice<F: Fit>(&self, records: &[&[u32]], right: &Self, index: &FitIndex<F>) -> bool {
+        let mut unseen = index.all();
+        let mut order = by_candidates(records, index).into_iter();
+        order.all(|one| {
+            let (mut fitting, mut rows) = (Vec::new(), 0);
+            index.visit_fitting(records[one], &unseen, |other| {
+                fitting.push(other);
+                rows += right.rows[other as usize];
+                if rows > self.rows[one] {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            });
+            fitting
+                .into_iter()
+                .for_each(|other| index.remove(other, &mut unseen));
+            rows <= self.rows[one]
+        })
+    }
+
     /// The records by number.
     pub(super) fn records(&self) -> Vec<&[u32]> {
         let mut records: Vec<&[u32]> = vec![&[]; self.rows.len()];
@@ -60,13 +82,16 @@ impl MatchingSide {
 }
 
 /// A maximum matching: as many rows on the left as possible get a row of their own on the right
-/// that they fit. Returns pairs of records on the left and on the right, by number, with the rows
-/// of each pair.
-pub(super) fn matched_pairs(
-    left: &MatchingSide,
-    right: &MatchingSide,
-    fit: &impl Fit,
-) -> Vec<(u32, u32, u64)> {
+/// that they fit.
+pub(super) struct Matching {
+    /// Pairs of records on the left and on the right, by number, with the rows of each pair.
+    pub(super) pairs: Vec<(u32, u32, u64)>,
+    /// Whether it is known that no other matching gives each row on the left a row.
+    pub(super) is_only: bool,
+}
+
+/// Matches the rows of two sides.
+pub(super) fn matched(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit) -> Matching {
     let records = left.records();
     let index = FitIndex::new(fit, right.records());
     let mut flow = Flow {
@@ -87,7 +112,19 @@ pub(super) fn matched_pairs(
     let mut pairs: Vec<(u32, u32, u64)> = pairs.collect();
     // In a fixed order, so that the same tables always have the same pairs.
     pairs.sort_unstable();
-    pairs
+    Matching {
+        pairs,
+        is_only: left.has_no_choice(&records, right, &index),
+    }
+}
+
+/// The records on the left, those with the fewest candidates first.
+fn by_candidates<F: Fit>(left: &[&[u32]], index: &FitIndex<F>) -> Vec<usize> {
+    let shares = left.iter().map(|one| index.expected_share(one));
+    let shares: Vec<f64> = shares.collect();
+    let mut order: Vec<usize> = (0..left.len()).collect();
+    order.sort_by(|&one, &other| shares[one].total_cmp(&shares[other]));
+    order
 }
 
 /// The current matching, as a flow from records on the left to records on the right.
@@ -109,12 +146,8 @@ impl Flow {
         index: &FitIndex<F>,
         with_free: &mut RecordSet,
     ) {
-        let shares = left.iter().map(|one| index.expected_share(one));
-        let shares: Vec<f64> = shares.collect();
-        let mut order: Vec<usize> = (0..left.len()).collect();
-        order.sort_by(|&one, &other| shares[one].total_cmp(&shares[other]));
         let mut paths = self.no_paths();
-        for one in order {
+        for one in by_candidates(left, index) {
             self.match_free_by(&mut paths, one as u32, left[one], index, with_free);
         }
     }
@@ -307,9 +340,11 @@ struct Paths {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
-    use super::{MatchingSide, matched_pairs};
+    use super::{MatchingSide, matched};
     use crate::fit_index::{Fit, Have, Need};
 
     /// The size of a maximum matching, found by trying all.
@@ -330,6 +365,31 @@ mod tests {
         best
     }
 
+    /// All ways to give each number on the left one on the right, as pairs in ascending order.
+    fn whole_matchings(
+        left: &[u32],
+        right: &mut Vec<u32>,
+        fit: &impl Fn(u32, u32) -> bool,
+        pairs: &mut Vec<(u32, u32)>,
+        found: &mut BTreeSet<Vec<(u32, u32)>>,
+    ) {
+        let Some((&one, rest)) = left.split_first() else {
+            let mut pairs = pairs.clone();
+            pairs.sort_unstable();
+            found.insert(pairs);
+            return;
+        };
+        for at in 0..right.len() {
+            if fit(one, right[at]) {
+                let taken = right.remove(at);
+                pairs.push((one, taken));
+                whole_matchings(rest, right, fit, pairs, found);
+                pairs.pop();
+                right.insert(at, taken);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn size_agrees_with_brute_force(
@@ -345,9 +405,18 @@ mod tests {
                 }
                 side
             };
-            let pairs = matched_pairs(&side(&left), &side(&right), &FitTable(&fits));
-            let found: u64 = pairs.iter().map(|(_, _, rows)| rows).sum();
-            prop_assert_eq!(found, brute_force(&left, &mut right.clone(), &fit));
+            let found = matched(&side(&left), &side(&right), &FitTable(&fits));
+            let size: u64 = found.pairs.iter().map(|(_, _, rows)| rows).sum();
+            prop_assert_eq!(size, brute_force(&left, &mut right.clone(), &fit));
+            let mut whole = BTreeSet::new();
+            whole_matchings(&left, &mut right.clone(), &fit, &mut Vec::new(), &mut whole);
+            prop_assert!(!found.is_only || whole.len() <= 1);
+            let fits_once = |other: &u32| {
+                left.iter().collect::<BTreeSet<_>>().into_iter().filter(|one| fit(**one, *other)).count() == 1
+            };
+            if left.len() == right.len() && right.iter().all(fits_once) {
+                prop_assert_eq!(found.is_only, !whole.is_empty());
+            }
         }
     }
 

@@ -1,18 +1,41 @@
 //! The raw row of each row of a finished table whose rows are in an unknown order. Several raw rows
-//! can be the generalized row; this is one possible choice with the fewest rows left over.
+//! can be the generalized row; this is one possible choice with the fewest rows left over, and whether it is
+//! the only one.
 
 use super::fit_index::Fit;
 use super::lists::Lists;
-use super::matching::{MatchingSide, matched_pairs};
+use super::matching::{MatchingSide, matched};
 
 /// The source row of a released row that has no raw row.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// The raw row of each finished row, or [`NOWHERE`], where rows of equal buckets fit each other.
-pub(super) fn by_bucket(raw: &[u32], finished: &[u32], buckets: usize) -> Vec<u32> {
+/// The raw rows of the rows of a finished table.
+pub(super) struct SourceRows {
+    /// The raw row of each finished row, or [`NOWHERE`].
+    pub(super) of_row: Vec<u32>,
+    /// By bucket, whether equal finished records can have other raw rows than these.
+    pub(super) has_choice: Vec<bool>,
+}
+
+impl SourceRows {
+    /// The raw rows of each bucket with a choice; `buckets` are those of the raw rows.
+    pub(super) fn interchangeable(&self, buckets: &[u32]) -> Vec<Vec<u32>> {
+        let rows = Lists::of_positions(buckets, self.has_choice.len());
+        let rows = rows.iter().zip(&self.has_choice);
+        let rows = rows.filter(|(_, has_choice)| **has_choice);
+        rows.map(|(rows, _)| rows.to_vec()).collect()
+    }
+}
+
+/// The raw rows where rows of equal buckets fit each other.
+pub(super) fn by_bucket(raw: &[u32], finished: &[u32], buckets: usize) -> SourceRows {
     let mut raw = Queues::new(raw, buckets);
     let rows = finished.iter().map(|&bucket| raw.next(bucket));
-    rows.map(|row| row.unwrap_or(NOWHERE)).collect()
+    let of_row = rows.map(|row| row.unwrap_or(NOWHERE)).collect();
+    SourceRows {
+        of_row,
+        has_choice: raw.are_partly_taken(),
+    }
 }
 
 /// As [`by_bucket`], where rows fit only if their records fit too.
@@ -21,14 +44,17 @@ pub(super) fn by_matching(
     finished: &MatchedRows<impl Fn(u32) -> Vec<u32>>,
     buckets: usize,
     fit: &impl Fit,
-) -> Vec<u32> {
+) -> SourceRows {
     let raw_rows = Lists::of_positions(raw.buckets, buckets);
     let finished_rows = Lists::of_positions(finished.buckets, buckets);
     let mut sources = vec![NOWHERE; finished.buckets.len()];
+    let mut has_choice = Vec::with_capacity(buckets);
     for (raw_rows, finished_rows) in raw_rows.iter().zip(finished_rows.iter()) {
         let (raw_side, mut raw_queues) = raw.side(raw_rows);
         let (finished_side, mut finished_queues) = finished.side(finished_rows);
-        for (one, other, rows) in matched_pairs(&finished_side, &raw_side, fit) {
+        let matching = matched(&finished_side, &raw_side, fit);
+        has_choice.push(!matching.is_only);
+        for (one, other, rows) in matching.pairs {
             for _ in 0..rows {
                 let places = (finished_queues.next(one), raw_queues.next(other));
                 if let (Some(finished), Some(raw)) = places {
@@ -37,7 +63,10 @@ pub(super) fn by_matching(
             }
         }
     }
-    sources
+    SourceRows {
+        of_row: sources,
+        has_choice,
+    }
 }
 
 /// The rows of a table that are matched.
@@ -80,6 +109,13 @@ impl Queues {
         let position = self.positions.of(number).get(*taken).copied();
         *taken += 1;
         position
+    }
+
+    /// By number, whether some positions were taken and others are left.
+    fn are_partly_taken(&self) -> Vec<bool> {
+        let positions = self.positions.lengths().zip(&self.taken);
+        let is_partly = |(all, &taken): (u32, &usize)| taken > 0 && taken < all as usize;
+        positions.map(is_partly).collect()
     }
 }
 
@@ -147,10 +183,10 @@ mod tests {
                 };
                 most += plain_matching(&side(&finished), &side(&raw), covers);
             }
-            prop_assert_eq!(matched(&found, &raw, &finished, fit)?, most);
+            prop_assert_eq!(matched(&found.of_row, &raw, &finished, fit)?, most);
             if all_fit {
                 let found = by_bucket(&raw_ids, &finished_ids, 3);
-                prop_assert_eq!(matched(&found, &raw, &finished, fit)?, most);
+                prop_assert_eq!(matched(&found.of_row, &raw, &finished, fit)?, most);
             }
         }
     }

@@ -75,10 +75,17 @@ pub(super) fn verify(
             .collect();
         let joined = join_sensitive(qit, &cells, source_rows).map_err(ReleaseError::malformed)?;
         let persons = schema.subject().and_then(|position| columns.get(position));
+        let k = model.k.get();
         let persons = persons.map(|(_, column)| {
-            ReleasedSubjects::new(Subjects::new(column.clone()).as_ref(), source_rows)
+            let subjects = Subjects::new(column.clone());
+            ReleasedSubjects::new(
+                subjects.as_ref(),
+                source_rows,
+                &assignment.interchangeable,
+                k,
+            )
         });
-        found.subjects = persons.as_ref().map(ReleasedSubjects::len);
+        found.subjects = persons.as_ref().and_then(ReleasedSubjects::len);
         let counted = match &persons {
             Some(persons) => persons.counted(&joined),
             None => (&joined).into(),
@@ -86,7 +93,9 @@ pub(super) fn verify(
         let by = [GROUP_COLUMN.into()];
         let names = schema.names(ColumnRole::Sensitive);
         let verification = verify_groups(counted, &by, &names, &model, cancellation)?;
-        found.privacy = Some(PrivacyFinding::Groups(verification));
+        let privacy = PrivacyFinding::Groups(verification);
+        found.undecided = persons.and_then(|persons| persons.undecided(k, &privacy));
+        found.privacy = Some(privacy);
     }
     Ok(found)
 }

@@ -32,7 +32,7 @@ use crate::{CountedTable, Original, OriginalColumn, PrivacyFinding, Verification
 
 pub use self::raw_comparison::{RawComparison, RawTexts};
 pub use self::streamed::StreamedVerification;
-pub use self::subjects::Undecided;
+pub use self::subjects::{Undecided, UndecidedReason};
 
 /// The tables of a release, read by [`pais_core::reimport`].
 #[derive(Clone, Debug)]
@@ -57,13 +57,9 @@ pub struct ReleaseVerification {
     /// of an anatomized release cannot be assigned to raw rows.
     pub privacy: Option<PrivacyFinding>,
     /// Number of persons of the released rows, where K was asked of persons: the schema has a
-    /// subject column, and the raw table was given.
-    ///
-    /// The persons are those of the raw rows that the released rows are assigned to. Where rows fit
-    /// several raw rows of different persons, because rows are left out or labels of a column
-    /// overlap, that is one possible assignment of several.
+    /// subject column, the raw table was given, and the persons are the same for each assignment of raw rows.
     pub subjects: Option<u64>,
-    /// A condition that could not be decided without the raw table.
+    /// A condition that could not be decided.
     pub undecided: Option<Undecided>,
     /// The comparison with the raw table, where it was given.
     pub raw: Option<RawFinding>,
@@ -140,8 +136,8 @@ impl ReleaseVerification {
         self.undecided.is_none() && !self.fails()
     }
 
-    /// Whether a decided check failed, or the model could not be checked. Without
-    /// the raw table a release can neither fail nor hold: see [`Self::undecided`].
+    /// Whether a decided check failed, or the model could not be checked. A release can neither fail nor hold: see
+    /// [`Self::undecided`].
     pub fn fails(&self) -> bool {
         let private = self.privacy.as_ref().is_some_and(PrivacyFinding::holds);
         !private || self.raw.as_ref().is_some_and(|raw| !raw.holds())
@@ -164,8 +160,8 @@ impl RawFinding {
 /// where it is given. It shares no code with the methods of anonymization.
 ///
 /// Under a schema with a subject column K is required of persons, and only the raw table names them. Without
-/// it, rows are counted: a group of fewer than K rows fails, and if there is none,
-/// [`ReleaseVerification::undecided`] says so.
+/// it, or where released rows fit raw rows of different persons, rows are counted: a group of fewer than K rows
+/// fails, and if there is none, [`ReleaseVerification::undecided`] says so.
 ///
 /// ```
 /// use pais_core::cancellation::Cancellation;
@@ -233,15 +229,19 @@ pub fn verify_release(
             let model = (&found.model, job.recoding);
             match raw {
                 Some(raw) if schema.subject().is_some() => {
-                    let (raw, subjects) = compare(schema, job, table, raw)?;
+                    let k = model.0.k().get();
+                    let (raw, subjects) = compare(schema, job, table, raw, k)?;
                     let counted = subjects.counted(table);
-                    found.privacy = Some(decide(schema, model, counted, cancellation)?);
-                    found.subjects = Some(subjects.len());
+                    let privacy = decide(schema, model, counted, cancellation)?;
+                    found.undecided = subjects.undecided(k, &privacy);
+                    found.subjects = subjects.len();
+                    found.privacy = Some(privacy);
                     found.raw = Some(raw);
                 }
                 Some(raw) => {
                     found.privacy = Some(decide(schema, model, table.into(), cancellation)?);
-                    found.raw = Some(compare(schema, job, table, raw)?.0);
+                    let k = model.0.k().get();
+                    found.raw = Some(compare(schema, job, table, raw, k)?.0);
                 }
                 None => {
                     let privacy = decide(schema, model, table.into(), cancellation)?;
@@ -328,6 +328,7 @@ fn compare(
     job: &Job,
     table: &ReleasedTable,
     raw: Table,
+    k: u64,
 ) -> Result<(RawFinding, ReleasedSubjects), ReleaseError> {
     let raw = EncodedTable::new(schema, raw);
     let minimum_levels = minimum_levels(job, schema, &raw)?;
@@ -363,7 +364,12 @@ fn compare(
             FoundRecoding::Local
         },
     };
-    let subjects = ReleasedSubjects::new(raw.subjects.as_deref(), &found.source_rows);
+    let subjects = ReleasedSubjects::new(
+        raw.subjects.as_deref(),
+        &found.source_rows,
+        &found.interchangeable,
+        k,
+    );
     Ok((finding, subjects))
 }
 

@@ -8,7 +8,8 @@ use pais_core::schema::Schema;
 use pais_io::read::csv;
 
 use super::{
-    FoundRecoding, PrivacyFinding, ReleaseTables, ReleaseVerification, Undecided, verify_release,
+    FoundRecoding, PrivacyFinding, ReleaseTables, ReleaseVerification, Undecided, UndecidedReason,
+    verify_release,
 };
 
 const SCHEMA: &[u8] = br#"{"name": "visits", "columns": [
@@ -72,7 +73,11 @@ fn rows_alone_decide_neither_way_where_they_are_enough() {
     let found = verify(3, HALVES, None);
     assert!(!found.fails() && !found.holds());
     assert_eq!(found.subjects, None);
-    assert_eq!(found.undecided, Some(Undecided::SizeInSubjects { k: 3 }));
+    let open = Undecided {
+        k: 3,
+        reason: UndecidedReason::NoRaw,
+    };
+    assert_eq!(found.undecided, Some(open));
     let text = found.undecided.unwrap().to_string();
     assert!(
         text.contains("K = 3") && text.contains("raw table"),
@@ -94,7 +99,10 @@ fn confidence_is_decided_without_the_raw_table() {
         let privacy = format!(r#"{{"model": "lkc", "l": 1, "k": 2, "c": {c}}}"#);
         verify_by(&privacy, 0.0, HALVES, None)
     };
-    let open = Some(Undecided::SizeInSubjects { k: 2 });
+    let open = Some(Undecided {
+        k: 2,
+        reason: UndecidedReason::NoRaw,
+    });
     assert_eq!((by(0.6).fails(), by(0.6).undecided), (true, open));
     assert_eq!((by(0.7).fails(), by(0.7).undecided), (false, open));
     let bounding = r#"{"model": "confidence_bounding", "c": 0.7}"#;
@@ -149,19 +157,65 @@ fn rows_of_nobody_are_of_one_person() {
     assert!(found.fails());
 }
 
-/// Each row has one person only who fits, so the assignment is the only one.
+/// The labels overlap, but each raw row fits one released row.
 #[test]
 fn persons_are_found_under_overlapping_labels() {
-    let file = "age,diagnosis\n\"[20,40]\",flu\n\"[20,40]\",cold\n\"[20,75]\",flu\n\
-        \"[20,75]\",flu\n\"[75,99]\",cold\n\"[75,99]\",flu\n";
+    let file = "age,diagnosis\n\"[20,33]\",flu\n\"[20,40]\",cold\n\"[20,33]\",flu\n\
+        \"[71,90]\",flu\n\"[71,90]\",flu\n\"[71,99]\",cold\n";
     let found = verify(2, file, Some(RAW));
+    assert!(found.fails(), "a cold of one person");
     assert_eq!(found.raw.as_ref().unwrap().made_up, 0);
     assert_eq!(found.raw.as_ref().unwrap().recoding, FoundRecoding::Local);
-    assert_eq!(found.subjects, Some(5));
+    assert_eq!((found.subjects, found.undecided), (Some(5), None));
+    let file = file
+        .replace("[20,40]", "[20,33]")
+        .replace("[71,99]", "[71,90]");
+    assert!(verify(2, &file, Some(RAW)).holds());
     let same = RAW.replace("p2", "p1").replace("p5", "p4");
-    let found = verify(2, file, Some(&same));
+    let found = verify(2, &file, Some(&same));
     assert_eq!((smallest(&found), found.subjects), (1, Some(3)));
     assert!(found.fails());
+}
+
+/// The group `[20,22]` has the rows of p0 and p2, or those of p1 and p2, beside one of p1 in the other group;
+/// the rows of the file in another order say the same.
+#[test]
+fn k_is_not_decided_where_rows_fit_several_persons() {
+    let schema = r#"{"name": "t", "columns": [{"name": "patient", "role": "subject"},
+        {"name": "age", "role": "quasi_identifier", "kind": "numeric"}]}"#;
+    let dataset: DatasetDefinition = json::parse(schema.as_bytes()).unwrap();
+    let schema = Schema::inline(&dataset).unwrap();
+    let verify = |k: u64, rows: &[&str], raw: &str| {
+        let job =
+            format!(r#"{{"privacy": {{"model": "k_anonymity", "k": {k}}}, "recoding": "local"}}"#);
+        let job: JobDefinition = json::parse(job.as_bytes()).unwrap();
+        let file = format!("age\n\"{}\"\n", rows.join("\"\n\""));
+        let read_by = reimport::columns(&schema, &["age".to_owned()]);
+        let table = csv::read_table(&read_by, file.as_bytes()).unwrap();
+        let table = reimport::released(&schema, &read_by, table, 2).unwrap();
+        let raw = csv::read_table(&schema, raw.as_bytes()).unwrap();
+        let release = ReleaseTables::Generalized(table);
+        let job = job.parse().unwrap();
+        verify_release(&schema, &job, &release, Some(raw), &Cancellation::new()).unwrap()
+    };
+    let raw = "patient,age\np1,22\np1,23\np2,20\np1,24\np0,22\n";
+    let low = ["[20,22]"; 2];
+    let high = ["[22,24]"; 3];
+    for rows in [[&low[..], &high].concat(), [&high[..], &low].concat()] {
+        let found = verify(2, &rows, raw);
+        let open = Undecided {
+            k: 2,
+            reason: UndecidedReason::SeveralPersons,
+        };
+        assert_eq!((found.undecided, found.subjects), (Some(open), None));
+        assert!(!found.holds() && !found.fails() && found.raw.unwrap().holds());
+        assert!(verify(3, &rows, raw).fails(), "a group has two rows");
+    }
+    // Any three rows are of two persons.
+    let raw = raw.replace("p1,23", "p3,23") + "p4,23\n";
+    let rows = [["[20,24]"; 3], ["[22,24]"; 3]].concat();
+    assert!(verify(2, &rows, &raw).holds());
+    assert!(verify(3, &rows, &raw).undecided.is_some());
 }
 
 /// Groups of three rows: those of patients p1, p1, p2, and those of p3, p4, p5.
