@@ -155,8 +155,9 @@ impl FrequencyCheck {
                 !counts.is_empty() && entropy(&counts) >= l.ln() - ROUNDING
             }
             FrequencyBound::Recursive(c, l) => {
-                let (head, tail) = head_and_tail(&mut counts, l);
-                c.times_exceeds(tail, head)
+                counts.sort_unstable_by(|one, other| other.cmp(one));
+                let tail = counts.iter().skip(l - 1).sum();
+                c.times_exceeds(tail, counts.first().copied().unwrap_or(0))
             }
             FrequencyBound::Closeness(_) => true,
         }
@@ -169,34 +170,56 @@ impl FrequencyCheck {
             .zip(&self.table_counts)
             .map(|(code, &rows)| (code, rows as u32));
         let mut counts = known(whole.filter(|(_, rows)| *rows > 0), self.missing);
-        let lower = |l: String| Remedy {
-            parameter: "l",
-            fix: format!("lower `l` to at most {l}"),
+        counts.sort_unstable_by(|one, other| other.cmp(one));
+        let choose_k = |why: &str| Remedy {
+            parameter: "model",
+            fix: format!("choose `k_anonymity`: {why}"),
+        };
+        let lower = |l: f64| {
+            if l <= 1.0 {
+                return choose_k("almost all rows with a sensitive value have the same one");
+            }
+            Remedy {
+                parameter: "l",
+                fix: format!("lower `l` to at most {l}"),
+            }
         };
         match self.bound {
-            _ if counts.is_empty() => Remedy {
-                parameter: "model",
-                fix: "choose `k_anonymity`: no row has a sensitive value".to_owned(),
-            },
+            _ if counts.is_empty() => choose_k("no row has a sensitive value"),
+            // Rounded down, so that the suggested bound holds.
             FrequencyBound::Entropy(_) => {
-                // Rounded down, so that the suggested bound holds.
-                let l = (entropy(&counts).exp() * 10_000.0).floor() / 10_000.0;
-                lower(l.to_string())
+                lower((entropy(&counts).exp() * 10_000.0).floor() / 10_000.0)
             }
-            FrequencyBound::Recursive(_, l) if counts.len() >= l => {
-                let (head, tail) = head_and_tail(&mut counts, l);
-                let above = head as f64 / tail as f64;
-                let c = ((above * 10_000.0).floor() + 1.0) / 10_000.0;
-                Remedy {
-                    parameter: "c",
-                    fix: format!("raise `c` to at least {c}, or lower `l`"),
-                }
+            FrequencyBound::Recursive(c, l) => recursive_remedy(&counts, c, l),
+            FrequencyBound::Distinct(_) | FrequencyBound::Closeness(_) => {
+                lower(counts.len() as f64)
             }
-            FrequencyBound::Distinct(_)
-            | FrequencyBound::Recursive(..)
-            | FrequencyBound::Closeness(_) => lower(counts.len().to_string()),
         }
     }
+}
+
+/// The remedy for recursive (*c*, *l*)-diversity. `counts` descend.
+fn recursive_remedy(counts: &[u64], c: Decimal, l: usize) -> Remedy {
+    let tail = |l: usize| counts.iter().skip(l - 1).sum::<u64>();
+    let kept = l.min(counts.len());
+    let above = counts[0] as f64 / tail(kept) as f64;
+    let greater = ((above * 10_000.0).floor() + 1.0) / 10_000.0;
+    let lower = (2..=kept)
+        .rev()
+        .find(|&l| c.times_exceeds(tail(l), counts[0]));
+    let (parameter, fix) = match lower {
+        Some(lower) if kept < l => ("l", format!("lower `l` to at most {lower}")),
+        Some(lower) => (
+            "c",
+            format!("raise `c` to at least {greater}, or lower `l` to at most {lower}"),
+        ),
+        None if kept < l => (
+            "l",
+            format!("lower `l` to at most {kept}, and raise `c` to at least {greater}"),
+        ),
+        None => ("c", format!("raise `c` to at least {greater}")),
+    };
+    Remedy { parameter, fix }
 }
 
 /// The counts without that of missing cells, which do not count towards diversity.
@@ -212,11 +235,4 @@ fn entropy(counts: &[u64]) -> f64 {
         .map(|&count| count as f64 * (count as f64).ln())
         .sum();
     total.ln() - weighted / total
-}
-
-/// The greatest count, and the sum of the `l`-th greatest and all smaller ones.
-fn head_and_tail(counts: &mut [u64], l: usize) -> (u64, u64) {
-    counts.sort_unstable_by(|one, other| other.cmp(one));
-    let head = counts.first().copied().unwrap_or(0);
-    (head, counts.iter().skip(l - 1).sum())
 }

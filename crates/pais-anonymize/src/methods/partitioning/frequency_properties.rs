@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::RunError;
+use crate::test_data::unmet;
 
 use super::properties::split;
 use super::tests::{lines, verified};
@@ -82,6 +83,24 @@ fn one_column() -> impl Strategy<Value = (Vec<(usize, usize)>, Value, &'static s
     })
 }
 
+/// The job with the suggested change, the first one of several.
+fn remedied(job: &Value, fix: &str) -> Value {
+    let mut job = job.clone();
+    if fix.starts_with("choose `k_anonymity`") {
+        return json!({"privacy": {"model": "k_anonymity", "k": job["privacy"]["k"]}});
+    }
+    let fix = fix.split(", or ").next().unwrap();
+    for change in fix.split(", and ") {
+        let name = change.split('`').nth(1).unwrap();
+        let number: f64 = change.rsplit(' ').next().unwrap().parse().unwrap();
+        job["privacy"][name] = match name {
+            "l" if number.fract() == 0.0 => json!(number as u64),
+            _ => json!(number),
+        };
+    }
+    job
+}
+
 fn check_one_column(
     rows: &[(usize, usize)],
     privacy: &Value,
@@ -102,8 +121,9 @@ fn check_one_column(
     let text: String = lines_of_rows
         .map(|(number, ((n, _), value))| format!("{number},{n},{value}\n"))
         .collect();
+    let text = "row,n,s\n".to_owned() + &text;
     let job = json!({"privacy": privacy, "output": output});
-    let release = match verified(&columns, &("row,n,s\n".to_owned() + &text), &job) {
+    let release = match verified(&columns, &text, &job) {
         Ok(release) => release,
         Err(error) => {
             prop_assert!(
@@ -113,6 +133,11 @@ fn check_one_column(
             );
             let k = privacy["k"].as_u64().unwrap() as usize;
             prop_assert!(rows.len() < k || !meets_model(privacy, &all, &all));
+            if rows.len() >= k {
+                let fix = unmet(&error).suggested_fix.clone().unwrap();
+                let release = verified(&columns, &text, &remedied(&job, &fix));
+                prop_assert!(release.is_ok(), "{}: {:?}", fix, release.err());
+            }
             return Ok(());
         }
     };

@@ -1,7 +1,6 @@
 //! The topmost table: the most general one, which must meet the requirement before any
 //! specialization.
 
-use pais_core::definition::SuppressionFor;
 use pais_core::table::{EncodedTable, SubjectCounter, Subjects};
 
 use super::requirement::{Requirement, ValueSource};
@@ -9,6 +8,10 @@ use super::sensitive::SensitiveSlots;
 use crate::error::RunError;
 use crate::methods::bounded_values::{ExceedingShare, check_shares, greatest_of_columns};
 use crate::observer::Observer;
+
+/// What helps other than a greater bound, where no row may be suppressed for its sensitive value.
+const ALLOW_SUPPRESSION: &str = ", or allow to suppress rows with the value by `\"suppression_for\": \
+     \"size_and_confidence\"` and a `suppression_limit`";
 
 /// Draws a number below the given one, each with the same probability.
 pub(super) type Draw<'a> = dyn FnMut(u64) -> u64 + 'a;
@@ -25,7 +28,7 @@ pub(super) fn check(
     check_k(rows, requirement)?;
     let exceeding = exceeding_values(requirement, &sensitive.rows_by_value, rows);
     let shares = greatest_of_columns(exceeding.map(|value| value.share(requirement)));
-    check_shares(&shares, rows, remedies(SuppressionFor::Size))
+    check_shares(&shares, rows, ALLOW_SUPPRESSION)
 }
 
 /// Returns the rows to suppress so that the topmost table meets the requirement: ascending, at most
@@ -70,7 +73,13 @@ pub(super) fn suppress(
             let mut shares = greatest_of_columns(all.map(|value| value.share(requirement)));
             shares.retain(|share| share.column != first.column);
             shares.insert(0, first);
-            check_shares(&shares, rows, remedies(SuppressionFor::SizeAndConfidence))?;
+            let needs_more = left - needed >= requirement.k.get() && budget < rows;
+            let remedy = if needs_more {
+                ", or raise `suppression_limit`"
+            } else {
+                ""
+            };
+            check_shares(&shares, rows, remedy)?;
         }
         suppressed += needed;
         is_suppressed.resize(table.rows, false);
@@ -200,16 +209,5 @@ impl ExceedingValue {
             }
         }
         low
-    }
-}
-
-/// What helps other than a greater bound.
-fn remedies(suppression_for: SuppressionFor) -> &'static str {
-    match suppression_for {
-        SuppressionFor::Size => {
-            ", or allow to suppress rows with the value by `\"suppression_for\": \
-             \"size_and_confidence\"` and a `suppression_limit`"
-        }
-        SuppressionFor::SizeAndConfidence => ", or raise `suppression_limit`",
     }
 }
