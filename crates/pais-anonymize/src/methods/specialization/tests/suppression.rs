@@ -170,6 +170,30 @@ fn an_unmet_confidence_is_measured_on_the_rows_with_a_value() {
     assert!(search(&rows, job(0.5, json!({"missing_sensitive": "counted"}))).is_ok());
 }
 
+/// Two of six lawyers must be suppressed; where all rows have HIV, no number is enough.
+#[test]
+fn a_greater_limit_is_proposed_where_it_helps() {
+    let fix = |rows: &[(&str, &str)], limit: f64| {
+        let asked = json!({"suppression_limit": limit, "suppression_for": "size_and_confidence"});
+        format!("{:?}", unmet(&search(rows, job(0.5, asked)).unwrap_err()))
+    };
+    assert!(fix(&lawyers()[..10], 0.1).contains("raise `suppression_limit`"));
+    assert!(
+        search(
+            &lawyers()[..10],
+            job(
+                0.5,
+                json!({"suppression_limit": 0.2, "suppression_for": "size_and_confidence"})
+            )
+        )
+        .is_ok()
+    );
+    for limit in [0.1, 1.0] {
+        let fix = fix(&lawyers()[..6], limit);
+        assert!(!fix.contains("suppression_limit"), "{fix}");
+    }
+}
+
 /// Two of four rows with the value must be suppressed. With each draw equally likely, so is each
 /// pair.
 #[test]
