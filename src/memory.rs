@@ -117,6 +117,9 @@ struct Shared {
     /// The bytes of each [`MemoryUse`].
     used: Mutex<[u64; 2]>,
     freed: Notify,
+    /// Held by the first of those who wait for however long, so that a large table gets its memory before small
+    /// ones that came later.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// Reserved memory, which is returned when this is dropped.
@@ -135,6 +138,7 @@ impl MemoryBudget {
             total,
             used: Mutex::default(),
             freed: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -170,18 +174,27 @@ impl MemoryBudget {
         purpose: MemoryUse,
         bytes: u64,
     ) -> Result<MemoryReservation, MemoryError> {
-        let reserving = self.reserve_when_free(purpose, bytes);
+        let reserving = self.reserve_once_free(purpose, bytes);
         match tokio::time::timeout(self.wait, reserving).await {
             Ok(reserved) => reserved,
             Err(_) => Err(MemoryError::Busy),
         }
     }
 
-    /// Reserves memory; waits until it is free.
+    /// Reserves memory for tables; waits until it is free, in the order of the calls. What waits for a limited time
+    /// ([`Self::reserve`]) can overtake it.
     ///
     /// # Errors
     /// [`MemoryError::TooLarge`].
-    pub(crate) async fn reserve_when_free(
+    pub(crate) async fn reserve_in_turn(
+        &self,
+        bytes: u64,
+    ) -> Result<MemoryReservation, MemoryError> {
+        let _turn = self.shared.turn.lock().await;
+        self.reserve_once_free(MemoryUse::Tables, bytes).await
+    }
+
+    async fn reserve_once_free(
         &self,
         purpose: MemoryUse,
         bytes: u64,
@@ -265,15 +278,28 @@ mod tests {
         assert_eq!(busy, MemoryError::Busy);
         let waiting = tokio::spawn({
             let budget = budget.clone();
-            async move { budget.reserve_when_free(MemoryUse::Tables, 1001).await }
+            async move { budget.reserve_in_turn(1001).await }
         });
+        tokio::task::yield_now().await;
+        let later = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.reserve_in_turn(1).await }
+        });
+        tokio::task::yield_now().await;
         // Requests do not wait behind the table.
         let request = budget.reserve(MemoryUse::Requests, 1000).await.unwrap();
         assert!(budget.reserve(MemoryUse::Requests, 1).await.is_err());
+        drop(budget.reserve(MemoryUse::Tables, 1000).await.unwrap());
+        // What came later fits beside the first one, and waits for its turn.
+        assert!(!later.is_finished());
         drop(first);
         let second = waiting.await.unwrap().unwrap();
-        assert_eq!((second.bytes(), budget.used()), (1001, 2001));
-        drop((second, request));
+        let third = later.await.unwrap().unwrap();
+        assert_eq!(
+            (second.bytes(), third.bytes(), budget.used()),
+            (1001, 1, 2002)
+        );
+        drop((second, third, request));
         assert_eq!(budget.used(), 0);
     }
 }

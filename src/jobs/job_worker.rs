@@ -20,7 +20,7 @@ use crate::db::submissions::Which;
 use crate::db::{Store, StoreError, datasets, editions, submissions};
 use crate::executors::NamedExecutor;
 use crate::ids::ReleaseId;
-use crate::memory::{MemoryReservation, MemoryUse};
+use crate::memory::MemoryReservation;
 use crate::problem::{Code, Problem};
 use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{Observer, Phase};
@@ -331,7 +331,7 @@ impl Worker {
     ) -> Result<MemoryReservation, WorkError> {
         progress.progress(Phase::Reading, 0.0);
         tokio::select! {
-            reserved = self.resources.memory.reserve_when_free(MemoryUse::Tables, needed) => Ok(reserved?),
+            reserved = self.resources.memory.reserve_in_turn(needed) => Ok(reserved?),
             () = progress.stop_requested() => {
                 Err(Problem::new(Code::Cancelled, "the run was stopped").into())
             }
