@@ -571,10 +571,10 @@ pub(crate) async fn size(
     .await?)
 }
 
-/// The keys of submissions of a dataset.
+/// The keys of submissions of a dataset, without those that are deleted meanwhile.
 ///
 /// # Errors
-/// When the database or a key fails.
+/// When the database or a key fails, and for a submission whose key is lost.
 pub(crate) async fn keys(
     store: &Store,
     key: &DataKey,
@@ -589,15 +589,22 @@ pub(crate) async fn keys(
             .fetch_all(&mut *store.connection().await?)
             .await?;
     let mut keys = BTreeMap::new();
+    let mut without_key = Vec::new();
     for id in stored {
-        // A missing key was destroyed meanwhile, with its rows.
-        if let Some(sealed) = store
-            .data_keys()
-            .read(&mut *store.connection().await?, id)
-            .await?
-        {
-            keys.insert(id, key.open_submission_key(id, &sealed)?);
+        let mut connection = store.connection().await?;
+        match store.data_keys().read(&mut *connection, id).await? {
+            Some(sealed) => drop(keys.insert(id, key.open_submission_key(id, &sealed)?)),
+            None => without_key.push(id),
         }
+    }
+    // A key is destroyed after its submission is deleted.
+    let is_lost = !without_key.is_empty()
+        && sqlx::query_scalar("SELECT EXISTS (SELECT FROM submissions WHERE id = ANY ($1))")
+            .bind(without_key)
+            .fetch_one(&mut *store.connection().await?)
+            .await?;
+    if is_lost {
+        return Err(StoreError::Damaged("a submission, whose key is missing,"));
     }
     Ok(keys)
 }

@@ -283,7 +283,6 @@ async fn keys_of_another_database_are_not_destroyed() {
     let kept = path.rsplit('/').next().unwrap();
     let path = format!("{}/v1/datasets/{kept}", service.base);
     assert_eq!(job(&service, &token, &path).await, "succeeded");
-    service.stop();
 
     // The key of a submission is as needed as that of its dataset.
     let of_submission = before.iter().find(|file| {
@@ -291,6 +290,11 @@ async fn keys_of_another_database_are_not_destroyed() {
         name.ends_with(".key") && !name.starts_with(kept)
     });
     std::fs::remove_file(of_submission.unwrap()).unwrap();
+    // Waiting does not help.
+    let answer = reqwest::Client::new().get(format!("{path}/profile"));
+    let answer = answer.bearer_auth(&token).send().await.unwrap();
+    assert_eq!(answer.status(), 500);
+    service.stop();
     let checked = run(&one, &["keys", "check"], &[]).await;
     assert_eq!(checked.status.code(), Some(1));
     let named = String::from_utf8_lossy(&checked.stdout).into_owned();
