@@ -133,7 +133,7 @@ mod with_engine {
     use pais_scale::{ExecutorKey, ExecutorUrl, Executors, TlsFiles};
 
     use super::{ExecutorOptions, ExecutorSet, LEAST_MEMORY, NamedExecutor};
-    use crate::db::data_keys::read_one_key;
+    use crate::storage::secret_file::read_one_key;
 
     /// The name of the engine in this process.
     const IN_PROCESS: &str = "in-process";

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
@@ -28,15 +27,13 @@ use super::legal_holds::deleted;
 use super::limits::Limits;
 use super::located_datasets::{ResolvedDataset, check_created, create_located};
 use super::page::{Page, PageQuery};
+use super::removal::remove_soon;
 use super::response::created;
 use super::state::CallerApp;
 use super::text;
 
 /// Maximum retention: a century.
 const RETENTION_DAYS: i64 = 36_500;
-
-/// How long the deletion of a dataset waits until its rows are removed.
-const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 
 /// Maximum length of a description, in characters.
 const DESCRIPTION_LENGTH: usize = 10_000;
@@ -135,16 +132,7 @@ pub(super) async fn delete(
     // Also what is left of other organizations.
     let store = app.db.within(RowScope::Service);
     let storage = app.storage.clone();
-    let removal = tokio::spawn(async move {
-        if let Err(error) = reclaim_space(&store, &storage).await {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "the rows of deleted datasets could not be removed; this is tried again"
-            );
-        }
-    });
-    // Rows that are not removed in this time are removed in the background.
-    let _ = tokio::time::timeout(REMOVAL_WAIT, removal).await;
+    remove_soon(async move { reclaim_space(&store, &storage).await }).await;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -48,7 +48,8 @@ pub mod rate_limits;
 pub(crate) mod raw_rows;
 mod release_files;
 pub mod releases;
-pub mod report_links;
+pub mod removal;
+mod report_links;
 pub mod reports;
 pub mod response;
 pub mod risk;
@@ -73,6 +74,6 @@ pub use rate_limits::{RateLimiter, RefusedTokens};
 pub use router::{
     OperationRoutes, RouterSettings, api_document, document_text, operation_router, router,
 };
-pub use serve::serve;
+pub use serve::Server;
 pub use state::{App, AppState};
 pub use upload::UploadPace;

@@ -19,6 +19,7 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -60,80 +61,87 @@ const REFUSALS: usize = 32;
 /// Longest time for a refusal.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves until `shutdown` is cancelled, over TLS if it is given. Then it accepts no more connections, closes
-/// those without a request, and waits up to `grace` for the running requests to end. Requests that are still
-/// running are dropped.
-///
-/// # Errors
-/// None at present: a connection that cannot be accepted is logged, and listening continues.
-pub async fn serve(
-    listener: TcpListener,
-    tls: Option<Arc<Tls>>,
-    router: Router,
-    limits: ConnectionLimits,
-    shutdown: CancellationToken,
-    grace: Duration,
-) -> io::Result<()> {
-    let connections = Connections::new(limits);
-    let mut tasks = JoinSet::new();
-    let mut refusals = JoinSet::new();
-    let mut overdue = tokio::time::interval(OVERDUE_INTERVAL);
-    let mut upkeep = tokio::time::interval(METRICS_UPKEEP_INTERVAL);
-    loop {
-        let (stream, address) = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    not_accepted(&error, &connections).await;
+/// What is served, and where.
+pub struct Server {
+    /// Where connections come in.
+    pub listener: TcpListener,
+    /// `None` for HTTP without TLS.
+    pub tls: Option<Arc<Tls>>,
+    /// What answers requests.
+    pub router: Router,
+    /// How many connections may be open, and for how long.
+    pub limits: ConnectionLimits,
+}
+
+impl Server {
+    /// Serves until `shutdown` is cancelled. Then it accepts no more connections, closes those without a request,
+    /// and waits up to `grace` for the running requests to end. Requests that are still running are dropped. A
+    /// connection that cannot be accepted is logged, and listening continues.
+    pub async fn run(self, shutdown: CancellationToken, grace: Duration) {
+        let connections = Connections::new(self.limits);
+        let mut tasks = JoinSet::new();
+        let mut refusals = JoinSet::new();
+        let mut overdue = tokio::time::interval(OVERDUE_INTERVAL);
+        let mut upkeep = tokio::time::interval(METRICS_UPKEEP_INTERVAL);
+        loop {
+            let (stream, address) = tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        not_accepted(&error, &connections).await;
+                        continue;
+                    }
+                },
+                _ = overdue.tick() => {
+                    connections.close_overdue();
                     continue;
                 }
-            },
-            _ = overdue.tick() => {
-                connections.close_overdue();
-                continue;
+                _ = upkeep.tick() => {
+                    super::metrics::install().run_upkeep();
+                    continue;
+                }
+                Some(_) = tasks.join_next() => continue,
+                Some(_) = refusals.join_next() => continue,
+                () = shutdown.cancelled() => break,
+            };
+            let admission = tokio::select! {
+                admission = admit(&connections, address, &mut overdue) => admission,
+                () = shutdown.cancelled() => break,
+            };
+            match admission {
+                Admission::Open(open) => {
+                    let client = Client { address, open };
+                    let (tls, router) = (self.tls.clone(), self.router.clone());
+                    tasks.spawn(client.talk(stream, tls, router, shutdown.clone()));
+                }
+                // Without a handshake, a TLS client cannot read anything.
+                Admission::Refused(limit) if refusals.len() < REFUSALS && self.tls.is_none() => {
+                    refusals.spawn(tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, limit)));
+                }
+                Admission::Refused(_) => {}
             }
-            _ = upkeep.tick() => {
-                super::metrics::install().run_upkeep();
-                continue;
-            }
-            Some(_) = tasks.join_next() => continue,
-            Some(_) = refusals.join_next() => continue,
-            () = shutdown.cancelled() => break,
-        };
-        match connections.admit(ClientAddress::from(address)).await {
-            Admission::Open(open) => {
-                let (router, shutdown) = (router.clone(), shutdown.clone());
-                let tls = tls.clone();
-                tasks.spawn(async move {
-                    // Without this, small answers may wait for the acknowledgement of the previous one.
-                    let _ = stream.set_nodelay(true);
-                    let Some(tls) = tls else {
-                        return converse(stream, address, open, router, shutdown).await;
-                    };
-                    let accepted = tokio::select! {
-                        accepted = tls.accept(stream) => accepted,
-                        _ = open.activity.closing() => return,
-                        () = shutdown.cancelled() => return,
-                    };
-                    match accepted {
-                        Ok(stream) => converse(stream, address, open, router, shutdown).await,
-                        Err(error) => tracing::trace!(error = %error, "a handshake failed"),
-                    }
-                });
-            }
-            // Without a handshake, a TLS client cannot read anything.
-            Admission::Refused(limit) if refusals.len() < REFUSALS && tls.is_none() => {
-                refusals.spawn(tokio::time::timeout(REFUSAL_TIMEOUT, refuse(stream, limit)));
-            }
-            Admission::Refused(_) => {}
+        }
+        drop(self.listener);
+        let ended = async { while tasks.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace, ended).await.is_err() {
+            tracing::warn!("some requests were still running at the end of the grace period");
         }
     }
-    drop(listener);
-    let ended = async { while tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(grace, ended).await.is_err() {
-        tracing::warn!("some requests were still running at the end of the grace period");
+}
+
+/// Admits a connection, while those are closed that have exceeded a time.
+async fn admit(
+    connections: &Arc<Connections>,
+    address: SocketAddr,
+    overdue: &mut Interval,
+) -> Admission {
+    let mut admitting = pin!(connections.admit(ClientAddress::from(address)));
+    loop {
+        tokio::select! {
+            admission = &mut admitting => return admission,
+            _ = overdue.tick() => connections.close_overdue(),
+        }
     }
-    Ok(())
 }
 
 /// Reports why a connection could not be accepted. If the process has too many open files, a
@@ -153,53 +161,85 @@ async fn not_accepted(error: &io::Error, connections: &Connections) {
     }
 }
 
-/// Serves the requests of a connection until it is closed.
-async fn converse(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+/// A client whose connection is open.
+struct Client {
     address: SocketAddr,
     open: OpenConnection,
-    router: Router,
-    shutdown: CancellationToken,
-) {
-    let activity = &open.activity;
-    let service = service_fn(|request: Request<Incoming>| {
-        let running = activity.begin_request();
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(ConnectInfo(address));
-        let router = router.clone();
-        async move {
-            let Ok(response) = router.oneshot(request).await;
-            // The request is in progress until its answer, and with it this closure, is sent or dropped.
-            let counted = move |error: axum::Error| {
-                let _ = &running;
-                error
-            };
-            Ok::<_, Infallible>(response.map(|body| body.map_err(counted)))
+}
+
+impl Client {
+    /// Serves the requests of a connection, over TLS if it is given, until it is closed.
+    async fn talk(
+        self,
+        stream: TcpStream,
+        tls: Option<Arc<Tls>>,
+        router: Router,
+        shutdown: CancellationToken,
+    ) {
+        // Without this, small answers may wait for the acknowledgement of the previous one.
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = tls else {
+            return self.converse(stream, router, shutdown).await;
+        };
+        let accepted = tokio::select! {
+            accepted = tls.accept(stream) => accepted,
+            _ = self.open.activity.closing() => return,
+            () = shutdown.cancelled() => return,
+        };
+        match accepted {
+            Ok(stream) => self.converse(stream, router, shutdown).await,
+            Err(error) => tracing::trace!(error = %error, "a handshake failed"),
         }
-    });
-    let io = TokioIo::new(WatchedStream::new(stream, activity.clone()));
-    let builder = builder();
-    let mut connection = pin!(builder.serve_connection(io, service));
-    let mut is_stopping = false;
-    loop {
-        tokio::select! {
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::trace!(error, "a connection ended with an error");
-                }
-                return;
+    }
+
+    /// Serves the requests of a connection until it is closed.
+    async fn converse(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        router: Router,
+        shutdown: CancellationToken,
+    ) {
+        let Self { address, open } = self;
+        let activity = &open.activity;
+        let service = service_fn(|request: Request<Incoming>| {
+            let running = activity.begin_request();
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(address));
+            let router = router.clone();
+            async move {
+                let Ok(response) = router.oneshot(request).await;
+                // The request is in progress until its answer, and with it this closure, is sent or dropped.
+                let counted = move |error: axum::Error| {
+                    let _ = &running;
+                    error
+                };
+                Ok::<_, Infallible>(response.map(|body| body.map_err(counted)))
             }
-            reason = activity.closing() => {
-                let reason = reason.as_str();
-                metrics::counter!("http_connections_closed_total", "reason" => reason).increment(1);
-                return;
-            }
-            () = shutdown.cancelled(), if !is_stopping => {
-                is_stopping = true;
-                if activity.is_free() {
+        });
+        let io = TokioIo::new(WatchedStream::new(stream, activity.clone()));
+        let builder = builder();
+        let mut connection = pin!(builder.serve_connection(io, service));
+        let mut is_stopping = false;
+        loop {
+            tokio::select! {
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::trace!(error, "a connection ended with an error");
+                    }
                     return;
                 }
-                connection.as_mut().graceful_shutdown();
+                reason = activity.closing() => {
+                    let reason = reason.as_str();
+                    metrics::counter!("http_connections_closed_total", "reason" => reason).increment(1);
+                    return;
+                }
+                () = shutdown.cancelled(), if !is_stopping => {
+                    is_stopping = true;
+                    if activity.is_free() {
+                        return;
+                    }
+                    connection.as_mut().graceful_shutdown();
+                }
             }
         }
     }

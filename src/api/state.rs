@@ -13,7 +13,7 @@ use crate::db::{RowScope, Store};
 use crate::engine::rendered_tables::Renderer;
 use crate::engine::table_work::TableSlots;
 use crate::executors::ExecutorSet;
-use crate::jobs::JobKey;
+use crate::jobs::{JobKey, Resources};
 use crate::memory::MemoryBudget;
 use crate::oidc::Verifier;
 use crate::roles::Caller;
@@ -99,6 +99,19 @@ impl App {
             ..self.clone()
         };
         CallerApp { app, caller }
+    }
+
+    /// What it shares with workers.
+    pub fn resources(&self) -> Resources {
+        Resources {
+            store: self.db.clone(),
+            keys: self.keys.clone(),
+            wake: self.wake.clone(),
+            memory: self.memory.clone(),
+            storage: self.storage.clone(),
+            executors: self.executors.clone(),
+            attempts: self.attempts.clone(),
+        }
     }
 
     /// Renders released tables into files.

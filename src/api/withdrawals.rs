@@ -1,7 +1,5 @@
 //! `/v1/releases/{id}/withdrawal`: the holder withdraws a release.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
@@ -15,10 +13,8 @@ use crate::ids::ReleaseId;
 
 use super::error::ApiError;
 use super::extract::{JsonBody, Path, Staff};
+use super::removal::remove_soon;
 use super::text;
-
-/// How long a withdrawal waits until the files of the release are removed.
-const REMOVAL_WAIT: Duration = Duration::from_secs(5);
 
 /// A withdrawal to be made.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -54,10 +50,7 @@ pub(super) async fn create(
         WithdrawalCreation::Made(withdrawal) => {
             let store = app.db.within(RowScope::Service);
             let storage = app.storage.clone();
-            let removal =
-                tokio::spawn(async move { locations::remove_files(&store, &storage).await });
-            // Files that are not removed in this time are removed in the background.
-            let _ = tokio::time::timeout(REMOVAL_WAIT, removal).await;
+            remove_soon(async move { locations::remove_files(&store, &storage).await }).await;
             Ok((StatusCode::CREATED, Json(withdrawal)))
         }
         WithdrawalCreation::NoRelease => Err(ApiError::not_found()),

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -11,6 +11,7 @@ use pais::config::Settings;
 use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
 use pais::db::{Store, audit_chain};
 use pais::storage::directory_of;
+use pais::storage::secret_file::sync_directory;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
@@ -139,7 +140,7 @@ async fn archive(
         file.into_inner()
             .map_err(std::io::IntoInnerError::into_error)?
             .sync_all()?;
-        sync_directory(path)
+        sync_directory(directory_of(path))
     });
     match done.await {
         Ok(archived) => {
@@ -158,9 +159,4 @@ async fn archive(
             Err(error.into())
         }
     }
-}
-
-/// Makes the name of a new file durable.
-fn sync_directory(path: &Path) -> std::io::Result<()> {
-    File::open(directory_of(path))?.sync_all()
 }

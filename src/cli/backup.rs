@@ -11,8 +11,8 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use pais::config::Settings;
 use pais::db::backup::{self, Snapshot};
-use pais::db::data_keys;
 use pais::storage::directory_of;
+use pais::storage::secret_file;
 use pais_package::PackagedFile;
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
@@ -190,7 +190,7 @@ async fn write(
         files,
     };
     let text = serde_json::to_string_pretty(&manifest)?;
-    data_keys::create_file(&directory.join(MANIFEST), text.as_bytes())?;
+    secret_file::create_file(&directory.join(MANIFEST), text.as_bytes())?;
     Ok(manifest)
 }
 

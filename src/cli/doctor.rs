@@ -3,15 +3,17 @@
 use std::fmt::Display;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use pais::api::tls::Tls;
 use pais::config::Settings;
 use pais::db::migration_state::MigrationState;
-use pais::db::{Store, data_keys, instances, service_keys};
+use pais::db::{Store, instances, service_keys};
+use pais::storage::{Disk, secret_file};
 use pais_postgres::EmbeddedOptions;
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, access};
 use time::OffsetDateTime;
 
 use super::data_dir::Home;
@@ -143,13 +145,16 @@ fn directory(settings: &Settings, is_served: bool, findings: &mut Findings) {
         }
         return;
     }
-    match data_keys::check_mode(dir) {
+    match secret_file::check_mode(dir) {
         // The group of the database may enter where root runs the service.
-        Err(data_keys::KeyFileError::Mode { mode, .. }) if mode & 0o067 != 0 => findings.doubtful(
-            thing,
-            format_args!("{name} has mode {mode:04o}; others should not read it: chmod go= {name}"),
-        ),
-        Err(data_keys::KeyFileError::Io { source, .. }) => {
+        Err(secret_file::KeyFileError::Mode { mode, .. }) if mode & 0o067 != 0 => findings
+            .doubtful(
+                thing,
+                format_args!(
+                    "{name} has mode {mode:04o}; others should not read it: chmod go= {name}"
+                ),
+            ),
+        Err(secret_file::KeyFileError::Io { source, .. }) => {
             findings.bad(thing, format_args!("{name}: {source}"));
             return;
         }
@@ -232,15 +237,15 @@ fn disks(settings: &Settings, findings: &mut Findings) {
         let Some(existing) = dir.ancestors().find(|dir| dir.exists()) else {
             continue;
         };
-        let Ok(disk) = statvfs(existing) else {
+        let (Ok(metadata), Ok(disk)) = (existing.metadata(), Disk::of(existing)) else {
             continue;
         };
-        if seen.contains(&disk.f_fsid) {
+        if seen.contains(&metadata.dev()) {
             continue;
         }
-        seen.push(disk.f_fsid);
-        let free = disk.f_bavail.saturating_mul(disk.f_frsize) >> 20;
-        let needed = storage.min_free_bytes.div_ceil(1 << 20);
+        seen.push(metadata.dev());
+        let free = disk.free >> 20;
+        let needed = disk.min_free(storage.min_free_bytes).div_ceil(1 << 20);
         let text = format!("{free} MiB free for {} ({key})", dir.display());
         if free < needed {
             findings.bad(

@@ -8,7 +8,8 @@ use pais::config::Settings;
 use pais::db::Store;
 use pais::db::key_ring::KeyRing;
 use pais::db::open_ring::{KeyMismatch, open_ring};
-use pais::db::{data_keys, service_keys};
+use pais::db::service_keys;
+use pais::storage::secret_file;
 
 use super::database::{SettingsArgs, require_database, with_database};
 use super::key_file::{self, KeyPlace};
@@ -105,7 +106,7 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
         bail!("another rotation is running; wait for its end");
     };
     // One that was killed may have left the key that is to be removed.
-    data_keys::remove_unfinished_of(&path)?;
+    secret_file::remove_unfinished_of(&path)?;
     let mut keys = key_file::read(&path)?
         .with_context(|| format!("there is no key file {}", path.display()))?;
     // Checks that these are the keys of the database, before anything changes.

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pais::config::Settings;
 use pais::db::key_ring::KeyRing;
 use pais::db::{backup, data_keys, service_keys};
+use pais::storage::secret_file;
 use pais_seal::SecretKey;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -151,7 +152,7 @@ fn place(
         for entry in fs::read_dir(staging.join(KEYS))? {
             let entry = entry?;
             let target = directory.join(entry.file_name());
-            data_keys::create_file(&target, &fs::read(entry.path())?)?;
+            secret_file::create_file(&target, &fs::read(entry.path())?)?;
             made.push(target);
         }
     }
@@ -284,7 +285,7 @@ async fn open(
         for entry in fs::read_dir(backup.join(KEYS))? {
             let entry = entry?;
             let target = to.join(entry.file_name());
-            data_keys::create_file(&target, &fs::read(entry.path())?)?;
+            secret_file::create_file(&target, &fs::read(entry.path())?)?;
         }
     }
     backup::adopt(store).await?;

@@ -11,12 +11,13 @@ use pais::api::rate_limits::RateLimiter;
 use pais::api::tls::Tls;
 use pais::api::{
     App, AppState, ConnectionLimits, Limits, OperationRoutes, RefusedTokens, RouterSettings,
-    UploadPace,
+    Server, UploadPace,
 };
 use pais::config::{Flags, OrganizationSettings, Settings};
 use pais::db::quotas::Quotas;
 use pais::db::{Store, deletion, instances};
 use pais::executors::ExecutorSet;
+use pais::jobs::{WorkerPool, WorkerPoolSettings};
 use pais::memory::MemoryBudget;
 use pais::oidc::Verifier;
 use pais::storage::Storage;
@@ -217,72 +218,24 @@ async fn serve(
     listeners: Listeners,
     stop: &Stop,
 ) -> anyhow::Result<()> {
-    let shutdown = &stop.shutdown;
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(settings.workers.threads)
-        .thread_name(|index| format!("compute-{index}"))
-        .start_handler(|_| {
-            // If this fails, computing and requests have the same priority.
-            let _ = rustix::process::nice(COMPUTE_NICENESS);
-        })
-        .build_global()
-        .context("cannot start the computing pool (workers.threads)")?;
+    start_compute_pool(settings.workers.threads)?;
     let keys = Arc::new(keys::open(settings, store).await?);
     let executors = ExecutorSet::open(&settings.executors).map_err(anyhow::Error::msg)?;
     deletion::destroy_leftover_keys(store, &keys).await?;
-    let limits = limits(settings);
-    let memory = memory_budget(settings);
-    let service = App::new(
-        store.clone(),
-        keys.clone(),
-        limits,
-        memory.clone(),
-        storage.clone(),
-        shutdown.clone(),
-    )
-    .with_executors(executors.clone());
-    let (wake, requests) = (service.wake.clone(), service.clone());
-    let attempts = service.attempts.clone();
-    let state = AppState {
-        app: service.into(),
-        rate_limiter: RateLimiter::new(settings.limits.requests_per_second).map(Arc::new),
-        refused_tokens: RefusedTokens::new(settings.limits.refused_tokens_per_minute).map(Arc::new),
-        oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
-        body_timeout: Duration::from_secs(settings.server.body_timeout_seconds),
-        is_behind_proxy: settings.server.behind_proxy,
-        public_url: settings.server.public_url.clone(),
-        own_url: listeners.url()?,
-    };
-    let router_settings = RouterSettings {
-        request_timeout: Duration::from_secs(settings.server.request_timeout_seconds),
-        cors_origins: settings.server.cors_origins.clone(),
-        operation: match &listeners.operation {
-            Some(_) => OperationRoutes::Separate,
-            None if settings.server.is_local() => OperationRoutes::ProbesAndMetrics,
-            None => OperationRoutes::Probes,
-        },
-        sign_in: settings.oidc.console(),
-    };
-    let operation_router = pais::api::operation_router(state.clone());
-    let router = pais::api::router(state, &router_settings)?;
-    let mut workers = worker_settings(settings);
-    if duty == Duty::Requests {
-        workers.concurrency = 0;
-    }
-    let resources = jobs::Resources {
-        memory,
-        storage,
-        executors,
-        attempts,
-    };
-    let pool = jobs::start(
+    let app = App::new(
         store.clone(),
         keys,
-        resources,
-        workers,
-        wake,
-        shutdown.clone(),
-    );
+        limits(settings),
+        memory_budget(settings),
+        storage,
+        stop.shutdown.clone(),
+    )
+    .with_executors(executors);
+    let state = state(settings, app.clone(), listeners.url()?);
+    let operation_router = pais::api::operation_router(state.clone());
+    let router = pais::api::router(state, &router_settings(settings, &listeners))?;
+    let workers = worker_settings(settings, duty);
+    let pool = jobs::start(app.resources(), workers, stop.shutdown.clone());
     let pool = pool.context("cannot start the workers")?;
     let Listeners {
         main,
@@ -299,49 +252,71 @@ async fn serve(
     let grace = Duration::from_secs(settings.server.shutdown_grace_seconds);
     let _reloading = AbortOnDropHandle::new(tokio::spawn(reload(stop.reload.clone(), tls.clone())));
     let serving = async {
-        let Some(main) = main else {
-            shutdown.cancelled().await;
-            return Ok(());
+        let Some(listener) = main else {
+            return stop.shutdown.cancelled().await;
         };
-        let served = tokio::select! {
-            served = pais::api::serve(main, tls, router, limits, shutdown.clone(), grace) => served,
-            () = stop.at_once.cancelled() => Ok(()),
+        let server = Server {
+            listener,
+            tls,
+            router,
+            limits,
         };
-        shutdown.cancel();
-        requests.interrupt();
-        served
+        serve_until(server, stop, grace).await;
+        stop.shutdown.cancel();
+        app.interrupt();
     };
     let serving_operation = async {
-        let Some(listener) = operation else {
-            return Ok(());
+        let Some(listener) = operation else { return };
+        let server = Server {
+            listener,
+            tls: None,
+            router: operation_router,
+            limits: ConnectionLimits {
+                connections: OPERATION_CONNECTIONS,
+                per_address: OPERATION_CONNECTIONS,
+                ..limits
+            },
         };
-        let limits = ConnectionLimits {
-            connections: OPERATION_CONNECTIONS,
-            per_address: OPERATION_CONNECTIONS,
-            ..limits
-        };
-        tokio::select! {
-            served = pais::api::serve(listener, None, operation_router, limits, shutdown.clone(), grace) => served,
-            () = stop.at_once.cancelled() => Ok(()),
-        }
+        serve_until(server, stop, grace).await;
     };
-    let draining = async {
-        shutdown.cancelled().await;
-        tokio::select! {
-            () = pool.drained() => {}
-            () = tokio::time::sleep(grace) => {
-                tracing::info!("the grace period is over; returning the running jobs to the queue");
-            }
-            () = stop.at_once.cancelled() => {}
-        }
-    };
-    let (served, operation_served, ()) = tokio::join!(serving, serving_operation, draining);
+    tokio::join!(serving, serving_operation, drain(&pool, stop, grace));
     pool.stop().await;
     // What this process has left, such as the keys of interrupted requests, is free at once.
     if let Err(error) = instances::remove(store).await {
         tracing::warn!(%error, "the end of this process could not be written");
     }
-    Ok(served.and(operation_served)?)
+    Ok(())
+}
+
+fn start_compute_pool(threads: usize) -> anyhow::Result<()> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|index| format!("compute-{index}"))
+        .start_handler(|_| {
+            // If this fails, computing and requests have the same priority.
+            let _ = rustix::process::nice(COMPUTE_NICENESS);
+        })
+        .build_global()
+        .context("cannot start the computing pool (workers.threads)")
+}
+
+async fn serve_until(server: Server, stop: &Stop, grace: Duration) {
+    tokio::select! {
+        () = server.run(stop.shutdown.clone(), grace) => {}
+        () = stop.at_once.cancelled() => {}
+    }
+}
+
+/// Waits for the shutdown, and then for the running jobs, at most for the grace period.
+async fn drain(pool: &WorkerPool, stop: &Stop, grace: Duration) {
+    stop.shutdown.cancelled().await;
+    tokio::select! {
+        () = pool.drained() => {}
+        () = tokio::time::sleep(grace) => {
+            tracing::info!("the grace period is over; returning the running jobs to the queue");
+        }
+        () = stop.at_once.cancelled() => {}
+    }
 }
 
 /// Reads the certificate again whenever that is requested.
@@ -359,10 +334,41 @@ async fn reload(asked: Arc<Notify>, tls: Option<Arc<Tls>>) {
     }
 }
 
-fn worker_settings(settings: &Settings) -> jobs::WorkerPoolSettings {
+fn state(settings: &Settings, app: App, own_url: String) -> AppState {
+    let (server, limits) = (&settings.server, &settings.limits);
+    AppState {
+        app: app.into(),
+        rate_limiter: RateLimiter::new(limits.requests_per_second).map(Arc::new),
+        refused_tokens: RefusedTokens::new(limits.refused_tokens_per_minute).map(Arc::new),
+        oidc: settings.oidc.settings().map(Verifier::new).map(Arc::new),
+        body_timeout: Duration::from_secs(server.body_timeout_seconds),
+        is_behind_proxy: server.behind_proxy,
+        public_url: server.public_url.clone(),
+        own_url,
+    }
+}
+
+fn router_settings(settings: &Settings, listeners: &Listeners) -> RouterSettings {
+    let server = &settings.server;
+    RouterSettings {
+        request_timeout: Duration::from_secs(server.request_timeout_seconds),
+        cors_origins: server.cors_origins.clone(),
+        operation: match &listeners.operation {
+            Some(_) => OperationRoutes::Separate,
+            None if server.is_local() => OperationRoutes::ProbesAndMetrics,
+            None => OperationRoutes::Probes,
+        },
+        sign_in: settings.oidc.console(),
+    }
+}
+
+fn worker_settings(settings: &Settings, duty: Duty) -> WorkerPoolSettings {
     let workers = &settings.workers;
-    jobs::WorkerPoolSettings {
-        concurrency: workers.jobs,
+    WorkerPoolSettings {
+        concurrency: match duty {
+            Duty::Everything | Duty::Jobs => workers.jobs,
+            Duty::Requests => 0,
+        },
         lease: Duration::from_secs(workers.lease_seconds),
         heartbeat: Duration::from_secs(workers.heartbeat_seconds),
         poll: Duration::from_secs(workers.poll_seconds),

@@ -23,7 +23,8 @@ use pais_core::taxonomy::{Tree, TreeLimits};
 use pais_core::warning::{Warning, by_code};
 
 use super::audit::{self, Action, NewEvent};
-use super::data_keys::{KeyOwner, LOCK_NOT_AVAILABLE};
+use super::data_key_table::LOCK_NOT_AVAILABLE;
+use super::data_keys::KeyOwner;
 use super::dataset_revisions::DatasetRevision;
 use super::key_ring::KeyRing;
 use super::legal_holds::{LegalHold, LegalHoldColumns};

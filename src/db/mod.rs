@@ -10,6 +10,7 @@ pub mod audit_archive;
 pub mod audit_chain;
 pub mod backup;
 pub mod claims;
+mod data_key_table;
 pub mod data_keys;
 pub mod dataset_revisions;
 pub mod datasets;
@@ -61,7 +62,8 @@ use uuid::Uuid;
 use crate::clock::Clock;
 use crate::problem::Problem;
 
-use data_keys::{DataKeys, KeyFileError};
+use crate::storage::secret_file::KeyFileError;
+use data_keys::DataKeys;
 
 pub use jobs::JobStatus;
 pub use service_role::RowScope;

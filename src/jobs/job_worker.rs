@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, oneshot};
+use serde_json::Value;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -13,9 +14,8 @@ use crate::db::audit::Actor;
 use crate::db::claims::{self, Claim};
 use crate::db::datasets::StoredDataset;
 use crate::db::editions::EditionQueue;
-use crate::db::key_ring::KeyRing;
 use crate::db::queue::{self, EndResult, NewRunResults};
-use crate::db::seal::SealedItem;
+use crate::db::seal::{DataKey, SealedItem};
 use crate::db::submissions::Which;
 use crate::db::{Store, StoreError, datasets, editions, submissions};
 use crate::executors::NamedExecutor;
@@ -25,7 +25,7 @@ use crate::problem::{Code, Problem};
 use crate::telemetry::traces::TraceSpan;
 use pais_anonymize::{Observer, Phase};
 use pais_core::definition::{JobDefinition, JobRelease, Sweep};
-use pais_core::warning::by_code;
+use pais_core::warning::{Warning, by_code};
 
 use super::heartbeats::Heartbeats;
 use super::progress::{Progress, StopReason};
@@ -42,13 +42,10 @@ use crate::engine::{WorkError, load_rows, on_thread};
 
 /// A worker of the pool.
 pub(super) struct Worker {
-    pub(super) store: Store,
-    pub(super) keys: Arc<KeyRing>,
     pub(super) resources: Resources,
     pub(super) settings: WorkerPoolSettings,
     pub(super) slots: Arc<WorkerSlots>,
     pub(super) heartbeats: Heartbeats,
-    pub(super) wake: Arc<Notify>,
     pub(super) shutdown: CancellationToken,
 }
 
@@ -67,7 +64,7 @@ impl Worker {
                 Err(error) => tracing::warn!(%error, "no job could be claimed from the queue"),
             }
             tokio::select! {
-                () = self.wake.notified() => {}
+                () = self.resources.wake.notified() => {}
                 () = tokio::time::sleep(self.settings.poll) => {}
                 () = self.shutdown.cancelled() => {}
             }
@@ -78,10 +75,11 @@ impl Worker {
     /// waiting job no attempt.
     async fn claim(&self) -> Result<Option<(Claim, WorkerSlot)>, StoreError> {
         let rules = self.settings.claim_rules();
-        end_exhausted(&self.store, rules.max_attempts).await?;
+        let Resources { store, keys, .. } = &self.resources;
+        end_exhausted(store, rules.max_attempts).await?;
         let queue = EditionQueue {
-            store: &self.store,
-            keys: &self.keys,
+            store,
+            keys,
             quotas: self.settings.quotas,
         };
         if let Err(error) = editions::settle(queue).await {
@@ -91,14 +89,14 @@ impl Worker {
                 "editions could not be brought on; this is tried again"
             );
         }
-        let claimable = claims::claimable(&self.store, &rules).await?;
+        let claimable = claims::claimable(store, &rules).await?;
         for isolation in self.slots.order(claimable) {
             let slot = tokio::select! {
                 slot = self.slots.take(isolation) => slot,
                 () = self.shutdown.cancelled() => return Ok(None),
             };
             let Some(slot) = slot else { continue };
-            if let Some(claim) = claims::claim(&self.store, &rules, isolation).await? {
+            if let Some(claim) = claims::claim(store, &rules, isolation).await? {
                 self.slots.claimed(isolation);
                 return Ok(Some((claim, slot)));
             }
@@ -124,14 +122,12 @@ impl Worker {
         tracing::info!("an attempt has started");
         let progress = Arc::new(Progress::new(&claim));
         let lease = self.heartbeats.keep(claim.clone(), progress.clone());
-        let mut memory = None;
-        let outcome = self.run(&claim, &progress, &mut memory).await;
+        let outcome = self.run(&claim, &progress).await;
         let ended = self.end(&claim, outcome, &progress).await;
         self.resources.attempts.send_replace(Some(JobKey {
             organization: claim.organization,
             job: claim.job,
         }));
-        drop(memory);
         drop(lease);
         return_freed_pages();
         let seconds = started.elapsed().as_secs_f64();
@@ -158,167 +154,87 @@ impl Worker {
         }
     }
 
-    /// Runs the attempt: reads, searches, verifies and packs. It writes only the warnings to the database. Its
-    /// results are in the memory that it reserves.
-    async fn run(
-        &self,
-        claim: &Claim,
-        progress: &Arc<Progress>,
-        memory: &mut Option<MemoryReservation>,
-    ) -> Result<RunResults, WorkError> {
-        let dataset = datasets::load(&self.store, claim.organization, claim.dataset)
-            .await?
-            .ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
-        locations::check_unchanged(
-            &self.store,
-            &self.resources.storage,
-            claim.organization,
-            &dataset,
-        )
-        .await?;
-        let key = load_rows::open_key(&self.keys, &dataset)?;
+    /// Runs the attempt: reads, searches, verifies and packs. It writes only the warnings to the database.
+    async fn run(&self, claim: &Claim, progress: &Arc<Progress>) -> Result<HeldResults, WorkError> {
+        let job = self.load(claim, progress).await?;
+        let memory = self.reserve(claim, &job, progress).await?;
+        progress.begin();
+        let origin = self.origin(claim, &job).await?;
+        let (sender, warnings) = oneshot::channel();
+        let (results, early) = tokio::join!(
+            self.search(claim, job, origin, sender, progress),
+            self.record_early_warnings(claim, warnings),
+        );
+        let results = results?;
+        if !early.are_recorded || !results.warnings.is_empty() {
+            let warnings = [early.warnings, results.warnings.clone()].concat();
+            queue::record_warnings(&self.resources.store, claim, &by_code(warnings)).await?;
+        }
+        Ok(HeldResults {
+            results,
+            _memory: memory,
+        })
+    }
+
+    /// Loads what the job needs before its rows are read.
+    async fn load(&self, claim: &Claim, progress: &Progress) -> Result<LoadedJob, WorkError> {
+        let Resources {
+            store,
+            keys,
+            storage,
+            executors,
+            ..
+        } = &self.resources;
+        let dataset = datasets::load(store, claim.organization, claim.dataset).await?;
+        let dataset =
+            dataset.ok_or_else(|| Problem::new(Code::DatasetDeleted, "the dataset was deleted"))?;
+        locations::check_unchanged(store, storage, claim.organization, &dataset).await?;
+        let key = load_rows::open_key(keys, &dataset)?;
         let item = SealedItem::Definition(claim.job);
         let definition = claim.definition.clone().open(&key, item)?;
         let (job, executor) = attempt::with_executor(&definition)?;
-        let executor = executor.map(|name| self.resources.executors.find(&name).cloned());
-        let executor = executor.transpose()?;
-        let mut edition = match editions::plan(&self.store, claim.job).await? {
+        let executor = executor.map(|name| executors.find(&name).cloned());
+        let edition = match editions::plan(store, claim.job).await? {
             Some(plan) => {
                 // Which releases are needed is known when their rows are, and then so is the memory for all.
                 let read = Which::Listed(&claim.submissions);
-                let rows = submissions::size(&self.store, dataset.id, read).await?.rows;
+                let rows = submissions::size(store, dataset.id, read).await?.rows;
                 let bytes = EditionInput::source_bytes(&plan, rows);
                 let _reserved = self.reserve_bytes(bytes, progress).await?;
-                let loaded = EditionInput::load(&self.store, &key, &dataset, claim, plan);
-                Some(loaded.await?)
+                Some(EditionInput::load(store, &key, &dataset, claim, plan).await?)
             }
             None => {
-                let mut connection = self.store.connection().await?;
+                let mut connection = store.connection().await?;
                 submissions::lock_current(&mut connection, &claim.submissions).await?;
                 None
             }
         };
-        let run = RunToReserve {
-            job: &job,
-            dataset: &dataset,
-            edition: edition.as_ref(),
-            executor: executor.as_ref(),
-        };
-        *memory = Some(self.reserve(claim, &run, progress).await?);
-        progress.begin();
-        let id = ReleaseId::new();
-        let origin = ReleaseOrigin {
-            id,
-            folder: self.release_folder(claim, &job, id).await?,
-            organization: claim.organization,
-            holder: load_rows::holder(&self.store, claim.organization).await?,
-            job: claim.job,
-            dataset: claim.dataset,
-            submissions: claim.submissions.clone(),
-            definition: dataset.definition.clone(),
-            name: edition.as_ref().map(EditionInput::name),
-            by: Actor::SERVICE,
-            created_at: self.store.now(),
-            rows: None,
-        };
-        let order_key = key.order_key();
-        let (sender, warnings) = oneshot::channel();
-        let (progress, csv_bytes) = (progress.clone(), self.resources.storage.spool.limit());
-        let read = Which::Listed(&claim.submissions);
-        let running = async move {
-            // Dropped when the run ends, whether it came to its warnings or not.
-            let sender = sender;
-            #[cfg(feature = "scale")]
-            if let Some(executor) = executor {
-                let scaled = ScaledAttempt {
-                    definition: job,
-                    rows: load_rows::count_rows(&self.store, &dataset, read).await?,
-                    dataset: dataset.clone(),
-                    key,
-                    executor,
-                    storage: self.resources.storage.clone(),
-                };
-                let run = move |chunks| scaled.run(chunks, origin, sender, &*progress);
-                return load_rows::stream(&self.store, &self.keys, &dataset, read, run).await;
-            }
-            let loaded = load_rows::load(&self.store, &self.keys, &dataset, read, progress.clone());
-            let table = loaded.await?;
-            if let Some(edition) = &mut edition {
-                edition.load_rows(&self.store).await?;
-            }
-            // One thread prepares and runs: it reuses the memory that it frees.
-            let run = on_thread(move || {
-                let results = if let Some(edition) = edition {
-                    let job = EditionJob {
-                        definition: &definition,
-                        dataset: &dataset,
-                        table: &table,
-                        key: &key,
-                    };
-                    edition.run(&job, origin, csv_bytes, &*progress)
-                } else {
-                    let prepared =
-                        attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
-                    // The receiver is dropped only when the worker stops.
-                    let _ = sender.send(prepared.warnings());
-                    prepared.run(&key, origin, csv_bytes, &*progress)
-                };
-                return_freed_pages();
-                results
-            });
-            run.await
-        };
-        let recording = async {
-            // The run has failed before its rows were read.
-            let Ok(warnings) = warnings.await else {
-                return (Vec::new(), true);
-            };
-            let recorded = queue::record_warnings(&self.store, claim, &warnings).await;
-            if let Err(error) = &recorded {
-                tracing::warn!(%error, "the warnings could not be stored; that is tried again when the run succeeds");
-            }
-            (warnings, recorded.is_ok())
-        };
-        let (results, (mut warnings, are_recorded)) = tokio::join!(running, recording);
-        let results = results?;
-        if !are_recorded || !results.warnings.is_empty() {
-            warnings.extend_from_slice(&results.warnings);
-            queue::record_warnings(&self.store, claim, &by_code(warnings)).await?;
-        }
-        Ok(results)
-    }
-
-    /// The folder for the files of the release that a job requests; `None` if it requests none.
-    async fn release_folder(
-        &self,
-        claim: &Claim,
-        job: &JobDefinition,
-        release: ReleaseId,
-    ) -> Result<Option<NewReleaseFolder>, WorkError> {
-        let Some(location) = job.release.as_ref().and_then(JobRelease::location) else {
-            return Ok(None);
-        };
-        let (store, storage, url) = (&self.store, &self.resources.storage, &location.url);
-        let announced = NewReleaseFolder::announce(store, storage, claim, release, url);
-        announced.await.map(Some)
+        Ok(LoadedJob {
+            executor: executor.transpose()?,
+            dataset,
+            key,
+            definition,
+            job,
+            edition,
+        })
     }
 
     /// Reserves the memory of the run. Waits, under the lease, until it is free.
     async fn reserve(
         &self,
         claim: &Claim,
-        run: &RunToReserve<'_>,
+        loaded: &LoadedJob,
         progress: &Progress,
     ) -> Result<MemoryReservation, WorkError> {
-        if let Some(executor) = run.executor {
+        if let Some(executor) = &loaded.executor {
             return self.reserve_bytes(executor.memory, progress).await;
         }
-        let (dataset, job) = (run.dataset, run.job);
+        let (dataset, job) = (&loaded.dataset, &loaded.job);
         let plans = table_memory::plans(&dataset.schema, job, &Sweep::new(job)?)?;
         let read = Which::Listed(&claim.submissions);
-        let size = submissions::size(&self.store, dataset.id, read).await?;
+        let size = submissions::size(&self.resources.store, dataset.id, read).await?;
         let limits = TableLimits::new(self.settings.job_bytes, &self.resources.memory);
-        let edition = run.edition;
+        let edition = loaded.edition.as_ref();
         let beside = edition.map_or(0, |edition| edition.bytes(&dataset.schema, size));
         let needed = limits.needed(&dataset.schema, &plans, size, beside)?;
         self.reserve_bytes(needed, progress).await
@@ -332,9 +248,124 @@ impl Worker {
         progress.progress(Phase::Reading, 0.0);
         tokio::select! {
             reserved = self.resources.memory.reserve_in_turn(needed) => Ok(reserved?),
-            () = progress.stop_requested() => {
-                Err(Problem::new(Code::Cancelled, "the run was stopped").into())
+            () = progress.stop_requested() => Err(stopped().into()),
+        }
+    }
+
+    /// Where the release of the job comes from. A folder for its files, if the job requests one, is announced.
+    async fn origin(&self, claim: &Claim, loaded: &LoadedJob) -> Result<ReleaseOrigin, WorkError> {
+        let (store, storage) = (&self.resources.store, &self.resources.storage);
+        let id = ReleaseId::new();
+        let folder = match loaded.job.release.as_ref().and_then(JobRelease::location) {
+            Some(location) => {
+                let url = &location.url;
+                Some(NewReleaseFolder::announce(store, storage, claim, id, url).await?)
             }
+            None => None,
+        };
+        Ok(ReleaseOrigin {
+            id,
+            folder,
+            organization: claim.organization,
+            holder: load_rows::holder(store, claim.organization).await?,
+            job: claim.job,
+            dataset: claim.dataset,
+            submissions: claim.submissions.clone(),
+            definition: loaded.dataset.definition.clone(),
+            name: loaded.edition.as_ref().map(EditionInput::name),
+            by: Actor::SERVICE,
+            created_at: store.now(),
+            rows: None,
+        })
+    }
+
+    /// Loads the rows, and searches, verifies and packs on a thread of its own. `warnings` receives what is known
+    /// before the search.
+    async fn search(
+        &self,
+        claim: &Claim,
+        loaded: LoadedJob,
+        origin: ReleaseOrigin,
+        warnings: oneshot::Sender<Vec<Warning>>,
+        progress: &Arc<Progress>,
+    ) -> Result<RunResults, WorkError> {
+        let Resources {
+            store,
+            keys,
+            storage,
+            ..
+        } = &self.resources;
+        let progress = progress.clone();
+        let read = Which::Listed(&claim.submissions);
+        #[cfg(feature = "scale")]
+        if let Some(executor) = loaded.executor {
+            let scaled = ScaledAttempt {
+                definition: loaded.job,
+                rows: load_rows::count_rows(store, &loaded.dataset, read).await?,
+                dataset: loaded.dataset.clone(),
+                key: loaded.key,
+                executor,
+                storage: storage.clone(),
+            };
+            let run = move |chunks| scaled.run(chunks, origin, warnings, &*progress);
+            return load_rows::stream(store, keys, &loaded.dataset, read, run).await;
+        }
+        let LoadedJob {
+            dataset,
+            key,
+            definition,
+            mut edition,
+            ..
+        } = loaded;
+        let table = load_rows::load(store, keys, &dataset, read, progress.clone()).await?;
+        if let Some(edition) = &mut edition {
+            edition.load_rows(store).await?;
+        }
+        let csv_bytes = storage.spool.limit();
+        // One thread prepares and runs: it reuses the memory that it frees.
+        let run = on_thread(move || {
+            let results = if let Some(edition) = edition {
+                let job = EditionJob {
+                    definition: &definition,
+                    dataset: &dataset,
+                    table: &table,
+                    key: &key,
+                };
+                edition.run(&job, origin, csv_bytes, &*progress)
+            } else {
+                let order_key = key.order_key();
+                let prepared =
+                    attempt::prepare(&definition, &dataset, table, order_key, &*progress)?;
+                // The receiver is dropped only when the worker stops.
+                let _ = warnings.send(prepared.warnings());
+                prepared.run(&key, origin, csv_bytes, &*progress)
+            };
+            return_freed_pages();
+            results
+        });
+        run.await
+    }
+
+    /// Stores the warnings that a run sends before its end.
+    async fn record_early_warnings(
+        &self,
+        claim: &Claim,
+        warnings: oneshot::Receiver<Vec<Warning>>,
+    ) -> EarlyWarnings {
+        // A run that fails before its rows are read sends none.
+        let Ok(warnings) = warnings.await else {
+            return EarlyWarnings {
+                warnings: Vec::new(),
+                are_recorded: true,
+            };
+        };
+        let recorded = queue::record_warnings(&self.resources.store, claim, &warnings).await;
+        if let Err(error) = &recorded {
+            tracing::warn!(%error, "the warnings could not be stored; that is tried again when the run succeeds");
+        }
+        EarlyWarnings {
+            warnings,
+            are_recorded: recorded.is_ok(),
         }
     }
 
@@ -342,82 +373,60 @@ impl Worker {
     async fn end(
         &self,
         claim: &Claim,
-        outcome: Result<RunResults, WorkError>,
+        outcome: Result<HeldResults, WorkError>,
         progress: &Progress,
     ) -> Result<&'static str, StoreError> {
-        let store = &self.store;
-        let fail = async |problem: Problem| {
-            let document = serde_json::to_value(problem.document())?;
-            queue::fail(store, claim, progress.counts(), &document).await
+        let stored = match outcome {
+            Ok(held) => self.store_results(claim, &held.results, progress).await,
+            Err(error) => Err(error),
         };
-        let (label, ending) = match outcome {
-            Ok(results) => {
-                let release = results.release.as_ref();
-                let tables = release.iter().flat_map(|release| &release.tables);
-                let stored = tables.filter_map(|table| table.content.as_ref());
-                let all: usize = stored.map(|content| content.chunks.len()).sum();
-                let done = AtomicUsize::new(0);
-                let written = || {
-                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    let share = done as f64 / all as f64;
-                    progress.progress(Phase::Writing, PACKED + (1.0 - PACKED) * share);
-                };
-                let outcome = NewRunResults {
-                    steps: &results.steps,
-                    sweep: &results.sweep,
-                    release,
-                    edition: results.edition.as_ref(),
-                    written: &written,
-                };
-                // If the stop comes while the result is committed, the job has ended, and what is
-                // written after it is refused: its lease is gone.
-                let ended = tokio::select! {
-                    ended = queue::succeed(store, claim, progress.counts(), outcome) => ended,
-                    () = progress.stop_requested() => return self.end_stopped(claim, progress).await,
-                };
-                match ended {
-                    Ok(ending) => ("succeeded", ending),
-                    Err(error) if error.is_storage_full() => {
-                        ("failed", fail(storage_full()).await?)
-                    }
-                    Err(
-                        StoreError::BelowPolicy(problem) | StoreError::SubmissionReplaced(problem),
-                    ) => ("failed", fail(*problem).await?),
-                    Err(error) => return Err(error),
-                }
-            }
-            Err(WorkError::Problem(problem)) if problem.code == Code::Cancelled => {
-                return self.end_stopped(claim, progress).await;
-            }
-            Err(WorkError::Problem(problem)) => {
-                if problem.code.status() >= 500 {
-                    let code = problem.code.as_str();
-                    tracing::error!(code, "a job failed by a fault of the program");
-                }
-                ("failed", fail(problem).await?)
-            }
-            Err(WorkError::Store(
-                error @ (StoreError::Damaged(_) | StoreError::Seal(_) | StoreError::Json(_)),
-            )) => {
-                tracing::error!(
-                    error = &error as &dyn std::error::Error,
-                    "a job failed because data cannot be read or written"
-                );
-                ("failed", fail(internal()).await?)
-            }
-            Err(WorkError::Store(StoreError::SubmissionReplaced(problem))) => {
-                ("failed", fail(*problem).await?)
-            }
-            Err(WorkError::Store(error)) if error.is_storage_full() => {
-                ("failed", fail(storage_full()).await?)
-            }
-            Err(WorkError::Store(error)) => return Err(error),
-            Err(WorkError::Panicked) => {
-                tracing::error!("a run panicked");
-                ("failed", fail(internal()).await?)
-            }
+        let problem = match stored {
+            Ok(ending) => return Ok(ending.outcome("succeeded")),
+            Err(error) => failure(error)?,
         };
-        Ok(ending.outcome(label))
+        if problem.code == Code::Cancelled {
+            return self.end_stopped(claim, progress).await;
+        }
+        let document = serde_json::to_value(problem.document())?;
+        let store = &self.resources.store;
+        let ending = queue::fail(store, claim, progress.counts(), &document).await?;
+        Ok(ending.outcome("failed"))
+    }
+
+    /// Stores the results of a run.
+    ///
+    /// # Errors
+    /// `cancelled` if the run is to stop first; when the database fails.
+    async fn store_results(
+        &self,
+        claim: &Claim,
+        results: &RunResults,
+        progress: &Progress,
+    ) -> Result<EndResult, WorkError> {
+        let release = results.release.as_ref();
+        let tables = release.iter().flat_map(|release| &release.tables);
+        let stored = tables.filter_map(|table| table.content.as_ref());
+        let all: usize = stored.map(|content| content.chunks.len()).sum();
+        let done = AtomicUsize::new(0);
+        let written = || {
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            let share = done as f64 / all as f64;
+            progress.progress(Phase::Writing, PACKED + (1.0 - PACKED) * share);
+        };
+        let results = NewRunResults {
+            steps: &results.steps,
+            sweep: &results.sweep,
+            release,
+            edition: results.edition.as_ref(),
+            written: &written,
+        };
+        // If the stop comes while the result is committed, the job has ended, and what is
+        // written after it is refused: its lease is gone.
+        let store = &self.resources.store;
+        tokio::select! {
+            ended = queue::succeed(store, claim, progress.counts(), results) => Ok(ended?),
+            () = progress.stop_requested() => Err(stopped().into()),
+        }
     }
 
     /// Writes the end of an attempt that was stopped. Returns its outcome as [`Self::end`] does.
@@ -426,7 +435,7 @@ impl Worker {
         claim: &Claim,
         progress: &Progress,
     ) -> Result<&'static str, StoreError> {
-        let (store, counts) = (&self.store, progress.counts());
+        let (store, counts) = (&self.resources.store, progress.counts());
         let (label, ending) = match progress.stopped() {
             Some(StopReason::LeaseLost) => ("lease_lost", EndResult::Lost),
             Some(StopReason::ShuttingDown) => ("put_back", queue::requeue(store, claim).await?),
@@ -443,14 +452,29 @@ impl Worker {
     }
 }
 
-/// A run whose memory is reserved.
-struct RunToReserve<'a> {
-    job: &'a JobDefinition,
-    dataset: &'a StoredDataset,
-    /// Its input as an edition.
-    edition: Option<&'a EditionInput>,
+/// A claimed job with what it needs before its rows are read.
+struct LoadedJob {
+    dataset: StoredDataset,
+    key: DataKey,
+    /// As it was sent.
+    definition: Value,
+    job: JobDefinition,
     /// The executor that counts its rows; `None` if they are in memory.
-    executor: Option<&'a NamedExecutor>,
+    executor: Option<NamedExecutor>,
+    /// Its input as an edition.
+    edition: Option<EditionInput>,
+}
+
+/// The results of a run, with the memory that they are in.
+struct HeldResults {
+    results: RunResults,
+    _memory: MemoryReservation,
+}
+
+/// The warnings that a run has sent before its end.
+struct EarlyWarnings {
+    warnings: Vec<Warning>,
+    are_recorded: bool,
 }
 
 impl EndResult {
@@ -476,6 +500,44 @@ pub async fn end_exhausted(store: &Store, max_attempts: u32) -> Result<(), Store
     );
     let document = serde_json::to_value(problem.document())?;
     claims::end_exhausted(store, max_attempts, &document).await
+}
+
+/// The problem of a job whose attempt ended with this error.
+///
+/// # Errors
+/// An error after which another attempt may succeed.
+fn failure(error: WorkError) -> Result<Problem, StoreError> {
+    match error {
+        WorkError::Problem(problem) => {
+            if problem.code != Code::Cancelled && problem.code.status() >= 500 {
+                let code = problem.code.as_str();
+                tracing::error!(code, "a job failed by a fault of the program");
+            }
+            Ok(problem)
+        }
+        WorkError::Store(
+            StoreError::BelowPolicy(problem) | StoreError::SubmissionReplaced(problem),
+        ) => Ok(*problem),
+        WorkError::Store(
+            error @ (StoreError::Damaged(_) | StoreError::Seal(_) | StoreError::Json(_)),
+        ) => {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a job failed because data cannot be read or written"
+            );
+            Ok(internal())
+        }
+        WorkError::Store(error) if error.is_storage_full() => Ok(storage_full()),
+        WorkError::Store(error) => Err(error),
+        WorkError::Panicked => {
+            tracing::error!("a run panicked");
+            Ok(internal())
+        }
+    }
+}
+
+fn stopped() -> Problem {
+    Problem::new(Code::Cancelled, "the run was stopped")
 }
 
 fn storage_full() -> Problem {

@@ -95,6 +95,12 @@ impl Drop for WorkerPool {
 /// What the workers share with requests. Clones share it too.
 #[derive(Clone)]
 pub struct Resources {
+    /// The database.
+    pub store: Store,
+    /// Wraps and unwraps the datasets' keys.
+    pub keys: Arc<KeyRing>,
+    /// Wakes the workers when a job is created or cancelled.
+    pub wake: Arc<Notify>,
     /// The memory budget of the process.
     pub memory: MemoryBudget,
     /// The disks.
@@ -119,17 +125,14 @@ pub struct JobKey {
 /// # Errors
 /// When the operating system starts no thread for the heartbeats.
 pub fn start(
-    store: Store,
-    keys: Arc<KeyRing>,
     resources: Resources,
     settings: WorkerPoolSettings,
-    wake: Arc<Notify>,
     shutdown: CancellationToken,
 ) -> io::Result<WorkerPool> {
     let interrupt = CancellationToken::new();
-    let (heartbeats, end) = Heartbeats::start(&store, settings, interrupt.clone())?;
+    let (heartbeats, end) = Heartbeats::start(&resources.store, settings, interrupt.clone())?;
     let pool = WorkerPool {
-        store: store.clone(),
+        store: resources.store.clone(),
         tasks: TaskTracker::new(),
         shutdown: shutdown.child_token(),
         interrupt,
@@ -139,38 +142,41 @@ pub fn start(
     let slots = Arc::new(WorkerSlots::new(settings.concurrency));
     for _ in 0..settings.concurrency {
         let worker = Worker {
-            store: store.clone(),
-            keys: keys.clone(),
             resources: resources.clone(),
             settings,
             slots: slots.clone(),
             heartbeats: pool.heartbeats.clone(),
-            wake: wake.clone(),
             shutdown: pool.shutdown.clone(),
         };
         pool.tasks.spawn(worker.work());
     }
-    let chaining = upkeep::chain_events(store.clone(), keys.clone(), pool.shutdown.clone());
-    pool.tasks.spawn(chaining);
-    pool.tasks.spawn(gauges::measure(
-        store.clone(),
-        resources.memory,
-        resources.storage.clone(),
-        pool.shutdown.clone(),
-    ));
-    pool.tasks.spawn(upkeep::remove_files(
-        store.clone(),
-        resources.storage.clone(),
-        pool.shutdown.clone(),
-    ));
-    pool.tasks.spawn(upkeep::keep(
+    let Resources {
         store,
         keys,
-        resources.storage,
-        pool.shutdown.clone(),
         wake,
+        memory,
+        storage,
+        ..
+    } = resources;
+    let (tasks, shutdown) = (&pool.tasks, || pool.shutdown.clone());
+    tasks.spawn(upkeep::chain_events(
+        store.clone(),
+        keys.clone(),
+        shutdown(),
     ));
-    pool.tasks.close();
+    tasks.spawn(gauges::measure(
+        store.clone(),
+        memory,
+        storage.clone(),
+        shutdown(),
+    ));
+    tasks.spawn(upkeep::remove_files(
+        store.clone(),
+        storage.clone(),
+        shutdown(),
+    ));
+    tasks.spawn(upkeep::keep(store, keys, storage, shutdown(), wake));
+    tasks.close();
     Ok(pool)
 }
 

@@ -2,6 +2,7 @@
 //! directory, and the object stores of organizations.
 
 pub mod object_stores;
+pub mod secret_file;
 pub mod spool;
 
 use std::fs::OpenOptions;
@@ -101,7 +102,7 @@ impl Storage {
         let Ok(disk) = Disk::of(directory) else {
             return Ok(());
         };
-        let needed = self.min_free(disk);
+        let needed = disk.min_free(self.limits.min_free);
         if disk.free < needed {
             Err(DiskFull {
                 place,
@@ -111,10 +112,6 @@ impl Storage {
         } else {
             Ok(())
         }
-    }
-
-    fn min_free(&self, disk: Disk) -> u64 {
-        self.limits.min_free.min(disk.size / MIN_FREE_SHARE)
     }
 
     /// The free space for data and for the spool, in bytes.
@@ -130,8 +127,9 @@ impl Storage {
 
     /// Whether the disk of the data directory is about to be full: without the reserve it would be.
     pub(crate) fn is_tight(&self) -> bool {
-        Disk::of(&self.data_dir)
-            .is_ok_and(|disk| disk.free < self.min_free(disk) + self.reserve_bytes(disk))
+        Disk::of(&self.data_dir).is_ok_and(|disk| {
+            disk.free < disk.min_free(self.limits.min_free) + self.reserve_bytes(disk)
+        })
     }
 
     /// Removes the reserve if the disk is nearly full, so that the database can start, and data can be deleted.
@@ -161,7 +159,7 @@ impl Storage {
             return;
         };
         let bytes = self.reserve_bytes(disk);
-        let has_space = disk.free > self.min_free(disk) + bytes;
+        let has_space = disk.free > disk.min_free(self.limits.min_free) + bytes;
         if bytes == 0 || !has_space || self.reserve.exists() {
             return;
         }
@@ -192,7 +190,7 @@ pub fn directory_of(path: &Path) -> &Path {
 
 /// Size and free space of a file system, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Disk {
+pub struct Disk {
     /// Its size.
     pub size: u64,
     /// The space that a user other than root can still write.
@@ -204,12 +202,17 @@ impl Disk {
     ///
     /// # Errors
     /// Those of the system call.
-    pub(crate) fn of(directory: &Path) -> io::Result<Self> {
+    pub fn of(directory: &Path) -> io::Result<Self> {
         let found = rustix::fs::statvfs(directory)?;
         Ok(Self {
             size: found.f_blocks.saturating_mul(found.f_frsize),
             free: found.f_bavail.saturating_mul(found.f_frsize),
         })
+    }
+
+    /// The bytes that must stay free where `asked` bytes are asked for: on a small disk no more than a tenth of it.
+    pub fn min_free(self, asked: u64) -> u64 {
+        asked.min(self.size / MIN_FREE_SHARE)
     }
 }
 

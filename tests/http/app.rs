@@ -8,7 +8,7 @@ use pais::api::limits::TokenLifetime;
 use pais::api::rate_limits::RateLimiter;
 use pais::api::{App, Limits};
 use pais::api::{
-    AppState, ConnectionLimits, OperationRoutes, RefusedTokens, RouterSettings, UploadPace,
+    AppState, ConnectionLimits, OperationRoutes, RefusedTokens, RouterSettings, Server, UploadPace,
 };
 use pais::clock::{Clock, SystemClock};
 use pais::db::key_ring::KeyRing;
@@ -17,7 +17,7 @@ use pais::db::tokens::{NewToken, create_token};
 use pais::db::{Store, audit_chain, instances, organizations};
 use pais::executors::ExecutorSet;
 use pais::ids::TokenId;
-use pais::jobs::{self, Resources, WorkerPool, WorkerPoolSettings};
+use pais::jobs::{self, WorkerPool, WorkerPoolSettings};
 use pais::memory::MemoryBudget;
 use pais::oidc::{OidcSettings, SignIn, Verifier};
 use pais::roles::Role;
@@ -198,10 +198,13 @@ impl Builder {
         let router = pais::api::router(state.clone(), &settings).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let grace = Duration::from_secs(1);
-        let serving =
-            pais::api::serve(listener, None, router, CONNECTIONS, shutdown.clone(), grace);
-        tokio::spawn(serving);
+        let server = Server {
+            listener,
+            tls: None,
+            router,
+            limits: CONNECTIONS,
+        };
+        tokio::spawn(server.run(shutdown.clone(), Duration::from_secs(1)));
         TestApp {
             state,
             clock,
@@ -249,19 +252,7 @@ pub(crate) fn worker_settings() -> WorkerPoolSettings {
 
 /// Starts workers of a service.
 pub(crate) fn start_workers(service: &App, settings: WorkerPoolSettings) -> WorkerPool {
-    let pool = jobs::start(
-        service.db.clone(),
-        service.keys.clone(),
-        Resources {
-            memory: service.memory.clone(),
-            storage: service.storage.clone(),
-            executors: service.executors.clone(),
-            attempts: service.attempts.clone(),
-        },
-        settings,
-        service.wake.clone(),
-        service.shutdown.clone(),
-    );
+    let pool = jobs::start(service.resources(), settings, service.shutdown.clone());
     pool.unwrap()
 }
 
