@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use pais_core::cancellation::Cancellation;
-use pais_core::model::PrivacyModel;
+use pais_core::model::{Diversity, Lkc, PrivacyModel};
 use pais_core::table::{Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
 
 use super::composed_release::{Meet, PlacedRelease, Published, Recoded};
@@ -235,13 +235,15 @@ impl Composition {
 
 /// Whether the meet of a release with others like it is decided exactly under its model.
 fn is_exact(member: &PlacedRelease) -> bool {
-    let is_set = |column: &&ReleasedColumn| matches!(column.form, Form::Set { .. });
-    let has_sets = member
-        .labelled()
-        .is_ok_and(|columns| columns.iter().any(is_set));
     member.release.recoded == Recoded::OneCut
-        && !has_sets
+        && !has_sets(member)
         && matches!(member.release.model, PrivacyModel::Lkc(_))
+}
+
+fn has_sets(member: &PlacedRelease) -> bool {
+    let is_set = |column: &&ReleasedColumn| matches!(column.form, Form::Set { .. });
+    let columns = member.labelled();
+    columns.is_ok_and(|columns| columns.iter().any(is_set))
 }
 
 fn subjects_of(raw: RawRows, rows: &[u32]) -> Option<Vec<u32>> {
@@ -266,6 +268,7 @@ fn models_to_decide<'p, 'a>(releases: &[&'p PlacedRelease<'a>]) -> Vec<&'p Place
 
 /// Whether every table that meets the model of `stronger` meets that of `weaker`.
 fn implies(stronger: &PlacedRelease, weaker: &PlacedRelease) -> bool {
+    let has_sets = has_sets(stronger) || has_sets(weaker);
     let (stronger, weaker) = (stronger.release, weaker.release);
     if stronger.quasi_identifiers != weaker.quasi_identifiers
         || stronger.sensitive != weaker.sensitive
@@ -274,13 +277,19 @@ fn implies(stronger: &PlacedRelease, weaker: &PlacedRelease) -> bool {
     }
     match (stronger.model, weaker.model) {
         (PrivacyModel::Lkc(strong), PrivacyModel::Lkc(weak)) => {
-            let length = |l: Option<NonZeroU32>| l.map_or(u32::MAX, NonZeroU32::get);
-            let bounds_the_same = strong.sensitive_values == weak.sensitive_values
-                && strong.missing_sensitive == weak.missing_sensitive;
+            // A length of more values than there are quasi-identifiers means all.
+            let length = |l: Option<NonZeroU32>| match l {
+                Some(l) if has_sets => l.get(),
+                Some(l) => l.get().min(stronger.quasi_identifiers.len() as u32),
+                None if has_sets => u32::MAX,
+                None => stronger.quasi_identifiers.len() as u32,
+            };
+            let bounds_as_much = strong.missing_sensitive == weak.missing_sensitive
+                && bounds_all(strong, weak)
+                && strong.c.as_f64() <= weak.c.as_f64();
             length(strong.l) >= length(weak.l)
                 && strong.k >= weak.k
-                && (weak.c.is_unbounded()
-                    || (bounds_the_same && strong.c.as_f64() <= weak.c.as_f64()))
+                && (weak.c.is_unbounded() || bounds_as_much)
         }
         (PrivacyModel::KmAnonymity(strong), PrivacyModel::KmAnonymity(weak)) => {
             strong.k >= weak.k && strong.m >= weak.m
@@ -293,10 +302,34 @@ fn implies(stronger: &PlacedRelease, weaker: &PlacedRelease) -> bool {
                     .is_some_and(|strong| strong >= weak)
             };
             strong.k >= weak.k
-                && strong.diversity == weak.diversity
+                && is_as_diverse(&strong.diversity, &weak.diversity)
                 && weak.min_range.iter().all(spans)
         }
         _ => false,
+    }
+}
+
+/// Whether one model bounds each sensitive value that another one bounds.
+fn bounds_all(one: &Lkc, other: &Lkc) -> bool {
+    let Some(bounded) = &one.sensitive_values else {
+        return true;
+    };
+    let Some(others) = &other.sensitive_values else {
+        return false;
+    };
+    others.iter().all(|(column, values)| {
+        let bounded = bounded.get(column);
+        bounded.is_some_and(|bounded| values.iter().all(|value| bounded.contains(value)))
+    })
+}
+
+/// Whether values that meet `strong` meet `weak`, of one kind of diversity.
+fn is_as_diverse(strong: &Diversity, weak: &Diversity) -> bool {
+    match (strong, weak) {
+        (_, Diversity::None) => true,
+        (Diversity::Distinct { l: strong }, Diversity::Distinct { l: weak }) => strong >= weak,
+        (Diversity::Entropy { l: strong }, Diversity::Entropy { l: weak }) => strong >= weak,
+        (strong, weak) => strong == weak,
     }
 }
 
@@ -332,6 +365,17 @@ impl Join<'_, '_> {
         Reading::of_combinations(&self.rows, all.codes())
     }
 
+    /// Whether all releases are anatomized, and none has a row's value of a column that is sensitive in another.
+    fn says_only_groups(&self) -> bool {
+        let releases = || self.parts.iter().map(|part| part.placed);
+        let mut sensitive = releases().flat_map(|placed| placed.release.sensitive);
+        releases().all(|placed| placed.release.recoded == Recoded::Anatomized)
+            && sensitive.all(|name| {
+                let of_row = |it| matches!(it, Published::Raw | Published::Labels);
+                releases().all(|placed| !placed.published(name).is_some_and(of_row))
+            })
+    }
+
     /// The meets of all columns that an adversary may know, and the groups of anatomized releases.
     fn columns(&self) -> Result<Vec<ReleasedColumn>, VerifyError> {
         let names: BTreeSet<&str> = self
@@ -342,15 +386,16 @@ impl Join<'_, '_> {
             .collect();
         let rows = self.rows.len();
         let mut columns = Vec::with_capacity(names.len());
-        // The exact values of an anatomized release tell this adversary nothing new: the release discloses the
-        // group.
-        let (anatomized, labelled): (Vec<_>, Vec<_>) = self
-            .parts
-            .iter()
-            .partition(|part| part.placed.release.recoded == Recoded::Anatomized);
+        // The exact values of anatomized releases tell this adversary nothing but the groups, unless another release
+        // says of each row what they say of groups only.
+        let has_exact = !self.says_only_groups();
+        let is_anatomized = |part: &&JoinedPart| part.placed.release.recoded == Recoded::Anatomized;
         for name in names {
             let mut meet = Meet::unknown(rows);
-            for JoinedPart { placed, released } in &labelled {
+            let parts = self.parts.iter();
+            for JoinedPart { placed, released } in
+                parts.filter(|part| has_exact || !is_anatomized(part))
+            {
                 if let Some(Published::Labels | Published::Raw) = placed.published(name)
                     && let Some(column) = placed.column(name)
                 {
@@ -359,7 +404,8 @@ impl Join<'_, '_> {
             }
             columns.push(meet.into_column(name));
         }
-        for (number, JoinedPart { placed, released }) in anatomized.iter().enumerate() {
+        let anatomized = self.parts.iter().filter(is_anatomized);
+        for (number, JoinedPart { placed, released }) in anatomized.enumerate() {
             let mut meet = Meet::unknown(rows);
             for column in placed.labelled()? {
                 meet.and(column, released.iter().copied());
