@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::request::Parts;
 use axum::response::Response;
-use pais_anonymize::Observer;
 use pais_core::cancellation::Cancellation;
 use pais_io::FileFormat;
 use pais_package::{PackageError, PackageWriter, SigningKey};
@@ -19,10 +18,9 @@ use utoipa::ToSchema;
 
 use crate::db::StoreError;
 use crate::db::releases::{StoredRelease, StoredTable};
+use crate::engine::WorkError;
 use crate::engine::data_package::{PackagedTable, descriptor};
-use crate::engine::rendered_tables::{Rendering, SpoolWriter, unwritable};
-use crate::engine::table_work::TableKind;
-use crate::engine::{WorkError, on_thread};
+use crate::engine::rendered_tables::{Rendering, SpoolWriter, SpooledFile, unwritable};
 use crate::ids::ReleaseId;
 use crate::problem::{Code, Problem};
 
@@ -167,12 +165,17 @@ async fn render_package(
     app: &CallerApp,
     documents: &PackageDocuments,
 ) -> Result<PathBuf, ApiError> {
-    let directory = app.storage.spool.directory();
-    let path = directory.join(format!("package-{}.zip", documents.digest()));
-    if tokio::fs::try_exists(&path).await.unwrap_or(false) {
+    let file = SpooledFile {
+        name: format!("package-{}.zip", documents.digest()),
+        owner: documents.release.organization,
+        bytes: PACKAGING_BYTES,
+    };
+    let renderer = app.renderer();
+    if let Some(path) = renderer.existing(&file.name).await {
         return Ok(path);
     }
     let key = signing_key(app)?;
+    // Before the slot of the package: rendering takes a slot of its own.
     let mut tables = Vec::new();
     for name in documents.tables() {
         let table = Arc::new(get_table(app, documents.release.id, name).await?);
@@ -182,25 +185,9 @@ async fn render_package(
             table,
         });
     }
-    let owner = documents.release.organization;
-    let guard = app
-        .tables
-        .begin(TableKind::Released, owner, PACKAGING_BYTES);
-    let guard = guard.await?;
-    let (work, documents, target) = (guard.share(), documents.clone(), path.clone());
-    let storage = app.storage.clone();
-    let writing = on_thread(move || {
-        let file = SpoolWriter::new(&storage.spool, work.cancellation().clone())?;
-        let file = write_package(file, tables, &documents, &key, work.cancellation())?;
-        let file = file.into_inner()?;
-        file.persist(&target)
-            .map_err(|error| unwritable(&error.error))?;
-        let removed = storage.spool.remove_oldest(&target);
-        removed.map_err(|error| unwritable(&error))
-    });
-    writing.await?;
-    drop(guard);
-    Ok(path)
+    let documents = documents.clone();
+    let write = move |tables, out| write_package(out, tables, &documents, &key);
+    Ok(renderer.spooled(file, async || Ok(tables), write).await?)
 }
 
 /// Writes the tables in both formats, the documents and the manifest.
@@ -209,8 +196,8 @@ fn write_package(
     tables: Vec<RenderedTable>,
     documents: &PackageDocuments,
     key: &SigningKey,
-    cancellation: &Cancellation,
 ) -> Result<SpoolWriter, WorkError> {
+    let cancellation = &file.cancellation().clone();
     let mut writer = PackageWriter::new(file);
     let mut packaged = Vec::with_capacity(tables.len());
     for (position, rendered) in tables.into_iter().enumerate() {

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::http::request::Parts;
 use axum::response::Response;
-use pais_anonymize::Observer;
 use pais_io::FileFormat;
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -14,9 +13,8 @@ use tokio::runtime::Handle;
 
 use crate::db::release_files::{self, ReleaseFile};
 use crate::db::releases;
-use crate::engine::rendered_tables::{SpoolWriter, unwritable};
-use crate::engine::table_work::TableKind;
-use crate::engine::{WorkError, locations, on_thread};
+use crate::engine::rendered_tables::{SpoolWriter, SpooledFile, unwritable};
+use crate::engine::{WorkError, locations};
 use crate::ids::{OrganizationId, ReleaseId};
 use crate::storage::object_stores::LocationError;
 
@@ -125,30 +123,20 @@ async fn fetch(
     release: ReleaseId,
     file: &ReleaseFile,
 ) -> Result<PathBuf, ApiError> {
-    let directory = app.storage.spool.directory();
-    let path = directory.join(format!("file-{release}-{}", file.name));
-    if tokio::fs::try_exists(&path).await.unwrap_or(false) {
-        return Ok(path);
-    }
-    let guard = app.tables.begin(TableKind::Released, owner, FETCH_BYTES);
-    let guard = guard.await?;
-    let source = locations::open_file(&app.db, &app.storage, release, file).await?;
-    let (work, storage) = (guard.share(), app.storage.clone());
-    let (expected, target) = (file.sha256.clone(), path.clone());
-    let copying = on_thread(move || {
-        let mut out = SpoolWriter::new(&storage.spool, work.cancellation().clone())?;
-        let sha256 = copy(source, &mut out)?;
-        if hex::encode(sha256) != expected {
+    let spooled = SpooledFile {
+        name: format!("file-{release}-{}", file.name),
+        owner,
+        bytes: FETCH_BYTES,
+    };
+    let load = async || locations::open_file(&app.db, &app.storage, release, file).await;
+    let expected = file.sha256.clone();
+    let write = move |source, mut out| {
+        if hex::encode(copy(source, &mut out)?) != expected {
             return Err(LocationError::FileChanged.into());
         }
-        let persisted = out.into_inner()?.persist(&target);
-        persisted.map_err(|error| unwritable(&error.error))?;
-        let removed = storage.spool.remove_oldest(&target);
-        removed.map_err(|error| unwritable(&error))
-    });
-    copying.await?;
-    drop(guard);
-    Ok(path)
+        Ok(out)
+    };
+    Ok(app.renderer().spooled(spooled, load, write).await?)
 }
 
 /// Copies the file. Returns its SHA-256.

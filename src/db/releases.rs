@@ -538,21 +538,13 @@ pub(crate) async fn record_link(
     audit::commit_in_both(transaction, store.now(), event, owner).await
 }
 
-/// The chunk of a table with this index, from 0; `None` if the table has fewer chunks.
-pub(crate) async fn chunk(
-    store: &Store,
-    table: &StoredTable,
-    index: u32,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    Ok(sqlx::query_scalar(
-        "SELECT data FROM release_chunks
-         WHERE release_id = $1 AND table_name = $2 AND index = $3",
-    )
-    .bind(table.release)
-    .bind(&table.name)
-    .bind(index.cast_signed())
-    .fetch_optional(&mut *store.connection().await?)
-    .await?)
+/// The chunks of a table, in order.
+pub(crate) async fn chunks(store: &Store, table: &StoredTable) -> Result<Vec<Vec<u8>>, StoreError> {
+    let chunks = sqlx::query_scalar(
+        "SELECT data FROM release_chunks WHERE release_id = $1 AND table_name = $2 ORDER BY index",
+    );
+    let chunks = chunks.bind(table.release).bind(&table.name);
+    Ok(chunks.fetch_all(&mut *store.connection().await?).await?)
 }
 
 /// Waits until no other transaction makes a grant of a release of the dataset to the recipient, or records a fetch

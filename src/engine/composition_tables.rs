@@ -88,11 +88,7 @@ pub(crate) async fn load(
 impl StoredParts {
     /// Loads its rows.
     pub(crate) async fn load_chunks(&mut self, store: &Store) -> Result<(), StoreError> {
-        while let Some(chunk) =
-            releases::chunk(store, &self.table, self.chunks.len() as u32).await?
-        {
-            self.chunks.push(chunk);
-        }
+        self.chunks = releases::chunks(store, &self.table).await?;
         Ok(())
     }
 

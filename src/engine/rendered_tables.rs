@@ -77,87 +77,76 @@ impl Renderer<'_> {
     ) -> Result<PathBuf, WorkError> {
         // The version is part of the entity tag of a table, because another version of the program
         // may write other bytes. So it is part of the file name, too.
-        let version = env!("CARGO_PKG_VERSION");
-        let name = format!("{}-{}-{version}", table.release, table.position);
-        let task = RenderTask {
-            name,
-            owner: Some(table.organization),
+        let (version, ending) = (env!("CARGO_PKG_VERSION"), rendering.file_ending());
+        let file = SpooledFile {
+            name: format!("{}-{}-{version}.{ending}", table.release, table.position),
+            owner: table.organization,
             bytes: render_bytes(table, rendering),
-            sha256: Some(table.sha256.clone()),
         };
-        let load = async || {
-            let mut chunks = Vec::new();
-            while let Some(chunk) = releases::chunk(self.db, table, chunks.len() as u32).await? {
-                chunks.push(chunk);
-            }
-            Ok(chunks)
-        };
-        let (stored, bounds) = (table.clone(), rendering.bounds.clone());
-        let build = move |chunks: Vec<Vec<u8>>| {
+        let load = async || Ok(releases::chunks(self.db, table).await?);
+        let (stored, rendering) = (table.clone(), rendering.clone());
+        let write = move |chunks, out| {
             let table = release_packing::unpack(&stored, chunks)?;
-            Ok(match &bounds {
+            let table = match &rendering.bounds {
                 Some(bounded) => table.with_bounds(bounded),
                 None => table,
-            })
+            };
+            render(&table, &rendering, Some(&stored.sha256), out)
         };
-        self.file(task, rendering, load, build).await
+        self.spooled(file, load, write).await
     }
 
-    /// The path of the file of a task. If it does not exist, `load` reads the chunks from which `build` makes the table
-    /// on its own thread.
+    /// The path of a file with this name in the spool directory, if there is one.
+    pub(crate) async fn existing(&self, name: &str) -> Option<PathBuf> {
+        let path = self.storage.spool.directory().join(name);
+        let exists = tokio::fs::try_exists(&path).await.unwrap_or(false);
+        exists.then_some(path)
+    }
+
+    /// The path of the file. If it does not exist, `load` reads what `write` writes on a thread of its own.
     ///
     /// # Errors
-    /// `busy`; when the database or the disk fails.
-    pub(super) async fn file<T: Send + 'static>(
+    /// `busy`; when the database or the disk fails; those of `load` and `write`.
+    pub(crate) async fn spooled<T: Send + 'static>(
         &self,
-        task: RenderTask,
-        rendering: &Rendering,
+        file: SpooledFile,
         load: impl AsyncFnOnce() -> Result<T, WorkError>,
-        build: impl FnOnce(T) -> Result<ReleasedTable, WorkError> + Send + 'static,
+        write: impl FnOnce(T, SpoolWriter) -> Result<SpoolWriter, WorkError> + Send + 'static,
     ) -> Result<PathBuf, WorkError> {
-        let name = format!("{}.{}", task.name, rendering.file_ending());
-        let path = self.storage.spool.directory().join(name);
-        if exists(&path).await {
+        if let Some(path) = self.existing(&file.name).await {
             return Ok(path);
         }
-        let owner = task.owner.ok_or(StoreError::Damaged("a released table"))?;
-        let guard = self.slots.begin(TableKind::Released, owner, task.bytes);
+        let guard = self
+            .slots
+            .begin(TableKind::Released, file.owner, file.bytes);
         let guard = guard.await?;
-        // Another request may have rendered it while this one waited.
-        if exists(&path).await {
+        // Another request may have made it while this one waited.
+        if let Some(path) = self.existing(&file.name).await {
             return Ok(path);
         }
         let loaded = load().await?;
-        let (target, work) = (path.clone(), guard.share());
-        let (storage, rendering) = (self.storage.clone(), rendering.clone());
-        let running = on_thread(move || {
-            let table = build(loaded)?;
-            render(
-                &table,
-                &rendering,
-                task.sha256.as_deref(),
-                &target,
-                SpoolWriter::new(&storage.spool, work.cancellation().clone())?,
-            )?;
+        let path = self.storage.spool.directory().join(&file.name);
+        let (target, work, storage) = (path.clone(), guard.share(), self.storage.clone());
+        let writing = on_thread(move || {
+            let out = SpoolWriter::new(&storage.spool, work.cancellation().clone())?;
+            write(loaded, out)?.persist(&target)?;
             let removed = storage.spool.remove_oldest(&target);
             removed.map_err(|error| unwritable(&error))
         });
-        running.await?;
+        writing.await?;
         drop(guard);
         Ok(path)
     }
 }
 
-/// A file to be rendered.
-pub(super) struct RenderTask {
-    /// Its name, without the ending.
-    pub(super) name: String,
+/// A file of the spool directory that is made once.
+pub(crate) struct SpooledFile {
+    /// Its name.
+    pub(crate) name: String,
     /// The organization for which the work counts.
-    pub(super) owner: Option<OrganizationId>,
-    /// Bytes that the work needs.
-    pub(super) bytes: u64,
-    /// The expected SHA-256 of the exact CSV, hexadecimal; `None` if it is unknown.
-    pub(super) sha256: Option<String>,
+    pub(crate) owner: OrganizationId,
+    /// Bytes of memory that the work needs.
+    pub(crate) bytes: u64,
 }
 
 /// Bytes that the rendering of a table needs: its codes as joined and as written, and its text as
@@ -170,20 +159,13 @@ fn render_bytes(table: &StoredTable, rendering: &Rendering) -> u64 {
     codes.saturating_add(table.csv_bytes.saturating_mul(3))
 }
 
-async fn exists(path: &Path) -> bool {
-    tokio::fs::try_exists(path).await.unwrap_or(false)
-}
-
-/// Renders a table into the temporary file `out` and renames it to `target`, so that an incomplete
-/// table is never served.
-fn render(
+/// Renders a table. `sha256` is that of its exact CSV, hexadecimal, if it is known.
+pub(super) fn render(
     table: &ReleasedTable,
     rendering: &Rendering,
     sha256: Option<&str>,
-    target: &Path,
     mut out: SpoolWriter,
-) -> Result<(), WorkError> {
-    // The stored digest is that of the CSV.
+) -> Result<SpoolWriter, WorkError> {
     let sha256 = sha256.filter(|_| rendering.is_exact_csv());
     out.hasher = sha256.map(|_| Sha256::new());
     let written = if rendering.is_safe {
@@ -195,16 +177,12 @@ fn render(
         return Err(Problem::new(Code::Cancelled, "the rendering was stopped").into());
     }
     written.map_err(|error| unwritable(&error))?;
-    let hasher = out.hasher.take();
-    let file = out.into_inner()?;
-    if let Some(hasher) = hasher
+    if let Some(hasher) = out.hasher.take()
         && Some(hex::encode(hasher.finalize()).as_str()) != sha256
     {
         return Err(StoreError::Damaged("a released table").into());
     }
-    file.persist(target)
-        .map_err(|error| unwritable(&error.error))?;
-    Ok(())
+    Ok(out)
 }
 
 /// A temporary file in the spool directory, which can be written until the work is stopped, and up to
@@ -236,10 +214,18 @@ impl SpoolWriter {
         })
     }
 
-    /// The file with all that was written.
-    pub(crate) fn into_inner(self) -> Result<NamedTempFile, WorkError> {
+    /// Whether the work was stopped.
+    pub(crate) fn cancellation(&self) -> &Cancellation {
+        &self.cancellation
+    }
+
+    /// Gives the file its name, so that an incomplete one is never served.
+    fn persist(self, target: &Path) -> Result<(), WorkError> {
         let file = self.file.into_inner();
-        file.map_err(|error| unwritable(error.error()))
+        let file = file.map_err(|error| unwritable(error.error()))?;
+        let named = file.persist(target);
+        named.map_err(|error| unwritable(&error.error))?;
+        Ok(())
     }
 }
 
@@ -264,30 +250,27 @@ impl Write for SpoolWriter {
     }
 }
 
+/// The error of a file that could not be written into the spool directory.
 pub(crate) fn unwritable(error: &io::Error) -> WorkError {
-    let problem = match error.kind() {
-        io::ErrorKind::FileTooLarge => Problem::new(
+    let (code, detail) = match error.kind() {
+        io::ErrorKind::FileTooLarge => (
             Code::LimitExceeded,
             "the file would have more bytes than storage.spool_bytes; take another format or single tables, or have the \
              limit raised",
         ),
-        _ => unrendered(error),
-    };
-    problem.into()
-}
-
-fn unrendered(error: &io::Error) -> Problem {
-    tracing::error!(%error, "a table could not be rendered into the spool directory");
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Problem::new(
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
             Code::StorageFull,
             "the disk of the spool directory (storage.spool_dir) is full",
         ),
-        _ => Problem::new(
+        _ => (
             Code::Unavailable,
             "the table could not be rendered; the service's log has the reason",
         ),
+    };
+    if code != Code::LimitExceeded {
+        tracing::error!(%error, "a table could not be rendered into the spool directory");
     }
+    Problem::new(code, detail).into()
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use pais_core::codebook::Codebook;
 use pais_core::table::ReleasedTable;
 use pais_editions::{EditionLabels, NumberedTable, common_labels, stacked};
 
+use crate::db::StoreError;
 use crate::db::releases::{self, StoredTable};
 
 use super::publication_job::EDITION_COLUMN;
-use super::rendered_tables::{RenderTask, Renderer, Rendering};
+use super::rendered_tables::{Renderer, Rendering, SpooledFile, render};
 use super::{WorkError, release_packing};
 
 /// The labels of the table.
@@ -55,30 +56,27 @@ impl Renderer<'_> {
             let codes = table.rows.saturating_mul(columns).saturating_mul(16);
             codes.saturating_add(table.csv_bytes.saturating_mul(4))
         });
-        let task = RenderTask {
-            name: format!("{}-{}", stack.name, env!("CARGO_PKG_VERSION")),
-            owner: stack
-                .tables
-                .first()
-                .map(|edition| edition.table.organization),
+        let first = tables().next().ok_or(StoreError::Damaged("an edition"))?;
+        let file = SpooledFile {
+            name: format!(
+                "{}-{}.{}",
+                stack.name,
+                env!("CARGO_PKG_VERSION"),
+                rendering.file_ending()
+            ),
+            owner: first.organization,
             bytes: bytes.fold(0, u64::saturating_add),
-            sha256: None,
         };
         let load = async || {
             let mut all = Vec::with_capacity(stack.tables.len());
             for table in tables() {
-                let mut chunks = Vec::new();
-                while let Some(chunk) = releases::chunk(self.db, table, chunks.len() as u32).await?
-                {
-                    chunks.push(chunk);
-                }
-                all.push(chunks);
+                all.push(releases::chunks(self.db, table).await?);
             }
             Ok(all)
         };
-        let stack = stack.clone();
-        let build = move |all: Vec<Vec<Vec<u8>>>| build(&stack, all);
-        self.file(task, rendering, load, build).await
+        let (stack, rendering) = (stack.clone(), rendering.clone());
+        let write = move |all, out| render(&build(&stack, all)?, &rendering, None, out);
+        self.spooled(file, load, write).await
     }
 }
 
