@@ -85,9 +85,9 @@ fn is_released_at_top(table: &EncodedTable, schema: &Schema, released: &Released
 fn warning(column: &str) -> Warning {
     let detail = format!(
         "the quasi-identifier `{column}` stays at its topmost value in every row, so it says nothing \
-         about them; ask for less (a smaller K or L, a greater C), give it a hierarchy that divides \
-         the rows more evenly at the top, or give another column a role other than \
-         quasi_identifier"
+         about them; give it a hierarchy that divides the rows more evenly at the top, leave out \
+         columns that recipients do not need (role `identifier`), or ask for less (a smaller K or L, \
+         a greater C)"
     );
     Warning::new(WarningCode::ColumnAtTop, detail).of_columns([column])
 }

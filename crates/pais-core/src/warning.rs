@@ -151,8 +151,8 @@ impl WarningCode {
                  spelling, also upper and lower case"
             }
             Self::UnboundedSensitiveColumn => {
-                "the model bounds no value of these sensitive columns; add them, or give them the \
-                 role `insensitive`"
+                "the model bounds no value of these sensitive columns, so they can be inferred; add \
+                 them, or give them the role `insensitive` if that harms nobody"
             }
             Self::ExactRange => {
                 "the outermost interval of each in a release has its exact smallest and greatest \
@@ -169,9 +169,9 @@ impl WarningCode {
             }
             Self::ColumnAtTop => {
                 "these quasi-identifiers stay at their topmost value in every row, so they say \
-                 nothing about them; ask for less (a smaller K or L, a greater C), give them \
-                 hierarchies that divide the rows more evenly at the top, or give other columns a \
-                 role other than quasi_identifier"
+                 nothing about them; give them hierarchies that divide the rows more evenly at the \
+                 top, leave out columns that recipients do not need (role `identifier`), or ask for \
+                 less (a smaller K or L, a greater C)"
             }
             Self::RepeatedIdentifier => {
                 "values of these identifiers occur in several rows; if one names the person a row is \

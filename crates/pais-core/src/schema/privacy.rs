@@ -69,8 +69,8 @@ impl Schema {
     pub fn model_warnings(&self, model: &PrivacyModel) -> Vec<Warning> {
         let unbounded = |name: &str, field: &str| {
             let detail = format!(
-                "the model bounds no value of the sensitive column `{name}`; add it, or give it \
-                 the role `insensitive`"
+                "the model bounds no value of the sensitive column `{name}`, so they can be inferred; add \
+                 it, or give it the role `insensitive` if that harms nobody"
             );
             let code = WarningCode::UnboundedSensitiveColumn;
             Warning::at(code, format!("/privacy/{field}"), detail).of_columns([name])
