@@ -202,7 +202,7 @@ test('the administrator makes organizations and tokens, and takes them back', as
 test('a report is opened by others with a link', async ({ page, world, enter, browser }) => {
   const release = await world.release(await world.dataset(), 'reported');
   await enter(page, await world.token('holder'), `#/releases/${release}/report`);
-  await page.getByRole('button', { name: 'Make a link for others' }).click();
+  await page.getByRole('button', { name: 'Make a link for colleagues' }).click();
   const link = page.getByRole('link', { name: /\/reports\// });
   const other = await browser.newContext();
   const reader = await other.newPage();

@@ -4,23 +4,32 @@ import { atMost } from './format';
 import type { Texts } from '../texts/en';
 import { MODELS, parameter, type Model } from './privacy';
 
-/** In the words of `t`; `undefined` while a parameter is missing. *K* counts rows, or persons. */
-export function meaning(t: Texts, privacy: { readonly model: string }, ofPersons: boolean): string | undefined {
+export interface About {
+  /** Whether *K* counts persons, not rows. */
+  readonly ofPersons: boolean;
+  readonly hasSensitive?: boolean;
+}
+
+/** In the words of `t`; `undefined` while a parameter is missing. */
+export function meaning(t: Texts, privacy: { readonly model: string }, about: About): string | undefined {
   const model = privacy.model as Model;
   if (!(model in MODELS)) return undefined;
   const get = (name: string): string => parameter(privacy, name) ?? '';
   const names = MODELS[model].parameters;
   if (names.some((name) => get(name) === '')) return undefined;
   const listed = (privacy as { sensitive_values?: Readonly<Record<string, readonly string[]>> }).sensitive_values;
-  const isListed = listed !== undefined && listed !== null && Object.keys(listed).length > 0;
-  const what = isListed ? t.meaning.listed(Object.keys(listed).join(', ')) : t.meaning.any;
+  const columns = Object.entries(listed ?? {});
+  const what = columns.length > 0
+    ? t.meaning.listed(columns.map(([column, values]) => (values.length > 0 ? `${column}: ${values.join(' | ')}` : column)).join(', '))
+    : t.meaning.any;
   const share = (text: string): string =>
     text.split(', ').map((part) => atMost(Number(part))).join(', ');
   const m = t.meaning;
   const k = get('k');
-  const unit = t.units.name(ofPersons);
+  const unit = t.units.name(about.ofPersons);
   switch (model) {
     case 'lkc':
+      if (about.hasSensitive === false) return m.lkcWithoutSensitive(get('l'), k, unit);
       return m.lkc(get('l'), k, share(get('c')), what, unit);
     case 'k_anonymity':
       return m.kAnonymity(k, unit);

@@ -1,6 +1,7 @@
 // Privacy models as the job form has them: their parameters, and the job that a filled-in form asks for.
 
 import type { Schemas } from '../api/client';
+import { number } from './number';
 
 export type Model = Schemas['ModelWord'];
 export type Parameter = 'k' | 'l' | 'c' | 'alpha' | 'm' | 't';
@@ -73,13 +74,6 @@ export function emptyForm(): JobForm {
     acknowledged: {},
     release: false,
   };
-}
-
-/** A number as typed in, with a point or a comma; what is no number is sent as it is, so that the service says so. */
-function number(text: string): number | string {
-  const trimmed = text.trim().replace(',', '.');
-  const value = Number(trimmed);
-  return trimmed === '' || Number.isNaN(value) ? text : value;
 }
 
 function numbers(text: string): (number | string)[] {

@@ -74,7 +74,7 @@ export const de: Texts = {
     kind: 'Art',
     hierarchy: 'Verallgemeinert durch',
     cells: 'Zellen',
-    why: 'Warum',
+    whyProposed: 'Warum das vorgeschlagen wurde',
     roleOf: (column) => `Rolle von ${column}`,
     kindOf: (column) => `Art von ${column}`,
     hierarchyOf: (column) => `Hierarchie von ${column}`,
@@ -99,7 +99,7 @@ export const de: Texts = {
       quasi_identifier: 'Quasi-Identifikator',
       sensitive: 'sensibel',
       class: 'Klasse',
-      insensitive: 'unbedenklich',
+      insensitive: 'unverändert',
     },
     roleHints: {
       identifier: 'verworfen, nie gespeichert',
@@ -209,7 +209,7 @@ export const de: Texts = {
   },
   risk: {
     persons: 'Personen',
-    kMax: 'größtes erfüllbares K',
+    kMax: 'größtes erfüllbares K, als eine Gruppe',
     lMax: 'größtes erfüllbares l (Diversität)',
     cMin: 'kleinstes erfüllbares C',
     unchanged: 'der Zeilen sind einmalig durch die Spalten, die unverändert bleiben',
@@ -393,15 +393,17 @@ export const de: Texts = {
   },
   meaning: {
     any: 'sensiblen Wert',
-    listed: (columns) => `genannten Wert von ${columns}`,
+    listed: (values) => `genannten Wert (${values})`,
     lkc: (l, k, c, what, unit) =>
-      `Wer bis zu ${l} Werte einer Person kennt, findet mindestens ${k} passende ${unit} und erschließt keinen ${what} mit einer Konfidenz über ${c}.`,
+      `Wer bis zu ${l} Werte von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit} und erschließt keinen ${what} mit einer Konfidenz über ${c}.`,
+    lkcWithoutSensitive: (l, k, unit) =>
+      `Wer bis zu ${l} Werte von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit}.`,
     kAnonymity: (k, unit) =>
-      `Was immer jemand über eine Person weiß: Mindestens ${k} ${unit} sind in allen Quasi-Identifikatoren gleich. Sensible Werte sind nicht begrenzt.`,
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} sind in allen Quasi-Identifikatoren gleich. Sensible Werte sind nicht begrenzt.`,
     confidenceBounding: (c, what) =>
-      `Was immer jemand über eine Person weiß: Niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
     alphaK: (k, c, what, unit) =>
-      `Was immer jemand über eine Person weiß: Mindestens ${k} ${unit} passen, und niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
+      `Was immer jemand von den Quasi-Identifikatoren einer Person weiß: Mindestens ${k} ${unit} passen, und niemand erschließt einen ${what} mit einer Konfidenz über ${c}.`,
     kM: (k, m, unit) => `Je ${m} Elemente, die jemand kennt, passen zu mindestens ${k} ${unit}.`,
     tCloseness: (k, t, unit) =>
       `Jede Gruppe hat mindestens ${k} ${unit}, und ihre sensiblen Werte sind verteilt wie in der ganzen Tabelle, bis auf einen Abstand von ${t}.`,
@@ -424,7 +426,7 @@ export const de: Texts = {
   stepper: {
     title: 'Den Schritt wählen',
     noSteps: 'Das Ergebnis',
-    noStepsHint: 'Dieser Lauf hat Gruppen mit eigenen Bezeichnungen und keine Schritte zur Auswahl.',
+    noStepsHint: 'Dieser Lauf hat keine Schritte zur Auswahl.',
     step: 'Schritt',
     valueText: (step, last, groups) => `Schritt ${String(step)} von ${String(last)}, ${String(groups)} Gruppen`,
     topmost: 'Die oberste Tabelle: jede Spalte mit ihrer weitesten Bezeichnung.',
@@ -460,7 +462,9 @@ export const de: Texts = {
   },
   sweep: {
     title: 'Vergleich',
-    hint: 'Jeder Punkt ist ein Lauf. Eine Linie verbindet Läufe mit gleichem L und C: Kein Lauf mit ebenso starker Garantie übertrifft sie in Risiko und Verlust zugleich. Risiken bei verschiedenem L sind nicht vergleichbar. Wählen Sie einen Lauf oder zwei nebeneinander.',
+    compared: (runs) => `${String(runs)} Kombinationen. Wählen Sie eine, um ihre Schritte zu sehen und sie freizugeben, oder zwei zum Vergleichen.`,
+    smallestOfAll: 'kleinste Gruppe, alle bekannt',
+    hint: 'Jeder Punkt ist ein Lauf. Eine Linie verbindet Läufe mit gleichem L und C: Kein Lauf mit ebenso starker Garantie übertrifft sie in Risiko und Verlust zugleich. Risiken bei verschiedenem L sind nicht vergleichbar.',
     loss: 'Verlust nach',
     risk: 'Risiko, gefunden zu werden',
     compare: 'Zeigen',
@@ -512,6 +516,7 @@ export const de: Texts = {
     confidence: 'höchste Konfidenz',
     verdict: 'unabhängig geprüft',
     noSensitive: 'es gibt keine sensible Spalte',
+    listedOnly: 'nur genannte Werte; andere können häufiger sein',
     holds: 'erfüllt',
     holdsBut: 'erfüllt, aber',
     holdsButHint: 'unveränderte Spalten greifen einzelne Zeilen heraus: siehe Bericht',
@@ -544,6 +549,7 @@ export const de: Texts = {
     until: 'Bis',
     unlimited: 'unbefristet',
     revoke: 'Entziehen',
+    revokeOf: (recipient) => `Die Bewilligung von ${recipient} entziehen`,
     recipient: 'Empfänger',
     recipientHint: 'Name oder Kennung der Organisation.',
     allowed: (names) => `Die Richtlinie erlaubt: ${names}`,
@@ -558,19 +564,21 @@ export const de: Texts = {
   },
   composition: {
     title: (recipient) => `Zusammen mit dem, was ${recipient} hat`,
-    holds: 'das Modell ist erfüllt',
+    holds: 'das Modell ist innerhalb dieses Datensatzes erfüllt',
     broken: 'das Modell ist verletzt',
     smallest: 'kleinste Gruppe',
     confidence: 'höchste Konfidenz',
     bound: '(Schranken, nicht genau)',
     with: 'Was dort sonst vorliegt:',
-    nothing: 'nichts weiter',
+    nothing: 'nichts weiter aus diesem Datensatz',
+    ofDataset: (recipient) => `Verglichen werden nur Freigaben dieses Datensatzes. Was ${recipient} aus anderen Datensätzen über dieselben Menschen hat, wird nicht verglichen.`,
   },
   report: {
     title: (name) => `Bericht zu ${name}`,
     back: 'Die Tabelle',
-    link: 'Link für andere erzeugen',
+    link: 'Link für Kolleginnen und Kollegen erzeugen',
     linkUntil: (time) => `Funktioniert ohne Token bis ${time}.`,
+    linkShows: 'Er zeigt, was Sie sehen, auch Anteile von Rohwerten: Geben Sie ihn niemandem außerhalb Ihrer Organisation.',
     risk: 'Risiko',
     highest: 'höchstes Risiko',
     highestHint: 'für jemanden, der alle Quasi-Identifikatoren kennt',
@@ -616,6 +624,7 @@ export const de: Texts = {
     table: 'die Freigabe selbst',
     verdict: 'Urteil',
     unprotected: 'Was nicht geschützt ist',
+    eachAlone: 'Durch jede Spalte allein:',
     unprotectedHint: 'Spalten, die unverändert freigegeben werden, und was jemand fände, der mehr weiß, als das Modell annimmt.',
     together: 'Zusammen mit dem, was Empfänger haben',
     edition: (number) => `Ausgabe ${String(number)} der Publikation`,

@@ -26,6 +26,12 @@ export function hasSensitive(codebook: Release['codebook']): boolean {
   return codebook == null || codebook.columns.some((column) => column.role === 'sensitive');
 }
 
+/** Whether the model bounds listed values only, so that others may be inferred. */
+export function listsValues(privacy: unknown): boolean {
+  const listed = (privacy as { sensitive_values?: object | null } | null | undefined)?.sensitive_values;
+  return Object.keys(listed ?? {}).length > 0;
+}
+
 /** The path of a table in a format. */
 export function tablePath(release: Release, table: string, format: string, safe: boolean): string {
   const place = release.tables.length > 1 || table !== 'data' ? `tables/${encodeURIComponent(table)}` : 'data';
