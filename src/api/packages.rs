@@ -225,7 +225,7 @@ fn write_package(
         });
     }
     let json = |value: &Value| serde_json::to_vec_pretty(value).map_err(StoreError::from);
-    let package = json(&descriptor(&documents.release, &packaged))?;
+    let package = json(&descriptor(&documents.release, &packaged)?)?;
     for (name, content) in [
         ("datapackage.json", package),
         ("report.json", json(&documents.report)?),

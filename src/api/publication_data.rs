@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::db::StoreError;
 use crate::db::editions::{self, ReceivedEdition};
 use crate::engine::stacked_editions::{EditionTable, StackLabels, Stacked};
 use crate::ids::PublicationId;
@@ -150,10 +149,7 @@ async fn codebooks(
 ) -> Result<Vec<Codebook>, ApiError> {
     let mut codebooks = Vec::with_capacity(published.len());
     for edition in published {
-        let release = load_release(app, edition.release_id).await?;
-        let damaged = |_| StoreError::Damaged("the codebook of a release");
-        let codebook = release.codebook.unwrap_or_default();
-        codebooks.push(serde_json::from_value(codebook).map_err(damaged)?);
+        codebooks.push(load_release(app, edition.release_id).await?.codebook()?);
     }
     Ok(codebooks)
 }

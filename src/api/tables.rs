@@ -3,14 +3,12 @@
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
-use pais_core::codebook::Codebook;
 use pais_core::table::{BoundedColumn, taken_name};
 use pais_io::FileFormat;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 
-use crate::db::StoreError;
 use crate::db::releases::{self, StoredTable};
 use crate::engine::composition_tables::ANATOMIZED_TABLE;
 use crate::engine::rendered_tables::Rendering;
@@ -198,12 +196,8 @@ async fn bounded_columns(
     table: &StoredTable,
 ) -> Result<Arc<[BoundedColumn]>, ApiError> {
     let release = load_release(app, table.release).await?;
-    let damaged = |_| StoreError::Damaged("the codebook of a release");
-    let codebook = release.codebook.unwrap_or_default();
-    let codebook: Codebook = serde_json::from_value(codebook).map_err(damaged)?;
-    let bounded = codebook.bounded_columns();
-    let columns = table.columns.as_array().map_or(&[][..], Vec::as_slice);
-    let names = columns.iter().filter_map(|column| column["name"].as_str());
+    let bounded = release.codebook()?.bounded_columns();
+    let names = table.columns.iter().map(|column| &*column.name);
     if let Some(name) = taken_name(names, &bounded) {
         let detail = format!(
             "the bounds of a column would be in `{name}`, which is another column of the table; \

@@ -16,6 +16,7 @@ use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::dataset_revisions::lock_dataset;
+use super::releases::StoredColumn;
 use super::seal::{DataKey, SealedItem};
 use super::submissions::{SubmissionRows, lock_current};
 use super::{Store, StoreError, policies, token_validity};
@@ -97,8 +98,8 @@ pub struct NewTable {
     pub name: String,
     /// Number of rows.
     pub rows: u64,
-    /// The names and types of its columns.
-    pub columns: Value,
+    /// Its columns.
+    pub columns: Vec<StoredColumn>,
     /// Its rows; `None` if they are only in the files of the release.
     pub content: Option<TableContent>,
 }
@@ -248,7 +249,7 @@ async fn insert_table(
     .bind(&table.name)
     .bind(position)
     .bind(table.rows.cast_signed())
-    .bind(&table.columns)
+    .bind(Json(&table.columns))
     .bind(content.map(|content| content.sha256.as_slice()))
     .bind(content.map(|content| content.csv_bytes.cast_signed()))
     .execute(&mut *connection)

@@ -16,6 +16,7 @@ use crate::roles::Caller;
 use pais_core::codebook::Codebook;
 use pais_core::definition::{DatasetId, SuppressionFor};
 use pais_core::model::MissingSensitive;
+use pais_core::table::Form;
 use pais_core::warning::Warning;
 
 use super::approvals::{Approval, ApprovalColumns, approval_columns};
@@ -142,6 +143,16 @@ pub struct StoredRelease {
 }
 
 impl StoredRelease {
+    /// What resolves its labels.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] for one that cannot be read, and for a release of a list, which has none.
+    pub(crate) fn codebook(&self) -> Result<Codebook, StoreError> {
+        let codebook = self.codebook.as_ref().map(Codebook::deserialize);
+        let codebook = codebook.and_then(Result::ok);
+        codebook.ok_or(StoreError::Damaged("the codebook of a release"))
+    }
+
     /// The step after which the table was released, for the holder of a release with steps.
     pub(crate) fn step(&self) -> Option<u32> {
         u32::try_from(self.step.as_ref()?.as_u64()?).ok()
@@ -172,6 +183,18 @@ pub(crate) struct TablePlace {
     pub is_in_files: bool,
 }
 
+/// A column of a stored table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredColumn {
+    /// Its name.
+    pub name: Box<str>,
+    /// What its cells are.
+    pub form: Form,
+    /// The words that stand for a missing value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Box<str>>,
+}
+
 /// A table of a release whose rows are stored, without its rows.
 #[derive(Clone, Debug, FromRow)]
 pub(crate) struct StoredTable {
@@ -189,8 +212,9 @@ pub(crate) struct StoredTable {
     /// Number of rows.
     #[sqlx(try_from = "i64")]
     pub rows: u64,
-    /// The names and types of its columns.
-    pub columns: Value,
+    /// Its columns.
+    #[sqlx(json)]
+    pub columns: Vec<StoredColumn>,
     /// SHA-256 of the CSV as served, hexadecimal.
     pub sha256: String,
     /// Size of the CSV as served, in bytes.

@@ -58,8 +58,7 @@ pub(crate) async fn load(
     let mut parts = Vec::new();
     for id in ids {
         let release = releases::load(store, viewer, id).await?;
-        let mut release = release.ok_or_else(damaged)?;
-        let codebook = release.codebook.take().ok_or_else(damaged)?;
+        let release = release.ok_or_else(damaged)?;
         let place = releases::table_place(store, viewer, id, "data").await?;
         if place.is_some_and(|place| place.is_in_files) {
             return Ok(Err(UnknownRows::InFiles(id)));
@@ -75,8 +74,8 @@ pub(crate) async fn load(
             }
         };
         parts.push(StoredParts {
+            codebook: release.codebook()?,
             release,
-            codebook: serde_json::from_value(codebook).map_err(|_| damaged())?,
             table,
             chunks: Vec::new(),
             sources,
@@ -95,7 +94,7 @@ impl StoredParts {
     /// Bytes that it needs in addition to the raw rows: its cells as stored and joined, its texts, and a number
     /// for each of its rows and each raw row.
     pub(crate) fn bytes(&self, raw_rows: u64) -> u64 {
-        let columns = self.table.columns.as_array().map_or(0, Vec::len) as u64;
+        let columns = self.table.columns.len() as u64;
         let cells = self.table.rows.saturating_mul(columns).saturating_mul(12);
         let numbers = self.table.rows.saturating_add(raw_rows).saturating_mul(8);
         cells

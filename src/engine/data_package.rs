@@ -12,9 +12,8 @@ use pais_package::PackagedFile;
 use serde_json::{Map, Value, json};
 use time::format_description::well_known::Rfc3339;
 
-use crate::db::releases::{StoredRelease, StoredTable};
-
-use super::release_packing::StoredColumn;
+use crate::db::StoreError;
+use crate::db::releases::{StoredColumn, StoredRelease, StoredTable};
 
 /// Maximum number of labels of a column that are listed as its possible values.
 const MOST_LABELS: usize = 1_000;
@@ -29,17 +28,19 @@ pub(crate) struct PackagedTable {
 /// The content of `datapackage.json`: a resource for each file of a table, with the fields of the CSV. Roles,
 /// kinds and taxonomies are in the custom property `pais`, together with the privacy model, the cut and the
 /// purpose of the grant.
-pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> Value {
-    let codebook: Option<Codebook> = release
-        .codebook
-        .as_ref()
-        .and_then(|codebook| serde_json::from_value(codebook.clone()).ok());
+///
+/// # Errors
+/// [`StoreError::Damaged`] for a release whose codebook cannot be read.
+pub(crate) fn descriptor(
+    release: &StoredRelease,
+    tables: &[PackagedTable],
+) -> Result<Value, StoreError> {
+    let codebook = release.codebook()?;
     let resources: Vec<Value> = tables
         .iter()
-        .flat_map(|table| resources(release, codebook.as_ref(), table))
+        .flat_map(|table| resources(release, &codebook, table))
         .collect();
-    let dataset = codebook.as_ref().map(|codebook| &codebook.dataset);
-    let title = dataset.map(|dataset| &dataset.name);
+    let dataset = &codebook.dataset;
     let pais = json!({
         "release_id": release.id,
         "job_id": release.job,
@@ -58,11 +59,11 @@ pub(crate) fn descriptor(release: &StoredRelease, tables: &[PackagedTable]) -> V
         "id": release.id,
         "resources": resources,
         "pais": without_null(pais, &["cut", "codebook", "purpose"]),
-        "title": release.name.as_ref().or(title),
-        "description": dataset.and_then(|it| it.description.as_ref()),
+        "title": release.name.as_ref().unwrap_or(&dataset.name),
+        "description": dataset.description,
         "created": release.created_at.format(&Rfc3339).ok(),
     });
-    without_null(document, &["title", "description", "created"])
+    Ok(without_null(document, &["description", "created"]))
 }
 
 /// An object without the null ones of these fields.
@@ -74,11 +75,7 @@ fn without_null(mut document: Value, optional: &[&str]) -> Value {
 }
 
 /// The resources of a table: its CSV, with a schema, and its Parquet, which has one itself.
-fn resources(
-    release: &StoredRelease,
-    codebook: Option<&Codebook>,
-    packaged: &PackagedTable,
-) -> [Value; 2] {
+fn resources(release: &StoredRelease, codebook: &Codebook, packaged: &PackagedTable) -> [Value; 2] {
     let PackagedTable {
         table,
         csv,
@@ -90,9 +87,8 @@ fn resources(
         lower if lower == stem => lower,
         lower => format!("{lower}-{}", table.position),
     };
-    let shapes: Vec<StoredColumn> =
-        serde_json::from_value(table.columns.clone()).unwrap_or_default();
-    let fields: Vec<Value> = shapes
+    let fields: Vec<Value> = table
+        .columns
         .iter()
         .map(|shape| field(shape, release, codebook))
         .collect();
@@ -119,7 +115,7 @@ fn file(file: &PackagedFile, name: &str, format: FileFormat, profile: &str) -> V
 }
 
 /// A field of Table Schema. Labels are text, with those of the cut as their possible values.
-fn field(shape: &StoredColumn, release: &StoredRelease, codebook: Option<&Codebook>) -> Value {
+fn field(shape: &StoredColumn, release: &StoredRelease, codebook: &Codebook) -> Value {
     let mut constraints = Map::new();
     let kind = match shape.form {
         Form::Number => "number",
@@ -139,7 +135,8 @@ fn field(shape: &StoredColumn, release: &StoredRelease, codebook: Option<&Codebo
         }
         Form::Text | Form::Moment | Form::Set { .. } => "string",
     };
-    let known = codebook.and_then(|it| it.columns.iter().find(|it| *it.name == *shape.name));
+    let mut columns = codebook.columns.iter();
+    let known = columns.find(|it| *it.name == *shape.name);
     let quasi_identifier = known.filter(|known| known.role == ColumnRole::QuasiIdentifier);
     let field = json!({
         "name": shape.name,

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 
 use crate::db::StoreError;
 use crate::db::audit::Actor;
-use crate::db::releases::{self, ModelOptions, NewRelease, NewTable, StoredTable, TableContent};
+use crate::db::releases::{
+    self, ModelOptions, NewRelease, NewTable, StoredColumn, StoredTable, TableContent,
+};
 use crate::db::seal::{DataKey, SealedItem};
 use crate::ids::{JobId, OrganizationId, ReleaseId};
 use crate::problem::{Code, Problem};
@@ -24,7 +25,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition, SubmissionId};
 use pais_core::schema::Schema;
-use pais_core::table::{Column, Form, ReleasedColumn, ReleasedTable, Table};
+use pais_core::table::{Column, ReleasedColumn, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
@@ -62,16 +63,6 @@ pub(crate) struct ReleaseOrigin {
     pub(crate) created_at: OffsetDateTime,
     /// The row of the job's submissions of each row of the run; `None` if the run has them all.
     pub(crate) rows: Option<Vec<u32>>,
-}
-
-/// A column in `release_tables.columns`.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct StoredColumn {
-    pub(crate) name: Box<str>,
-    pub(crate) form: Form,
-    /// The words that stand for a missing value.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) missing: Vec<Box<str>>,
 }
 
 /// The bounds on the packing of a release.
@@ -263,17 +254,14 @@ impl ReleaseFacts<'_> {
 }
 
 /// The columns of a table as they are stored.
-///
-/// # Errors
-/// When they cannot be written as JSON.
-pub(super) fn stored_columns(table: &ReleasedTable) -> Result<Value, StoreError> {
+pub(super) fn stored_columns(table: &ReleasedTable) -> Vec<StoredColumn> {
     let columns = table.columns.iter();
     let columns = columns.map(|column| StoredColumn {
         name: column.name.clone(),
         form: column.form,
         missing: column.missing.clone(),
     });
-    to_json(&columns.collect::<Vec<_>>())
+    columns.collect()
 }
 
 fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, WorkError> {
@@ -307,7 +295,7 @@ fn pack_table(table: &ReleasedTable, bounds: PackBounds) -> Result<NewTable, Wor
     Ok(NewTable {
         name: table.name.to_string(),
         rows: table.rows as u64,
-        columns: stored_columns(table)?,
+        columns: stored_columns(table),
         content: Some(TableContent {
             sha256,
             csv_bytes,
@@ -339,8 +327,7 @@ pub(crate) fn unpack(
     chunks: impl IntoIterator<Item = Vec<u8>>,
 ) -> Result<ReleasedTable, StoreError> {
     let damaged = || StoreError::Damaged("a released table");
-    let shapes: Vec<StoredColumn> =
-        serde_json::from_value(table.columns.clone()).map_err(|_| damaged())?;
+    let shapes = &table.columns;
     let mut rows = Assembler::default();
     for bytes in chunks {
         let part = chunk::decode(&bytes).map_err(|_| damaged())?;
@@ -357,13 +344,13 @@ pub(crate) fn unpack(
         name: table.name.as_str().into(),
         rows: rows.rows,
         columns: shapes
-            .into_iter()
+            .iter()
             .zip(rows.columns)
             .map(|(shape, column)| ReleasedColumn {
-                name: shape.name,
+                name: shape.name.clone(),
                 form: shape.form,
                 column,
-                missing: shape.missing,
+                missing: shape.missing.clone(),
             })
             .collect(),
     })

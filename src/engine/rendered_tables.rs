@@ -152,7 +152,7 @@ pub(crate) struct SpooledFile {
 /// Bytes that the rendering of a table needs: its codes as joined and as written, and its text as
 /// stored, joined and in the blocks that are written.
 fn render_bytes(table: &StoredTable, rendering: &Rendering) -> u64 {
-    let columns = table.columns.as_array().map_or(0, Vec::len);
+    let columns = table.columns.len();
     let bounds = rendering.bounds.as_ref().map_or(0, |it| 2 * it.len());
     let columns = (columns + bounds) as u64;
     let codes = table.rows.saturating_mul(columns).saturating_mul(8);

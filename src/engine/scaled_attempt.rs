@@ -252,7 +252,7 @@ fn table_in_files(verified: &VerifiedFiles) -> Result<NewTable, WorkError> {
     Ok(NewTable {
         name: table.name.to_string(),
         rows: verified.manifest.rows,
-        columns: stored_columns(table)?,
+        columns: stored_columns(table),
         content: None,
     })
 }

@@ -52,7 +52,7 @@ impl Renderer<'_> {
     ) -> Result<PathBuf, WorkError> {
         let tables = || stack.tables.iter().map(|edition| &edition.table);
         let bytes = tables().map(|table| {
-            let columns = table.columns.as_array().map_or(0, Vec::len) as u64 + 1;
+            let columns = table.columns.len() as u64 + 1;
             let codes = table.rows.saturating_mul(columns).saturating_mul(16);
             codes.saturating_add(table.csv_bytes.saturating_mul(4))
         });
