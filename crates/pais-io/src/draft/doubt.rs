@@ -31,6 +31,8 @@ pub(super) enum OpenQuestion {
     KnownOrNot,
     /// Whether it is what analysts predict.
     Outcome,
+    /// Whether cells with several items, which nobody should learn, are sets or one value each.
+    ItemsOrValue,
     /// Whether the text of a code is needed.
     TextOf { code: String, role: ColumnRole },
     /// Whether the day or the month is first.
@@ -90,6 +92,14 @@ impl OpenQuestion {
                     ColumnRole::Sensitive,
                     ColumnRole::QuasiIdentifier,
                 ]),
+            ),
+            Self::ItemsOrValue => (
+                format!(
+                    "Some cells of `{column}` have several items. Are they a set, of which others can know \
+                     some items? It is generalized then, and nothing bounds what can be inferred about it. \
+                     As one value each, with the kind `categorical`, they are protected."
+                ),
+                roles(&[ColumnRole::QuasiIdentifier, ColumnRole::Sensitive]),
             ),
             Self::TextOf { code, role } => {
                 let question = format!(

@@ -21,7 +21,7 @@ pub(super) struct ProposedKind {
 }
 
 impl ProposedKind {
-    fn of(kind: ColumnKind) -> Self {
+    pub(super) fn of(kind: ColumnKind) -> Self {
         Self {
             kind,
             format: None,

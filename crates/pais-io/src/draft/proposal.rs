@@ -156,6 +156,10 @@ impl<'c> Plan<'c> {
     /// Takes the answer to a doubt. Other text than a choice changes nothing.
     fn take(&mut self, answer: &str) {
         let role: Result<ColumnRole, _> = serde_json::from_value(json!(answer));
+        let is_asked = self.question == Some(OpenQuestion::ItemsOrValue);
+        if is_asked && matches!(role, Ok(ColumnRole::Sensitive)) {
+            self.kind = ProposedKind::of(ColumnKind::Categorical);
+        }
         let is_one_value = matches!(
             self.kind.kind,
             ColumnKind::Categorical | ColumnKind::Numeric

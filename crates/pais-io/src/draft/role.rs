@@ -9,7 +9,7 @@ use pais_core::definition::{ColumnKind, ColumnRole};
 use super::doubt::OpenQuestion;
 use super::names::NameMeaning;
 use super::numbers::NumberRange;
-use super::observed::{MOST_KEPT, Observed};
+use super::observed::{ColumnType, MOST_KEPT, Observed};
 
 /// The share of distinct values from which on a column nearly identifies its rows.
 const NEARLY_UNIQUE: f64 = 0.9;
@@ -402,10 +402,14 @@ fn known(
 ) -> RoleProposal {
     let quasi_identifier = |reason| RoleProposal::new(ColumnRole::QuasiIdentifier, reason);
     if name.is_sensitive && kind == ColumnKind::Set {
-        return quasi_identifier(
+        let proposal = quasi_identifier(
             "by its name nobody should learn it, but a set cannot be sensitive; several items together \
              single out a person",
         );
+        return match column.declared {
+            Some(ColumnType::List) => proposal,
+            _ => proposal.asking(OpenQuestion::ItemsOrValue),
+        };
     }
     match kind {
         ColumnKind::Date | ColumnKind::Datetime => {

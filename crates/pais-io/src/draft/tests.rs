@@ -1,5 +1,6 @@
 //! What is proposed for whole files.
 
+use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::table::ReadErrorKind;
 use serde_json::{Value, json};
 
@@ -470,6 +471,35 @@ fn codes_dates_and_measures_are_told_apart() {
     assert_eq!(of("score").get("round"), None);
     // The last column has two values.
     assert_eq!(of("gone")["role"], "class");
+}
+
+/// As a set, which cannot be sensitive, nothing would bound what is inferred about it.
+#[test]
+fn a_sensitive_column_with_several_items_in_some_cells_is_asked_about() {
+    let text = file("age,diagnosis", 100, |row| {
+        let items = ["flu", "birth", "birth; sepsis", "flu; sepsis", "sepsis"];
+        format!("{},{}", 20 + row % 50, items[row % 5])
+    });
+    let draft = csv(
+        text.as_bytes(),
+        TextParameters::default(),
+        DraftOptions::default(),
+    )
+    .unwrap();
+    let column = &draft.dataset.columns[1];
+    assert_eq!(
+        (column.role, column.kind),
+        (ColumnRole::QuasiIdentifier, ColumnKind::Set)
+    );
+    assert_eq!(draft.doubts[0].column, "diagnosis");
+    let answers = [("diagnosis".to_owned(), "sensitive".to_owned())].into();
+    let answered = draft.answered(&answers).unwrap();
+    let column = &answered.dataset.columns[1];
+    assert_eq!(
+        (column.role, column.kind),
+        (ColumnRole::Sensitive, ColumnKind::Categorical)
+    );
+    assert!(answered.doubts.is_empty());
 }
 
 #[test]
