@@ -17,5 +17,6 @@ pub mod oidc;
 pub mod policy;
 pub mod problem;
 pub mod roles;
+mod secret;
 pub mod storage;
 pub mod telemetry;

@@ -11,8 +11,7 @@ use pais::db::key_ring::KeySource;
 use pais::storage::directory_of;
 pub(crate) use pais::storage::secret_file::read_keys as read;
 use pais::storage::secret_file::{KeyFileError, create_file, key_of_base64, replace_secret};
-use pais_seal::SecretKey;
-use rand::TryRng;
+use pais_seal::{SecretKey, random_key};
 use secrecy::ExposeSecret;
 use zeroize::Zeroizing;
 
@@ -110,7 +109,7 @@ impl KeyPlace {
 /// # Errors
 /// When the file cannot be written.
 pub(crate) fn create(path: &Path) -> anyhow::Result<SecretKey> {
-    let key = generate()?;
+    let key = random_key()?;
     let text = lines(std::slice::from_ref(&key));
     let directory = directory_of(path);
     std::fs::create_dir_all(directory)
@@ -146,18 +145,6 @@ pub(crate) fn replace(path: &Path, keys: &[SecretKey]) -> Result<(), KeyFileErro
     replace_secret(path, lines(keys).as_bytes())
 }
 
-/// A new random key.
-///
-/// # Errors
-/// When the operating system returns no random bytes.
-pub(crate) fn generate() -> anyhow::Result<SecretKey> {
-    let mut key = SecretKey::default();
-    rand::rngs::SysRng
-        .try_fill_bytes(key.as_mut_slice())
-        .context("the operating system returned no random bytes")?;
-    Ok(key)
-}
-
 fn lines(keys: &[SecretKey]) -> Zeroizing<String> {
     let lines = keys
         .iter()
@@ -183,7 +170,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let other = super::generate().unwrap();
+        let other = super::random_key().unwrap();
         replace(&path, &[other.clone(), key.clone()]).unwrap();
         assert_eq!(read(&path).unwrap(), Some(vec![other, key.clone()]));
         fs::write(&path, key.as_slice()).unwrap();

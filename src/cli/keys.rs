@@ -10,6 +10,7 @@ use pais::db::key_ring::KeyRing;
 use pais::db::open_ring::{KeyMismatch, open_ring};
 use pais::db::service_keys;
 use pais::storage::secret_file;
+use pais_seal::random_key;
 
 use super::database::{SettingsArgs, require_database, with_database};
 use super::key_file::{self, KeyPlace};
@@ -112,7 +113,7 @@ async fn rotate(settings: &Settings, store: &Store) -> anyhow::Result<ExitCode> 
     // Checks that these are the keys of the database, before anything changes.
     open_ring(store, &keys, None).await?;
     if let [_] = keys.as_slice() {
-        keys.insert(0, key_file::generate()?);
+        keys.insert(0, random_key()?);
         key_file::replace(&path, &keys)?;
     }
     let ring = open_ring(store, &keys, None).await?;

@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use crate::executors::ExecutorOptions;
 use crate::oidc::{OidcSettings, SignIn};
+use crate::secret;
 use crate::storage::object_stores::{LocationLimits, ObjectStoreOptions, ObjectStores};
 use crate::telemetry::otlp::OtlpEndpoint;
 
@@ -74,7 +75,7 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     /// Prefixes of Parquet files that organizations may use, by a name for the operator.
     #[serde(default)]
-    pub object_stores: BTreeMap<String, ObjectStoreSettings>,
+    pub object_stores: BTreeMap<String, ObjectStoreOptions>,
     /// The executors that count the rows of large tables, by the name that jobs use.
     #[serde(default)]
     pub executors: BTreeMap<String, ExecutorOptions>,
@@ -246,7 +247,7 @@ pub struct PostgresSettings {
 #[serde(deny_unknown_fields)]
 pub struct DatabaseSettings {
     /// URL of an external PostgreSQL. If absent, the embedded one is used.
-    #[serde(default, deserialize_with = "source::secret")]
+    #[serde(default, deserialize_with = "secret::optional")]
     pub url: Option<SecretString>,
     /// Maximum number of connections of this process.
     pub connections: u32,
@@ -261,7 +262,7 @@ pub struct EncryptionSettings {
     /// A file with the key.
     pub key_file: Option<PathBuf>,
     /// The key itself, 32 bytes as base64.
-    #[serde(default, deserialize_with = "source::secret")]
+    #[serde(default, deserialize_with = "secret::optional")]
     pub key_base64: Option<SecretString>,
     /// Directory of the datasets' wrapped keys. If absent, `dataset-keys` in the data directory, or a
     /// table of an external database.
@@ -323,54 +324,19 @@ impl OidcSection {
     }
 }
 
-/// A section `object_stores.<name>`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObjectStoreSettings {
-    /// `file:///folder` or `s3://bucket/folder`.
-    pub url: String,
-    /// Names or ids of the organizations that may use what is below it.
-    pub organizations: Vec<String>,
-    /// The region of the bucket.
-    pub region: Option<String>,
-    /// The URL of a server that is not that of Amazon.
-    pub endpoint: Option<String>,
-    /// The id of the access key.
-    pub access_key_id: Option<String>,
-    /// The access key.
-    #[serde(default, deserialize_with = "source::secret")]
-    pub secret_access_key: Option<SecretString>,
-    /// The token of a session.
-    #[serde(default, deserialize_with = "source::secret")]
-    pub session_token: Option<SecretString>,
-}
-
 impl Settings {
     /// The clients of the object stores.
     ///
     /// # Errors
     /// The name of the section that cannot be used, and what is wrong.
     pub fn object_stores(&self) -> Result<ObjectStores, String> {
-        let options = self.object_stores.iter().map(|(name, settings)| {
-            let settings = settings.clone();
-            let options = ObjectStoreOptions {
-                url: settings.url,
-                organizations: settings.organizations,
-                region: settings.region,
-                endpoint: settings.endpoint,
-                access_key_id: settings.access_key_id,
-                secret_access_key: settings.secret_access_key,
-                session_token: settings.session_token,
-            };
-            (name.as_str(), options)
-        });
         let limits = &self.limits;
         let limits = LocationLimits {
             files: limits.location_files,
             bytes: limits.location_bytes,
             rows: limits.location_rows,
         };
-        ObjectStores::open(options, limits)
+        ObjectStores::open(&self.object_stores, limits)
     }
 }
 

@@ -4,8 +4,6 @@ use figment::error::Kind;
 use figment::providers::Serialized;
 use figment::value::{Dict, Map, Value};
 use figment::{Error, Figment, Metadata, Profile, Provider};
-use secrecy::SecretString;
-use serde::de::{self, Deserialize, Deserializer};
 
 use super::{ConfigError, Flags};
 
@@ -223,18 +221,4 @@ fn without_excerpt(message: &str) -> String {
         .filter(|line| !is_excerpt(line) && !line.trim().is_empty())
         .collect();
     kept.join(", ")
-}
-
-/// Reads a secret; an empty one is not set, because shells and compose files write it that way. No error quotes
-/// it, whatever type the parser took it for.
-pub(super) fn secret<'de, D>(deserializer: D) -> Result<Option<SecretString>, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    match Option::<Value>::deserialize(deserializer)? {
-        None | Some(Value::Empty(..)) => Ok(None),
-        Some(Value::String(_, text)) if text.is_empty() => Ok(None),
-        Some(Value::String(_, text)) => Ok(Some(SecretString::from(text))),
-        Some(_) => Err(de::Error::custom("a secret must be text; put it in quotes")),
-    }
 }

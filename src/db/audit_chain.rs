@@ -111,10 +111,13 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
         let organization = event.organization_id;
         let end = match ends.get(&organization) {
             Some(end) => *end,
-            None => Anchor::End.read(connection, keys, organization).await?,
+            None => {
+                let end = Anchor::End.read(connection, keys, organization).await?;
+                end.unwrap_or_default()
+            }
         };
-        let place = event.after(&end.unwrap_or_default());
-        ends.insert(organization, Some(place));
+        let place = event.after(&end);
+        ends.insert(organization, place);
         places.push(place);
     }
     let ids: Vec<Uuid> = events.iter().map(|event| event.id).collect();
@@ -131,7 +134,6 @@ async fn extend_by_batch(connection: &mut PgConnection, keys: &KeyRing) -> Resul
     .execute(&mut *connection)
     .await?;
     for (organization, end) in ends {
-        let end = end.unwrap_or_default();
         Anchor::End
             .write(connection, keys, organization, end)
             .await?;

@@ -140,24 +140,24 @@ pub async fn create(store: &Store, release: &NewRelease) -> Result<bool, StoreEr
     if let Some(token) = release.by.token {
         token_validity::lock_valid(&mut transaction, token, store.now()).await?;
     }
-    let is_stored = insert(&mut transaction, release, &|| {}).await?.is_some();
+    let is_stored = insert(&mut transaction, release, &|| {}).await?;
     if is_stored {
         transaction.commit().await?;
     }
     Ok(is_stored)
 }
 
-/// Stores a release and calls `written` after each chunk. Returns `None`, and stores nothing, if its dataset or
+/// Stores a release and calls `written` after each chunk. Returns `false`, and stores nothing, if its dataset or
 /// a submission of its job was deleted meanwhile, or its job has already created its release.
 pub(super) async fn insert(
     connection: &mut PgConnection,
     release: &NewRelease,
     written: &(dyn Fn() + Sync),
-) -> Result<Option<()>, StoreError> {
+) -> Result<bool, StoreError> {
     let trace = TraceSpan::part("storing release");
     trace.set("pais.release_id", release.id);
     if lock_dataset(connection, release.dataset).await?.is_none() {
-        return Ok(None);
+        return Ok(false);
     }
     lock_current(connection, &release.submissions).await?;
     // A deletion of a submission waits for the lock of the dataset, or is seen here.
@@ -169,7 +169,7 @@ pub(super) async fn insert(
     .fetch_optional(&mut *connection)
     .await?;
     if are_stored != Some(true) {
-        return Ok(None);
+        return Ok(false);
     }
     let done = sqlx::query(
         "INSERT INTO releases (id, organization_id, job_id, dataset_id, name, step, by_job, rows,
@@ -206,7 +206,7 @@ pub(super) async fn insert(
     .execute(&mut *connection)
     .await?;
     if done.rows_affected() == 0 {
-        return Ok(None);
+        return Ok(false);
     }
     for (position, table) in (0..).zip(&release.tables) {
         insert_table(connection, release.id, position, table, written).await?;
@@ -230,7 +230,7 @@ pub(super) async fn insert(
     let (owner, by) = (release.organization, release.by);
     let event = NewEvent::of(owner, by, Action::ReleaseCreated, release.id.0, detail);
     audit::record(connection, release.created_at, event).await?;
-    Ok(Some(()))
+    Ok(true)
 }
 
 async fn insert_table(

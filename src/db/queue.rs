@@ -223,9 +223,7 @@ pub async fn succeed(
     let mut transaction = store.begin().await?;
     runs::insert_runs(&mut transaction, claim.job, steps, sweep).await?;
     if let Some(release) = release
-        && new_release::insert(&mut transaction, release, written)
-            .await?
-            .is_none()
+        && !new_release::insert(&mut transaction, release, written).await?
     {
         transaction.rollback().await?;
         return lost_or_cancelled(store, claim, counts).await;

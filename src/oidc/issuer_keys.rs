@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use time::OffsetDateTime;
 
-use super::refusal::Refusal;
+use super::Refusal;
 
 /// Keys of this age are fetched again when they are used.
 const REFRESH: time::Duration = time::Duration::minutes(10);

@@ -4,14 +4,13 @@
 //! claims of a person, which the service maps to an organization.
 
 mod issuer_keys;
-mod refusal;
 mod signatures;
 mod verifier;
 
 use serde::Serialize;
+use thiserror::Error;
 
 pub use issuer_keys::{IssuerKeys, is_safe_address};
-pub use refusal::Refusal;
 pub use verifier::{VerifiedPerson, Verifier, is_compact};
 
 /// Which tokens are accepted, and what their claims mean.
@@ -38,4 +37,16 @@ pub struct SignIn {
     pub issuer: String,
     /// The id of the console as the issuer's client, which is public and uses PKCE.
     pub client_id: String,
+}
+
+/// Why a token is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// The token is malformed, has an invalid signature, is expired, or has another audience; or it does not name a
+    /// person, one organization and one role.
+    #[error("the token is not valid")]
+    Invalid,
+    /// The keys of the issuer are not available.
+    #[error("the issuer's keys are not available")]
+    Unavailable,
 }

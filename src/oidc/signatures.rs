@@ -28,7 +28,7 @@ pub(super) static PUBLIC_KEYS: CryptoProvider = CryptoProvider {
 };
 
 /// How signatures of an algorithm are verified.
-enum SignatureScheme {
+pub(super) enum SignatureScheme {
     /// With a modulus, of 2,048 to 8,192 bits, and an exponent.
     Rsa(&'static RsaParameters),
     /// With an uncompressed point of a curve.
@@ -45,7 +45,9 @@ struct SignatureVerifier {
 }
 
 impl SignatureScheme {
-    fn of(algorithm: Algorithm) -> Option<Self> {
+    /// The scheme of an algorithm; `None` for one that no token may be signed with, such as `none` and those with a shared
+    /// secret: a public key is not secret.
+    pub(super) fn of(algorithm: Algorithm) -> Option<Self> {
         Some(match algorithm {
             Algorithm::RS256 => Self::Rsa(&scheme::RSA_PKCS1_2048_8192_SHA256),
             Algorithm::RS384 => Self::Rsa(&scheme::RSA_PKCS1_2048_8192_SHA384),

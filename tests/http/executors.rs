@@ -75,7 +75,7 @@ impl Scaled {
             secret_access_key: None,
             session_token: None,
         };
-        let stores = ObjectStores::open([("lake", options)], LIMITS).unwrap();
+        let stores = ObjectStores::open(&[("lake".to_owned(), options)].into(), LIMITS).unwrap();
         let app = TestApp::builder().without_workers().object_stores(stores);
         let app = app.limits(|limits| limits.job_bytes = job_bytes);
         let app = app.executors(executors(url, shared)).start().await;

@@ -38,7 +38,7 @@ fn granted(url: String) -> ObjectStores {
         secret_access_key: None,
         session_token: None,
     };
-    ObjectStores::open([("lake", options)], LIMITS).unwrap()
+    ObjectStores::open(&[("lake".to_owned(), options)].into(), LIMITS).unwrap()
 }
 
 /// A hospital to which the folder `lake` of a directory is granted.
@@ -662,7 +662,7 @@ async fn a_store_that_does_not_answer_is_not_an_empty_one() {
         secret_access_key: Some("wrong".into()),
         session_token: None,
     };
-    let stores = ObjectStores::open([("lake", options)], LIMITS).unwrap();
+    let stores = ObjectStores::open(&[("lake".to_owned(), options)].into(), LIMITS).unwrap();
     let app = TestApp::builder().without_workers().object_stores(stores);
     let hospital = Hospital::with_app(app.start().await).await;
     let body = located("patients", "s3://lake/patients");

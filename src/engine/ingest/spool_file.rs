@@ -13,7 +13,7 @@ use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use pais_io::read::ReadFailure;
 use pais_io::read::parquet::{ChunkReader, Length, SourceResult};
-use rand::TryRng;
+use pais_seal::{SecretKey, random_key};
 use zeroize::Zeroizing;
 
 use crate::engine::WorkError;
@@ -32,7 +32,7 @@ const NONCE: [u8; 12] = [0; 12];
 /// process is killed.
 pub(crate) struct SpoolFile {
     file: Arc<File>,
-    key: Zeroizing<[u8; KEY_BYTES]>,
+    key: SecretKey,
     bytes: u64,
     /// Its part of the spool directory's limit.
     _space: SpoolSpace,
@@ -50,10 +50,7 @@ impl SpoolFile {
         let unwritable = |error: io::Error| ReadFailure::Sink(unwritable(&error).into());
         let directory = spool.directory();
         let mut space = spool.temporary_space();
-        let mut key = Zeroizing::new([0; KEY_BYTES]);
-        rand::rngs::SysRng
-            .try_fill_bytes(&mut *key)
-            .map_err(|error| unwritable(io::Error::other(error)))?;
+        let key = random_key().map_err(|error| unwritable(io::Error::other(error)))?;
         let mut file = std::fs::create_dir_all(directory)
             .and_then(|()| tempfile::tempfile_in(directory))
             .map_err(unwritable)?;

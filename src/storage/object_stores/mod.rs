@@ -7,6 +7,7 @@ mod http_client;
 mod location;
 mod url;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -15,9 +16,11 @@ use object_store::RetryConfig;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 
 use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
+use crate::secret;
 
 use http_client::Connector;
 pub(crate) use location::{LocatedObject, Location};
@@ -111,8 +114,9 @@ pub struct LocationLimits {
     pub rows: u64,
 }
 
-/// A prefix as it is configured.
-#[derive(Clone, Debug)]
+/// A section `object_stores.<name>` of the settings.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ObjectStoreOptions {
     /// `file:///folder` or `s3://bucket/folder`.
     pub url: String,
@@ -125,8 +129,10 @@ pub struct ObjectStoreOptions {
     /// The id of the access key.
     pub access_key_id: Option<String>,
     /// The access key.
+    #[serde(default, deserialize_with = "secret::optional")]
     pub secret_access_key: Option<SecretString>,
     /// The token of a session.
+    #[serde(default, deserialize_with = "secret::optional")]
     pub session_token: Option<SecretString>,
 }
 
@@ -225,12 +231,12 @@ impl ObjectStores {
     ///
     /// # Errors
     /// What is wrong with which of them, by its name.
-    pub fn open<'o>(
-        options: impl IntoIterator<Item = (&'o str, ObjectStoreOptions)>,
+    pub fn open(
+        options: &BTreeMap<String, ObjectStoreOptions>,
         limits: LocationLimits,
     ) -> Result<Self, String> {
-        let opened = options.into_iter().map(|(name, options)| {
-            let prefix = options.open();
+        let opened = options.iter().map(|(name, options)| {
+            let prefix = options.clone().open();
             prefix
                 .map(Arc::new)
                 .map_err(|reason| format!("object_stores.{name} {reason}"))
