@@ -9,7 +9,6 @@ use pais_core::cancellation::Cancellation;
 use pais_core::definition::{
     ColumnDefinition, ColumnRole, DatasetDefinition, DatasetId, TextFormatDefinition, json, whole,
 };
-use pais_core::rejection::Place;
 use pais_core::schema::Schema;
 use pais_core::schema::unfit_cells;
 use pais_core::table::Table;
@@ -120,14 +119,8 @@ async fn apply_patch(
     let taxonomies = NamedTaxonomies::load(app, &definition).await?;
     let tree = |id| taxonomies.trees.get(&id).cloned();
     let schema = Schema::resolve(&definition, app.limits.taxonomy, tree);
-    let schema = schema.map_err(|mut error| {
-        for fault in &mut error.faults {
-            if let Place::Pointer(pointer) = &mut fault.place {
-                *pointer = in_patch(pointer, &places);
-            }
-        }
-        error
-    })?;
+    let schema =
+        schema.map_err(|error| Problem::from(error).map_pointers(|it| in_patch(it, &places)))?;
     let stored = submissions::rows_by_submission(&app.db, id, Which::Stored).await?;
     let size = submissions::size(&app.db, id, Which::Stored).await?;
     for (&at, &place) in &places {
@@ -273,14 +266,8 @@ fn merged(
         all[field.as_str()] = value.clone();
     }
     let text = serde_json::to_vec(&all).map_err(internal)?;
-    json::parse(&text).map_err(|mut error| {
-        for fault in &mut error.faults {
-            if let Place::Pointer(pointer) = &mut fault.place {
-                *pointer = format!("/columns/{place}{pointer}");
-            }
-        }
-        error.into()
-    })
+    json::parse(&text)
+        .map_err(|error| Problem::from(error).map_pointers(|it| format!("/columns/{place}{it}")))
 }
 
 /// Refuses a change of the options by which the rows were read and stored.

@@ -17,7 +17,7 @@ use super::page::{Page, PageQuery};
 use super::releases::load_release;
 use super::response::created;
 use super::state::CallerApp;
-use super::text;
+use super::text::{self, PURPOSE_LENGTH};
 
 /// Grant a release to a recipient
 ///
@@ -42,10 +42,7 @@ pub(super) async fn create(
     Path(release): Path<ReleaseId>,
     JsonBody(mut new, _memory): JsonBody<NewGrant>,
 ) -> Result<impl IntoResponse, ApiError> {
-    for given in std::iter::once(&mut new.purpose).chain(&mut new.acknowledge_composition_risk) {
-        *given = text::trimmed(given).to_owned();
-    }
-    let granted = decide_grant(&app, release, &new).await;
+    let granted = decide_grant(&app, release, &mut new).await;
     let recorded = app.recorded(Action::GrantCreated, release.0, granted);
     let grant = recorded.await?;
     let path = format!("/v1/releases/{release}/grants/{}", grant.id);
@@ -90,9 +87,6 @@ pub(super) async fn delete(
     done(grants::delete(&app.db, app.caller, release, grant).await?)
 }
 
-/// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
-const PURPOSE_LENGTH: usize = 2_000;
-
 /// Maximum number of attempts at a grant, if the recipient gets access to other releases meanwhile.
 const COMPOSITIONS: usize = 4;
 
@@ -101,7 +95,7 @@ const COMPOSITIONS: usize = 4;
 async fn decide_grant(
     app: &CallerApp,
     release: ReleaseId,
-    new: &NewGrant,
+    new: &mut NewGrant,
 ) -> Result<Grant, ApiError> {
     check_grant(new, app.db.now())?;
     let release = load_release(app, release).await?;
@@ -127,25 +121,19 @@ async fn decide_grant(
     .into())
 }
 
-fn check_grant(grant: &NewGrant, now: OffsetDateTime) -> Result<(), Problem> {
-    let invalid = |pointer, detail| Err(Problem::at(Code::InvalidValue, pointer, detail));
-    if grant.purpose.is_empty() {
-        let detail = "the purpose is empty; say what the recipient needs the data for";
-        return invalid("/purpose", detail);
+/// Checks a grant, and removes white space around its texts.
+fn check_grant(new: &mut NewGrant, now: OffsetDateTime) -> Result<(), Problem> {
+    new.purpose = text::purpose(&new.purpose, "/purpose")?;
+    if let Some(reason) = &mut new.acknowledge_composition_risk {
+        let pointer = "/acknowledge_composition_risk";
+        *reason = text::trimmed(reason).to_owned();
+        if reason.is_empty() {
+            let detail = "the reason is empty; say why the risk is taken, or leave it out";
+            return Err(Problem::at(Code::InvalidValue, pointer, detail));
+        }
+        text::check_length(pointer, Some(reason), PURPOSE_LENGTH)?;
     }
-    text::check_length("/purpose", Some(&grant.purpose), PURPOSE_LENGTH)?;
-    let risk = "/acknowledge_composition_risk";
-    let reason = grant.acknowledge_composition_risk.as_deref();
-    if reason.is_some_and(str::is_empty) {
-        let detail = "the reason is empty; say why the risk is taken, or leave it out";
-        return invalid(risk, detail);
-    }
-    text::check_length(risk, reason, PURPOSE_LENGTH)?;
-    if grant.expires_at.is_some_and(|at| at <= now) {
-        let detail = "`expires_at` is in the past; give a later time, or leave it out";
-        return invalid("/expires_at", detail);
-    }
-    Ok(())
+    text::check_end(new.expires_at, "/expires_at", now)
 }
 
 fn refused(refusal: GrantRefusal) -> ApiError {

@@ -6,7 +6,6 @@ use axum::Json;
 use pais_core::definition::{
     ColumnDefinition, ColumnKind, DatasetDefinition, TextFormatDefinition, whole,
 };
-use pais_core::rejection::Place;
 use pais_core::schema::{CellRows, HierarchyPreview, Schema, SchemaColumn};
 use pais_core::taxonomy::TreeLimits;
 use pais_io::read::{DecimalMark, TextFormat, plain_number};
@@ -122,13 +121,8 @@ async fn resolve(
     let taxonomies = NamedTaxonomies::load(app, definition).await?;
     let tree = |id| taxonomies.trees.get(&id).cloned();
     let schema = Schema::resolve(definition, app.limits.taxonomy, tree);
-    let mut schema = schema.map_err(|mut error| {
-        for fault in &mut error.faults {
-            if let Place::Pointer(pointer) = &mut fault.place {
-                *pointer = pointer.replacen("/columns/0", "/column", 1);
-            }
-        }
-        error
+    let mut schema = schema.map_err(|error| {
+        Problem::from(error).map_pointers(|it| it.replacen("/columns/0", "/column", 1))
     })?;
     schema.columns.pop().ok_or_else(ApiError::not_found)
 }

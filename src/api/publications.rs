@@ -4,7 +4,6 @@ use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, JobDefinition, Sweep, json};
-use pais_core::rejection::Place;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
@@ -35,9 +34,6 @@ use super::text;
 
 /// Maximum number of recipients of a publication.
 const MOST_RECIPIENTS: usize = 100;
-
-/// Maximum length of a purpose, in characters.
-const PURPOSE_LENGTH: usize = 2_000;
 
 /// A publication to be made.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -131,6 +127,7 @@ async fn create_publication(
     let dataset = find(app, app.caller.organization, new.dataset_id).await?;
     let dataset = dataset.ok_or_else(|| ApiError::not_found_at("/dataset_id"))?;
     let policy = policies::load(&app.db, app.caller.organization).await?;
+    let below_job = |problem: Problem| problem.map_pointers(|it| format!("/job{it}"));
     let job = checked_job(&new.job, &dataset).map_err(below_job)?;
     policy.check_job(&job, &dataset.schema).map_err(below_job)?;
     let key = load_rows::open_key(&app.keys, &dataset)?;
@@ -169,33 +166,15 @@ fn checked_job(sent: &Value, dataset: &StoredDataset) -> Result<JobDefinition, P
     Ok(job)
 }
 
-/// The problem of the job, with pointers into the body that was sent.
-fn below_job(mut problem: Problem) -> Problem {
-    for fault in &mut problem.errors {
-        if let Place::Pointer(pointer) = &mut fault.place {
-            pointer.insert_str(0, "/job");
-        }
-    }
-    problem
-}
-
 fn check_recipients(app: &CallerApp, recipients: &mut [NewRecipient]) -> Result<(), Problem> {
     if recipients.len() > MOST_RECIPIENTS {
         let detail = format!("a publication has at most {MOST_RECIPIENTS} recipients");
         return Err(Problem::at(Code::InvalidValue, "/recipients", detail));
     }
     for (place, new) in recipients.iter_mut().enumerate() {
-        new.purpose = text::trimmed(&new.purpose).to_owned();
         let at = |field: &str| format!("/recipients/{place}/{field}");
-        if new.purpose.is_empty() {
-            let detail = "the purpose is empty; say what the recipient needs the data for";
-            return Err(Problem::at(Code::InvalidValue, at("purpose"), detail));
-        }
-        text::check_length(&at("purpose"), Some(&new.purpose), PURPOSE_LENGTH)?;
-        if new.expires_at.is_some_and(|end| end <= app.db.now()) {
-            let detail = "`expires_at` is in the past; give a later time, or leave it out";
-            return Err(Problem::at(Code::InvalidValue, at("expires_at"), detail));
-        }
+        new.purpose = text::purpose(&new.purpose, &at("purpose"))?;
+        text::check_end(new.expires_at, &at("expires_at"), app.db.now())?;
     }
     Ok(())
 }

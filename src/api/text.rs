@@ -2,6 +2,8 @@
 
 use pais_core::look_alike::visible_text;
 
+use time::OffsetDateTime;
+
 use crate::problem::{Code, Problem};
 
 /// Maximum length of a name, in characters.
@@ -47,6 +49,39 @@ pub(crate) fn reason<'t>(text: &'t str, action: &str) -> Result<&'t str, Problem
     }
     check_length("/reason", Some(reason), REASON_LENGTH)?;
     Ok(reason)
+}
+
+/// Maximum length of a purpose, and of the reason why a risk is taken, in characters.
+pub(crate) const PURPOSE_LENGTH: usize = 2_000;
+
+/// Checks the purpose of a grant, and removes surrounding white space.
+///
+/// # Errors
+/// `invalid_value` at `pointer` if it is empty or too long.
+pub(crate) fn purpose(text: &str, pointer: &str) -> Result<String, Problem> {
+    let purpose = trimmed(text);
+    if purpose.is_empty() {
+        let detail = "the purpose is empty; say what the recipient needs the data for";
+        return Err(Problem::at(Code::InvalidValue, pointer, detail));
+    }
+    check_length(pointer, Some(purpose), PURPOSE_LENGTH)?;
+    Ok(purpose.to_owned())
+}
+
+/// Checks that an end, if there is one, is in the future.
+///
+/// # Errors
+/// `invalid_value` at `pointer`.
+pub(crate) fn check_end(
+    end: Option<OffsetDateTime>,
+    pointer: &str,
+    now: OffsetDateTime,
+) -> Result<(), Problem> {
+    if end.is_none_or(|end| end > now) {
+        return Ok(());
+    }
+    let detail = "`expires_at` is in the past; give a later time, or leave it out";
+    Err(Problem::at(Code::InvalidValue, pointer, detail))
 }
 
 /// Checks that free text has at most this number of characters.

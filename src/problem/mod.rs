@@ -8,7 +8,7 @@ mod from_libraries;
 
 use std::collections::BTreeMap;
 
-use pais_core::rejection::Fault;
+use pais_core::rejection::{Fault, Place};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -48,6 +48,16 @@ impl Problem {
             errors,
             errors_by_column: BTreeMap::new(),
         }
+    }
+
+    /// The problem with other pointers, as of a part of another document.
+    pub(crate) fn map_pointers(mut self, change: impl Fn(&str) -> String) -> Self {
+        for fault in &mut self.errors {
+            if let Place::Pointer(pointer) = &mut fault.place {
+                *pointer = change(pointer);
+            }
+        }
+        self
     }
 
     /// The document of RFC 9457.
