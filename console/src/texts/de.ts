@@ -23,6 +23,31 @@ export const de: Texts = {
     organizations: 'Organisationen',
     compare: 'Vergleich',
   },
+  warnings: {
+    of: {
+      listed_value_absent: (columns) =>
+        `Genannte sensible Werte von ${columns} stehen in keiner Zeile; dort begrenzt das Modell nichts. Prüfen Sie die Schreibweise, auch Groß- und Kleinschreibung.`,
+      unbounded_sensitive_column: (columns) =>
+        `Das Modell begrenzt keinen Wert von ${columns}; er lässt sich also erschließen. Nehmen Sie die Spalte in das Modell auf.`,
+      exact_range: (columns) =>
+        `Das äußerste Intervall von ${columns} hat in der Freigabe den genauen kleinsten und größten Wert als Grenzen. Geben Sie einen Wertebereich an, oder runden Sie.`,
+      nearly_unique_column: (columns) =>
+        `${columns}: wird unverändert freigegeben und hat in fast jeder Zeile einen eigenen Wert, kennzeichnet also fast jede Zeile. Lassen Sie die Spalte weg (Rolle „Kennung“), oder machen Sie sie zum Quasi-Identifikator.`,
+      singled_out_rows: (columns) =>
+        `${columns}: wird unverändert freigegeben, und manche Werte, allein oder zu zweit, stehen in nur einer Zeile. Wer sie kennt, findet die Zeile.`,
+      column_at_top: (columns) =>
+        `${columns}: bleibt in jeder Zeile bei der obersten Bezeichnung und sagt also nichts. Geben Sie der Spalte eine Hierarchie, die die Zeilen oben gleichmäßiger teilt, lassen Sie Spalten weg, die niemand braucht, oder verlangen Sie weniger (ein kleineres K oder L, ein größeres C).`,
+      repeated_identifier: (columns) =>
+        `Werte von ${columns} kommen in mehreren Zeilen vor. Nennt die Spalte die Person, um die es in der Zeile geht, so geben Sie ihr die Rolle „Person“: Die Zeilen einer Person zählen dann für K als eine.`,
+      similar_subjects: (columns) =>
+        `Kennungen in ${columns} unterscheiden sich nur in Groß- und Kleinschreibung, führenden Nullen oder Zeichen, die man nicht sieht, und zählen als verschiedene Personen. Schreiben Sie sie gleich, wo es eine Person ist.`,
+      suppressed_for_confidence: () =>
+        'Zeilen wurden weggelassen, um die höchste Konfidenz einzuhalten. Das verrät, dass das Fehlende sensibel war.',
+      seeded_order: () => 'Die Reihenfolge der freigegebenen Zeilen folgt aus einem bekannten Startwert.',
+      local_loses_less: () => 'Mit lokaler Umkodierung ginge viel weniger Detail verloren.',
+    },
+    original: 'Meldung des Dienstes, auf Englisch',
+  },
   units: {
     rows: (number, text) => (number === 1 ? '1 Zeile' : `${text} Zeilen`),
     persons: (number, text) => (number === 1 ? '1 Person' : `${text} Personen`),
@@ -536,6 +561,8 @@ export const de: Texts = {
     reasonMissing: 'Nennen Sie den Grund: Empfänger sehen ihn, und er steht im Protokoll.',
     withdraw: 'Zurückziehen',
     cut: 'Freigegebene Bezeichnungen',
+    notInTable: 'nicht in der Tabelle',
+    exact: 'unverändert; die sensiblen Werte sind je Gruppe gezählt',
     codebook: 'Codebuch',
     made: (time) => `Angelegt ${time}.`,
     run: 'Der Lauf, aus dem sie stammt',

@@ -21,6 +21,8 @@ export const en = {
     organizations: 'Organizations',
     compare: 'Comparison',
   },
+  /** By code; the service's own text where there is none. */
+  warnings: { of: {} as Readonly<Record<string, (columns: string) => string>>, original: 'Message of the service' },
   units: {
     rows: (number: number, text: string) => (number === 1 ? '1 row' : `${text} rows`),
     persons: (number: number, text: string) => (number === 1 ? '1 person' : `${text} persons`),
@@ -532,6 +534,8 @@ export const en = {
     reasonMissing: 'Give a reason: it is shown to recipients and is in the log.',
     withdraw: 'Withdraw',
     cut: 'Released labels',
+    notInTable: 'not in the table',
+    exact: 'unchanged; sensitive values are counted by group',
     codebook: 'Codebook',
     made: (time: string) => `Made ${time}.`,
     run: 'The run that it comes from',
