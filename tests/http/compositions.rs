@@ -198,6 +198,40 @@ async fn two_anatomies_of_the_same_rows_are_refused() {
     refused.problem(409, "composition_risk");
 }
 
+/// One has the exact values of each row, the other its sensitive value.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_anatomy_is_refused_beside_a_generalized_table_of_its_rows() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = dataset(&hospital).await;
+    let more: String = (0..12)
+        .map(|row| {
+            format!(
+                "a{},b{},p,u,{}\n",
+                row % 3,
+                row % 5,
+                ["x", "y", "z"][row % 3]
+            )
+        })
+        .collect();
+    let body = format!("a,b,like_a,like_b,s\n{more}");
+    hospital.submit(&dataset, body).await.json(201);
+    let mut releases = Vec::new();
+    for output in ["generalized", "anatomized"] {
+        let privacy = json!({ "model": "l_diversity", "k": 3, "l": 3 });
+        let job = json!({ "dataset_id": id(&dataset), "privacy": privacy, "output": output });
+        releases.push(released(&hospital, job).await);
+    }
+    grant(&hospital, &releases[0], json!({})).await.json(201);
+    let found = composition(&hospital, &releases[1], "bts").await;
+    assert_eq!(
+        (&found["holds"], &found["smallest_group"]),
+        (&json!(false), &json!(1))
+    );
+    let refused = grant(&hospital, &releases[1], json!({})).await;
+    refused.problem(409, "composition_risk");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_rows_are_deleted_nothing_can_be_decided() {
     let hospital = Hospital::new().await;
