@@ -190,6 +190,22 @@ pub(crate) async fn readable(
     .await?)
 }
 
+/// The number after which the newest `count` editions of a publication come; 0 if it has no more.
+pub(crate) async fn before_newest(
+    store: &Store,
+    publication: PublicationId,
+    count: u32,
+) -> Result<u32, StoreError> {
+    let before: i32 = sqlx::query_scalar(
+        "SELECT greatest(max(number) - $2, 0) FROM editions WHERE publication_id = $1",
+    )
+    .bind(publication)
+    .bind(count.cast_signed())
+    .fetch_one(&mut *store.connection().await?)
+    .await?;
+    Ok(before.cast_unsigned())
+}
+
 /// Why a new edition is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause {

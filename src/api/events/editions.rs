@@ -25,8 +25,8 @@ use super::shared_polls::Polled;
 use super::streams::StreamPlace;
 use super::{KEEP_ALIVE_INTERVAL, watched_token};
 
-/// Maximum number of editions that a stream watches: the latest.
-const MOST_EDITIONS: i64 = 10_000;
+/// Number of editions that are watched: the newest.
+const WATCHED_EDITIONS: u32 = 10_000;
 
 /// The editions of a publication as one organization sees them in one role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,8 +146,8 @@ enum EditionEvent {
 
 /// Watch the editions of a publication
 ///
-/// One `edition` event for each edition that there is, then one for each change of its state. A recipient
-/// gets the published editions that it may read. The stream ends when the service stops or its token
+/// One `edition` event for each of the newest 10,000 editions, then one for each change of its state. A
+/// recipient gets the published editions that it may read. The stream ends when the service stops or its token
 /// is no longer valid: open it again. A token and an organization have a limited number of open streams;
 /// further ones are answered 429.
 #[utoipa::path(
@@ -213,13 +213,19 @@ async fn watched_editions(
     if let Some(watched) = app.watching.editions.join(key) {
         return Ok(watched);
     }
-    let now = seen(app, id, 0, MOST_EDITIONS).await?;
+    let now = newest(app, id).await?;
     let polled = app.clone();
     let poll = move || {
         let app = polled.clone();
-        async move { Ok(Polled::Now(seen(&app, id, 0, MOST_EDITIONS).await?)) }
+        async move { Ok(Polled::Now(newest(&app, id).await?)) }
     };
     Ok(app.watching.editions.watch(key, now, poll))
+}
+
+/// The newest editions, as the caller sees them.
+async fn newest(app: &CallerApp, id: PublicationId) -> Result<Vec<SeenEdition>, StoreError> {
+    let before = editions::before_newest(&app.db, id, WATCHED_EDITIONS).await?;
+    seen(app, id, before, WATCHED_EDITIONS.into()).await
 }
 
 struct EditionWatcher {
@@ -252,10 +258,14 @@ impl EditionWatcher {
                 }
             }
             let now = self.editions.borrow_and_update().clone();
-            for edition in now.iter().filter(|edition| !self.sent.contains(edition)) {
+            for edition in &now {
+                let sent = &self.sent;
+                let place = sent.binary_search_by_key(&edition.number(), SeenEdition::number);
+                let before = place.ok().map(|place| &sent[place]);
+                if before == Some(edition) {
+                    continue;
+                }
                 if !self.is_new {
-                    let number = edition.number();
-                    let before = self.sent.iter().find(|sent| sent.number() == number);
                     self.waiting.extend(edition.passed(before));
                 }
                 self.waiting.push_back(edition.clone());
