@@ -214,7 +214,7 @@ macro_rules! columns {
 }
 
 /// Creates a job on the submissions that are current now, and stores the answer under the idempotency
-/// key of the request.
+/// key of the request, whose reservation is taken by the commit.
 ///
 /// # Errors
 /// [`StoreError::BelowPolicy`]; when the database fails, or the answer cannot be written as JSON.
@@ -223,7 +223,7 @@ pub async fn create(
     keys: &KeyRing,
     by: Caller,
     job: &NewJob<'_>,
-    reservation: Option<Reservation>,
+    reservation: &mut Option<Reservation>,
     answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<JobCreation, StoreError> {
     let mut transaction = token_validity::begin(store, by).await?;
@@ -269,7 +269,7 @@ pub async fn create(
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     let answer = answer(&made)?;
-    if idempotency::commit(reservation, transaction, &job.body_sha256, &answer).await? {
+    if idempotency::commit(reservation.take(), transaction, &job.body_sha256, &answer).await? {
         traces::set_on_current("pais.job_id", made.id);
         tracing::info!(job = %made.id, "a job is queued");
         Ok(JobCreation::Queued(answer))
