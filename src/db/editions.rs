@@ -29,7 +29,7 @@ use super::jobs::{self, JobStatus, QueuedJob};
 use super::key_ring::KeyRing;
 use super::publications::{self, LockedPublication, Recipient};
 use super::quotas::Quotas;
-use super::releases::{Viewer, known_releases, lock_recipient, visible};
+use super::releases::{Viewer, known_releases, lock_recipient, seen_by, visible};
 use super::seal::SealedItem;
 use super::submissions::{has_subject, lock_current};
 use super::{Store, StoreError, locked_release, policies, token_validity};
@@ -170,7 +170,7 @@ pub(crate) async fn readable(
     after: u32,
     limit: i64,
 ) -> Result<Vec<ReceivedEdition>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT e.number, e.release_id, r.rows, e.is_base, encode(t.sha256, 'hex') AS sha256,
                 e.published_at
          FROM editions e JOIN releases r ON r.id = e.release_id
@@ -179,15 +179,13 @@ pub(crate) async fn readable(
            AND e.number > $5 AND ",
         visible!(),
         " ORDER BY e.number LIMIT $6"
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(publication)
-    .bind(i64::from(after))
-    .bind(limit)
-    .fetch_all(&mut *store.connection().await?)
-    .await?)
+    ));
+    Ok(seen_by(query, viewer, store.now())
+        .bind(publication)
+        .bind(i64::from(after))
+        .bind(limit)
+        .fetch_all(&mut *store.connection().await?)
+        .await?)
 }
 
 /// The number after which the newest `count` editions of a publication come; 0 if it has no more.
