@@ -1,4 +1,4 @@
-//! Jobs as their holders see them: creation, listing and cancellation. `store::queue` is the side
+//! Jobs as their holders see them: creation, listing and cancellation. `db::queue` is the side
 //! of the workers.
 
 use std::collections::HashSet;
@@ -20,6 +20,7 @@ use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::dataset_revisions::{DatasetRevision, lock_dataset};
+use super::definition_at_rest::DefinitionAtRest;
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::key_ring::KeyRing;
 use super::quotas::Quotas;
@@ -476,17 +477,11 @@ impl JobRow {
         executor: impl PgExecutor<'_>,
         keys: &KeyRing,
     ) -> Result<StoredJob, StoreError> {
-        let (id, dataset) = (self.summary.id, self.summary.dataset_id);
-        let wrapped_key = match self.definition.sealed {
-            Some(_) => store.data_keys().read(executor, dataset).await?,
-            None => None,
-        };
-        let key = wrapped_key.map(|wrapped| keys.open(dataset, &wrapped));
+        let item = SealedItem::Definition(self.summary.id);
+        let (definition, dataset) = (self.definition, self.summary.dataset_id);
+        let definition = definition.open_if_kept(store, executor, keys, dataset, item);
         Ok(StoredJob {
-            definition: match key.transpose()? {
-                Some(key) => self.definition.open(&key, SealedItem::Definition(id))?,
-                None => self.definition.shown,
-            },
+            definition: definition.await?,
             submissions: self.submissions,
             summary: self.summary,
         })
@@ -532,97 +527,4 @@ pub(crate) async fn progress(
     .bind(organization)
     .fetch_optional(&mut *store.connection().await?)
     .await?)
-}
-
-/// A definition as the database holds it.
-#[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct DefinitionAtRest {
-    /// Without the values that it lists.
-    pub shown: Value,
-    /// All of it, sealed; `None` if it lists no values.
-    pub sealed: Option<Vec<u8>>,
-}
-
-impl DefinitionAtRest {
-    /// Seals the definition of a job or publication, as `item`.
-    ///
-    /// # Errors
-    /// When the operating system returns no random bytes.
-    pub(crate) fn seal(
-        key: &DataKey,
-        item: SealedItem,
-        definition: &Value,
-    ) -> Result<Self, StoreError> {
-        let shown = without_values(definition);
-        let sealed = if shown == *definition {
-            None
-        } else {
-            let all = serde_json::to_vec(definition)?;
-            Some(key.seal(item, &all)?)
-        };
-        Ok(Self { shown, sealed })
-    }
-
-    /// The whole definition.
-    ///
-    /// # Errors
-    /// When it cannot be decrypted.
-    pub(crate) fn open(self, key: &DataKey, item: SealedItem) -> Result<Value, StoreError> {
-        let Some(sealed) = self.sealed else {
-            return Ok(self.shown);
-        };
-        let all = key.open(item, &sealed)?;
-        serde_json::from_slice(&all).map_err(|_| StoreError::Damaged("a job"))
-    }
-}
-
-/// A definition without the sensitive values and the pre-generalized values that it lists. An empty object in
-/// place of the lists of sensitive values shows that there were some.
-pub(super) fn without_values(definition: &Value) -> Value {
-    let mut shown = definition.clone();
-    if let Some(listed @ Value::Object(_)) = shown.pointer_mut("/privacy/sensitive_values") {
-        *listed = json!({});
-    }
-    let columns = shown.get_mut("pre_generalization");
-    for column in columns.and_then(Value::as_object_mut).into_iter().flatten() {
-        if let Some(column) = column.1.as_object_mut() {
-            column.remove("values");
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{DefinitionAtRest, SealedItem};
-    use crate::db::key_ring::KeyRing;
-    use crate::ids::JobId;
-    use pais_core::definition::DatasetId;
-
-    #[test]
-    fn listed_values_are_sealed_and_open_with_the_key_of_the_dataset() {
-        let (dataset, job) = (DatasetId::new(), JobId::new());
-        let ring = KeyRing::new(&[7; 32]);
-        let wrapped = ring.new_data_key(dataset).unwrap();
-        let key = ring.open(dataset, &wrapped).unwrap();
-        let definition = json!({
-            "privacy": { "model": "lkc", "k": [2, 3], "sensitive_values": { "Surgery": ["x"] } },
-            "pre_generalization": { "Job": { "level": 1, "values": { "0": ["y"] } }, "Sex": {} },
-            "release": true,
-        });
-        let item = SealedItem::Definition(job);
-        let at_rest = DefinitionAtRest::seal(&key, item, &definition).unwrap();
-        let shown = json!({
-            "privacy": { "model": "lkc", "k": [2, 3], "sensitive_values": {} },
-            "pre_generalization": { "Job": { "level": 1 }, "Sex": {} },
-            "release": true,
-        });
-        assert_eq!(at_rest.shown, shown);
-        assert_eq!(at_rest.open(&key, item).unwrap(), definition);
-
-        let without = DefinitionAtRest::seal(&key, item, &shown).unwrap();
-        assert_eq!((without.shown, without.sealed), (shown, None));
-    }
 }

@@ -13,6 +13,7 @@ pub mod claims;
 pub mod data_keys;
 pub mod dataset_revisions;
 pub mod datasets;
+pub mod definition_at_rest;
 pub mod deletion;
 pub mod editions;
 pub mod grants;

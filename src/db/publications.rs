@@ -15,8 +15,8 @@ use pais_core::definition::DatasetId;
 
 use super::audit::{self, Action, NewEvent};
 use super::dataset_revisions::lock_dataset;
+use super::definition_at_rest::DefinitionAtRest;
 use super::grants::GrantRecipient;
-use super::jobs::DefinitionAtRest;
 use super::key_ring::KeyRing;
 use super::releases::Viewer;
 use super::seal::{DataKey, SealedItem};
@@ -429,22 +429,10 @@ async fn select(
     let mut publications = Vec::with_capacity(rows.len());
     for row in rows {
         let recipients = recipients(&mut connection, row.id).await?;
-        let wrapped = match row.definition.sealed {
-            Some(_) => {
-                store
-                    .data_keys()
-                    .read(&mut *connection, row.dataset_id)
-                    .await?
-            }
-            None => None,
-        };
-        let job = match wrapped {
-            Some(wrapped) => {
-                let key = keys.open(row.dataset_id, &wrapped)?;
-                row.definition.open(&key, SealedItem::Publication(row.id))?
-            }
-            None => row.definition.shown,
-        };
+        let (item, dataset) = (SealedItem::Publication(row.id), row.dataset_id);
+        let definition = row.definition;
+        let job = definition.open_if_kept(store, &mut *connection, keys, dataset, item);
+        let job = job.await?;
         publications.push(Publication {
             id: row.id,
             name: row.name,

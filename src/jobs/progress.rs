@@ -179,7 +179,8 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::db::claims::Claim;
-    use crate::db::jobs::{AttemptCounts, DefinitionAtRest};
+    use crate::db::definition_at_rest::DefinitionAtRest;
+    use crate::db::jobs::AttemptCounts;
     use crate::ids::{JobId, OrganizationId};
     use pais_anonymize::{Count, Observer, Phase};
     use pais_core::definition::DatasetId;
