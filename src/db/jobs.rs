@@ -413,6 +413,19 @@ pub async fn list(
     .await?)
 }
 
+/// Cancels jobs at the time `$1`, those of the condition that follows: a queued one at once, a running one by its
+/// worker.
+macro_rules! cancel_jobs {
+    () => {
+        "UPDATE jobs SET cancel_requested = true,
+             ended_at = CASE status WHEN 'queued' THEN $1::timestamptz END,
+             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
+         WHERE status IN ('queued', 'running') AND "
+    };
+}
+
+pub(super) use cancel_jobs;
+
 /// Cancels a job. A queued job is cancelled at once. A running one is cancelled by its worker.
 ///
 /// # Errors
@@ -426,17 +439,13 @@ pub(crate) async fn cancel(
     let now = store.now();
     let mut transaction = token_validity::begin(store, by).await?;
     let row: Option<JobRow> = sqlx::query_as(concat!(
-        "UPDATE jobs SET
-             cancel_requested = true,
-             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
-             ended_at = CASE status WHEN 'queued' THEN $3::timestamptz END
-         WHERE id = $1 AND organization_id = $2 AND status IN ('queued', 'running')
-         RETURNING ",
+        cancel_jobs!(),
+        "id = $2 AND organization_id = $3 RETURNING ",
         columns!()
     ))
+    .bind(now)
     .bind(id)
     .bind(by.organization)
-    .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
     if let Some(row) = row {

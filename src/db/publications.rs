@@ -17,6 +17,7 @@ use super::audit::{self, Action, NewEvent};
 use super::dataset_revisions::lock_dataset;
 use super::definition_at_rest::DefinitionAtRest;
 use super::grants::GrantRecipient;
+use super::jobs::cancel_jobs;
 use super::key_ring::KeyRing;
 use super::releases::Viewer;
 use super::seal::{DataKey, SealedItem};
@@ -347,15 +348,12 @@ pub(crate) async fn delete(
         .bind(now)
         .execute(&mut *transaction)
         .await?;
-    sqlx::query(
-        "UPDATE jobs SET cancel_requested = true,
-             ended_at = CASE status WHEN 'queued' THEN $2 END,
-             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
-         WHERE id IN (SELECT job_id FROM editions WHERE publication_id = $1 AND status = 'queued')
-           AND status IN ('queued', 'running')",
-    )
-    .bind(id)
+    sqlx::query(concat!(
+        cancel_jobs!(),
+        "id IN (SELECT job_id FROM editions WHERE publication_id = $2 AND status = 'queued')"
+    ))
     .bind(now)
+    .bind(id)
     .execute(&mut *transaction)
     .await?;
     sqlx::query("DELETE FROM publication_recipients WHERE publication_id = $1")
