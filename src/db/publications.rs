@@ -149,6 +149,7 @@ pub(super) struct LockedPublication {
     pub(super) paused: bool,
     pub(super) created_by: Option<TokenId>,
     pub(super) is_deleted: bool,
+    pub(super) has_dataset: bool,
 }
 
 /// Locks a publication until the end of the transaction, and before it its dataset against deletion. What
@@ -166,7 +167,9 @@ pub(super) async fn lock(
     lock_dataset(connection, dataset).await?;
     Ok(sqlx::query_as(
         "SELECT organization_id, dataset_id, definition AS shown, sealed_definition AS sealed, paused,
-                created_by, deleted_at IS NOT NULL AS is_deleted
+                created_by, deleted_at IS NOT NULL AS is_deleted,
+                EXISTS (SELECT FROM datasets d
+                        WHERE d.id = dataset_id AND d.deleted_at IS NULL) AS has_dataset
          FROM publications WHERE id = $1 FOR NO KEY UPDATE",
     )
     .bind(id)

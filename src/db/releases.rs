@@ -570,17 +570,17 @@ pub(super) async fn lock_recipient(
 }
 
 /// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,
-/// except `release`; ordered by id. `executor` is a connection or a transaction.
+/// without the release `except`; ordered by id. `executor` is a connection or a transaction.
 pub(crate) async fn known_releases(
     executor: impl PgExecutor<'_>,
     recipient: OrganizationId,
     dataset: DatasetId,
-    release: ReleaseId,
+    except: Option<ReleaseId>,
     now: OffsetDateTime,
 ) -> Result<Vec<ReleaseId>, StoreError> {
     Ok(sqlx::query_scalar(
         "SELECT r.id FROM releases r
-         WHERE r.dataset_id = $1 AND r.id <> $2 AND (
+         WHERE r.dataset_id = $1 AND r.id IS DISTINCT FROM $2 AND (
              EXISTS (SELECT 1 FROM release_readers k
                      WHERE k.release_id = r.id AND k.recipient_id = $3)
              OR r.withdrawn_at IS NULL AND NOT EXISTS (
@@ -591,7 +591,7 @@ pub(crate) async fn known_releases(
          ORDER BY r.id",
     )
     .bind(dataset)
-    .bind(release)
+    .bind(except)
     .bind(recipient)
     .bind(now)
     .fetch_all(executor)
