@@ -85,7 +85,7 @@ pub(super) async fn show(
         &mut *connection,
         recipient.id,
         release.dataset,
-        release.id,
+        Some(release.id),
         app.db.now(),
     )
     .await?;

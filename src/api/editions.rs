@@ -138,7 +138,7 @@ fn edition_queue(app: &CallerApp) -> EditionQueue<'_> {
 /// Workers repeat this periodically, so a failure delays an edition but does not lose it.
 pub(super) async fn settle(app: &CallerApp) {
     match editions::settle(edition_queue(app)).await {
-        Ok(settled) if settled.queued > 0 => app.wake.notify_one(),
+        Ok(queued) if queued > 0 => app.wake.notify_one(),
         Ok(_) => {}
         Err(error) => {
             let error = &error as &dyn std::error::Error;

@@ -176,22 +176,15 @@ async fn create_job(
     key: &IdempotencyKey,
 ) -> Result<IdempotentAnswer, ApiError> {
     app.storage.check()?;
-    let reservation = match app.reserve("POST /v1/jobs", key).await? {
+    let mut reservation = match app.reserve("POST /v1/jobs", key).await? {
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => return replay(stored, &request.sha256),
     };
-    let checked = check_job(app, request).await;
+    let made = insert_job(app, request, &mut reservation).await;
     let subject = request.definition.dataset_id.map_or(Uuid::nil(), |id| id.0);
-    let recorded = app.recorded(Action::JobCreated, subject, checked);
-    let dataset = match recorded.await {
-        Ok(dataset) => dataset,
-        Err(error) => {
-            abandon(reservation).await?;
-            return Err(error);
-        }
-    };
-    let made = insert_job(app, dataset, request, reservation).await;
-    app.recorded(Action::JobCreated, subject, made).await
+    let recorded = app.recorded(Action::JobCreated, subject, made).await;
+    abandon(reservation).await?;
+    recorded
 }
 
 /// Checks everything about a job that can be checked without its rows. Returns its dataset.
@@ -310,12 +303,13 @@ async fn refuse_keys(
     Ok(load_rows::refuse_keys(store, keys, dataset, which, check, guard.share()).await?)
 }
 
+/// Checks a job and queues it. The reservation is taken by the commit.
 async fn insert_job(
     app: &CallerApp,
-    dataset: StoredDataset,
     request: &JobRequest,
-    reservation: Option<Reservation>,
+    reservation: &mut Option<Reservation>,
 ) -> Result<IdempotentAnswer, ApiError> {
+    let dataset = check_job(app, request).await?;
     let key = load_rows::open_key(&app.keys, &dataset)?;
     let new = NewJob {
         dataset: dataset.id,

@@ -109,7 +109,9 @@ pub(super) async fn create_located(
         quotas: &app.limits.quotas,
     };
     let key = open_key()?;
-    let stored = writer.commit(&key, app.caller, &totals, rules, None, stored);
-    committed(&totals, stored.await?)?;
+    let stored = writer
+        .commit(&key, app.caller, &totals, rules, &mut None, stored)
+        .await?;
+    committed(&totals, stored)?;
     Ok(())
 }

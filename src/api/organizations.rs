@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::db::Store;
-use crate::db::organizations::{self, Organization};
+use crate::db::organizations::{self, Access, Organization};
 use crate::ids::OrganizationId;
 use crate::problem::{Code, Problem};
 
@@ -103,11 +103,16 @@ pub(super) async fn change(
     Path(id): Path<OrganizationId>,
     JsonBody(change, _memory): JsonBody<OrganizationChange>,
 ) -> Result<Json<Organization>, ApiError> {
-    if id == app.caller.organization && change.disabled {
+    let access = if change.disabled {
+        Access::Disabled
+    } else {
+        Access::Enabled
+    };
+    if id == app.caller.organization && access == Access::Disabled {
         let detail = "this is your own organization: nobody could enable it again";
         return Err(ApiError::new(Code::Conflict, detail));
     }
-    if !organizations::set_disabled(&app.db, app.caller, id, change.disabled).await? {
+    if !organizations::set_access(&app.db, app.caller, id, access).await? {
         return Err(ApiError::not_found());
     }
     Ok(Json(find(&app.db, id).await?))

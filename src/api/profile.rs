@@ -109,6 +109,6 @@ async fn profile_of(app: CallerApp, id: DatasetId) -> Result<ProfileDocument, Ap
         rows_per_subject_max: subjects.map(|counts| counts.rows_per_subject_max),
         shared_subjects: subjects.map(|counts| counts.shared_subjects),
         identifier_repeats: submissions::identifier_repeats(&app.db, id).await?,
-        warnings: datasets::row_warnings(&app.db, id).await?,
+        warnings: datasets::row_warnings(&mut *app.db.connection().await?, id).await?,
     })
 }

@@ -25,7 +25,7 @@ use super::state::CallerApp;
 use super::tables::{FormatQuery, get_table, requested_rendering};
 
 /// Maximum number of editions of one table.
-const MOST_EDITIONS: i64 = 10_000;
+const MOST_EDITIONS: usize = 10_000;
 
 /// `?editions=` and `?format=`.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -69,7 +69,7 @@ impl StackQuery {
         (status = 404, description = "`not_found`: no such publication, or no edition that may be read"),
         (status = 406, description = "`not_acceptable`"),
         (status = 416, description = "`range_not_satisfiable`"),
-        (status = 422, description = "`limit_exceeded`: the table needs more memory than there is"),
+        (status = 422, description = "`limit_exceeded`: the table needs more memory than there is, or has more than 10,000 editions"),
     ),
 )]
 pub(super) async fn stacked(
@@ -84,7 +84,12 @@ pub(super) async fn stacked(
         ..FormatQuery::default()
     };
     let rendering = requested_rendering(&format, &request.headers)?;
-    let published = published(&app, id).await?;
+    let published = published(&app, id, MOST_EDITIONS as i64 + 1).await?;
+    if published.len() > MOST_EDITIONS {
+        let detail = "the publication has more than 10,000 editions; fetch their releases, which \
+                      `GET /v1/publications/{id}/manifest` lists";
+        return Err(ApiError::new(Code::LimitExceeded, detail));
+    }
     if published.is_empty() {
         let detail = "no edition of the publication is published yet that this token may read";
         return Err(ApiError::new(Code::NotFound, detail));
@@ -175,13 +180,19 @@ pub(super) async fn manifest(
 ) -> Result<Json<PublicationManifest>, ApiError> {
     Ok(Json(PublicationManifest {
         publication_id: id,
-        editions: published(&app, id).await?,
+        editions: published(&app, id, i64::MAX).await?,
     }))
 }
 
+/// The published editions that the caller may read, oldest first, at most `limit`.
+///
 /// # Errors
 /// `not_found`.
-async fn published(app: &CallerApp, id: PublicationId) -> Result<Vec<ReceivedEdition>, ApiError> {
+async fn published(
+    app: &CallerApp,
+    id: PublicationId,
+    limit: i64,
+) -> Result<Vec<ReceivedEdition>, ApiError> {
     check_visible(app, id).await?;
-    Ok(editions::readable(&app.db, viewer(app.caller), id, 0, MOST_EDITIONS).await?)
+    Ok(editions::readable(&app.db, viewer(app.caller), id, 0, limit).await?)
 }

@@ -118,7 +118,7 @@ fn streaming_routes() -> OpenApiRouter<AppState> {
         .routes(routes!(datasets::create))
         .routes(routes!(submissions::create))
         .routes(routes!(drafts::propose))
-        .routes(routes!(events::events))
+        .routes(routes!(events::jobs::events))
         .routes(routes!(events::editions::watch))
         .routes(routes!(editions::create, editions::list))
         .routes(routes!(publication_data::stacked))

@@ -7,13 +7,15 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use pais_core::definition::{DatasetId, SubmissionId};
+use pais_io::FileFormat;
 use pais_io::read::{IdentifierRepeats, ReadLimits};
 use serde::Deserialize;
+use tokio::io::AsyncRead;
 use utoipa::IntoParams;
 
-use crate::db::datasets::{self, SubmissionSummary};
+use crate::db::datasets::{self, StoredDataset, SubmissionSummary};
 use crate::db::deletion;
-use crate::db::idempotency::IdempotentAnswer;
+use crate::db::idempotency::{IdempotentAnswer, Reservation};
 use crate::db::submissions::{
     self, Duplicates, NewSubmission, Submission, SubmissionRules, SubmissionWriter,
 };
@@ -191,12 +193,11 @@ async fn submit(
         return Err(ApiError::new(Code::LocatedDataset, detail));
     }
     let declared = text_format(&dataset.definition)?;
-    let format = received_format(sent.headers, &sent.text.parse()?, &declared)?;
+    let format = received_format(sent.headers, &sent.text.clone().parse()?, &declared)?;
     let encoding = ContentEncoding::from_headers(sent.headers)?;
     incoming.receive_first().await?;
     let body = &mut *incoming.decoded(encoding);
     app.storage.check()?;
-    let limit = app.limits.upload_bytes;
     let identifiers = IdentifierRepeats::new(&dataset.schema).is_some();
     let extra_bytes = if identifiers { IDENTIFIER_BYTES } else { 0 };
     let admission = app
@@ -204,52 +205,59 @@ async fn submit(
         .admit(app.caller.organization, &app.memory, extra_bytes);
     let _admission = admission.await?;
     let endpoint = format!("POST /v1/datasets/{}/submissions", sent.dataset);
-    let reservation = match app.reserve(&endpoint, &sent.key).await? {
+    let mut reservation = match app.reserve(&endpoint, &sent.key).await? {
         KeyedRequest::New(reservation) => reservation,
         KeyedRequest::Repeated(stored) => {
-            let digest = body::digest(body, limit).await?;
+            let digest = body::digest(body, app.limits.upload_bytes).await?;
             let sent = submissions::sent_digest(&digest.sha256, sent.replaces);
             return replay(stored, &sent);
         }
     };
-    if let Err(error) = check_before(app, sent.dataset, sent.replaces).await {
-        abandon(reservation).await?;
-        return Err(error);
-    }
-    let settings = IngestSettings {
-        format,
-        files: vec![BodyFile::whole()],
-        key: load_rows::open_key(&app.keys, &dataset)?,
-        storage: Arc::clone(&app.storage),
-        limits: ReadLimits {
-            cell_bytes: app.limits.cell_bytes,
-            total_bytes: limit,
-        },
-    };
-    let begin = async |id, sealed_key: &[u8]| {
-        let new = NewSubmission {
-            id,
-            sealed_key,
-            media_type: format.media_type(),
+    let stored = sent.store(app, &dataset, format, body, &mut reservation);
+    let stored = stored.await;
+    abandon(reservation).await?;
+    stored
+}
+
+impl Sent<'_> {
+    /// Reads the rows and stores them. The reservation is taken by the commit.
+    async fn store(
+        &self,
+        app: &CallerApp,
+        dataset: &StoredDataset,
+        format: FileFormat,
+        body: &mut (dyn AsyncRead + Send + Unpin),
+        reservation: &mut Option<Reservation>,
+    ) -> Result<IdempotentAnswer, ApiError> {
+        check_before(app, dataset.id, self.replaces).await?;
+        let settings = IngestSettings {
+            format,
+            files: vec![BodyFile::whole()],
+            key: load_rows::open_key(&app.keys, dataset)?,
+            storage: Arc::clone(&app.storage),
+            limits: ReadLimits {
+                cell_bytes: app.limits.cell_bytes,
+                total_bytes: app.limits.upload_bytes,
+            },
         };
-        Ok(SubmissionWriter::begin(&app.db, dataset.id, new).await?)
-    };
-    match ingest(dataset.schema.clone(), settings, body, begin).await {
-        Ok((writer, totals)) => {
-            let key = load_rows::open_key(&app.keys, &dataset)?;
-            let rules = SubmissionRules {
-                columns_revision: dataset.columns_revision,
-                duplicates: sent.duplicates,
-                replaces: sent.replaces,
-                quotas: &app.limits.quotas,
+        let begin = async |id, sealed_key: &[u8]| {
+            let new = NewSubmission {
+                id,
+                sealed_key,
+                media_type: format.media_type(),
             };
-            let commit = writer.commit(&key, app.caller, &totals, rules, reservation, stored);
-            committed(&totals, commit.await?)
-        }
-        Err(error) => {
-            abandon(reservation).await?;
-            Err(error.into())
-        }
+            Ok(SubmissionWriter::begin(&app.db, dataset.id, new).await?)
+        };
+        let (writer, totals) = ingest(dataset.schema.clone(), settings, body, begin).await?;
+        let key = load_rows::open_key(&app.keys, dataset)?;
+        let rules = SubmissionRules {
+            columns_revision: dataset.columns_revision,
+            duplicates: self.duplicates,
+            replaces: self.replaces,
+            quotas: &app.limits.quotas,
+        };
+        let commit = writer.commit(&key, app.caller, &totals, rules, reservation, stored);
+        committed(&totals, commit.await?)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::ids::{JobId, OrganizationId};
 use crate::telemetry::traces::TraceContext;
 use pais_core::definition::{DatasetId, SubmissionId};
 
-use super::jobs::DefinitionAtRest;
+use super::definition_at_rest::DefinitionAtRest;
 use super::{Store, StoreError, pg_interval};
 
 /// A job, and the lease under which a worker runs it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::json;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection};
+use sqlx::{FromRow, PgConnection, Postgres, Transaction};
 use time::{Duration, OffsetDateTime};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -329,27 +329,21 @@ pub async fn load(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<StoredDataset>, StoreError> {
-    // The definition must match the trees: a change in between would combine it with other trees.
-    let before = revision_and_name(store, organization, id).await?;
-    let mut before = before.map(|(revision, _)| revision);
-    let (stored, trees, revision, columns_revision) = loop {
-        let trees = trees::of_dataset(store, id).await?;
-        let found: Option<(Json<DatasetDefinition>, DatasetRevision, DatasetRevision)> =
-            sqlx::query_as(
-                "SELECT definition, revision, columns_revision FROM datasets
+    let mut snapshot = snapshot(store).await?;
+    let found: Option<(Json<DatasetDefinition>, DatasetRevision, DatasetRevision)> =
+        sqlx::query_as(
+            "SELECT definition, revision, columns_revision FROM datasets
              WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
-            )
-            .bind(organization)
-            .bind(id)
-            .fetch_optional(&mut *store.connection().await?)
-            .await?;
-        let Some((Json(stored), revision, of_columns)) = found else {
-            return Ok(None);
-        };
-        if before.replace(revision) == Some(revision) {
-            break (stored, trees, revision, of_columns);
-        }
+        )
+        .bind(organization)
+        .bind(id)
+        .fetch_optional(&mut *snapshot)
+        .await?;
+    let Some((Json(stored), revision, columns_revision)) = found else {
+        return Ok(None);
     };
+    let trees = trees::of_dataset(&mut snapshot, id).await?;
+    snapshot.commit().await?;
     let wrapped_key = store
         .data_keys()
         .read(&mut *store.connection().await?, id)
@@ -368,19 +362,14 @@ pub async fn load(
     }))
 }
 
-/// The revision and the name of a dataset of the organization; `None` if it has none that is not deleted.
-async fn revision_and_name(
-    store: &Store,
-    organization: OrganizationId,
-    id: DatasetId,
-) -> Result<Option<(DatasetRevision, String)>, StoreError> {
-    let found = sqlx::query_as(
-        "SELECT revision, name FROM datasets
-         WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
-    );
-    let mut connection = store.connection().await?;
-    let found = found.bind(organization).bind(id);
-    Ok(found.fetch_optional(&mut *connection).await?)
+/// Begins a transaction that sees a dataset and its trees as of one moment: a change in between would combine the
+/// definition with other trees.
+async fn snapshot(store: &Store) -> Result<Transaction<'static, Postgres>, StoreError> {
+    let mut transaction = store.begin().await?;
+    sqlx::query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        .execute(&mut *transaction)
+        .await?;
+    Ok(transaction)
 }
 
 /// Whether a dataset that is not deleted, or a submission, owns a key.
@@ -573,8 +562,7 @@ pub async fn find(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<Dataset>, StoreError> {
-    // The trees are read first: a dataset that is deleted meanwhile is not found below.
-    let trees = trees::of_dataset(store, id).await?;
+    let mut snapshot = snapshot(store).await?;
     let row: Option<ViewedDataset> = sqlx::query_as(concat!(
         "SELECT d.definition, d.created_at, d.warnings, d.legal_hold_reason, d.legal_hold_since,
                 s.submissions, s.rows
@@ -584,14 +572,10 @@ pub async fn find(
     ))
     .bind(organization)
     .bind(id)
-    .fetch_optional(&mut *store.connection().await?)
+    .fetch_optional(&mut *snapshot)
     .await?;
     let Some(row) = row else { return Ok(None) };
-    let definition = trees::declared(row.definition, &trees);
-    // Deleted since the row was read.
-    let Some(key) = open_key(store, keys, id).await? else {
-        return Ok(None);
-    };
+    let trees = trees::of_dataset(&mut snapshot, id).await?;
     let latest: Vec<SubmissionRow> = sqlx::query_as(concat!(
         "SELECT ",
         submission_columns!(),
@@ -599,11 +583,17 @@ pub async fn find(
     ))
     .bind(id)
     .bind(LATEST_SUBMISSIONS)
-    .fetch_all(&mut *store.connection().await?)
+    .fetch_all(&mut *snapshot)
     .await?;
-    let latest = latest.into_iter().map(|row| row.open(&key));
     let mut warnings = row.warnings;
-    warnings.extend(row_warnings(store, id).await?);
+    warnings.extend(row_warnings(&mut snapshot, id).await?);
+    snapshot.commit().await?;
+    // Deleted since the row was read.
+    let Some(key) = open_key(store, keys, id).await? else {
+        return Ok(None);
+    };
+    let latest = latest.into_iter().map(|row| row.open(&key));
+    let definition = trees::declared(row.definition, &trees);
     Ok(Some(Dataset {
         id,
         name: definition.name,
@@ -664,7 +654,7 @@ pub(crate) async fn data_key(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<DataKey>, StoreError> {
-    match revision_and_name(store, organization, id).await? {
+    match name(store, organization, id).await? {
         Some(_) => open_key(store, keys, id).await,
         None => Ok(None),
     }
@@ -676,8 +666,14 @@ pub(crate) async fn name(
     organization: OrganizationId,
     id: DatasetId,
 ) -> Result<Option<String>, StoreError> {
-    let found = revision_and_name(store, organization, id).await?;
-    Ok(found.map(|(_, name)| name))
+    Ok(sqlx::query_scalar(
+        "SELECT name FROM datasets
+         WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL",
+    )
+    .bind(organization)
+    .bind(id)
+    .fetch_optional(&mut *store.connection().await?)
+    .await?)
 }
 
 /// The data key of a dataset; `None` if it was deleted.
@@ -720,7 +716,10 @@ impl SubmissionRow {
 
 /// The warnings about the current rows of a dataset, one for each code. Of several with the same code about one
 /// column only that of the newest submission is returned.
-pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warning>, StoreError> {
+pub async fn row_warnings(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+) -> Result<Vec<Warning>, StoreError> {
     let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
         "SELECT warning FROM (
              SELECT DISTINCT ON (w.warning -> 'column', w.warning -> 'warning' -> 'code')
@@ -732,7 +731,7 @@ pub async fn row_warnings(store: &Store, dataset: DatasetId) -> Result<Vec<Warni
          ORDER BY id, position",
     )
     .bind(dataset)
-    .fetch_all(&mut *store.connection().await?)
+    .fetch_all(connection)
     .await?;
     Ok(by_code(rows.into_iter().map(|Json(about)| about.warning)))
 }

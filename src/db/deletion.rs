@@ -17,6 +17,7 @@ use crate::roles::Caller;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::data_keys::KeyOwner;
+use super::jobs::cancel_jobs;
 use super::key_ring::KeyRing;
 use super::{Store, StoreError, backup, data_keys, datasets, token_validity, trees};
 
@@ -331,16 +332,13 @@ async fn cancel_jobs(
     submission: Option<SubmissionId>,
     now: OffsetDateTime,
 ) -> Result<(), StoreError> {
-    sqlx::query(
-        "UPDATE jobs SET cancel_requested = true,
-             ended_at = CASE status WHEN 'queued' THEN $3 END,
-             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
-         WHERE dataset_id = $1 AND ($2::uuid IS NULL OR $2 = ANY (submissions))
-           AND status IN ('queued', 'running')",
-    )
+    sqlx::query(concat!(
+        cancel_jobs!(),
+        "dataset_id = $2 AND ($3::uuid IS NULL OR $3 = ANY (submissions))"
+    ))
+    .bind(now)
     .bind(dataset)
     .bind(submission)
-    .bind(now)
     .execute(connection)
     .await?;
     Ok(())

@@ -143,7 +143,8 @@ pub async fn create(
         return refused(GrantRefusal::Exists);
     }
     lock_recipient(&mut transaction, dataset, recipient.id).await?;
-    let known = known_releases(&mut *transaction, recipient.id, dataset, release, now).await?;
+    let known =
+        known_releases(&mut *transaction, recipient.id, dataset, Some(release), now).await?;
     if known != composed {
         return Ok(GrantCreation::Undecided(known));
     }

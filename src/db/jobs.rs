@@ -1,4 +1,4 @@
-//! Jobs as their holders see them: creation, listing and cancellation. `store::queue` is the side
+//! Jobs as their holders see them: creation, listing and cancellation. `db::queue` is the side
 //! of the workers.
 
 use std::collections::HashSet;
@@ -20,6 +20,7 @@ use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::dataset_revisions::{DatasetRevision, lock_dataset};
+use super::definition_at_rest::DefinitionAtRest;
 use super::idempotency::{self, IdempotentAnswer, Reservation};
 use super::key_ring::KeyRing;
 use super::quotas::Quotas;
@@ -214,7 +215,7 @@ macro_rules! columns {
 }
 
 /// Creates a job on the submissions that are current now, and stores the answer under the idempotency
-/// key of the request.
+/// key of the request, whose reservation is taken by the commit.
 ///
 /// # Errors
 /// [`StoreError::BelowPolicy`]; when the database fails, or the answer cannot be written as JSON.
@@ -223,7 +224,7 @@ pub async fn create(
     keys: &KeyRing,
     by: Caller,
     job: &NewJob<'_>,
-    reservation: Option<Reservation>,
+    reservation: &mut Option<Reservation>,
     answer: impl FnOnce(&StoredJob) -> Result<IdempotentAnswer, serde_json::Error>,
 ) -> Result<JobCreation, StoreError> {
     let mut transaction = token_validity::begin(store, by).await?;
@@ -269,7 +270,7 @@ pub async fn create(
     let event = NewEvent::by(by, Action::JobCreated, made.id.0, detail);
     audit::record(&mut transaction, now, event).await?;
     let answer = answer(&made)?;
-    if idempotency::commit(reservation, transaction, &job.body_sha256, &answer).await? {
+    if idempotency::commit(reservation.take(), transaction, &job.body_sha256, &answer).await? {
         traces::set_on_current("pais.job_id", made.id);
         tracing::info!(job = %made.id, "a job is queued");
         Ok(JobCreation::Queued(answer))
@@ -412,6 +413,19 @@ pub async fn list(
     .await?)
 }
 
+/// Cancels jobs at the time `$1`, those of the condition that follows: a queued one at once, a running one by its
+/// worker.
+macro_rules! cancel_jobs {
+    () => {
+        "UPDATE jobs SET cancel_requested = true,
+             ended_at = CASE status WHEN 'queued' THEN $1::timestamptz END,
+             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
+         WHERE status IN ('queued', 'running') AND "
+    };
+}
+
+pub(super) use cancel_jobs;
+
 /// Cancels a job. A queued job is cancelled at once. A running one is cancelled by its worker.
 ///
 /// # Errors
@@ -425,17 +439,13 @@ pub(crate) async fn cancel(
     let now = store.now();
     let mut transaction = token_validity::begin(store, by).await?;
     let row: Option<JobRow> = sqlx::query_as(concat!(
-        "UPDATE jobs SET
-             cancel_requested = true,
-             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
-             ended_at = CASE status WHEN 'queued' THEN $3::timestamptz END
-         WHERE id = $1 AND organization_id = $2 AND status IN ('queued', 'running')
-         RETURNING ",
+        cancel_jobs!(),
+        "id = $2 AND organization_id = $3 RETURNING ",
         columns!()
     ))
+    .bind(now)
     .bind(id)
     .bind(by.organization)
-    .bind(now)
     .fetch_optional(&mut *transaction)
     .await?;
     if let Some(row) = row {
@@ -476,17 +486,11 @@ impl JobRow {
         executor: impl PgExecutor<'_>,
         keys: &KeyRing,
     ) -> Result<StoredJob, StoreError> {
-        let (id, dataset) = (self.summary.id, self.summary.dataset_id);
-        let wrapped_key = match self.definition.sealed {
-            Some(_) => store.data_keys().read(executor, dataset).await?,
-            None => None,
-        };
-        let key = wrapped_key.map(|wrapped| keys.open(dataset, &wrapped));
+        let item = SealedItem::Definition(self.summary.id);
+        let (definition, dataset) = (self.definition, self.summary.dataset_id);
+        let definition = definition.open_if_kept(store, executor, keys, dataset, item);
         Ok(StoredJob {
-            definition: match key.transpose()? {
-                Some(key) => self.definition.open(&key, SealedItem::Definition(id))?,
-                None => self.definition.shown,
-            },
+            definition: definition.await?,
             submissions: self.submissions,
             summary: self.summary,
         })
@@ -532,97 +536,4 @@ pub(crate) async fn progress(
     .bind(organization)
     .fetch_optional(&mut *store.connection().await?)
     .await?)
-}
-
-/// A definition as the database holds it.
-#[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct DefinitionAtRest {
-    /// Without the values that it lists.
-    pub shown: Value,
-    /// All of it, sealed; `None` if it lists no values.
-    pub sealed: Option<Vec<u8>>,
-}
-
-impl DefinitionAtRest {
-    /// Seals the definition of a job or publication, as `item`.
-    ///
-    /// # Errors
-    /// When the operating system returns no random bytes.
-    pub(crate) fn seal(
-        key: &DataKey,
-        item: SealedItem,
-        definition: &Value,
-    ) -> Result<Self, StoreError> {
-        let shown = without_values(definition);
-        let sealed = if shown == *definition {
-            None
-        } else {
-            let all = serde_json::to_vec(definition)?;
-            Some(key.seal(item, &all)?)
-        };
-        Ok(Self { shown, sealed })
-    }
-
-    /// The whole definition.
-    ///
-    /// # Errors
-    /// When it cannot be decrypted.
-    pub(crate) fn open(self, key: &DataKey, item: SealedItem) -> Result<Value, StoreError> {
-        let Some(sealed) = self.sealed else {
-            return Ok(self.shown);
-        };
-        let all = key.open(item, &sealed)?;
-        serde_json::from_slice(&all).map_err(|_| StoreError::Damaged("a job"))
-    }
-}
-
-/// A definition without the sensitive values and the pre-generalized values that it lists. An empty object in
-/// place of the lists of sensitive values shows that there were some.
-pub(super) fn without_values(definition: &Value) -> Value {
-    let mut shown = definition.clone();
-    if let Some(listed @ Value::Object(_)) = shown.pointer_mut("/privacy/sensitive_values") {
-        *listed = json!({});
-    }
-    let columns = shown.get_mut("pre_generalization");
-    for column in columns.and_then(Value::as_object_mut).into_iter().flatten() {
-        if let Some(column) = column.1.as_object_mut() {
-            column.remove("values");
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{DefinitionAtRest, SealedItem};
-    use crate::db::key_ring::KeyRing;
-    use crate::ids::JobId;
-    use pais_core::definition::DatasetId;
-
-    #[test]
-    fn listed_values_are_sealed_and_open_with_the_key_of_the_dataset() {
-        let (dataset, job) = (DatasetId::new(), JobId::new());
-        let ring = KeyRing::new(&[7; 32]);
-        let wrapped = ring.new_data_key(dataset).unwrap();
-        let key = ring.open(dataset, &wrapped).unwrap();
-        let definition = json!({
-            "privacy": { "model": "lkc", "k": [2, 3], "sensitive_values": { "Surgery": ["x"] } },
-            "pre_generalization": { "Job": { "level": 1, "values": { "0": ["y"] } }, "Sex": {} },
-            "release": true,
-        });
-        let item = SealedItem::Definition(job);
-        let at_rest = DefinitionAtRest::seal(&key, item, &definition).unwrap();
-        let shown = json!({
-            "privacy": { "model": "lkc", "k": [2, 3], "sensitive_values": {} },
-            "pre_generalization": { "Job": { "level": 1 }, "Sex": {} },
-            "release": true,
-        });
-        assert_eq!(at_rest.shown, shown);
-        assert_eq!(at_rest.open(&key, item).unwrap(), definition);
-
-        let without = DefinitionAtRest::seal(&key, item, &shown).unwrap();
-        assert_eq!((without.shown, without.sealed), (shown, None));
-    }
 }

@@ -14,6 +14,7 @@ mod data_key_table;
 pub mod data_keys;
 pub mod dataset_revisions;
 pub mod datasets;
+pub mod definition_at_rest;
 pub mod deletion;
 pub mod editions;
 pub mod grants;

@@ -102,13 +102,22 @@ pub async fn find(
     .await?)
 }
 
+/// Whether an organization may use the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// It may.
+    Enabled,
+    /// Its tokens, and those of its people, are refused.
+    Disabled,
+}
+
 /// Disables or enables an organization; has no effect if it already is in that state. Returns `false`
 /// if there is no such organization.
-pub(crate) async fn set_disabled(
+pub(crate) async fn set_access(
     store: &Store,
     by: Caller,
     id: OrganizationId,
-    is_disabled: bool,
+    access: Access,
 ) -> Result<bool, StoreError> {
     let mut transaction = store.begin().await?;
     let now = store.now();
@@ -125,17 +134,16 @@ pub(crate) async fn set_disabled(
          WHERE id = $1 AND (disabled_at IS NOT NULL) <> $2",
     )
     .bind(id)
-    .bind(is_disabled)
+    .bind(access == Access::Disabled)
     .bind(now)
     .execute(&mut *transaction)
     .await?;
     if changed.rows_affected() == 0 {
         return Ok(exists);
     }
-    let action = if is_disabled {
-        Action::OrganizationDisabled
-    } else {
-        Action::OrganizationEnabled
+    let action = match access {
+        Access::Enabled => Action::OrganizationEnabled,
+        Access::Disabled => Action::OrganizationDisabled,
     };
     let event = NewEvent::by(by, action, id.0, json!({}));
     audit::commit_in_both(transaction, now, event, id).await?;

@@ -15,8 +15,9 @@ use pais_core::definition::DatasetId;
 
 use super::audit::{self, Action, NewEvent};
 use super::dataset_revisions::lock_dataset;
+use super::definition_at_rest::DefinitionAtRest;
 use super::grants::GrantRecipient;
-use super::jobs::DefinitionAtRest;
+use super::jobs::cancel_jobs;
 use super::key_ring::KeyRing;
 use super::releases::Viewer;
 use super::seal::{DataKey, SealedItem};
@@ -148,6 +149,7 @@ pub(super) struct LockedPublication {
     pub(super) paused: bool,
     pub(super) created_by: Option<TokenId>,
     pub(super) is_deleted: bool,
+    pub(super) has_dataset: bool,
 }
 
 /// Locks a publication until the end of the transaction, and before it its dataset against deletion. What
@@ -165,7 +167,9 @@ pub(super) async fn lock(
     lock_dataset(connection, dataset).await?;
     Ok(sqlx::query_as(
         "SELECT organization_id, dataset_id, definition AS shown, sealed_definition AS sealed, paused,
-                created_by, deleted_at IS NOT NULL AS is_deleted
+                created_by, deleted_at IS NOT NULL AS is_deleted,
+                EXISTS (SELECT FROM datasets d
+                        WHERE d.id = dataset_id AND d.deleted_at IS NULL) AS has_dataset
          FROM publications WHERE id = $1 FOR NO KEY UPDATE",
     )
     .bind(id)
@@ -347,15 +351,12 @@ pub(crate) async fn delete(
         .bind(now)
         .execute(&mut *transaction)
         .await?;
-    sqlx::query(
-        "UPDATE jobs SET cancel_requested = true,
-             ended_at = CASE status WHEN 'queued' THEN $2 END,
-             status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END
-         WHERE id IN (SELECT job_id FROM editions WHERE publication_id = $1 AND status = 'queued')
-           AND status IN ('queued', 'running')",
-    )
-    .bind(id)
+    sqlx::query(concat!(
+        cancel_jobs!(),
+        "id IN (SELECT job_id FROM editions WHERE publication_id = $2 AND status = 'queued')"
+    ))
     .bind(now)
+    .bind(id)
     .execute(&mut *transaction)
     .await?;
     sqlx::query("DELETE FROM publication_recipients WHERE publication_id = $1")
@@ -429,22 +430,10 @@ async fn select(
     let mut publications = Vec::with_capacity(rows.len());
     for row in rows {
         let recipients = recipients(&mut connection, row.id).await?;
-        let wrapped = match row.definition.sealed {
-            Some(_) => {
-                store
-                    .data_keys()
-                    .read(&mut *connection, row.dataset_id)
-                    .await?
-            }
-            None => None,
-        };
-        let job = match wrapped {
-            Some(wrapped) => {
-                let key = keys.open(row.dataset_id, &wrapped)?;
-                row.definition.open(&key, SealedItem::Publication(row.id))?
-            }
-            None => row.definition.shown,
-        };
+        let (item, dataset) = (SealedItem::Publication(row.id), row.dataset_id);
+        let definition = row.definition;
+        let job = definition.open_if_kept(store, &mut *connection, keys, dataset, item);
+        let job = job.await?;
         publications.push(Publication {
             id: row.id,
             name: row.name,

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::Value;
-use sqlx::PgConnection;
 use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::ids::JobId;
@@ -21,9 +21,9 @@ use super::new_release::{self, NewRelease};
 use super::runs::{self, SealedStep};
 use super::{JobStatus, Store, StoreError, pg_interval};
 
-/// The state of an attempt that a heartbeat reports.
+/// The state of an attempt, which is written as its lease is renewed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Heartbeat {
+pub struct AttemptState {
     /// Share of the work done, 0 to 1.
     pub progress: f64,
     /// The current phase.
@@ -34,19 +34,21 @@ pub struct Heartbeat {
     pub remaining: Option<Duration>,
 }
 
-/// The answer to a heartbeat.
+/// The answer to the renewal of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeartbeatReply {
+pub enum RenewalReply {
     /// The lease is renewed. Continue.
     Held,
     /// The lease is renewed, but the holder has cancelled the job.
     CancelRequested,
     /// The lease is lost: another worker has the job, or the job has ended.
     Lost,
+    /// The lease is not renewed: another transaction is changing the job, or the database did not answer.
+    NotRenewed,
 }
 
 /// The jobs of all organizations that wait and that run.
-#[derive(Clone, Copy, Debug, PartialEq, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, PartialEq, FromRow)]
 pub(crate) struct QueueLoad {
     /// Jobs that wait.
     #[sqlx(try_from = "i64")]
@@ -87,7 +89,7 @@ pub enum EndResult {
     Lost,
 }
 
-/// What an attempt reports with its heartbeat.
+/// The renewal of a lease.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseRenewal {
     /// The job.
@@ -95,23 +97,28 @@ pub struct LeaseRenewal {
     /// The token of its lease.
     pub token: Uuid,
     /// The state of the attempt.
-    pub state: Heartbeat,
+    pub state: AttemptState,
 }
 
 /// Renews leases, writes the states of their attempts, and returns for each whether it must stop, in
 /// the same order. The share of the work done never decreases. The counts are those of this attempt.
 ///
-/// Does not wait for a job that another transaction is changing: its reply is `None`, and its lease is
-/// not renewed.
-pub async fn heartbeat(
+/// Does not wait for a job that another transaction is changing: its lease is not renewed.
+pub async fn renew_leases(
     store: &Store,
     lease: Duration,
     renewals: &[LeaseRenewal],
-) -> Result<Vec<Option<HeartbeatReply>>, StoreError> {
+) -> Result<Vec<RenewalReply>, StoreError> {
+    #[derive(FromRow)]
+    struct Renewed {
+        token: Uuid,
+        cancel_requested: Option<bool>,
+        is_held: bool,
+    }
     fn each<T>(renewals: &[LeaseRenewal], value: impl Fn(&LeaseRenewal) -> T) -> Vec<T> {
         renewals.iter().map(value).collect()
     }
-    let rows: Vec<(Uuid, Option<bool>, bool)> = sqlx::query_as(
+    let rows: Vec<Renewed> = sqlx::query_as(
         "WITH renewals AS (
              SELECT * FROM unnest($2::uuid[], $3::uuid[], $4::float8[], $5::text[], $6::bigint[],
                                   $7::bigint[], $8::float8[])
@@ -129,37 +136,30 @@ pub async fn heartbeat(
              RETURNING j.lease_token AS token, j.cancel_requested
          )
          SELECT b.token, r.cancel_requested,
-                EXISTS (SELECT FROM jobs j WHERE j.id = b.job AND j.lease_token = b.token) AS held
+                EXISTS (SELECT FROM jobs j WHERE j.id = b.job AND j.lease_token = b.token) AS is_held
          FROM renewals b LEFT JOIN renewed r ON r.token = b.token",
     )
     .bind(pg_interval(lease))
-    .bind(each(renewals, |beat| beat.job))
-    .bind(each(renewals, |beat| beat.token))
-    .bind(each(renewals, |beat| beat.state.progress))
-    .bind(each(renewals, |beat| beat.state.phase))
-    .bind(each(renewals, |beat| {
-        beat.state.counts.rows_read.cast_signed()
-    }))
-    .bind(each(renewals, |beat| {
-        beat.state.counts.steps_done.cast_signed()
-    }))
-    .bind(each(renewals, |beat| {
-        beat.state.remaining.map(rounded_seconds)
-    }))
+    .bind(each(renewals, |it| it.job))
+    .bind(each(renewals, |it| it.token))
+    .bind(each(renewals, |it| it.state.progress))
+    .bind(each(renewals, |it| it.state.phase))
+    .bind(each(renewals, |it| it.state.counts.rows_read.cast_signed()))
+    .bind(each(renewals, |it| it.state.counts.steps_done.cast_signed()))
+    .bind(each(renewals, |it| it.state.remaining.map(rounded_seconds)))
     .fetch_all(&mut *store.connection().await?)
     .await?;
-    let mut replies = HashMap::with_capacity(rows.len());
-    for (token, cancel_requested, is_held) in rows {
-        let reply = match (cancel_requested, is_held) {
-            (Some(true), _) => Some(HeartbeatReply::CancelRequested),
-            (Some(false), _) => Some(HeartbeatReply::Held),
-            (None, true) => None,
-            (None, false) => Some(HeartbeatReply::Lost),
-        };
-        replies.insert(token, reply);
-    }
-    let reply = |beat: &LeaseRenewal| replies.get(&beat.token).copied().flatten();
-    Ok(each(renewals, reply))
+    let reply = |row: Renewed| match (row.cancel_requested, row.is_held) {
+        (Some(true), _) => (row.token, RenewalReply::CancelRequested),
+        (Some(false), _) => (row.token, RenewalReply::Held),
+        (None, true) => (row.token, RenewalReply::NotRenewed),
+        (None, false) => (row.token, RenewalReply::Lost),
+    };
+    let replies: HashMap<Uuid, RenewalReply> = rows.into_iter().map(reply).collect();
+    let reply = |it: &LeaseRenewal| replies.get(&it.token).copied();
+    Ok(each(renewals, |it| {
+        reply(it).unwrap_or(RenewalReply::NotRenewed)
+    }))
 }
 
 /// Writes the warnings about the rows of a job as soon as an attempt has read them.

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::ids::{OrganizationId, ReleaseId};
 
 use super::claims::Claim;
-use super::releases::{Viewer, visible};
+use super::releases::{Viewer, seen_by, visible};
 use super::{RowScope, Store, StoreError};
 
 /// How long the folder of an attempt that made no release is checked again: after that, no worker whose lease
@@ -92,22 +92,20 @@ pub(crate) async fn files(
     from: u32,
     limit: i64,
 ) -> Result<Vec<ReleaseFile>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT ",
         file_columns!(),
         " FROM release_files f JOIN releases r ON r.id = f.release_id
          WHERE r.id = $4 AND f.position >= $5 AND ",
         visible!(),
         " ORDER BY f.position LIMIT $6"
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(release)
-    .bind(i64::from(from))
-    .bind(limit)
-    .fetch_all(&mut *store.connection().await?)
-    .await?)
+    ));
+    Ok(seen_by(query, viewer, store.now())
+        .bind(release)
+        .bind(i64::from(from))
+        .bind(limit)
+        .fetch_all(&mut *store.connection().await?)
+        .await?)
 }
 
 /// A file of a release by its name; `None` if there is none or the viewer cannot read the release.
@@ -117,20 +115,18 @@ pub(crate) async fn file(
     release: ReleaseId,
     name: &str,
 ) -> Result<Option<ReleaseFile>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT ",
         file_columns!(),
         " FROM release_files f JOIN releases r ON r.id = f.release_id
          WHERE r.id = $4 AND f.name = $5 AND ",
         visible!()
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(release)
-    .bind(name)
-    .fetch_optional(&mut *store.connection().await?)
-    .await?)
+    ));
+    Ok(seen_by(query, viewer, store.now())
+        .bind(release)
+        .bind(name)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?)
 }
 
 /// The folder of the files of a release.

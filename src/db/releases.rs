@@ -4,9 +4,10 @@
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::postgres::PgRow;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::QueryAs;
 use sqlx::types::Json;
-use sqlx::{FromRow, PgConnection, PgExecutor, Row};
+use sqlx::{FromRow, PgConnection, PgExecutor, Postgres, Row};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -264,6 +265,16 @@ macro_rules! visible {
 
 pub(super) use visible;
 
+/// Binds what the condition `visible!()` of a query needs: its `$1` to `$3`.
+pub(super) fn seen_by<O>(
+    query: QueryAs<'_, Postgres, O, PgArguments>,
+    viewer: Viewer,
+    now: OffsetDateTime,
+) -> QueryAs<'_, Postgres, O, PgArguments> {
+    let query = query.bind(viewer.is_holder());
+    query.bind(viewer.organization()).bind(now)
+}
+
 impl Viewer {
     /// Whether the release is the viewer's own.
     pub(crate) fn is_holder(self) -> bool {
@@ -283,7 +294,7 @@ pub(crate) async fn load(
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Option<StoredRelease>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT ",
         columns!(),
         ", r.cut, r.verification, r.report->>'verdict' AS verdict, r.codebook,
@@ -294,13 +305,11 @@ pub(crate) async fn load(
           ORDER BY g.created_at DESC LIMIT 1) AS purpose
          FROM releases r LEFT JOIN release_approvals a ON a.release_id = r.id WHERE r.id = $4 AND ",
         visible!()
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(id)
-    .fetch_optional(&mut *store.connection().await?)
-    .await?)
+    ));
+    Ok(seen_by(query, viewer, store.now())
+        .bind(id)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?)
 }
 
 /// Approximate maximum size of the documents of releases in one list, in bytes: a job may list many sensitive
@@ -408,18 +417,16 @@ pub(crate) async fn report(
     viewer: Viewer,
     id: ReleaseId,
 ) -> Result<Option<StoredReport>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT r.report, r.warnings,
                 r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r WHERE r.id = $4 AND ",
         visible!()
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(id)
-    .fetch_optional(&mut *store.connection().await?)
-    .await?)
+    ));
+    Ok(seen_by(query, viewer, store.now())
+        .bind(id)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?)
 }
 
 /// Where a table of a release is; `None` if there is none or the viewer cannot read the release.
@@ -429,20 +436,18 @@ pub(crate) async fn table_place(
     id: ReleaseId,
     name: &str,
 ) -> Result<Option<TablePlace>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT r.organization_id AS organization, r.withdrawn_at IS NOT NULL AS is_withdrawn,
                 t.sha256 IS NULL AS is_in_files
          FROM releases r JOIN release_tables t ON t.release_id = r.id
          WHERE r.id = $4 AND t.name = $5 AND ",
         visible!()
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(id)
-    .bind(name)
-    .fetch_optional(&mut *store.connection().await?)
-    .await?)
+    ));
+    Ok(seen_by(query, viewer, store.now())
+        .bind(id)
+        .bind(name)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?)
 }
 
 /// A table of a release whose rows are stored; `None` if there is none or the viewer cannot read the
@@ -453,21 +458,19 @@ pub(crate) async fn table(
     id: ReleaseId,
     name: &str,
 ) -> Result<Option<StoredTable>, StoreError> {
-    Ok(sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT r.organization_id AS organization, r.id AS release, r.name AS release_name, t.name,
                 t.position, t.rows, t.columns, encode(t.sha256, 'hex') AS sha256, t.csv_bytes,
                 r.withdrawn_at IS NOT NULL AS is_withdrawn
          FROM releases r JOIN release_tables t ON t.release_id = r.id
          WHERE r.id = $4 AND t.name = $5 AND t.sha256 IS NOT NULL AND ",
         visible!()
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(store.now())
-    .bind(id)
-    .bind(name)
-    .fetch_optional(&mut *store.connection().await?)
-    .await?)
+    ));
+    Ok(seen_by(query, viewer, store.now())
+        .bind(id)
+        .bind(name)
+        .fetch_optional(&mut *store.connection().await?)
+        .await?)
 }
 
 /// The outcome of [`record_fetch`].
@@ -520,16 +523,12 @@ pub(crate) async fn record_fetch(
             lock_recipient(&mut transaction, dataset, recipient).await?;
         }
     }
-    let found: Vec<(OrganizationId, bool)> = sqlx::query_as(concat!(
+    let query = sqlx::query_as(concat!(
         "SELECT r.organization_id, r.withdrawn_at IS NOT NULL FROM releases r WHERE r.id = ANY ($4) AND ",
         visible!()
-    ))
-    .bind(viewer.is_holder())
-    .bind(viewer.organization())
-    .bind(now)
-    .bind(releases)
-    .fetch_all(&mut *transaction)
-    .await?;
+    ));
+    let query = seen_by(query, viewer, now).bind(releases);
+    let found: Vec<(OrganizationId, bool)> = query.fetch_all(&mut *transaction).await?;
     let Some(&(owner, _)) = found.first().filter(|_| found.len() == releases.len()) else {
         return Ok(Fetch::NotVisible);
     };
@@ -587,17 +586,17 @@ pub(super) async fn lock_recipient(
 }
 
 /// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,
-/// except `release`; ordered by id. `executor` is a connection or a transaction.
+/// without the release `except`; ordered by id. `executor` is a connection or a transaction.
 pub(crate) async fn known_releases(
     executor: impl PgExecutor<'_>,
     recipient: OrganizationId,
     dataset: DatasetId,
-    release: ReleaseId,
+    except: Option<ReleaseId>,
     now: OffsetDateTime,
 ) -> Result<Vec<ReleaseId>, StoreError> {
     Ok(sqlx::query_scalar(
         "SELECT r.id FROM releases r
-         WHERE r.dataset_id = $1 AND r.id <> $2 AND (
+         WHERE r.dataset_id = $1 AND r.id IS DISTINCT FROM $2 AND (
              EXISTS (SELECT 1 FROM release_readers k
                      WHERE k.release_id = r.id AND k.recipient_id = $3)
              OR r.withdrawn_at IS NULL AND NOT EXISTS (
@@ -608,7 +607,7 @@ pub(crate) async fn known_releases(
          ORDER BY r.id",
     )
     .bind(dataset)
-    .bind(release)
+    .bind(except)
     .bind(recipient)
     .bind(now)
     .fetch_all(executor)

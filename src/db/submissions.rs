@@ -285,7 +285,7 @@ impl SubmissionWriter {
     }
 
     /// Commits the rows, the totals, the event in the audit log, and the answer under the
-    /// idempotency key of the request.
+    /// idempotency key of the request, whose reservation is taken.
     ///
     /// # Errors
     /// [`StoreError::TokenEnded`]; when the database fails, or the answer cannot be written as JSON.
@@ -295,7 +295,7 @@ impl SubmissionWriter {
         by: Caller,
         totals: &SubmissionTotals,
         rules: SubmissionRules<'_>,
-        reservation: Option<Reservation>,
+        reservation: &mut Option<Reservation>,
         answer: impl FnOnce(&Submission) -> Result<IdempotentAnswer, serde_json::Error>,
     ) -> Result<SubmissionResult, StoreError> {
         let submission = Submission {
@@ -319,9 +319,6 @@ impl SubmissionWriter {
         };
         if let Some(refused) = refused {
             self.transaction.rollback().await?;
-            if let Some(reservation) = reservation {
-                reservation.abandon().await?;
-            }
             return Ok(refused);
         }
         // Bare, it would confirm a guessed body.
@@ -354,7 +351,7 @@ impl SubmissionWriter {
         }
         let answer = answer(&submission)?;
         let sent = sent_digest(&totals.sha256, submission.replaces);
-        let commit = idempotency::commit(reservation, self.transaction, &sent, &answer);
+        let commit = idempotency::commit(reservation.take(), self.transaction, &sent, &answer);
         if commit.await? {
             Ok(SubmissionResult::Stored(answer))
         } else {

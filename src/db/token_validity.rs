@@ -171,7 +171,7 @@ pub(super) async fn lock_valid(
     token: TokenId,
     now: OffsetDateTime,
 ) -> Result<(), StoreError> {
-    // Of the organization the weakest lock, which `set_disabled` waits for. A claim of a job writes that row after it has
+    // Of the organization the weakest lock, which `set_access` waits for. A claim of a job writes that row after it has
     // locked the job, which a deletion waits for with locks that the transactions of callers take after this one.
     let found: Option<StoredToken> =
         sqlx::query_as(stored_token!("t.id = $1 FOR SHARE OF t FOR KEY SHARE OF o"))

@@ -11,7 +11,7 @@ use sqlx::{FromRow, PgConnection};
 
 use crate::ids::OrganizationId;
 
-use super::{Store, StoreError};
+use super::StoreError;
 
 /// The key of a tree among those of its organization.
 pub(super) type TreeKey = Vec<u8>;
@@ -96,7 +96,7 @@ pub(super) struct UsedTree {
 
 /// The trees of a dataset.
 pub(super) async fn of_dataset(
-    store: &Store,
+    connection: &mut PgConnection,
     dataset: DatasetId,
 ) -> Result<Vec<UsedTree>, StoreError> {
     Ok(sqlx::query_as(
@@ -106,7 +106,7 @@ pub(super) async fn of_dataset(
          JOIN trees t ON (t.organization_id, t.sha256) = (u.organization_id, u.sha256)",
     )
     .bind(dataset)
-    .fetch_all(&mut *store.connection().await?)
+    .fetch_all(connection)
     .await?)
 }
 

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::db::claims::{self, Claim};
-use crate::db::queue::{self, HeartbeatReply, LeaseRenewal};
+use crate::db::queue::{self, LeaseRenewal, RenewalReply};
 use crate::db::{Store, instances};
 
 use super::WorkerPoolSettings;
@@ -229,60 +229,56 @@ impl Thread {
         let renewals: Vec<LeaseRenewal> = {
             let leases = self.heartbeats.shared.leases.lock();
             let due = leases.values().filter(|held| held.due <= sent + TOGETHER);
-            due.map(Held::beat).collect()
+            due.map(Held::renewal).collect()
         };
         if renewals.is_empty() {
             return;
         }
         let lease = self.settings.lease;
-        let replies = match timeout(lease, queue::heartbeat(store, lease, &renewals)).await {
+        let not_renewed = || vec![RenewalReply::NotRenewed; renewals.len()];
+        let replies = match timeout(lease, queue::renew_leases(store, lease, &renewals)).await {
             Ok(Ok(replies)) => replies,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "leases could not be renewed");
-                vec![None; renewals.len()]
+                not_renewed()
             }
             Err(_) => {
                 tracing::warn!("the database does not answer to heartbeats");
-                vec![None; renewals.len()]
+                not_renewed()
             }
         };
-        for (beat, reply) in renewals.iter().zip(replies) {
-            if self.take_reply(beat.token, reply, sent) == Some(HeartbeatReply::Lost) {
+        for (renewal, reply) in renewals.iter().zip(replies) {
+            if self.take_reply(renewal.token, reply, sent) == Some(RenewalReply::Lost) {
                 // This process is alive: the job did not end it.
-                let taken_back = claims::take_back_attempt(store, beat.job, beat.token);
+                let taken_back = claims::take_back_attempt(store, renewal.job, renewal.token);
                 if !matches!(timeout(lease, taken_back).await, Ok(Ok(()))) {
-                    tracing::warn!(job = %beat.job, "the attempt of a lost lease stays counted");
+                    tracing::warn!(job = %renewal.job, "the attempt of a lost lease stays counted");
                 }
             }
         }
     }
 
-    /// Acts on the reply to a heartbeat that was sent at `sent`, unless the attempt has ended.
-    fn take_reply(
-        &self,
-        token: Uuid,
-        reply: Option<HeartbeatReply>,
-        sent: Instant,
-    ) -> Option<HeartbeatReply> {
+    /// Acts on the reply to a renewal that was sent at `sent`, and returns it; `None` if the attempt has ended.
+    fn take_reply(&self, token: Uuid, reply: RenewalReply, sent: Instant) -> Option<RenewalReply> {
         let mut leases = self.heartbeats.shared.leases.lock();
         let held = leases.get_mut(&token)?;
         held.due = Instant::now() + pause(held.started.elapsed(), self.settings.heartbeat);
         match reply {
-            Some(HeartbeatReply::Held) => held.renewed = sent,
-            Some(HeartbeatReply::CancelRequested) => {
+            RenewalReply::Held => held.renewed = sent,
+            RenewalReply::CancelRequested => {
                 held.renewed = sent;
                 held.progress.stop(StopReason::Cancelled);
             }
-            Some(HeartbeatReply::Lost) => {
+            RenewalReply::Lost => {
                 lose(held);
                 leases.remove(&token);
             }
-            None if held.renewed.elapsed() >= self.settings.lease => {
+            RenewalReply::NotRenewed if held.renewed.elapsed() >= self.settings.lease => {
                 lose(held);
             }
-            None => {}
+            RenewalReply::NotRenewed => {}
         }
-        reply
+        Some(reply)
     }
 }
 
@@ -295,7 +291,7 @@ fn lose(held: &Held) {
 }
 
 impl Held {
-    fn beat(&self) -> LeaseRenewal {
+    fn renewal(&self) -> LeaseRenewal {
         LeaseRenewal {
             job: self.claim.job,
             token: self.claim.token,

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::allocator::return_freed_pages;
 use crate::db::claims::Claim;
 use crate::db::jobs::AttemptCounts;
-use crate::db::queue::Heartbeat;
+use crate::db::queue::AttemptState;
 use pais_anonymize::{Count, Observer, Phase, RunProgress, RunStatus};
 use pais_core::cancellation::Cancellation;
 
@@ -112,9 +112,9 @@ impl Progress {
     }
 
     /// The current state of the run, as the heartbeat writes it.
-    pub(super) fn now(&self) -> Heartbeat {
+    pub(super) fn now(&self) -> AttemptState {
         let snapshot = self.run.status();
-        Heartbeat {
+        AttemptState {
             progress: snapshot.progress,
             phase: snapshot.phase.map(Phase::as_str),
             counts: counts(&snapshot),
@@ -179,7 +179,8 @@ mod tests {
 
     use super::{Progress, StopReason};
     use crate::db::claims::Claim;
-    use crate::db::jobs::{AttemptCounts, DefinitionAtRest};
+    use crate::db::definition_at_rest::DefinitionAtRest;
+    use crate::db::jobs::AttemptCounts;
     use crate::ids::{JobId, OrganizationId};
     use pais_anonymize::{Count, Observer, Phase};
     use pais_core::definition::DatasetId;

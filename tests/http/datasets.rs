@@ -11,6 +11,8 @@ use time::Duration;
 
 use crate::app::{TestApp, send, text};
 use crate::hospital::{Hospital, TABLE};
+use crate::publications::waits_for_lock;
+use pais_test_support::poll::poll_async;
 
 fn minimal(name: &str) -> Value {
     json!({"name": name, "columns": [{"name": "x", "role": "quasi_identifier"}]})
@@ -242,6 +244,45 @@ async fn one_failure_does_not_stop_the_end_of_retention() {
         .unwrap();
     let expiry = deletion::delete_expired(store).await.unwrap();
     assert_eq!((expiry.deleted, expiry.failed), (1, 0));
+}
+
+/// The attack: a dataset that was changed while it was read was shown with the trees that it had before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dataset_that_changes_while_it_is_read_is_shown_with_its_own_trees() {
+    let hospital = Hospital::new().await;
+    let mut body = minimal("d");
+    let other = json!({"name": "y", "role": "quasi_identifier",
+                       "taxonomy": {"label": "ANY", "children": [{"label": "a"}, {"label": "b"}]}});
+    body["columns"].as_array_mut().unwrap().push(other);
+    let made = hospital.post("/v1/datasets", &body).await;
+    let path = made.header("location");
+    let before = hospital.get(path).await.json(200);
+    let owner = hospital.app.state.unscoped().db.owner();
+    let mut change = owner.begin().await.unwrap();
+    // The columns change their places.
+    sqlx::raw_sql(
+        "LOCK TABLE datasets;
+         UPDATE datasets SET revision = revision + 1, definition = jsonb_set(
+             definition, '{columns}',
+             jsonb_build_array(definition #> '{columns,1}', definition #> '{columns,0}'));
+         UPDATE dataset_trees SET position = 1 - position",
+    )
+    .execute(&mut *change)
+    .await
+    .unwrap();
+    let changes = async {
+        let waits = poll_async(std::time::Duration::from_secs(60), async || {
+            waits_for_lock(&hospital).await.then_some(())
+        });
+        waits.await.expect("the dataset is not read");
+        change.commit().await.unwrap();
+    };
+    let (found, ()) = tokio::join!(hospital.get(path), changes);
+    let mut columns = found.json(200)["columns"].clone();
+    if columns[0]["name"] == "y" {
+        columns.as_array_mut().unwrap().reverse();
+    }
+    assert_eq!(columns, before["columns"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

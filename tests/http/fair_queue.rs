@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pais::db::claims::{self, Claim, ClaimRules, Claimable, Isolation};
 use pais::db::jobs::AttemptCounts;
-use pais::db::queue::{self, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal};
+use pais::db::queue::{self, AttemptState, EndResult, LeaseRenewal, RenewalReply};
 use pais::db::{Store, instances};
 use pais::ids::JobId;
 use pais::jobs::end_exhausted;
@@ -242,15 +242,15 @@ async fn a_process_that_was_stopped_takes_back_the_attempt() {
     let taken = claim(store, Isolation::Exclusive).await.unwrap();
     assert_eq!(taken.attempt, 2);
     // It goes on: it writes nothing more, and shows that the job had not ended it.
-    let state = Heartbeat::default();
+    let state = AttemptState::default();
     let (job_id, token) = (lost.job, lost.token);
     let renewals = [LeaseRenewal {
         job: job_id,
         token,
         state,
     }];
-    let replies = queue::heartbeat(&stopped, RULES.lease, &renewals).await;
-    assert_eq!(replies.unwrap(), [Some(HeartbeatReply::Lost)]);
+    let replies = queue::renew_leases(&stopped, RULES.lease, &renewals).await;
+    assert_eq!(replies.unwrap(), [RenewalReply::Lost]);
     for _ in 0..2 {
         claims::take_back_attempt(&stopped, job_id, token)
             .await
@@ -287,7 +287,7 @@ async fn a_heartbeat_does_not_wait_for_a_job_that_is_being_changed() {
     for _ in 0..2 {
         hospital.job(&dataset, json!({})).await;
         let Claim { job, token, .. } = claim(store, Isolation::Shared).await.unwrap();
-        let state = Heartbeat::default();
+        let state = AttemptState::default();
         renewals.push(LeaseRenewal { job, token, state });
     }
     let mut changing = store.begin().await.unwrap();
@@ -296,10 +296,10 @@ async fn a_heartbeat_does_not_wait_for_a_job_that_is_being_changed() {
         .execute(&mut *changing)
         .await
         .unwrap();
-    let beating = queue::heartbeat(store, RULES.lease, &renewals);
+    let beating = queue::renew_leases(store, RULES.lease, &renewals);
     let replies = tokio::time::timeout(Duration::from_secs(5), beating).await;
     let replies = replies.expect("the heartbeat waits").unwrap();
-    assert_eq!(replies, [None, Some(HeartbeatReply::Held)]);
+    assert_eq!(replies, [RenewalReply::NotRenewed, RenewalReply::Held]);
 }
 
 /// Blocks all threads of the runtime of this test for a while.

@@ -8,10 +8,12 @@ use pais::db::idempotency::{
 };
 use pais::db::{Store, instances, organizations};
 use pais::roles::Role;
+use reqwest::Method;
 use sqlx::ConnectOptions;
 use uuid::Uuid;
 
-use crate::app::TestApp;
+use crate::app::{TestApp, send};
+use crate::hospital::{Hospital, TABLE, job_on};
 use crate::link::{Condition, Far, Link};
 use pais_test_support::poll::poll_async;
 
@@ -132,6 +134,38 @@ async fn a_key_is_free_again_when_its_request_has_failed() {
     });
     let fresh = fresh.await.expect("a dropped reservation is still held");
     fresh.abandon().await.unwrap();
+}
+
+/// The attack: the key of some refused requests was released only after the answer, and whoever tried again at once
+/// was told that the first request is still running.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_of_a_refused_request_is_free_when_it_is_answered() {
+    let app = TestApp::builder()
+        .without_workers()
+        .limits(|limits| limits.quotas.stored_rows = 1);
+    let hospital = Hospital::with_app(app.start().await).await;
+    let dataset = hospital.dataset().await;
+    sqlx::raw_sql(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS
+             $$ BEGIN PERFORM pg_sleep(1); RETURN NULL; END $$;
+         CREATE TRIGGER slow BEFORE DELETE ON idempotent_answers EXECUTE FUNCTION slow()",
+    )
+    .execute(hospital.app.state.unscoped().db.owner())
+    .await
+    .unwrap();
+    let headers = [("content-type", "text/csv"), ("idempotency-key", "once")];
+    for _ in 0..2 {
+        let job = hospital.app.request(Method::POST, "/v1/jobs");
+        let job = job.bearer_auth(&hospital.token);
+        let job = job.header("idempotency-key", "once");
+        let no_rows = send(job.json(&job_on(&dataset))).await;
+        no_rows.problem(422, "invalid_job");
+    }
+    for _ in 0..2 {
+        // Refused by the commit: its rows are counted there.
+        let too_many = hospital.submit_with(&dataset, &headers, TABLE).await;
+        too_many.problem(429, "quota_exceeded");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -852,7 +852,7 @@ async fn unsettled(hospital: &Hospital, publication: &str, dataset: &str, number
 }
 
 /// Whether a statement of the database waits for a lock.
-async fn waits_for_lock(hospital: &Hospital) -> bool {
+pub(crate) async fn waits_for_lock(hospital: &Hospital) -> bool {
     let owner = hospital.app.state.unscoped().db.owner();
     let waiting = sqlx::query_scalar(
         "SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -1134,6 +1134,66 @@ async fn a_list_that_waits_takes_the_place_of_a_stream() {
     let submits = async { hospital.submit(&dataset, month(0)).await.json(201) };
     let (found, _) = tokio::join!(waits, submits);
     assert_eq!(found.json(200)["items"][0]["number"], 1);
+}
+
+/// The attack: of more than 10,000 editions only the oldest were watched, listed and in the table.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_editions_of_a_long_publication_are_watched_and_listed() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let dataset = visits(&hospital, "insensitive").await;
+    let publication = publication(&hospital, &dataset, "submission", JOB()).await;
+    let workers = hospital.work();
+    hospital.submit(&dataset, month(0)).await.json(201);
+    published(&hospital, &publication, 1).await;
+    workers.stop().await;
+    // 10,000 more editions like the first.
+    let copies = "CREATE TEMPORARY TABLE copies AS
+             SELECT number, gen_random_uuid() AS job_id, gen_random_uuid() AS release_id
+             FROM generate_series(2, 10001) AS number;
+         INSERT INTO jobs SELECT copy.* FROM jobs j CROSS JOIN copies c
+             CROSS JOIN jsonb_populate_record(j, jsonb_build_object('id', c.job_id)) copy;
+         INSERT INTO releases SELECT copy.* FROM releases r CROSS JOIN copies c
+             CROSS JOIN jsonb_populate_record(
+                 r, jsonb_build_object('id', c.release_id, 'job_id', c.job_id)) copy;
+         INSERT INTO release_tables SELECT copy.* FROM release_tables t CROSS JOIN copies c
+             CROSS JOIN jsonb_populate_record(
+                 t, jsonb_build_object('release_id', c.release_id)) copy;
+         INSERT INTO editions SELECT copy.* FROM editions e CROSS JOIN copies c
+             CROSS JOIN jsonb_populate_record(e, to_jsonb(c)) copy";
+    let owner = hospital.app.state.unscoped().db.owner();
+    sqlx::raw_sql(copies).execute(owner).await.unwrap();
+
+    let found = hospital.get(&format!("{publication}/manifest")).await;
+    let found = found.json(200);
+    let listed = found["editions"].as_array().unwrap();
+    assert_eq!(
+        (listed.len(), &listed[10_000]["number"]),
+        (10_001, &json!(10_001))
+    );
+    let data = hospital.get(&format!("{publication}/data")).await;
+    data.problem(422, "limit_exceeded");
+
+    let path = format!("{publication}/events");
+    let stream = hospital.app.request(Method::GET, &path);
+    let mut stream = stream.bearer_auth(&hospital.token).send().await.unwrap();
+    let mut seen = async |number: u32| {
+        let (edition, mut events) = (format!("{{\"number\":{number},"), String::new());
+        while !events.contains(&edition) {
+            if events.ends_with("\n\n") {
+                events.clear();
+            }
+            let part = stream.chunk().await.unwrap().expect("the stream ended");
+            events += str::from_utf8(&part).unwrap();
+        }
+    };
+    let watches = async {
+        seen(10_001).await;
+        hospital.submit(&dataset, month(1_000)).await.json(201);
+        seen(10_002).await;
+    };
+    let watched = tokio::time::timeout(Duration::from_secs(60), watches).await;
+    watched.expect("the newest edition is not watched");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pais::clock::SystemClock;
 use pais::db::claims::{self, Claim, ClaimRules, Isolation};
 use pais::db::jobs::AttemptCounts;
-use pais::db::queue::{self, EndResult, Heartbeat, HeartbeatReply, LeaseRenewal, NewRunResults};
+use pais::db::queue::{self, AttemptState, EndResult, LeaseRenewal, NewRunResults, RenewalReply};
 use pais::db::{Store, instances};
 use pais::jobs::end_exhausted;
 use serde_json::{Value, json};
@@ -43,8 +43,8 @@ async fn claim(store: &Store, lease: Duration) -> Option<Claim> {
     }
 }
 
-async fn beat(store: &Store, claim: &Claim) -> HeartbeatReply {
-    let state = Heartbeat {
+async fn beat(store: &Store, claim: &Claim) -> RenewalReply {
+    let state = AttemptState {
         progress: 0.5,
         phase: Some("searching"),
         counts: COUNTS,
@@ -52,8 +52,8 @@ async fn beat(store: &Store, claim: &Claim) -> HeartbeatReply {
     };
     let (job, token) = (claim.job, claim.token);
     let renewals = [LeaseRenewal { job, token, state }];
-    let replies = queue::heartbeat(store, LONG, &renewals).await.unwrap();
-    replies[0].unwrap()
+    let replies = queue::renew_leases(store, LONG, &renewals).await.unwrap();
+    replies[0]
 }
 
 /// Claims a job as soon as the lease of its former worker has expired.
@@ -109,7 +109,7 @@ async fn an_expired_lease_is_taken_over_and_its_worker_is_refused() {
     let steps = count(store, "job_steps").await;
 
     // The former worker still runs: everything that it writes is refused.
-    assert_eq!(beat(store, &dead).await, HeartbeatReply::Lost);
+    assert_eq!(beat(store, &dead).await, RenewalReply::Lost);
     let ending = queue::succeed(store, &dead, COUNTS, NewRunResults::default())
         .await
         .unwrap();
@@ -152,7 +152,7 @@ async fn a_running_job_is_cancelled_through_its_worker() {
     let dataset = hospital.filled_dataset().await;
     let job = hospital.job(&dataset, json!({ "release": true })).await;
     let claim = claim(store, LONG).await.unwrap();
-    assert_eq!(beat(store, &claim).await, HeartbeatReply::Held);
+    assert_eq!(beat(store, &claim).await, RenewalReply::Held);
     let running = hospital.app.delete(&hospital.token, &job).await.json(202);
     assert_eq!(running["status"], "running");
     assert_eq!(running["progress"], 0.5);
@@ -160,7 +160,7 @@ async fn a_running_job_is_cancelled_through_its_worker() {
     assert_eq!(running["rows_read"], 7);
     assert_eq!(running["steps_done"], 3);
     assert_eq!(running["remaining_seconds"], 1.2);
-    assert_eq!(beat(store, &claim).await, HeartbeatReply::CancelRequested);
+    assert_eq!(beat(store, &claim).await, RenewalReply::CancelRequested);
     // A run that has just succeeded is discarded too.
     let ending = queue::succeed(
         store,

@@ -9,7 +9,6 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde::Serialize;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use crate::api::error::ApiError;
@@ -22,11 +21,10 @@ use crate::ids::{OrganizationId, PublicationId};
 use crate::roles::Role;
 
 use super::shared_polls::Polled;
-use super::streams::StreamPlace;
-use super::{KEEP_ALIVE_INTERVAL, watched_token};
+use super::{KEEP_ALIVE_INTERVAL, Watch, watched_token};
 
-/// Maximum number of editions that a stream watches: the latest.
-const MOST_EDITIONS: i64 = 10_000;
+/// Number of editions that are watched: the newest.
+const WATCHED_EDITIONS: u32 = 10_000;
 
 /// The editions of a publication as one organization sees them in one role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,8 +144,8 @@ enum EditionEvent {
 
 /// Watch the editions of a publication
 ///
-/// One `edition` event for each edition that there is, then one for each change of its state. A recipient
-/// gets the published editions that it may read. The stream ends when the service stops or its token
+/// One `edition` event for each of the newest 10,000 editions, then one for each change of its state. A
+/// recipient gets the published editions that it may read. The stream ends when the service stops or its token
 /// is no longer valid: open it again. A token and an organization have a limited number of open streams;
 /// further ones are answered 429.
 #[utoipa::path(
@@ -165,13 +163,9 @@ pub(in crate::api) async fn watch(
     let place = app.watching.streams.open(app.caller)?;
     check_visible(&app, id).await?;
     let watcher = EditionWatcher {
-        editions: watched_editions(&app, id).await?,
-        token: watched_token(&app),
-        shutdown: app.shutdown.clone(),
-        sent: Vec::new(),
+        watch: Watch::new(&app, place, watched_editions(&app, id).await?),
+        sent: None,
         waiting: VecDeque::new(),
-        is_new: true,
-        _place: place,
     };
     let events = unfold(watcher, EditionWatcher::next);
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE_INTERVAL);
@@ -213,25 +207,26 @@ async fn watched_editions(
     if let Some(watched) = app.watching.editions.join(key) {
         return Ok(watched);
     }
-    let now = seen(app, id, 0, MOST_EDITIONS).await?;
+    let now = newest(app, id).await?;
     let polled = app.clone();
     let poll = move || {
         let app = polled.clone();
-        async move { Ok(Polled::Now(seen(&app, id, 0, MOST_EDITIONS).await?)) }
+        async move { Ok(Polled::Now(newest(&app, id).await?)) }
     };
     Ok(app.watching.editions.watch(key, now, poll))
 }
 
+/// The newest editions, as the caller sees them.
+async fn newest(app: &CallerApp, id: PublicationId) -> Result<Vec<SeenEdition>, StoreError> {
+    let before = editions::before_newest(&app.db, id, WATCHED_EDITIONS).await?;
+    seen(app, id, before, WATCHED_EDITIONS.into()).await
+}
+
 struct EditionWatcher {
-    editions: watch::Receiver<Vec<SeenEdition>>,
-    /// Has no sender any more when the token is not valid.
-    token: watch::Receiver<()>,
-    shutdown: CancellationToken,
-    sent: Vec<SeenEdition>,
+    watch: Watch<Vec<SeenEdition>>,
+    /// `None` before the first events.
+    sent: Option<Vec<SeenEdition>>,
     waiting: VecDeque<SeenEdition>,
-    /// Whether the editions have not been compared with what was sent yet.
-    is_new: bool,
-    _place: StreamPlace,
 }
 
 impl EditionWatcher {
@@ -242,26 +237,22 @@ impl EditionWatcher {
                 let event = Event::default().event("edition").json_data(&edition);
                 return Some((event, self));
             }
-            if !self.is_new {
-                tokio::select! {
-                    biased;
-                    () = self.shutdown.cancelled() => return None,
-                    // Its value never changes, so this is its end.
-                    _ = self.token.changed() => return None,
-                    changed = self.editions.changed() => changed.ok()?,
+            let now = self.watch.next().await?;
+            match &self.sent {
+                None => self.waiting.extend(now.iter().cloned()),
+                Some(sent) => {
+                    for edition in &now {
+                        let number = edition.number();
+                        let place = sent.binary_search_by_key(&number, SeenEdition::number);
+                        let before = place.ok().map(|place| &sent[place]);
+                        if before != Some(edition) {
+                            self.waiting.extend(edition.passed(before));
+                            self.waiting.push_back(edition.clone());
+                        }
+                    }
                 }
             }
-            let now = self.editions.borrow_and_update().clone();
-            for edition in now.iter().filter(|edition| !self.sent.contains(edition)) {
-                if !self.is_new {
-                    let number = edition.number();
-                    let before = self.sent.iter().find(|sent| sent.number() == number);
-                    self.waiting.extend(edition.passed(before));
-                }
-                self.waiting.push_back(edition.clone());
-            }
-            self.is_new = false;
-            self.sent = now;
+            self.sent = Some(now);
         }
     }
 }
