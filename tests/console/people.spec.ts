@@ -61,7 +61,14 @@ test('who approves an edition sees its publication, who gets it, and what they h
     release = items[0]?.release_id;
     expect(release).toBeTruthy();
   }).toPass();
-  await enter(page, await world.token('officer'), `#/approvals/${String(release)}`);
+  // Its page follows what becomes of it.
+  await enter(page, holder, `#/publications/${publication.id}`);
+  await expect(page.getByText('waiting for approval')).toBeVisible();
+  const officer = await world.token('officer');
+  await world.call(officer, 'POST', `/v1/releases/${String(release)}/approval`);
+  await expect(page.getByRole('cell', { name: 'published' })).toBeVisible();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await enter(page, officer, `#/approvals/${String(release)}`);
   await expect(page.getByRole('heading', { name: 'Edition 1 of the publication monthly' })).toBeVisible();
   await expect(page.getByText(`${world.bts}: Supply of blood`)).toBeVisible();
   await expect(page.getByText(`Together with what ${world.bts} has`)).toBeVisible();
