@@ -5,7 +5,9 @@
 use futures_util::TryStreamExt;
 use pais_core::definition::{DatasetId, JobDefinition, SubmissionId, SuppressionFor};
 use pais_core::model::MissingSensitive;
+use pais_core::table::Form;
 use pais_core::warning::Warning;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 use sqlx::types::Json;
@@ -16,7 +18,6 @@ use crate::telemetry::traces::TraceSpan;
 
 use super::audit::{self, Action, Actor, NewEvent};
 use super::dataset_revisions::lock_dataset;
-use super::releases::StoredColumn;
 use super::seal::{DataKey, SealedItem};
 use super::submissions::{SubmissionRows, lock_current};
 use super::{Store, StoreError, policies, token_validity};
@@ -89,6 +90,18 @@ impl ModelOptions {
             missing_sensitive: job.missing_sensitive.unwrap_or_default(),
         }
     }
+}
+
+/// A column of a stored table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StoredColumn {
+    /// Its name.
+    pub name: Box<str>,
+    /// What its cells are.
+    pub form: Form,
+    /// The words that stand for a missing value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Box<str>>,
 }
 
 /// A table of a release to be stored.

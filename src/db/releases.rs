@@ -17,7 +17,6 @@ use crate::roles::Caller;
 use pais_core::codebook::Codebook;
 use pais_core::definition::{DatasetId, SuppressionFor};
 use pais_core::model::MissingSensitive;
-use pais_core::table::Form;
 use pais_core::warning::Warning;
 
 use super::approvals::{Approval, ApprovalColumns, approval_columns};
@@ -25,7 +24,9 @@ use super::audit::{self, Action, NewEvent};
 use super::seal::{DataKey, SealedItem};
 use super::{RowScope, Store, StoreError, locked_release, token_validity};
 
-pub use super::new_release::{ModelOptions, NewFile, NewRelease, NewTable, TableContent, create};
+pub use super::new_release::{
+    ModelOptions, NewFile, NewRelease, NewTable, StoredColumn, TableContent, create,
+};
 pub(crate) use super::new_release::{SourceRows, seal_source_rows, source_rows};
 
 /// The organization that reads a release, and in which role.
@@ -182,18 +183,6 @@ pub(crate) struct TablePlace {
     pub is_withdrawn: bool,
     /// Whether its rows are only in the files of the release.
     pub is_in_files: bool,
-}
-
-/// A column of a stored table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StoredColumn {
-    /// Its name.
-    pub name: Box<str>,
-    /// What its cells are.
-    pub form: Form,
-    /// The words that stand for a missing value.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing: Vec<Box<str>>,
 }
 
 /// A table of a release whose rows are stored, without its rows.
