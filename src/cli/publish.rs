@@ -65,8 +65,16 @@ struct FoundPublication {
     id: String,
     name: String,
     dataset_id: String,
-    trigger: String,
+    trigger: FoundTrigger,
     paused: bool,
+}
+
+/// What makes an edition.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FoundTrigger {
+    Submission,
+    Manual,
 }
 
 #[derive(Deserialize)]
@@ -78,12 +86,24 @@ struct SentSubmission {
 #[derive(Deserialize)]
 struct FoundEdition {
     number: u32,
-    status: String,
+    status: FoundStatus,
     submissions: Vec<String>,
     release_id: Option<String>,
     rows: Option<u64>,
     held_back_rows: Option<u64>,
     error: Option<ProblemDocument>,
+}
+
+/// How far an edition is.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FoundStatus {
+    Queued,
+    Running,
+    AwaitingApproval,
+    Published,
+    Refused,
+    Failed,
 }
 
 impl Publish {
@@ -161,7 +181,7 @@ impl Publish {
             // Rows of an edition that has failed join the next one.
             let deciding = |id: &String| {
                 let mut of_it = editions.iter().filter(|it| it.submissions.contains(id));
-                let published = of_it.clone().find(|it| it.status == "published");
+                let published = of_it.clone().find(|it| it.status == FoundStatus::Published);
                 published.or_else(|| of_it.next_back())
             };
             let deciding: Vec<Option<&FoundEdition>> = sent.iter().map(deciding).collect();
@@ -169,7 +189,7 @@ impl Publish {
             let waiting = sent.len() - ended.clone().count();
             if waiting == 0 {
                 let mut ended = ended;
-                return Ok(if ended.all(|it| it.status == "published") {
+                return Ok(if ended.all(|it| it.status == FoundStatus::Published) {
                     ExitCode::SUCCESS
                 } else {
                     ExitCode::FAILURE
@@ -177,7 +197,7 @@ impl Publish {
             }
             let open = editions.iter().find(|edition| !edition.is_ended());
             match open {
-                Some(open) if open.status == "awaiting_approval" => {
+                Some(open) if open.status == FoundStatus::AwaitingApproval => {
                     print(open.summary(&publication.name));
                     return Ok(ExitCode::from(WAITS));
                 }
@@ -186,7 +206,9 @@ impl Publish {
                     let what = format!("the rows of {waiting} files are sent and wait");
                     return Err(publication.is_paused(&what));
                 }
-                None if publication.trigger == "manual" => service.publish(publication)?,
+                None if publication.trigger == FoundTrigger::Manual => {
+                    service.publish(publication)?
+                }
                 None => {}
             }
             std::thread::sleep(INTERVAL);
@@ -213,28 +235,34 @@ fn print(line: impl std::fmt::Display) {
 
 impl FoundEdition {
     fn is_ended(&self) -> bool {
-        ["published", "refused", "failed"].contains(&self.status.as_str())
+        match self.status {
+            FoundStatus::Published | FoundStatus::Refused | FoundStatus::Failed => true,
+            FoundStatus::Queued | FoundStatus::Running | FoundStatus::AwaitingApproval => false,
+        }
     }
 
     fn summary(&self, publication: &str) -> String {
         let rows = |rows: Option<u64>| rows.map_or_else(|| "no".to_owned(), |it| it.to_string());
         let name = format!("edition {} of {publication}", self.number);
         let release = self.release_id.as_deref().unwrap_or_default();
-        match (self.status.as_str(), &self.error) {
-            ("published", _) => format!(
+        let why = || {
+            let error = self.error.as_ref();
+            error.map_or_else(String::new, |it| format!(": {}", it.detail))
+        };
+        match self.status {
+            FoundStatus::Published => format!(
                 "{name} is published: {} rows, {} wait for a later edition; release {release}",
                 rows(self.rows),
                 rows(self.held_back_rows)
             ),
-            ("awaiting_approval", _) => format!(
+            FoundStatus::AwaitingApproval => format!(
                 "{name} waits for approval: {} rows; release {release}",
                 rows(self.rows)
             ),
-            (status, error) => {
-                let verb = if status == "failed" { "has" } else { "is" };
-                let why = error.as_ref().map(|it| format!(": {}", it.detail));
-                format!("{name} {verb} {status}{}", why.unwrap_or_default())
-            }
+            FoundStatus::Failed => format!("{name} has failed{}", why()),
+            FoundStatus::Refused => format!("{name} is refused{}", why()),
+            FoundStatus::Queued => format!("{name} is queued"),
+            FoundStatus::Running => format!("{name} is running"),
         }
     }
 }
