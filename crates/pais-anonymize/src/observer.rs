@@ -48,7 +48,7 @@ pub trait Observer: Send + Sync {
     /// The run has reached this count.
     fn counted(&self, _: Count) {}
 
-    /// The request to stop; checked at least every few milliseconds of work.
+    /// The request to stop; checked between passes over the rows.
     fn cancellation(&self) -> &Cancellation;
 
     /// Whether the run has to stop.

@@ -1,11 +1,11 @@
 //! A release with labels as random counting queries need it, whatever method made it.
 
+use chacha20::ChaCha12Rng;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::table::codes::CodeRange;
 use pais_core::table::{Form, NULL_CODE};
 use rand::SeedableRng;
-use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rustc_hash::FxHashMap;
 
@@ -81,7 +81,7 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
 /// Random groups with at least [`SAMPLED_ROWS`] rows, drawn until this number is reached; in ascending order.
 fn drawn_groups(sizes: &[u32]) -> Vec<u32> {
     let mut groups: Vec<u32> = (0..sizes.len() as u32).collect();
-    groups.shuffle(&mut StdRng::seed_from_u64(SEED));
+    groups.shuffle(&mut ChaCha12Rng::seed_from_u64(SEED));
     let mut rows = 0;
     let is_wanted = |group: &u32| {
         let is_wanted = rows < SAMPLED_ROWS;

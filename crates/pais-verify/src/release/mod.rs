@@ -157,7 +157,7 @@ impl RawFinding {
 }
 
 /// Verifies a finished release against the privacy model of `job`, and against the raw table
-/// where it is given. It shares no code with the methods of anonymization.
+/// where it is given.
 ///
 /// Under a schema with a subject column K is required of persons, and only the raw table names them. Without
 /// it, or where released rows fit raw rows of different persons, rows are counted: a group of fewer than K rows

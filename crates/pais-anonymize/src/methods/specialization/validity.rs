@@ -66,7 +66,7 @@ impl ValidityCheck<'_> {
     /// the attributes below their topmost value, without the candidate's own.
     ///
     /// # Errors
-    /// The attributes of a qid that is not allowed.
+    /// The attributes of a qid that is not allowed, or, once the observer requests a stop, of any qid.
     pub(super) fn run(&self, others: &[usize]) -> Result<(), Vec<usize>> {
         let children = &self.split_counts.children;
         let shares: usize = children.iter().map(Vec::len).sum();
