@@ -10,6 +10,7 @@ use pais_core::table::{Column, EncodedTable, NULL_CODE, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_measure::{CountedRelease, Report};
 use pais_verify::{DistinctRelease, ReleaseError, ReleaseVerification, StreamedVerification};
+use zeroize::Zeroizing;
 
 use crate::error::RunError;
 use crate::gate;
@@ -165,7 +166,7 @@ impl CountedRun {
     }
 
     /// The same run with the secret of its dataset; see [`crate::AnonymizationRun::with_order_key`].
-    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+    pub fn with_order_key(mut self, key: Zeroizing<[u8; 32]>) -> Self {
         self.values.order = self.values.order.with_key(key);
         self
     }

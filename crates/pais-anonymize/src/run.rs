@@ -14,6 +14,7 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
 use pais_verify::VerifyError;
+use zeroize::Zeroizing;
 
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease, VerifiedTables};
@@ -176,7 +177,7 @@ impl AnonymizationRun {
     /// The same run with the secret of its dataset, on which the order of a seeded release then depends. A run
     /// without one, such as that of the command line, has an order that follows from a guessed seed and the
     /// rows.
-    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+    pub fn with_order_key(mut self, key: Zeroizing<[u8; 32]>) -> Self {
         self.input.order = self.input.order.with_key(key);
         self
     }

@@ -10,6 +10,7 @@ use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_verify::{NOWHERE, Recoded, VerifyError};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::base::{self, Bases, EarlierEdition};
 use crate::held_back::{History, failing_alone, persons_to_hold_back};
@@ -31,7 +32,7 @@ pub struct EditionTask<'a> {
     /// The published editions, oldest first.
     pub earlier: &'a [EarlierEdition],
     /// The secret of the dataset, on which the order of a seeded release depends.
-    pub order_key: Option<[u8; 32]>,
+    pub order_key: Option<Zeroizing<[u8; 32]>>,
     /// The schemas by which the edition and the known releases show values
     /// ([`pais_core::codebook::views`]); at least one.
     pub views: &'a [Schema],
@@ -164,7 +165,7 @@ fn continuing(job: &Job, cut: ContinuedCut) -> Job {
 /// The data that an edition is decided on.
 struct Decision<'a> {
     schema: Arc<Schema>,
-    order_key: Option<[u8; 32]>,
+    order_key: Option<Zeroizing<[u8; 32]>>,
     raw: &'a Table,
     /// One of the views, which all have the same persons.
     persons: &'a RawTable,
@@ -214,8 +215,8 @@ impl Decision<'_> {
     fn searched(&self, job: &Job, rows: Vec<u32>) -> Result<Searched, RunError> {
         let (observer, table) = (self.observer, gathered(self.raw, &rows));
         let run = AnonymizationRun::new(self.schema.clone(), job.clone(), table, observer)?;
-        let run = match self.order_key {
-            Some(key) => run.with_order_key(key),
+        let run = match &self.order_key {
+            Some(key) => run.with_order_key(key.clone()),
             None => run,
         };
         let found = run.search(observer)?;

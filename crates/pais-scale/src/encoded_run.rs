@@ -13,6 +13,7 @@ use pais_core::schema::Schema;
 use pais_core::table::ColumnValueCounts;
 use pais_core::warning::{Warning, by_code};
 use pais_measure::Report;
+use pais_seal::SecretKey;
 use pais_verify::{DistinctRelease, ReleaseVerification};
 
 use crate::codes::CodeFile;
@@ -149,7 +150,7 @@ impl ScaledJob {
 impl EncodedRun {
     /// The same run with the secret of its dataset; see
     /// [`pais_anonymize::AnonymizationRun::with_order_key`].
-    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+    pub fn with_order_key(mut self, key: SecretKey) -> Self {
         self.run = self.run.with_order_key(key);
         self
     }
