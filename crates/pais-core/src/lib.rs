@@ -17,6 +17,7 @@
 //! - [`warning`]: what a holder should know about an input that is not refused
 //! - [`cancellation`]: a request to stop, shared between threads
 //! - [`parallel`]: work shared among threads
+//! - [`subsets`]: how many subsets of a fixed size there are
 //!
 //! Nothing here knows HTTP, a database or an async runtime.
 
@@ -37,6 +38,7 @@ pub mod risk;
 pub mod safe_harbor;
 pub mod schema;
 pub mod similar_ids;
+pub mod subsets;
 pub mod table;
 pub mod taxonomy;
 pub mod warning;

@@ -11,12 +11,12 @@
 use std::iter::once;
 
 use pais_core::cancellation::Cancellation;
+use pais_core::subsets::choose;
 use rayon::prelude::*;
 
 use super::classes_of_table::{MergedClasses, TableClasses};
 use super::found_qids::{FoundLengths, MeasuredQids, QidFigures};
 use super::last_values::LastValues;
-use crate::combinations::choose;
 use crate::lists::{DividedGroup, Divider, PartOrder};
 use crate::persons::PersonCounter;
 use crate::profiles::Share;

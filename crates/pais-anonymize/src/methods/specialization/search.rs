@@ -19,6 +19,7 @@ use rustc_hash::FxHashSet;
 use pais_core::definition::{Objective, SplitRule, SuppressionFor};
 use pais_core::model::Decimal;
 use pais_core::parallel;
+use pais_core::subsets::choose;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
@@ -36,7 +37,7 @@ use super::suppression::{
     TrialTable,
 };
 use super::topmost::{self, Draw};
-use super::validity::{ValidityCheck, subsets};
+use super::validity::ValidityCheck;
 use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::step::{StepItem, StepRecord};
@@ -553,7 +554,7 @@ const MIN_POINTS: usize = if cfg!(test) { 2 } else { 6 };
 
 /// Number of subsets of the other attributes up to which that pass is used. With more subsets, one
 /// check by bitmaps is faster.
-const MAX_SUBSETS: u128 = 10_000;
+const MAX_SUBSETS: u64 = 10_000;
 
 impl SearchState<'_> {
     /// Makes every value of ∪Cut a candidate again. After rows were suppressed, scores and split
@@ -758,7 +759,7 @@ impl SearchState<'_> {
         let column = &self.attributes[attribute];
         let value = column.concept(concept);
         let others = self.others(attribute);
-        if subsets(others.len(), self.requirement.l - 1) > MAX_SUBSETS {
+        if choose(others.len(), self.requirement.l - 1) > MAX_SUBSETS {
             return false;
         }
         let mut valid: Vec<u32> = Vec::new();
