@@ -16,7 +16,7 @@ use crate::error::RunError;
 use crate::gate;
 use crate::job_checks::first_set;
 use crate::method::{Method, SearchOutcome};
-use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::observer::{Observer, Phase};
 use crate::plan::JobPlan;
 use crate::pre_generalization::PreGeneralized;
 use crate::prepared::PreparedTable;
@@ -144,7 +144,7 @@ impl CountedRun {
         method.bytes_needed(&schema, values.rows, 1)?;
         let order = OrderSource::of_digest(&job, values.digest)?;
         let mut table = EncodedTable::new(&schema, table);
-        stop_if_asked(observer)?;
+        observer.check()?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         let input = PreparedTable {
             model: schema.privacy_model(&job)?,
@@ -217,7 +217,7 @@ impl CountedRun {
             ..self.values.clone()
         };
         let candidate = self.method.build(&in_order, outcome, step)?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         let (Some(table), Some(cut)) = (candidate.tables.into_iter().next(), candidate.cut) else {
             return Err(RunError::internal("there is no table with one cut"));
         };

@@ -14,7 +14,7 @@ use pais_core::warning::{Warning, WarningCode, by_code};
 use rayon::prelude::*;
 
 use crate::error::RunError;
-use crate::observer::{Observer, stop_if_asked};
+use crate::observer::Observer;
 use crate::pre_generalization::PreGeneralized;
 use crate::row_order::{OrderSource, Purpose};
 use crate::top_warnings;
@@ -82,16 +82,16 @@ impl PreparedTable {
             }
             Output::Generalized => Vec::new(),
         };
-        stop_if_asked(observer)?;
+        observer.check()?;
         let order = OrderSource::new(&job, &table, observer.cancellation())?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         check_leaves(&schema, &table)?;
         let mut table = EncodedTable::new(&schema, table);
-        stop_if_asked(observer)?;
+        observer.check()?;
         let unchanged = UnchangedColumn::of(&schema, &table);
         let value_counts = unchanged.iter().map(|column| column.counts).collect();
         refuse_keys(unchanged, &job)?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,

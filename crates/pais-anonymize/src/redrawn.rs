@@ -140,9 +140,7 @@ pub(crate) fn redraw(
     let stored: Vec<&SchemaColumn> = redrawn.schema.stored().collect();
     let (mut columns, mut renamed) = (Vec::new(), BTreeMap::new());
     for column in &made {
-        if input.cancellation.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
+        input.cancellation.check()?;
         let name = column.spec.name();
         let (Some(drawn), Some(released)) = (stored.get(column.position), released.get(name))
         else {

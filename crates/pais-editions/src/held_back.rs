@@ -14,7 +14,7 @@ use std::iter;
 use std::sync::{Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
-use pais_core::cancellation::Cancellation;
+use pais_core::cancellation::{Cancellation, Stopped};
 use pais_core::model::{Lkc, MissingSensitive, PrivacyModel};
 use pais_core::parallel;
 use pais_core::subsets::choose;
@@ -179,13 +179,6 @@ impl<'a> History<'a> {
         &self,
         cancellation: &Cancellation,
     ) -> Result<HashMap<ReleaseBits, Vec<Member>>, VerifyError> {
-        let stop_if_asked = || {
-            if cancellation.is_cancelled() {
-                Err(VerifyError::Stopped)
-            } else {
-                Ok(())
-            }
-        };
         let divided: HashSet<ReleaseBits> = self
             .persons
             .iter()
@@ -210,7 +203,7 @@ impl<'a> History<'a> {
         let fixed = members.len();
         let mut varies = vec![false; fixed];
         for name in &self.new.quasi_identifiers {
-            stop_if_asked()?;
+            cancellation.check()?;
             let mut labels: Vec<Vec<(u32, u32)>> = vec![Vec::new(); fixed];
             for (number, release) in (0..).zip(self.earlier) {
                 self.add_labels(name, number, release, &numbers, &mut labels);
@@ -230,7 +223,7 @@ impl<'a> History<'a> {
         }
         numbers.retain(|_, member| varies[*member]);
         for (number, release) in (0..).zip(self.releases()) {
-            stop_if_asked()?;
+            cancellation.check()?;
             self.add_rows(number, release, &numbers, &mut members);
         }
         let mut sets: HashMap<ReleaseBits, Vec<Member>> = HashMap::new();
@@ -560,9 +553,7 @@ impl GroupRule<'_> {
         let done = parallel::map(0..=width - known, |first| {
             let mut columns: Vec<usize> = (first..first + known).collect();
             loop {
-                if self.cancellation.is_cancelled() {
-                    return Err(VerifyError::Stopped);
-                }
+                self.cancellation.check()?;
                 let key = |member: &Member| member.key(labels, &columns, self.edition);
                 let mut groups: HashMap<Vec<u32>, Group> = HashMap::new();
                 for (member, part) in &counted {
@@ -581,7 +572,7 @@ impl GroupRule<'_> {
                 }
             }
         });
-        done.into_iter().collect::<Result<(), _>>()?;
+        done.into_iter().collect::<Result<(), Stopped>>()?;
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 

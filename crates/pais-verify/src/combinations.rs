@@ -205,7 +205,7 @@ where
                     Ok(search)
                 },
             )
-            .try_for_each(|search| {
+            .try_for_each(|search: Result<_, VerifyError>| {
                 search?.combinations.finish();
                 Ok(())
             })

@@ -314,9 +314,7 @@ impl Combinations for FactSearch<'_> {
     type Parts = DividedGroup;
 
     fn visit(&mut self, facts: &[u32], group: &Group<DividedGroup>) -> Result<bool, VerifyError> {
-        if self.cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
+        self.cancellation.check()?;
         self.note(group.parts.members(&group.range), facts);
         Ok(group.need > 0)
     }

@@ -3,6 +3,7 @@
 use super::examples::RowExamples;
 use super::gain::Logs;
 use super::tree::Tree;
+use pais_core::cancellation::Cancellation;
 
 /// Rows to learn from and rows to test on, by number, both ascending.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,10 +38,10 @@ pub(super) fn held_out_error(
     rows: &RowExamples,
     thirds: &Thirds,
     logs: &Logs,
-    stopped: &dyn Fn() -> bool,
+    cancellation: &Cancellation,
 ) -> Option<f64> {
     let Thirds { learning, testing } = thirds;
-    let tree = Tree::learn(&rows.distinct, &rows.weights(learning), logs, stopped)?;
+    let tree = Tree::learn(&rows.distinct, &rows.weights(learning), logs, cancellation)?;
     let wrong = tree.wrong(&rows.distinct, &rows.weights(testing));
     (!testing.is_empty()).then(|| wrong as f64 / testing.len() as f64)
 }

@@ -7,7 +7,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{UnchangedRisk, ValueCounts};
 use pais_verify::{
     AdversaryFigures, AdversaryLengths, CountedTable, EquivalenceClasses, LkcRequirement,
-    SensitiveRequirement, SensitiveSet, VerifyError, measure_adversaries,
+    SensitiveRequirement, VerifyError, measure_adversaries,
 };
 
 use super::holder_only::rounded;
@@ -23,7 +23,8 @@ const BEYOND: u32 = 2;
 /// [`VerifyError::Stopped`].
 pub(crate) fn add_unchanged(risk: &mut Risk, release: &MeasuredRelease) -> Result<(), VerifyError> {
     risk.insensitive_singled_out = singled_out(release);
-    risk.unchanged = unchanged(release)?;
+    risk.unchanged =
+        UnchangedRisk::of_released(release.schema, release.table, release.cancellation)?;
     Ok(())
 }
 
@@ -118,28 +119,17 @@ fn of_lkc(model: &Lkc, schema: &Schema, columns: usize) -> (LkcRequirement, Adve
 
 /// Groups of *K* records, with every sensitive value.
 fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
-    let sensitive = schema.names(ColumnRole::Sensitive).into_iter();
+    let sensitive = schema.names(ColumnRole::Sensitive);
     LkcRequirement {
         l: columns,
         k,
         c: Confidence::UNBOUNDED,
         sensitive: sensitive
-            .map(|column| SensitiveRequirement {
-                column,
-                values: SensitiveSet::Every,
-            })
+            .iter()
+            .map(|column| SensitiveRequirement::every(column))
             .collect(),
         missing_sensitive: MissingSensitive::Excluded,
     }
-}
-
-/// What the unchanged columns of the release say about its rows.
-fn unchanged(release: &MeasuredRelease) -> Result<UnchangedRisk, VerifyError> {
-    let stored = release.schema.stored();
-    let columns =
-        stored.filter_map(|spec| Some((spec, &release.table.column(spec.name())?.column)));
-    let stop = || release.cancellation.is_cancelled();
-    UnchangedRisk::measure(columns, release.table.rows, &stop).ok_or(VerifyError::Stopped)
 }
 
 /// The insensitive columns with a value, not missing, that is in one row of the release only.

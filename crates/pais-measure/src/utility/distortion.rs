@@ -63,7 +63,7 @@ pub(crate) fn measured_distortion(
         return Ok(exact(release));
     }
     let columns = distorted_columns(release, frequencies, sample).unwrap_or_default();
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     if columns.is_empty() {
         return Ok(Distortion::default());
     }
@@ -78,14 +78,14 @@ pub(crate) fn measured_distortion(
         };
         (column.spec.name().to_owned(), figures)
     });
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     let by_column = |figure: &dyn Fn((f64, f64)) -> f64| {
         let figures = measured.iter();
         let figures = figures.map(|(name, found)| (name.clone(), rounded(figure(*found))));
         Some(figures.collect::<BTreeMap<_, _>>())
     };
     let survival = survival(release, &columns, sample);
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     let k = release.model.k();
     let shown = parallel::map(&columns, |column| ColumnDistribution::new(column, k.get()));
     Ok(Distortion {

@@ -38,7 +38,7 @@ pub(crate) fn item_counts(release: &MeasuredRelease) -> Option<BTreeMap<String, 
         return None;
     }
     let counts = columns.iter().map(|set| {
-        release.stop_if_asked().ok()?;
+        release.cancellation.check().ok()?;
         let released = release.table.column(&set.name)?;
         Some((set.name.to_string(), counts_of(set, released)?))
     });
@@ -98,7 +98,7 @@ fn released_labels<'a>(
         nodes
     };
     let cells = released.column.dictionary.iter().map(|cell| {
-        release.stop_if_asked().ok()?;
+        release.cancellation.check().ok()?;
         Some(nodes(cell))
     });
     Some(ReleasedLabels {
@@ -155,7 +155,7 @@ pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> 
     let mut answers = Vec::with_capacity(QUERIES);
     let mut rows = 0;
     for _ in 0..QUERIES {
-        release.stop_if_asked().ok()?;
+        release.cancellation.check().ok()?;
         let table = &tables[random.random_range(0..tables.len())];
         rows = table.rows as u64;
         let mut items = table.sets[random.random_range(0..table.sets.len())].clone();
@@ -186,7 +186,7 @@ impl<'a> ItemTable<'a> {
         let rows = release.rows.iter().zip(labels.codes).take(sampled);
         for (row, (&raw, &code)) in (0u32..).zip(rows) {
             if row % (1 << 10) == 0 {
-                release.stop_if_asked().ok()?;
+                release.cancellation.check().ok()?;
             }
             let items = set.of_row(raw as usize);
             for &item in items {

@@ -31,7 +31,7 @@ pub(crate) fn query_error(
     if release.cancellation.is_cancelled() {
         return None;
     }
-    let error = queries.error(&|| release.cancellation.is_cancelled())?;
+    let error = queries.error(release.cancellation)?;
     Some(error.rounded())
 }
 

@@ -313,9 +313,7 @@ impl Decision<'_> {
     }
 
     fn count(&mut self, pairs: u64) -> Result<(), VerifyError> {
-        if self.cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
+        self.cancellation.check()?;
         self.compared += pairs;
         if self.compared > BUDGET {
             Err(VerifyError::TooManyOverlaps)

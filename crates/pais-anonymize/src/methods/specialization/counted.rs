@@ -50,9 +50,7 @@ impl CountedTable<'_> {
                 Err(CountError::Failed(reason)) => reason,
                 Err(error) => return Err(error),
             };
-            if observer.must_stop() {
-                return Err(CountError::Cancelled);
-            }
+            observer.check()?;
         }
         Err(CountError::Failed(failure))
     }

@@ -289,15 +289,11 @@ impl<'a> SearchState<'a> {
         let mut decided = 0usize;
         loop {
             observer.counted(Count::StepsDone(steps.len() as u64 - 1));
-            if observer.must_stop() {
-                return Err(RunError::Cancelled);
-            }
+            observer.check()?;
             let Some(best) = self.best() else {
                 // No candidate is valid: suppress rows within the budget to make one valid.
                 let Some((best, suppression)) = self.best_with_suppression(observer) else {
-                    if observer.must_stop() {
-                        return Err(RunError::Cancelled);
-                    }
+                    observer.check()?;
                     return Ok(steps);
                 };
                 let split_counts = self.count_split(best);
@@ -703,9 +699,7 @@ impl SearchState<'_> {
         }
         loop {
             let is_valid = self.remove_invalid_points(candidate, observer);
-            if observer.must_stop() {
-                return Err(RunError::Cancelled);
-            }
+            observer.check()?;
             if !self.go_to_next_split(candidate) {
                 return Ok(false);
             }

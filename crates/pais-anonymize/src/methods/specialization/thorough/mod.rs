@@ -133,9 +133,7 @@ pub(super) fn search(
         };
         found = run_chains(&space, &starts[usable], began, effort, observer);
     }
-    if observer.must_stop() {
-        return Err(RunError::Cancelled);
-    }
+    observer.check()?;
     space.observer = observer;
     let mut best = starts.swap_remove(best);
     let has_other_scores = best.objective != settings.objective;
@@ -161,9 +159,7 @@ pub(super) fn search(
         observer.counted(Count::StepsDone(found.steps.len() as u64 - 1));
         return Ok(found.steps);
     }
-    if observer.must_stop() {
-        return Err(RunError::Cancelled);
-    }
+    observer.check()?;
     if has_other_scores {
         best.steps.iter_mut().for_each(|it| it.item.score = None);
     }
