@@ -48,10 +48,13 @@ pub(crate) fn add_adversaries(
         subjects: subjects.as_deref(),
     };
     let cancellation = release.cancellation;
-    let found = measure_adversaries(counted, classes, &requirement, lengths, cancellation)?;
-    let is_exact = release.recoding == ReleaseRecoding::Global;
-    let rounds = release.persons.is_some();
-    add_lengths(risk, found, is_exact, rounds);
+    let mut found = measure_adversaries(counted, classes, &requirement, lengths, cancellation)?;
+    if release.persons.is_some() {
+        for length in &mut found.by_length {
+            length.share_below_k = rounded(length.share_below_k);
+        }
+    }
+    add_lengths(risk, found, release.recoding);
     Ok(())
 }
 
@@ -69,22 +72,19 @@ pub(super) fn add_adversaries_of_counted(
     let found = release
         .distinct
         .adversaries(&names, &requirement, lengths, cancellation)?;
-    add_lengths(risk, found, true, false);
+    add_lengths(risk, found, ReleaseRecoding::Global);
     Ok(())
 }
 
-fn add_lengths(risk: &mut Risk, found: AdversaryFigures, is_exact: bool, rounds: bool) {
+fn add_lengths(risk: &mut Risk, found: AdversaryFigures, recoding: ReleaseRecoding) {
     let by_length = found.by_length.iter().map(|found| LengthRisk {
         length: found.length,
         smallest: found.smallest,
-        share_below_k: if rounds {
-            rounded(found.share_below_k)
-        } else {
-            found.share_below_k
-        },
+        share_below_k: found.share_below_k,
         greatest_confidence: found.greatest_confidence,
     });
     risk.by_length = by_length.collect();
+    let is_exact = recoding == ReleaseRecoding::Global;
     risk.by_length_exact = (!risk.by_length.is_empty()).then_some(is_exact);
     risk.lengths_left_out = found.lengths_left_out;
     risk.qid_sizes = found.qid_sizes;
