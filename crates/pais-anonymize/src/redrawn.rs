@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use pais_core::schema::{ReleasedLeaves, Schema, SchemaColumn};
+use pais_core::schema::{ReleasedLeaves, Schema, SchemaColumn, items};
 use pais_core::table::{
     Domain, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable, SetColumn,
 };
@@ -305,8 +305,7 @@ fn rename(candidate: &mut Candidate, renamed: &BTreeMap<Box<str>, Renamed>) {
         released.column.replace_texts(|cell| {
             let cell: Box<str> = match form {
                 Form::Set { separator } => {
-                    let items = cell.split(separator).filter(|item| !item.is_empty());
-                    let mut items: Vec<Box<str>> = items.map(new).collect();
+                    let mut items: Vec<Box<str>> = items(cell, separator).map(new).collect();
                     items.sort_unstable();
                     items.join(separator.encode_utf8(&mut [0; 4])).into()
                 }

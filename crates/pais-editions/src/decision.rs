@@ -15,7 +15,6 @@ use zeroize::Zeroizing;
 use crate::base::{self, Bases, EarlierEdition};
 use crate::held_back::{History, failing_alone, persons_to_hold_back};
 use crate::known::{KnownRelease, RawTable};
-use crate::rows::gathered;
 
 /// Number of steps that are tried in addition to the last one, spread evenly over a search.
 const TRIED_STEPS: u64 = 8;
@@ -213,7 +212,7 @@ impl Searched {
 
 impl Decision<'_> {
     fn searched(&self, job: &Job, rows: Vec<u32>) -> Result<Searched, RunError> {
-        let (observer, table) = (self.observer, gathered(self.raw, &rows));
+        let (observer, table) = (self.observer, self.raw.of_rows(&rows));
         let run = AnonymizationRun::new(self.schema.clone(), job.clone(), table, observer)?;
         let run = match &self.order_key {
             Some(key) => run.with_order_key(key.clone()),

@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, KmAnonymity, MissingSensitive};
+use pais_core::schema::items;
 use pais_core::table::Form;
 
 use super::LkcRequirement;
@@ -26,7 +27,6 @@ use super::lists::{DividedGroup, Divider, Lists, PartOrder};
 use super::lkc::unsearched;
 use super::persons::{CountedTable, PersonCounter, Persons, class_sizes};
 use super::sensitive::ConfidenceMeter;
-use super::sets::items;
 use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };

@@ -3,9 +3,9 @@
 //!
 //! Both compare the release with raw rows, so they are for the holder alone.
 
-use chacha20::ChaCha12Rng;
 use std::collections::BTreeMap;
 
+use chacha20::ChaCha12Rng;
 use pais_core::schema::items;
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{NodeId, Tree};
