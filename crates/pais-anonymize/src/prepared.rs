@@ -150,11 +150,10 @@ impl PreparedTable {
             let code = WarningCode::SuppressedForConfidence;
             warnings.push(Warning::at(code, "/suppression_for", detail));
         }
-        let stored: Vec<_> = self.schema.stored().collect();
         // The rows of sensitive tables are groups and values, not persons.
         let columns = tables.iter().take(1).flat_map(|table| &table.columns);
         let columns = columns.filter_map(|released| {
-            let spec = stored.iter().find(|spec| *spec.name() == *released.name)?;
+            let spec = self.schema.stored_named(&released.name)?;
             let is_unchanged = spec.is_unchanged();
             is_unchanged.then(|| UnchangedColumn::new(spec, &released.column))
         });

@@ -245,10 +245,8 @@ impl EncodedRun {
     fn singled_out(&self) -> Vec<String> {
         let schema = self.run.schema();
         let counts = self.counts.iter().filter(|it| {
-            let mut stored = schema.stored();
-            let is_insensitive = stored
-                .any(|spec| spec.name() == it.column && spec.role() == ColumnRole::Insensitive);
-            is_insensitive && it.counts.single > 0
+            let mut insensitive = schema.with_role(ColumnRole::Insensitive);
+            it.counts.single > 0 && insensitive.any(|spec| spec.name() == it.column)
         });
         counts.map(|it| it.column.clone()).collect()
     }

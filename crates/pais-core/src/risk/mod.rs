@@ -200,7 +200,7 @@ pub fn assess(
     let per_person = Share::of(subjects);
 
     let specs = made.as_ref().unwrap_or(schema);
-    let specialized = |name: &str| specs.stored().find(|spec| *spec.name == *name);
+    let specialized = |name: &str| specs.stored_named(name);
     let columns = columns::measure(
         &coded,
         people,

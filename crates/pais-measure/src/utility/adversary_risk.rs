@@ -134,8 +134,7 @@ fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
 
 /// The insensitive columns with a value, not missing, that is in one row of the release only.
 fn singled_out(release: &MeasuredRelease) -> Vec<String> {
-    let insensitive = release.schema.stored();
-    let insensitive = insensitive.filter(|spec| spec.role() == ColumnRole::Insensitive);
+    let insensitive = release.schema.with_role(ColumnRole::Insensitive);
     let singles = insensitive.filter(|spec| {
         let released = release.table.column(spec.name());
         released.is_some_and(|released| ValueCounts::of(spec, &released.column).single > 0)

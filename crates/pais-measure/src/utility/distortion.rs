@@ -116,14 +116,13 @@ fn distorted_columns<'a>(
     frequencies: &'a CodeFrequencies,
     sample: &'a RawSample,
 ) -> Option<Vec<DistortedColumn<'a>>> {
-    let stored: Vec<_> = release.schema.stored().collect();
     let columns = release.quasi_identifiers.iter().zip(&frequencies.raw);
     let columns = columns.zip(&sample.quasi_identifiers);
     let columns = columns.map(|((raw, raw_counts), sampled)| {
         let mut released = release.table.columns.iter().zip(&frequencies.released);
         let (released, label_counts) = released.find(|(released, _)| released.name == raw.name)?;
         Some(DistortedColumn {
-            spec: stored.get(raw.position)?,
+            spec: release.schema.stored_at(raw.position)?,
             raw,
             released,
             rows: release.rows.len(),
@@ -342,9 +341,9 @@ fn paired_columns(
             }
         })
         .collect();
-    let stored: Vec<_> = release.schema.stored().collect();
     for (untouched, codes) in release.raw.untouched.iter().zip(&sample.untouched) {
-        let role = stored.get(untouched.position).map(|spec| spec.role());
+        let spec = release.schema.stored_at(untouched.position);
+        let role = spec.map(|spec| spec.role());
         if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
             continue;
         }

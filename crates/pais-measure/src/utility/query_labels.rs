@@ -107,7 +107,7 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
         if labels.form != Form::Generalized {
             return None;
         }
-        let spec = release.schema.stored().nth(column.position)?;
+        let spec = release.schema.stored_at(column.position)?;
         let above = above_missing(column, spec, labels, sampled);
         released.push((column, sampled, &labels.column, above));
     }
@@ -157,10 +157,9 @@ fn sensitive_of_rows<'a>(
     codes: impl Fn(usize) -> &'a [u32],
     rows: &[u32],
 ) -> Vec<QuerySensitive> {
-    let stored: Vec<_> = release.schema.stored().collect();
     let sensitive = release.raw.untouched.iter().enumerate();
     let sensitive = sensitive.filter_map(|(untouched, it)| {
-        let spec = stored.get(it.position)?;
+        let spec = release.schema.stored_at(it.position)?;
         if spec.role() != ColumnRole::Sensitive {
             return None;
         }
