@@ -30,7 +30,7 @@ pub(crate) use column::VALUE_BYTES;
 pub use column::{Column, NULL_CODE, Table, code_counts};
 pub(crate) use encoded::RankedNumbers;
 pub use encoded::{
-    ContinuedEnds, Domain, EncodedTable, Positioned, QuasiIdentifier, SensitiveColumn,
+    ClassColumn, ContinuedEnds, Domain, EncodedTable, Positioned, QuasiIdentifier, SensitiveColumn,
 };
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};

@@ -48,7 +48,7 @@ pub(super) fn partition(
     };
     let progress = SplitProgress::new(observer, table.rows);
     let class = match guide {
-        SplitGuide::Class => table.class.as_ref().map(|(_, codes)| codes),
+        SplitGuide::Class => table.class.as_ref().map(|it| &it.codes),
         SplitGuide::Median | SplitGuide::Ncp => None,
     };
     let split = KdSplit {

@@ -12,7 +12,7 @@ use pais_core::table::EncodedTable;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
 
-use super::attribute::{ClassCodes, Concept, Histogram};
+use super::attribute::{Concept, Histogram};
 use super::sensitive::{SensitiveSlots, add_counters};
 use crate::observer::Observer;
 use crate::row_counter::CountError;
@@ -206,7 +206,6 @@ impl FrequencySets for CollapsedTable<'_> {
         let columns = &self.table.quasi_identifiers;
         let histograms = parallel::map(columns, |column| {
             observer.check()?;
-            let class = class.map(|&(classes, ref codes)| ClassCodes { classes, codes });
             let count = column.domain.code_count();
             Ok(Histogram::new(&column.codes, count, class))
         });

@@ -256,19 +256,20 @@ impl Method for Specialization {
 
 /// Whether the class column has few enough values to be counted by value of a quasi-identifier.
 fn check_classes(input: &PreparedTable) -> Result<(), RunError> {
-    let Some((classes, _)) = input.table.class else {
+    let Some(class) = &input.table.class else {
         return Ok(());
     };
     let raw = |column| input.pre_generalization.raw(column).domain.code_count();
     let columns = input.table.quasi_identifiers.iter();
     let widest = columns.map(raw).max();
     let widest = widest.unwrap_or(0);
-    if widest.saturating_mul(classes) <= CLASS_COUNTERS {
+    if widest.saturating_mul(class.classes) <= CLASS_COUNTERS {
         return Ok(());
     }
     Err(RunError::limit_exceeded(format!(
-        "the class column has about {classes} values, too many to count beside the {widest} \
-             of a quasi-identifier; give it fewer, or give it the role `insensitive`"
+        "the class column has about {} values, too many to count beside the {widest} of a \
+         quasi-identifier; give it fewer, or give it the role `insensitive`",
+        class.classes
     )))
 }
 

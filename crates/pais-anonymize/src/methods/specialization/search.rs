@@ -23,7 +23,7 @@ use pais_core::subsets::choose;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
-use super::attribute::{Attribute, ClassCodes, Concept, ConceptId, Meaning};
+use super::attribute::{Attribute, Concept, ConceptId, Meaning};
 use super::frequencies::{CollapsedTable, Floor, MAX_CELLS, Rounds};
 use super::interval_splits::IntervalSplits;
 use super::known_group::KnownGroups;
@@ -204,7 +204,6 @@ impl<'a> SearchState<'a> {
         } = task;
         let class = table.class.as_ref();
         let class = class.filter(|_| settings.objective == Objective::Classification);
-        let class = class.map(|&(classes, ref codes)| ClassCodes { classes, codes });
         let columns = &table.quasi_identifiers;
         let columns = columns.iter().zip(task.node_ncp).enumerate();
         let attributes = parallel::map(columns, |(position, (column, node_ncp))| {
@@ -335,7 +334,7 @@ impl<'a> SearchState<'a> {
     fn remove_row(&mut self, row: u32) {
         for attribute in &mut self.attributes {
             let class = self.table.class.as_ref().filter(|_| attribute.classes > 0);
-            attribute.remove_row(row as usize, class.map(|(_, codes)| codes.at(row as usize)));
+            attribute.remove_row(row as usize, class.map(|it| it.codes.at(row as usize)));
         }
     }
 

@@ -107,8 +107,9 @@ pub(super) fn search(
         .iter()
         .for_each(|&row| is_removed[row as usize] = true);
     let dimensions = dimensions(task, &starts, &removed);
-    let with_class = settings.objective == Objective::Classification;
-    let units = Units::new(table, &dimensions, requirement, &is_removed, with_class);
+    let class = table.class.as_ref();
+    let class = class.filter(|_| settings.objective == Objective::Classification);
+    let units = Units::new(table, &dimensions, requirement, &is_removed, class);
     let counters = requirement.counted_values.max(units.classes);
     let deadline = Deadline::new(observer, began, Some(effort.limit));
     let mut space = Space {
