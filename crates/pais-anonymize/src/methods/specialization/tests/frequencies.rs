@@ -200,7 +200,7 @@ fn with_task<T>(
 fn over_rows(task: SpecializationTask<'_>) -> Vec<StepRecord> {
     let sensitive = SensitiveSlots::new(task.requirement, task.table.rows);
     let state = SearchState::over_rows(task, sensitive, &[]);
-    state.run(Vec::new(), None, task.observer).unwrap()
+    state.run(Vec::new(), None).unwrap()
 }
 
 fn over_sets(
