@@ -39,7 +39,7 @@ pub use row_warnings::{UnchangedColumn, ValueCounts, row_warnings};
 pub use sets::SetColumn;
 pub use subjects::{SubjectCounter, SubjectCounts, Subjects};
 pub(crate) use together::pairs_that_single_out;
-pub use unchanged::{TellingColumns, TellingSample, UnchangedRisk, Verdict};
+pub use unchanged::{ACCEPTED_RISK, TellingColumns, TellingSample, UnchangedRisk, Verdict};
 pub use unchanged_keys::{KeyCounter, refuse_keys};
 pub(crate) use value_codes::{ValueCodes, items_of};
 pub use value_counter::{ColumnValueCounts, ValueCounters};

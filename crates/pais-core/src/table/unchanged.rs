@@ -17,10 +17,11 @@ const TELLING: usize = 3;
 /// Maximum number of rows on which these columns are chosen; their risk is counted on all rows.
 const ROWS_TO_CHOOSE: usize = 100_000;
 
-/// The share of rows singled out by unchanged columns above which a release that holds has the second verdict.
-/// Somebody who knows these columns of all patients finds at least this share of them, and 0.09 is the risk
-/// that EMA Policy 0070 and Health Canada accept for attackers who look for anybody.
-const ACCEPTED_SHARE: f64 = 0.09;
+/// The risk that EMA Policy 0070 (EMA/90915/2016, chapter 3) and Health Canada's guidance on the public release of
+/// clinical information accept for attackers who look for anybody. It is also the share of rows singled out by
+/// unchanged columns above which a release that holds has the second verdict: somebody who knows these columns of
+/// all patients finds at least this share of them.
+pub const ACCEPTED_RISK: f64 = 0.09;
 
 /// What the columns that are released unchanged (insensitive, sensitive, class) say of the rows. All
 /// missing cells of a column are one value. Shares are from 0 to 1, and 0 in a table without rows.
@@ -69,7 +70,7 @@ impl Verdict {
     pub fn of(holds: bool, unchanged: &UnchangedRisk) -> Self {
         if !holds {
             Self::DoesNotHold
-        } else if unchanged.singled_out_share > ACCEPTED_SHARE {
+        } else if unchanged.singled_out_share > ACCEPTED_RISK {
             Self::HoldsButSinglesOut
         } else {
             Self::Holds
