@@ -26,7 +26,7 @@ use super::topmost::Draw;
 use crate::error::RunError;
 use crate::observer::{Count, Deadline, Observer, Phase};
 use crate::step::StepRecord;
-use chain::{Chain, Draws};
+use chain::{Chain, choices};
 use cut_state::Trial;
 use space::{Dimension, Measure, Space, Units};
 use starts::Start;
@@ -205,8 +205,8 @@ fn run_chains(
     states.sort_by(|one, other| one.0.total_cmp(&other.0));
     let chain = |number: u64| {
         let at = (number as usize).min(states.len().checked_sub(1)?);
-        let draws = Draws::new(effort.seed, number);
-        Some(Chain::new(space, states[at].1.clone(), draws))
+        let state = states[at].1.clone();
+        Some(Chain::new(space, state, choices(effort.seed, number)))
     };
     let mut chains: Vec<Chain> = (0..CHAINS).filter_map(chain).collect();
     drop(states);
