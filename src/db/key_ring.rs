@@ -236,7 +236,7 @@ impl KeyRing {
 
     /// The mark of the directory with the keys of the database.
     pub(super) fn database_mark(&self) -> [u8; 32] {
-        self.derived("pais: directory of data keys").bytes()
+        *self.derived("pais: directory of data keys").bytes()
     }
 
     /// The key that signs packages. It is derived from the service's own key, so it stays the same when the
@@ -246,7 +246,7 @@ impl KeyRing {
     /// When no key pair can be made.
     pub(crate) fn signing_key(&self) -> Result<SigningKey, KeyError> {
         let seed = self.derived("pais: signatures of packages").bytes();
-        SigningKey::from_seed(&Zeroizing::new(seed))
+        SigningKey::from_seed(&seed)
     }
 
     /// The fingerprint of the body of a request, given by its SHA-256: without the key it cannot be

@@ -204,7 +204,7 @@ impl DataKey {
     }
 
     /// The key of the order of the dataset's released rows.
-    pub fn order_key(&self) -> [u8; 32] {
+    pub fn order_key(&self) -> SecretKey {
         self.row_order.bytes()
     }
 }

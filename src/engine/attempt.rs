@@ -7,6 +7,7 @@ use pais_anonymize::{
 use pais_core::definition::{JobDefinition, JobRelease, Sweep};
 use pais_core::table::Table;
 use pais_core::warning::{Warning, WarningCode};
+use pais_seal::SecretKey;
 use serde_json::Value;
 
 use super::WorkError;
@@ -88,7 +89,7 @@ pub(crate) fn prepare(
     definition: &Value,
     dataset: &StoredDataset,
     table: Table,
-    order_key: [u8; 32],
+    order_key: SecretKey,
     observer: &dyn Observer,
 ) -> Result<PreparedAttempt, WorkError> {
     let definition = stored_job(definition)?;

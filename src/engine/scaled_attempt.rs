@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pais_anonymize::{Count, Observer, Phase, RunError, SearchOutcome, stop_if_asked};
+use pais_anonymize::{Count, Observer, Phase, RunError, SearchOutcome};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::JobDefinition;
 use pais_core::schema::Schema;
@@ -118,7 +118,7 @@ impl ScaledAttempt {
         // No spooled data is left when the job ends.
         drop(run);
         observer.progress(Phase::Writing, PACKED);
-        stop_if_asked(observer)?;
+        observer.check().map_err(RunError::from)?;
         Ok(RunResults {
             steps: seal(&key, id, 0, outcome.into_steps(), observer)?,
             release,
@@ -185,7 +185,7 @@ impl ReleaseTarget for LocatedFiles<'_> {
     type File = Bytes;
 
     fn write(&mut self, name: String, rows: &ReleasedTable) -> Result<ManifestFile, WorkError> {
-        stop_if_asked(self.observer)?;
+        self.observer.check().map_err(RunError::from)?;
         let file = self.folder.write_file(name, rows)?;
         let listed = ManifestFile {
             name: file.name.clone(),

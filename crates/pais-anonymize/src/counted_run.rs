@@ -10,12 +10,13 @@ use pais_core::table::{Column, EncodedTable, NULL_CODE, ReleasedTable, Table};
 use pais_core::warning::Warning;
 use pais_measure::{CountedRelease, Report};
 use pais_verify::{DistinctRelease, ReleaseError, ReleaseVerification, StreamedVerification};
+use zeroize::Zeroizing;
 
 use crate::error::RunError;
 use crate::gate;
 use crate::job_checks::first_set;
 use crate::method::{Method, SearchOutcome};
-use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::observer::{Observer, Phase};
 use crate::plan::JobPlan;
 use crate::pre_generalization::PreGeneralized;
 use crate::prepared::PreparedTable;
@@ -143,7 +144,7 @@ impl CountedRun {
         method.bytes_needed(&schema, values.rows, 1)?;
         let order = OrderSource::of_digest(&job, values.digest)?;
         let mut table = EncodedTable::new(&schema, table);
-        stop_if_asked(observer)?;
+        observer.check()?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         let input = PreparedTable {
             model: schema.privacy_model(&job)?,
@@ -165,7 +166,7 @@ impl CountedRun {
     }
 
     /// The same run with the secret of its dataset; see [`crate::AnonymizationRun::with_order_key`].
-    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+    pub fn with_order_key(mut self, key: Zeroizing<[u8; 32]>) -> Self {
         self.values.order = self.values.order.with_key(key);
         self
     }
@@ -216,7 +217,7 @@ impl CountedRun {
             ..self.values.clone()
         };
         let candidate = self.method.build(&in_order, outcome, step)?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         let (Some(table), Some(cut)) = (candidate.tables.into_iter().next(), candidate.cut) else {
             return Err(RunError::internal("there is no table with one cut"));
         };

@@ -1,5 +1,6 @@
 //! Why a run ends without a release.
 
+use pais_core::cancellation::Stopped;
 use pais_core::definition::{JobError, JobErrorKind};
 use pais_core::rejection::Fault;
 use thiserror::Error;
@@ -47,6 +48,12 @@ pub enum RunError {
         /// What failed; static, so that it has no value of a cell.
         reason: &'static str,
     },
+}
+
+impl From<Stopped> for RunError {
+    fn from(_: Stopped) -> Self {
+        Self::Cancelled
+    }
 }
 
 fn available(last: Option<u32>) -> String {

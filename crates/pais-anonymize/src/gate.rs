@@ -23,7 +23,7 @@ use pais_verify::{
 
 use crate::error::RunError;
 use crate::method::{Candidate, Claim};
-use crate::observer::{Observer, Phase, stop_if_asked};
+use crate::observer::{Observer, Phase};
 use crate::prepared::PreparedTable;
 use crate::redrawn::Redrawn;
 
@@ -167,14 +167,14 @@ pub(crate) fn admit(
     step: Option<u32>,
     observer: &dyn Observer,
 ) -> Result<VerifiedTables, RunError> {
-    stop_if_asked(observer)?;
+    observer.check()?;
     observer.progress(Phase::Verifying, 0.3);
     let (table, counts) = candidate
         .tables
         .split_first()
         .ok_or_else(|| RunError::not_verified("there is no table"))?;
     for table in &candidate.tables {
-        stop_if_asked(observer)?;
+        observer.check()?;
         if let Some(error) = read_back_error(&redrawn.schema, table) {
             return Err(RunError::not_verified(error));
         }
@@ -219,7 +219,7 @@ pub(crate) fn admit(
         ReleaseRecoding::Local => check_truthful(input, &redrawn, table, rows)?,
         ReleaseRecoding::Anatomized => check_anatomy(input, table, counts, rows)?,
     }
-    stop_if_asked(observer)?;
+    observer.check()?;
     observer.progress(Phase::Verifying, 0.7);
     let suppressed_rows = (input.table.rows - rows.len()) as u64;
     Ok(VerifiedTables {
@@ -251,7 +251,7 @@ pub(crate) fn check_labels(
     let rows: Vec<u32> = (0..input.table.rows as u32).collect();
     check_truthful(input, &redrawn, table, &rows)?;
     check_cuts(input, &redrawn, table, &rows)?;
-    stop_if_asked(observer)
+    Ok(observer.check()?)
 }
 
 /// The person of each released row; `None` where each row is a person of its own.
@@ -349,9 +349,7 @@ fn check_cuts(
 ) -> Result<(), RunError> {
     let stored: Vec<_> = input.schema.stored().collect();
     let is_cut = |column: &QuasiIdentifier| {
-        if input.cancellation.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
+        input.cancellation.check()?;
         let released = table
             .column(&column.name)
             .ok_or_else(|| RunError::not_verified("a column is missing"))?;
@@ -415,9 +413,7 @@ fn check_anatomy(
     checked.map_err(untrue)?;
     let groups = pais_verify::group_ids(qit).map_err(RunError::not_verified)?;
     for RawSensitive { spec, column } in raw_sensitive(input) {
-        if input.cancellation.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
+        input.cancellation.check()?;
         let table = format!("st_{}", spec.name());
         let table = counts
             .iter()

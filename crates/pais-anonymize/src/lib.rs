@@ -67,7 +67,7 @@ pub use counted_run::{ColumnValues, CountedRun, DistinctValues, RecodedValues};
 pub use error::RunError;
 pub use gate::{VerifiedRelease, VerifiedTables};
 pub use method::SearchOutcome;
-pub use observer::{Count, Observer, Phase, Unobserved, stop_if_asked};
+pub use observer::{Count, Observer, Phase, Unobserved};
 pub use plan::{JobPlan, memory_needed};
 pub use progress::{RunProgress, RunStatus};
 pub use recodings::{

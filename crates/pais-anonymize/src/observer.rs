@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pais_core::cancellation::Cancellation;
-
-use crate::error::RunError;
+use pais_core::cancellation::{Cancellation, Stopped};
 
 /// The phase of a run. The phases occur in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,24 +46,24 @@ pub trait Observer: Send + Sync {
     /// The run has reached this count.
     fn counted(&self, _: Count) {}
 
-    /// The request to stop; checked at least every few milliseconds of work.
+    /// The request to stop; checked between passes over the rows.
     fn cancellation(&self) -> &Cancellation;
 
     /// Whether the run has to stop.
     fn must_stop(&self) -> bool {
         self.cancellation().is_cancelled()
     }
-}
 
-/// Ends the run if its observer requests it.
-///
-/// # Errors
-/// [`RunError::Cancelled`].
-pub fn stop_if_asked(observer: &dyn Observer) -> Result<(), RunError> {
-    if observer.must_stop() {
-        Err(RunError::Cancelled)
-    } else {
-        Ok(())
+    /// Ends a run that has to stop.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    fn check(&self) -> Result<(), Stopped> {
+        if self.must_stop() {
+            Err(Stopped)
+        } else {
+            Ok(())
+        }
     }
 }
 

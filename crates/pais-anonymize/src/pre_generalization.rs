@@ -27,7 +27,7 @@ pub(crate) fn check(schema: &Schema, job: &Job) -> Result<(), JobError> {
     let one_cut = is_one_cut(schema);
     for (name, description) in job.pre_generalization.iter().flatten() {
         let pointer = pointer(name);
-        let spec = schema.stored().find(|spec| *spec.name() == **name);
+        let spec = schema.stored_named(name);
         let spec = spec.filter(|spec| spec.role() == ColumnRole::QuasiIdentifier);
         let Some(spec) = spec else {
             let detail = "the dataset has no column of this name and the role `quasi_identifier`";
@@ -125,8 +125,7 @@ pub(crate) fn published(
 ) -> Option<BTreeMap<String, PreGeneralization>> {
     let mut published = job.pre_generalization.clone()?;
     for (name, description) in &mut published {
-        let mut stored = schema.stored();
-        let spec = stored.find(|spec| *spec.name() == **name);
+        let spec = schema.stored_named(name);
         let column = released.column(name);
         let shown = column.map(ReleasedColumn::shown_labels).unwrap_or_default();
         let declared = spec.filter(|spec| !spec.has_made_tree());

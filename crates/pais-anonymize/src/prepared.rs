@@ -14,7 +14,7 @@ use pais_core::warning::{Warning, WarningCode, by_code};
 use rayon::prelude::*;
 
 use crate::error::RunError;
-use crate::observer::{Observer, stop_if_asked};
+use crate::observer::Observer;
 use crate::pre_generalization::PreGeneralized;
 use crate::row_order::{OrderSource, Purpose};
 use crate::top_warnings;
@@ -82,16 +82,16 @@ impl PreparedTable {
             }
             Output::Generalized => Vec::new(),
         };
-        stop_if_asked(observer)?;
+        observer.check()?;
         let order = OrderSource::new(&job, &table, observer.cancellation())?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         check_leaves(&schema, &table)?;
         let mut table = EncodedTable::new(&schema, table);
-        stop_if_asked(observer)?;
+        observer.check()?;
         let unchanged = UnchangedColumn::of(&schema, &table);
         let value_counts = unchanged.iter().map(|column| column.counts).collect();
         refuse_keys(unchanged, &job)?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         let pre_generalization = PreGeneralized::new(&schema, &job, &mut table)?;
         Ok(Self {
             schema,
@@ -150,11 +150,10 @@ impl PreparedTable {
             let code = WarningCode::SuppressedForConfidence;
             warnings.push(Warning::at(code, "/suppression_for", detail));
         }
-        let stored: Vec<_> = self.schema.stored().collect();
         // The rows of sensitive tables are groups and values, not persons.
         let columns = tables.iter().take(1).flat_map(|table| &table.columns);
         let columns = columns.filter_map(|released| {
-            let spec = stored.iter().find(|spec| *spec.name() == *released.name)?;
+            let spec = self.schema.stored_named(&released.name)?;
             let is_unchanged = spec.is_unchanged();
             is_unchanged.then(|| UnchangedColumn::new(spec, &released.column))
         });

@@ -39,26 +39,19 @@ const LEAST_DIFFERENCE: f64 = 0.02;
 /// persons.
 fn sample(schema: &Schema, table: &Table, limit: usize) -> Table {
     let subject = schema.subject().and_then(|at| table.columns.get(at));
-    let rows: Vec<usize> = match subject {
+    let rows: Vec<u32> = match subject {
         Some(subject) => rows_of_some_persons(subject, limit),
         None => {
             let stride = table.rows.div_ceil(limit).max(1);
-            (0..table.rows).step_by(stride).collect()
+            (0..table.rows as u32).step_by(stride).collect()
         }
     };
-    let columns = table.columns.iter().map(|column| {
-        let cells = rows.iter().map(|&row| column.codes[row]);
-        Column::of_cells(&column.dictionary, cells)
-    });
-    Table {
-        rows: rows.len(),
-        columns: columns.collect(),
-    }
+    table.of_rows(&rows)
 }
 
 /// At most `limit` rows: all rows of some persons, who are spread evenly over the persons of a subject column.
 /// A person with more rows than that is never included.
-fn rows_of_some_persons(subject: &Column, limit: usize) -> Vec<usize> {
+fn rows_of_some_persons(subject: &Column, limit: usize) -> Vec<u32> {
     let mut persons = subject.dictionary.len();
     let person_of = subject.codes.iter().map(|&code| match code {
         // A row that names nobody is a person of its own.
@@ -82,7 +75,7 @@ fn rows_of_some_persons(subject: &Column, limit: usize) -> Vec<usize> {
             is_taken[person] = true;
         }
     }
-    let rows = person_of.iter().enumerate();
+    let rows = (0..).zip(&person_of);
     let taken = rows.filter(|(_, person)| is_taken[**person]);
     taken.map(|(row, _)| row).collect()
 }

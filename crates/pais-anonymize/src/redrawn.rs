@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use pais_core::schema::{ReleasedLeaves, Schema, SchemaColumn};
+use pais_core::schema::{ReleasedLeaves, Schema, SchemaColumn, items};
 use pais_core::table::{
     Domain, Form, NULL_CODE, QuasiIdentifier, ReleasedColumn, ReleasedTable, SetColumn,
 };
@@ -137,15 +137,12 @@ pub(crate) fn redraw(
     let released: BTreeMap<Box<str>, ReleasedLeaves<'_>> = released.collect();
     let schema = input.schema.redrawn(&released);
     redrawn.schema = Arc::new(schema.map_err(RunError::limit_exceeded)?);
-    let stored: Vec<&SchemaColumn> = redrawn.schema.stored().collect();
     let (mut columns, mut renamed) = (Vec::new(), BTreeMap::new());
     for column in &made {
-        if input.cancellation.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
+        input.cancellation.check()?;
         let name = column.spec.name();
-        let (Some(drawn), Some(released)) = (stored.get(column.position), released.get(name))
-        else {
+        let drawn = redrawn.schema.stored_at(column.position);
+        let (Some(drawn), Some(released)) = (drawn, released.get(name)) else {
             continue;
         };
         let ReleasedLeaves { rows, labels } = released;
@@ -168,7 +165,7 @@ pub(crate) fn redraw(
     }
     rename(candidate, &redrawn.renamed);
     for (name, labels) in candidate.cut.iter_mut().flatten() {
-        let spec = redrawn.schema.stored().find(|spec| *spec.name() == **name);
+        let spec = redrawn.schema.stored_named(name);
         if let Some(spec) = spec.filter(|spec| spec.has_made_tree()) {
             spec.sort_labels(labels);
         }
@@ -178,9 +175,8 @@ pub(crate) fn redraw(
 
 /// The quasi-identifiers with a made hierarchy.
 fn made_columns<'a>(input: &'a PreparedTable, table: &'a ReleasedTable) -> Vec<MadeColumn<'a>> {
-    let stored: Vec<&SchemaColumn> = input.schema.stored().collect();
     let column = |position: usize, name: &str, cells: RawCells<'a>| {
-        let spec = *stored.get(position)?;
+        let spec = input.schema.stored_at(position)?;
         Some(MadeColumn {
             position,
             spec,
@@ -307,8 +303,7 @@ fn rename(candidate: &mut Candidate, renamed: &BTreeMap<Box<str>, Renamed>) {
         released.column.replace_texts(|cell| {
             let cell: Box<str> = match form {
                 Form::Set { separator } => {
-                    let items = cell.split(separator).filter(|item| !item.is_empty());
-                    let mut items: Vec<Box<str>> = items.map(new).collect();
+                    let mut items: Vec<Box<str>> = items(cell, separator).map(new).collect();
                     items.sort_unstable();
                     items.join(separator.encode_utf8(&mut [0; 4])).into()
                 }

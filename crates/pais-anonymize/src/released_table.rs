@@ -54,7 +54,7 @@ pub(crate) fn untouched(
     cancellation: &Cancellation,
 ) -> Vec<Positioned<ReleasedColumn>> {
     let untouched = |Positioned { position, column }: &Positioned| {
-        let spec = schema.stored().nth(*position)?;
+        let spec = schema.stored_at(*position)?;
         let codes = Codes::new(&column.codes, column.dictionary.len());
         let released = ReleasedColumn {
             name: spec.name().into(),

@@ -3,6 +3,7 @@
 //! The engine learns only numbers: which column, the number of a value in it, and which values are counted
 //! together.
 
+use pais_core::cancellation::Stopped;
 use pais_core::definition::JobError;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +69,12 @@ pub enum CountError {
     Cancelled,
     /// The engine failed, or its answer contradicts the table.
     Failed(String),
+}
+
+impl From<Stopped> for CountError {
+    fn from(_: Stopped) -> Self {
+        Self::Cancelled
+    }
 }
 
 impl From<CountError> for RunError {

@@ -12,6 +12,7 @@ use pais_core::definition::Job;
 use pais_core::table::Table;
 use rand::rand_core::{Rng, SeedableRng, TryRng};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use crate::error::RunError;
 
@@ -29,8 +30,8 @@ pub(crate) enum Purpose {
     Suppression,
 }
 
-/// What the random orders of a run depend on.
-#[derive(Clone, Debug)]
+/// What the random orders of a run depend on. It has a secret, so it is not printed.
+#[derive(Clone)]
 pub(crate) enum OrderSource {
     /// Random bytes of the system.
     System,
@@ -41,10 +42,10 @@ pub(crate) enum OrderSource {
 }
 
 /// What a seeded order depends on.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct SeededOrder {
     /// The secret of the dataset; `None` on the command line.
-    pub(crate) key: Option<[u8; 32]>,
+    pub(crate) key: Option<Zeroizing<[u8; 32]>>,
     /// The digest of all rows.
     rows: [u8; 32],
     /// The job as JSON.
@@ -87,7 +88,7 @@ impl OrderSource {
     }
 
     /// The same source with the secret of the dataset.
-    pub(crate) fn with_key(mut self, key: [u8; 32]) -> Self {
+    pub(crate) fn with_key(mut self, key: Zeroizing<[u8; 32]>) -> Self {
         if let Self::Seeded(seeded) = &mut self {
             seeded.key = Some(key);
         }
@@ -212,8 +213,8 @@ impl SeededOrder {
             Purpose::Groups => (b"grps", 0),
             Purpose::Suppression => (b"supp", 0),
         };
-        let key = self.key.unwrap_or_default();
-        let mut hash = Hmac::<Sha256>::new_from_slice(&key)
+        let key = self.key.clone().unwrap_or_default();
+        let mut hash = Hmac::<Sha256>::new_from_slice(key.as_slice())
             .map_err(|_| RunError::internal("the key of the order of rows has a wrong length"))?;
         hash.update(b"pais: order of released rows");
         hash.update(purpose);

@@ -14,11 +14,12 @@ use pais_core::taxonomy::MinimumLevels;
 use pais_core::warning::Warning;
 use pais_measure::{MeasuredRelease, Report, TableFigures, group_figures};
 use pais_verify::VerifyError;
+use zeroize::Zeroizing;
 
 use crate::error::RunError;
 use crate::gate::{self, VerifiedRelease, VerifiedTables};
 use crate::method::{Method, SearchOutcome};
-use crate::observer::{Observer, Phase, Unobserved, stop_if_asked};
+use crate::observer::{Observer, Phase, Unobserved};
 use crate::plan::JobPlan;
 use crate::prepared::PreparedTable;
 use crate::redrawn::redraw;
@@ -127,7 +128,7 @@ impl AnonymizationRun {
     ) -> Result<Self, RunError> {
         let JobPlan { method, .. } = JobPlan::new(&schema, &job)?;
         let schema = schema_of_job(schema, &job, &table)?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         let schema = if schema.has_made_hierarchies() {
             Arc::new(
                 schema
@@ -137,7 +138,7 @@ impl AnonymizationRun {
         } else {
             schema
         };
-        stop_if_asked(observer)?;
+        observer.check()?;
         Self::with_method(method, schema, job, table, observer)
     }
 
@@ -152,7 +153,7 @@ impl AnonymizationRun {
         // Refuses a run that cannot be expected to end.
         method.bytes_needed(&schema, table.rows as u64, 1)?;
         let input = PreparedTable::new(schema, job, table, observer)?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         observer.progress(Phase::Reading, 1.0);
         Ok(Self { method, input })
     }
@@ -176,7 +177,7 @@ impl AnonymizationRun {
     /// The same run with the secret of its dataset, on which the order of a seeded release then depends. A run
     /// without one, such as that of the command line, has an order that follows from a guessed seed and the
     /// rows.
-    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+    pub fn with_order_key(mut self, key: Zeroizing<[u8; 32]>) -> Self {
         self.input.order = self.input.order.with_key(key);
         self
     }
@@ -237,9 +238,9 @@ impl AnonymizationRun {
         };
         let mut candidate = self.method.build(&input, outcome, 0)?;
         // What is built after a request to stop is incomplete.
-        stop_if_asked(observer)?;
+        observer.check()?;
         let redrawn = redraw(&input, &mut candidate)?;
-        stop_if_asked(observer)?;
+        observer.check()?;
         let [table] = candidate.tables.as_slice() else {
             return Err(RunError::internal("there is not exactly one table"));
         };
@@ -284,7 +285,7 @@ impl AnonymizationRun {
         let input = &self.input;
         let mut candidate = self.method.build(input, outcome, step.unwrap_or(0))?;
         // What is built after a request to stop is incomplete.
-        stop_if_asked(observer)?;
+        observer.check()?;
         let redrawn = redraw(input, &mut candidate)?;
         gate::admit(input, candidate, redrawn, step, observer)
     }

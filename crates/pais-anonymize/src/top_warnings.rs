@@ -58,8 +58,7 @@ fn is_released_at_top(table: &EncodedTable, schema: &Schema, released: &Released
             let found = relational.find(|column| column.name == released.name);
             match found.map(|column| &column.domain) {
                 Some(Domain::Taxonomy(tree)) => {
-                    let mut stored = schema.stored();
-                    let spec = stored.find(|spec| *spec.name() == *released.name);
+                    let spec = schema.stored_named(&released.name);
                     let made = spec.filter(|spec| spec.has_made_tree());
                     if made.is_some_and(|spec| spec.kind() == ColumnKind::Numeric) {
                         // How wide the others would be is not in the release.

@@ -33,4 +33,20 @@ impl Cancellation {
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    /// Ends work that the request asks to stop.
+    ///
+    /// # Errors
+    /// [`Stopped`] once the request was made.
+    pub fn check(&self) -> Result<(), Stopped> {
+        if self.is_cancelled() {
+            Err(Stopped)
+        } else {
+            Ok(())
+        }
+    }
 }
+
+/// Work ended because a request asked it to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;

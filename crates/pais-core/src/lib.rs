@@ -17,6 +17,8 @@
 //! - [`warning`]: what a holder should know about an input that is not refused
 //! - [`cancellation`]: a request to stop, shared between threads
 //! - [`parallel`]: work shared among threads
+//! - [`split_mix`]: pseudorandom numbers that stay the same
+//! - [`subsets`]: how many subsets of a fixed size there are
 //!
 //! Nothing here knows HTTP, a database or an async runtime.
 
@@ -37,6 +39,8 @@ pub mod risk;
 pub mod safe_harbor;
 pub mod schema;
 pub mod similar_ids;
+pub mod split_mix;
+pub mod subsets;
 pub mod table;
 pub mod taxonomy;
 pub mod warning;

@@ -10,11 +10,11 @@ use pais_core::schema::Schema;
 use pais_core::table::Table;
 use pais_verify::{NOWHERE, Recoded, VerifyError};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::base::{self, Bases, EarlierEdition};
 use crate::held_back::{History, failing_alone, persons_to_hold_back};
 use crate::known::{KnownRelease, RawTable};
-use crate::rows::gathered;
 
 /// Number of steps that are tried in addition to the last one, spread evenly over a search.
 const TRIED_STEPS: u64 = 8;
@@ -31,7 +31,7 @@ pub struct EditionTask<'a> {
     /// The published editions, oldest first.
     pub earlier: &'a [EarlierEdition],
     /// The secret of the dataset, on which the order of a seeded release depends.
-    pub order_key: Option<[u8; 32]>,
+    pub order_key: Option<Zeroizing<[u8; 32]>>,
     /// The schemas by which the edition and the known releases show values
     /// ([`pais_core::codebook::views`]); at least one.
     pub views: &'a [Schema],
@@ -164,7 +164,7 @@ fn continuing(job: &Job, cut: ContinuedCut) -> Job {
 /// The data that an edition is decided on.
 struct Decision<'a> {
     schema: Arc<Schema>,
-    order_key: Option<[u8; 32]>,
+    order_key: Option<Zeroizing<[u8; 32]>>,
     raw: &'a Table,
     /// One of the views, which all have the same persons.
     persons: &'a RawTable,
@@ -212,10 +212,10 @@ impl Searched {
 
 impl Decision<'_> {
     fn searched(&self, job: &Job, rows: Vec<u32>) -> Result<Searched, RunError> {
-        let (observer, table) = (self.observer, gathered(self.raw, &rows));
+        let (observer, table) = (self.observer, self.raw.of_rows(&rows));
         let run = AnonymizationRun::new(self.schema.clone(), job.clone(), table, observer)?;
-        let run = match self.order_key {
-            Some(key) => run.with_order_key(key),
+        let run = match &self.order_key {
+            Some(key) => run.with_order_key(key.clone()),
             None => run,
         };
         let found = run.search(observer)?;

@@ -14,9 +14,10 @@ use std::iter;
 use std::sync::{Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
-use pais_core::cancellation::Cancellation;
+use pais_core::cancellation::{Cancellation, Stopped};
 use pais_core::model::{Lkc, MissingSensitive, PrivacyModel};
 use pais_core::parallel;
+use pais_core::subsets::choose;
 use pais_core::table::{NULL_CODE, ReleasedColumn};
 use pais_verify::{Composition, MOST_RELEASES, Recoded, VerifyError};
 
@@ -24,7 +25,7 @@ use crate::known::{KnownRelease, RawTable};
 
 /// Maximum number of groups of persons and columns that are counted for one set of columns after another; above
 /// it, groups have equal labels in all columns, which is sufficient.
-const MOST_WORK: u128 = 1 << 27;
+const MOST_WORK: u64 = 1 << 27;
 
 /// A set of releases of a history, as bits.
 type ReleaseBits = u64;
@@ -178,13 +179,6 @@ impl<'a> History<'a> {
         &self,
         cancellation: &Cancellation,
     ) -> Result<HashMap<ReleaseBits, Vec<Member>>, VerifyError> {
-        let stop_if_asked = || {
-            if cancellation.is_cancelled() {
-                Err(VerifyError::Stopped)
-            } else {
-                Ok(())
-            }
-        };
         let divided: HashSet<ReleaseBits> = self
             .persons
             .iter()
@@ -209,7 +203,7 @@ impl<'a> History<'a> {
         let fixed = members.len();
         let mut varies = vec![false; fixed];
         for name in &self.new.quasi_identifiers {
-            stop_if_asked()?;
+            cancellation.check()?;
             let mut labels: Vec<Vec<(u32, u32)>> = vec![Vec::new(); fixed];
             for (number, release) in (0..).zip(self.earlier) {
                 self.add_labels(name, number, release, &numbers, &mut labels);
@@ -229,7 +223,7 @@ impl<'a> History<'a> {
         }
         numbers.retain(|_, member| varies[*member]);
         for (number, release) in (0..).zip(self.releases()) {
-            stop_if_asked()?;
+            cancellation.check()?;
             self.add_rows(number, release, &numbers, &mut members);
         }
         let mut sets: HashMap<ReleaseBits, Vec<Member>> = HashMap::new();
@@ -549,28 +543,36 @@ impl GroupRule<'_> {
         let probed = self.alike(probed, labels, |persons: &mut Vec<u32>, member| {
             persons.push(member.person);
         });
-        let known = self.known_columns(width, counted.len().max(probed.len()));
+        let members = counted.len().max(probed.len()) as u64;
+        let known = self.condition.known.min(width);
+        // All columns together if there are too many sets of those that an adversary may know.
+        let is_too_much = choose(width, known).saturating_mul(members) > MOST_WORK;
+        let known = if is_too_much { width } else { known };
         let found = Mutex::new(HashSet::new());
-        let done = parallel::map(known, |columns| {
-            if self.cancellation.is_cancelled() {
-                return Err(VerifyError::Stopped);
+        // A task for each first column.
+        let done = parallel::map(0..=width - known, |first| {
+            let mut columns: Vec<usize> = (first..first + known).collect();
+            loop {
+                self.cancellation.check()?;
+                let key = |member: &Member| member.key(labels, &columns, self.edition);
+                let mut groups: HashMap<Vec<u32>, Group> = HashMap::new();
+                for (member, part) in &counted {
+                    groups.entry(key(member)).or_default().add(part);
+                }
+                let fails = |member: &Member| {
+                    let group = groups.get(&key(member));
+                    group.is_some_and(|group| !self.allows(group))
+                };
+                let failing = probed.iter().filter(|(member, _)| fails(member));
+                let failing: Vec<&Vec<u32>> = failing.map(|(_, persons)| persons).collect();
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.extend(failing.into_iter().flatten());
+                if !advance(&mut columns[1..], width) {
+                    return Ok(());
+                }
             }
-            let key = |member: &Member| member.key(labels, &columns, self.edition);
-            let mut groups: HashMap<Vec<u32>, Group> = HashMap::new();
-            for (member, part) in &counted {
-                groups.entry(key(member)).or_default().add(part);
-            }
-            let fails = |member: &Member| {
-                let group = groups.get(&key(member));
-                group.is_some_and(|group| !self.allows(group))
-            };
-            let failing = probed.iter().filter(|(member, _)| fails(member));
-            let failing: Vec<&Vec<u32>> = failing.map(|(_, persons)| persons).collect();
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.extend(failing.into_iter().flatten());
-            Ok(())
         });
-        done.into_iter().collect::<Result<(), _>>()?;
+        done.into_iter().collect::<Result<(), Stopped>>()?;
         Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -614,29 +616,19 @@ impl GroupRule<'_> {
         });
         group.persons >= self.condition.k && !exceeds
     }
+}
 
-    /// The sets of columns that an adversary may know, of the maximum size; all columns together if there are
-    /// too many sets.
-    fn known_columns(&self, width: usize, members: usize) -> Vec<Vec<usize>> {
-        let known = self.condition.known.min(width);
-        let mut sets = 1u128;
-        for column in 0..known as u128 {
-            sets = sets.saturating_mul(width as u128 - column) / (column + 1);
-        }
-        if sets.saturating_mul(members as u128) > MOST_WORK {
-            return vec![(0..width).collect()];
-        }
-        let mut found = vec![Vec::new()];
-        for size in 0..known {
-            let longer = found.into_iter().flat_map(|columns: Vec<usize>| {
-                let first = columns.last().map_or(0, |last| last + 1);
-                let most = width - (known - size - 1);
-                (first..most).map(move |column| [columns.as_slice(), &[column]].concat())
-            });
-            found = longer.collect();
-        }
-        found
+/// Makes of ascending columns the next set of as many of `width` columns; false after the last one.
+fn advance(columns: &mut [usize], width: usize) -> bool {
+    let most = width - columns.len();
+    let Some(place) = (0..columns.len()).rfind(|&place| columns[place] < most + place) else {
+        return false;
+    };
+    let next = columns[place] + 1;
+    for (column, number) in columns[place..].iter_mut().zip(next..) {
+        *column = number;
     }
+    true
 }
 
 /// Persons with equal labels.
@@ -684,5 +676,53 @@ impl<K: Ord> Counts<K> {
             Ok(at) => self.0[at].1 += by,
             Err(at) => self.0.insert(at, (key, by)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use pais_core::cancellation::Cancellation;
+    use pais_core::subsets::choose;
+    use pais_verify::VerifyError;
+
+    use super::{Condition, GroupRule, Labels, Member, advance};
+
+    #[test]
+    fn every_set_of_columns_is_visited_once_in_order() {
+        for (taken, width) in [(0, 3), (1, 4), (2, 5), (3, 3)] {
+            let mut columns: Vec<usize> = (0..taken).collect();
+            let next = || advance(&mut columns, width).then(|| columns.clone());
+            let sets: Vec<Vec<usize>> = iter::from_fn(next).collect();
+            assert_eq!(sets.len() as u64 + 1, choose(width, taken));
+            assert!(sets.is_sorted_by(|one, other| one < other));
+            assert!(sets.iter().flatten().all(|column| *column < width));
+        }
+    }
+
+    /// One person with 100 columns, of which 5 are known: 75 million sets of columns, which are not listed.
+    #[test]
+    fn a_request_to_stop_ends_the_visit_of_many_sets_at_once() {
+        let member = Member {
+            person: 0,
+            before: vec![0; 100],
+            after: Vec::new(),
+            rows: Vec::new(),
+        };
+        let cancellation = Cancellation::new();
+        cancellation.cancel();
+        let rule = GroupRule {
+            condition: Condition {
+                k: 2,
+                known: 5,
+                confidence: None,
+            },
+            bounded: None,
+            edition: 1,
+            cancellation: &cancellation,
+        };
+        let found = rule.failing(&[&member], &[&member], Labels::Before);
+        assert!(matches!(found, Err(VerifyError::Stopped)));
     }
 }

@@ -79,8 +79,7 @@ impl RawTable {
         let mut model = model.clone();
         if let PrivacyModel::Lkc(lkc) = &mut model {
             for (name, values) in lkc.sensitive_values.iter_mut().flatten() {
-                let mut columns = self.schema.stored();
-                let Some(spec) = columns.find(|spec| *spec.name() == **name) else {
+                let Some(spec) = self.schema.stored_named(name) else {
                     continue;
                 };
                 for value in values {

@@ -17,12 +17,10 @@ mod common;
 mod decision;
 mod held_back;
 mod known;
-mod rows;
 mod stack;
 
 pub use base::EarlierEdition;
 pub use common::{EditionLabels, LabelMap, common_labels};
 pub use decision::{DecidedEdition, EditionError, EditionTask, connected, decide_edition};
 pub use known::{KnownRelease, RawTable};
-pub use rows::gathered;
 pub use stack::{NumberedTable, stacked};

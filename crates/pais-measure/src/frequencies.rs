@@ -18,21 +18,21 @@ pub(crate) struct CodeFrequencies {
 impl CodeFrequencies {
     /// `classes` are those of the release. Without meaning when stopped.
     pub(crate) fn new(release: &MeasuredRelease, classes: &EquivalenceClasses<'_>) -> Self {
-        let stopped = || release.cancellation.is_cancelled();
+        let cancellation = release.cancellation;
         let known = release.schema.names(ColumnRole::QuasiIdentifier);
         Self {
             released: parallel::map(&release.table.columns, |it| {
                 let column = &it.column;
                 if known.contains(&it.name) {
                     classes.code_counts(column)
-                } else if stopped() {
+                } else if cancellation.is_cancelled() {
                     Vec::new()
                 } else {
                     column.row_counts()
                 }
             }),
             raw: parallel::map(release.quasi_identifiers, |it| {
-                if stopped() {
+                if cancellation.is_cancelled() {
                     Vec::new()
                 } else {
                     it.codes.counts(it.domain.code_count())

@@ -28,6 +28,6 @@ pub use release::{CountedRelease, MeasuredRelease, MethodFacts, MethodGroups, Re
 pub use sample::sample_bytes;
 pub use utility::{
     AttributeRisk, ColumnDistribution, GroupMetrics, ItemCounts, LabelShare, LengthRisk,
-    QueryError, RawSets, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,
+    QueryError, Report, Risk, ShareAbove, SizeBucket, TableFigures, Utility, ValueRanks,
     for_package, for_recipient, group_figures, item_loss, node_ncp,
 };

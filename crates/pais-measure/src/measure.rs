@@ -27,7 +27,7 @@ pub fn measure(
     let frequencies = CodeFrequencies::new(release, &classes);
     let sample = facts.map(|_| RawSample::new(release));
     let sample = sample.as_ref();
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     progress(0.2);
     let (counted, (classification, (queries, distortion))) = rayon::join(
         || counted(release, &classes, &frequencies.released),
@@ -47,7 +47,7 @@ pub fn measure(
             )
         },
     );
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     let mut report = counted?;
     let Report { utility, risk, .. } = &mut report;
     utility.classification_error = classification;
@@ -68,7 +68,7 @@ pub fn measure(
         }
         None => risk.greatest_confidence_per_subject = None,
     }
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     progress(1.0);
     Ok(report)
 }

@@ -118,12 +118,4 @@ impl MeasuredRelease<'_> {
         let subjects = self.raw.subjects.as_deref();
         subjects.map(|subjects| subjects.select(self.rows))
     }
-
-    pub(crate) fn stop_if_asked(&self) -> Result<(), VerifyError> {
-        if self.cancellation.is_cancelled() {
-            Err(VerifyError::Stopped)
-        } else {
-            Ok(())
-        }
-    }
 }

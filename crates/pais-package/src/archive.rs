@@ -87,6 +87,13 @@ impl Entry {
     }
 }
 
+/// Whether a package of these entries is within the form: at most 4 GiB and the maximum number of entries.
+pub(crate) fn fits(entries: &[Entry]) -> bool {
+    let header = |entry: &Entry| CENTRAL_BYTES as u64 + entry.name.len() as u64;
+    let bytes: u64 = entries.iter().map(|it| it.length() + header(it)).sum();
+    entries.len() as u64 <= MOST_ENTRIES && bytes + END_BYTES <= u32::MAX.into()
+}
+
 /// The directory with the end record. `None` above 4 GiB or above the maximum number of entries of the form.
 pub(crate) fn directory(entries: &[Entry]) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -139,4 +146,31 @@ pub(crate) fn read_directory(mut bytes: &[u8]) -> Option<Vec<Entry>> {
         bytes = rest;
     }
     Some(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CENTRAL_BYTES, END_BYTES, Entry, LOCAL_BYTES, MOST_ENTRIES, directory, fits};
+
+    fn entry(bytes: u32) -> Entry {
+        Entry {
+            name: "a".to_owned(),
+            crc: 0,
+            bytes,
+        }
+    }
+
+    #[test]
+    fn what_fits_has_a_directory() {
+        // What two entries of one letter take beside their contents.
+        let headers = 2 * (LOCAL_BYTES + CENTRAL_BYTES as u64 + 2) + END_BYTES;
+        let most = u32::MAX - headers as u32;
+        for (bytes, expected) in [(most, true), (most + 1, false)] {
+            let entries = [entry(1 << 31), entry(bytes - (1 << 31))];
+            assert_eq!(fits(&entries), expected);
+            assert_eq!(directory(&entries).is_some(), expected);
+        }
+        let entries = vec![entry(0); MOST_ENTRIES as usize + 1];
+        assert!(fits(&entries[1..]) && !fits(&entries));
+    }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, Write};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-use crate::archive::{Entry, MOST_ENTRIES, directory, is_name};
+use crate::archive::{Entry, directory, fits, is_name};
 use crate::manifest::{MANIFEST, Manifest, PackagedFile};
 use crate::signing::SigningKey;
 
@@ -130,8 +130,7 @@ impl<W: Write> PackageWriter<W> {
             crc: measured.crc,
             bytes: u32::try_from(measured.bytes).map_err(|_| PackageError::TooLarge)?,
         });
-        let is_too_large = self.entries.len() as u64 > MOST_ENTRIES;
-        if is_too_large || directory(&self.entries).is_none() {
+        if !fits(&self.entries) {
             return Err(PackageError::TooLarge);
         }
         if let Some(entry) = self.entries.last() {

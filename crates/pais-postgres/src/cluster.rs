@@ -262,7 +262,8 @@ async fn create_missing(password: &Password, socket_dir: &Path) -> Result<(), sq
             .fetch_one(&mut connection)
             .await?;
     if !has_database {
-        let create = sqlx::raw_sql("create database pais owner pais");
+        let create = format!("create database {SERVICE} owner {SERVICE}");
+        let create = sqlx::raw_sql(AssertSqlSafe(create));
         create.execute(&mut connection).await?;
     }
     connection.close().await

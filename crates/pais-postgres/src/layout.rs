@@ -34,6 +34,11 @@ pub(super) struct Layout {
     base: PathBuf,
 }
 
+/// The database cluster of a data directory.
+pub(super) fn cluster_of(data_dir: &Path) -> PathBuf {
+    data_dir.join("postgres").join("cluster")
+}
+
 impl Layout {
     /// The paths below an existing `data_dir`.
     pub(super) fn find(data_dir: &Path) -> Result<Self, PostgresError> {
@@ -88,7 +93,7 @@ impl Layout {
 
     /// The database cluster (`PGDATA`).
     pub(super) fn cluster(&self) -> PathBuf {
-        self.base.join("cluster")
+        cluster_of(&self.data_dir)
     }
 
     /// Creates a directory to create a new cluster in. Its name is new each time, because the

@@ -29,7 +29,7 @@ use tokio::process::Command;
 
 use account::{Account, PathAccess};
 use cluster::Password;
-use layout::Layout;
+use layout::{Layout, cluster_of};
 use locate::Binaries;
 use lock::{Lock, Purpose};
 use server::ServerProcess;
@@ -183,7 +183,7 @@ pub async fn client(
     let bin_dir = options.bin_dir.as_deref();
     let program = match data_dir {
         Some(data_dir) => {
-            let cluster = data_dir.join("postgres").join("cluster");
+            let cluster = cluster_of(data_dir);
             locate::locate(bin_dir, &cluster).await?.program(name)
         }
         None => locate::newest(name, bin_dir).await?,
@@ -195,7 +195,7 @@ pub async fn client(
 
 /// Whether `data_dir` has a database.
 pub fn has_cluster(data_dir: &Path) -> bool {
-    data_dir.join("postgres").join("cluster").exists()
+    cluster_of(data_dir).exists()
 }
 
 async fn start_for(

@@ -145,16 +145,20 @@ impl ServerProcess {
                 }
                 Err(error) => error,
             };
-            if begun.elapsed() >= START_BUDGET || is_final(&failure) {
-                return Err(PostgresError::Unusable(format!(
-                    "PostgreSQL did not accept connections within {} seconds ({failure}); its log {} \
-                     ends with:\n{}",
-                    begun.elapsed().as_secs(),
-                    self.log.display(),
-                    self.log_tail()
-                )));
-            }
-            sleep(RETRY_PAUSE).await;
+            let problem = if is_final(&failure) {
+                "refuses connections".to_owned()
+            } else if begun.elapsed() >= START_BUDGET {
+                let seconds = START_BUDGET.as_secs();
+                format!("did not accept connections within {seconds} seconds")
+            } else {
+                sleep(RETRY_PAUSE).await;
+                continue;
+            };
+            return Err(PostgresError::Unusable(format!(
+                "PostgreSQL {problem} ({failure}); its log {} ends with:\n{}",
+                self.log.display(),
+                self.log_tail()
+            )));
         }
     }
 

@@ -109,6 +109,13 @@ fn fields(title: &str, object: &Value, meaning: fn(&str) -> &'static str) -> Mar
     }
 }
 
+const GROUPS: &str =
+    "groups of records: equal in all quasi-identifiers, or with common counts of sensitive values";
+
+const SMALLEST_KNOWN: &str = "fewest records, or patients, that share what an adversary of the model may know: what K bounds";
+
+const GREATEST: &str = "greatest share of one sensitive value that an adversary of the model finds, bounded or not; of a column whose values the job lists, of these alone";
+
 fn of_utility(name: &str) -> &'static str {
     match name {
         "dr" => {
@@ -117,18 +124,12 @@ fn of_utility(name: &str) -> &'static str {
         "discernibility" => "sum of the squared sizes of the groups",
         "ncp" => "normalized certainty penalty: detail lost, mean over the quasi-identifiers",
         "information_remain" => "1 - ncp: detail that is left",
-        "groups" => {
-            "groups of records: equal in all quasi-identifiers, or with common counts of sensitive values"
-        }
+        "groups" => GROUPS,
         "smallest_group" => "records, or patients where they are counted, of the smallest group",
-        "smallest_known_group" => {
-            "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
-        }
+        "smallest_known_group" => SMALLEST_KNOWN,
         "average_group" => "records divided by groups",
         "average_group_per_record" => "size of the group of a record, averaged over records",
-        "greatest_confidence" => {
-            "greatest share of one sensitive value that an adversary of the model finds, bounded or not; of a column whose values the job lists, of these alone"
-        }
+        "greatest_confidence" => GREATEST,
         "association_survival" => {
             "share of the associations between pairs of columns that survives"
         }
@@ -170,18 +171,12 @@ fn of_verification(name: &str) -> &'static str {
     match name {
         "holds" => "whether the table meets the model",
         "rows" => "records that were checked",
-        "groups" => {
-            "groups of records: equal in all quasi-identifiers, or with common counts of sensitive values"
-        }
-        "smallest_group" => {
-            "fewest records, or patients, that share what an adversary of the model may know: what K bounds"
-        }
+        "groups" => GROUPS,
+        "smallest_group" => SMALLEST_KNOWN,
         "smallest_equivalence_class" => {
             "fewest records, or patients, that are equal in all quasi-identifiers; of an anatomized release, of a group"
         }
-        "greatest_confidence" => {
-            "greatest share of one sensitive value that an adversary of the model finds, bounded or not; of a column whose values the job lists, of these alone"
-        }
+        "greatest_confidence" => GREATEST,
         "greatest_bounded_confidence" => "the same, for the values that the model bounds",
         "subsets" => "combinations of quasi-identifiers that were checked",
         "violations" => "combinations of values, or groups, that break the model",

@@ -46,7 +46,7 @@ impl ReportPage {
     /// Share of the records that are unique by all columns that are not sensitive, if the columns other than
     /// quasi-identifiers, which the model does not cover, increase it noticeably.
     pub(crate) fn unique_by_others(&self) -> Option<f64> {
-        /// That of the verdict.
+        /// `ACCEPTED_RISK` of `pais-core`, by which verdicts are decided; this crate reads documents only.
         const ACCEPTED: f64 = 0.09;
         let found = &self.report["guidelines"]["opinion_05_2014"]["singling_out"];
         let by_all = found["unique_share"].as_f64()?;

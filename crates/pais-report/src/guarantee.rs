@@ -145,7 +145,7 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
         section #guaranteed {
             h2 { "What is guaranteed" }
             p {
-                "A verifier that shares no code with the search has checked the finished table"
+                "A verifier that is separate from the search has checked the finished table"
                 @if let Some(subsets) = verification["subsets"].as_u64() {
                     ", for " (counted(subsets, "combination", "combinations")) " of " (page.known_word())
                 }

@@ -90,7 +90,7 @@ impl SweepTable {
 enum Rank {
     /// Among the combinations with its promise that no other beats, the one nearest to no loss and no risk.
     Best,
-    /// No other that promises as much has both less loss and less risk.
+    /// No other that promises as much is as good in both and better in one.
     Unbeaten,
     /// Another is better.
     Beaten,
@@ -131,7 +131,7 @@ impl SweepPage {
                     }
                 }
                 p {
-                    "A combination is dominated if another with at least the same guarantee has no greater loss and no greater risk. Among the "
+                    "A combination is dominated if another with at least the same guarantee has no greater loss and risk, and one of them smaller. Among the "
                     "others, the best is the one nearest to zero loss and zero risk; which loss and which risk are acceptable is yours "
                     "to decide. Any combination with a table can be released."
                 }

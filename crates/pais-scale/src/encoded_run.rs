@@ -13,6 +13,7 @@ use pais_core::schema::Schema;
 use pais_core::table::ColumnValueCounts;
 use pais_core::warning::{Warning, by_code};
 use pais_measure::Report;
+use pais_seal::SecretKey;
 use pais_verify::{DistinctRelease, ReleaseVerification};
 
 use crate::codes::CodeFile;
@@ -149,7 +150,7 @@ impl ScaledJob {
 impl EncodedRun {
     /// The same run with the secret of its dataset; see
     /// [`pais_anonymize::AnonymizationRun::with_order_key`].
-    pub fn with_order_key(mut self, key: [u8; 32]) -> Self {
+    pub fn with_order_key(mut self, key: SecretKey) -> Self {
         self.run = self.run.with_order_key(key);
         self
     }
@@ -244,10 +245,8 @@ impl EncodedRun {
     fn singled_out(&self) -> Vec<String> {
         let schema = self.run.schema();
         let counts = self.counts.iter().filter(|it| {
-            let mut stored = schema.stored();
-            let is_insensitive = stored
-                .any(|spec| spec.name() == it.column && spec.role() == ColumnRole::Insensitive);
-            is_insensitive && it.counts.single > 0
+            let mut insensitive = schema.with_role(ColumnRole::Insensitive);
+            it.counts.single > 0 && insensitive.any(|spec| spec.name() == it.column)
         });
         counts.map(|it| it.column.clone()).collect()
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use pais_anonymize::RunError;
+use pais_core::cancellation::Stopped;
 use pais_core::definition::JobError;
 use pais_core::table::ReadError;
 use thiserror::Error;
@@ -39,6 +40,12 @@ pub enum ScaleError {
     /// The engine could not be started.
     #[error("the engine: {0}")]
     Engine(String),
+}
+
+impl From<Stopped> for ScaleError {
+    fn from(stopped: Stopped) -> Self {
+        Self::Run(stopped.into())
+    }
 }
 
 impl From<JobError> for ScaleError {

@@ -168,11 +168,9 @@ impl Keys {
         let blocks = rows.blocks().min(SAMPLE_BLOCKS);
         let mut sampled = 0;
         let mut found = HashSet::new();
-        let mut read = |places: StepBy<Range<usize>>| {
+        let mut read = |places: StepBy<Range<usize>>| -> Result<(f64, f64), CountError> {
             for place in places {
-                if observer.must_stop() {
-                    return Err(CountError::Cancelled);
-                }
+                observer.check()?;
                 let block = place * rows.blocks() / blocks;
                 let keys = self.of_block(rows, block);
                 let keys = keys.map_err(|error| CountError::Failed(error.to_string()))?;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use pais_anonymize::{Observer, Phase, RecodedValues, RowDraw, stop_if_asked};
+use pais_anonymize::{Observer, Phase, RecodedValues, RowDraw};
 use pais_core::table::ReleasedTable;
 use pais_io::read::parquet::ChunkReader;
 use serde::Serialize;
@@ -110,7 +110,7 @@ impl ReleaseRows<'_> {
             writers.push(CodeWriter::new(file, width, open_rows.clamp(1, BLOCK_ROWS)));
         }
         for block in 0..self.codes.blocks() {
-            stop_if_asked(observer).map_err(ScaleError::from)?;
+            observer.check().map_err(ScaleError::from)?;
             let block = self.codes.block(block).map_err(ScaleError::Spool)?;
             let values = block.columns();
             let labels = self.recoded.table.columns.iter().zip(self.columns);
@@ -127,7 +127,7 @@ impl ReleaseRows<'_> {
             }
         }
         for writer in writers {
-            stop_if_asked(observer).map_err(ScaleError::from)?;
+            observer.check().map_err(ScaleError::from)?;
             let bucket = writer.finish(&mut |_| ()).map_err(ScaleError::Spool)?;
             let mut columns: Vec<Vec<u32>> = vec![Vec::new(); width];
             for block in 0..bucket.blocks() {
@@ -163,7 +163,7 @@ impl ReleaseRows<'_> {
         self.in_random_order(draw, sealer, observer, |columns| -> Result<(), T::Error> {
             files.push(columns)?;
             observer.progress(Phase::Writing, files.rows() as f64 / rows.max(1) as f64);
-            Ok(stop_if_asked(observer).map_err(ScaleError::from)?)
+            Ok(observer.check().map_err(ScaleError::from)?)
         })?;
         files.finish()
     }

@@ -274,7 +274,7 @@ impl<'a> RemoteCounter<'a> {
         })
     }
 
-    /// The executors that answer a health check. Waits a while if none does.
+    /// The executors that answer a health check. Waits a while if none does; none once the run must stop.
     async fn healthy(&self, observer: &dyn Observer) -> Result<Vec<ExecutorUrl>, Void> {
         let start = Instant::now();
         loop {
@@ -308,9 +308,12 @@ impl<'a> RemoteCounter<'a> {
         observer: &dyn Observer,
     ) -> Result<Answer, Void> {
         let healthy = self.healthy(observer).await?;
+        if healthy.is_empty() {
+            return Ok(Answer::Cancelled);
+        }
         let (blocks, count) = (self.rows.blocks(), healthy.len());
         let start = Instant::now();
-        let rows = u32::try_from(self.rows.rows().div_ceil(count.max(1) as u64));
+        let rows = u32::try_from(self.rows.rows().div_ceil(count as u64));
         let expected = TIME_OF_ROW * rows.unwrap_or(u32::MAX);
         let slowest = *locked(&self.slowest);
         let deadline = LEAST_DEADLINE.max(DEADLINE_FACTOR * expected.max(slowest));

@@ -429,6 +429,9 @@ fn an_executor_that_is_gone_is_left_out_and_without_any_the_statement_fails() {
     let reason = CountError::Failed("no executor answers".to_owned());
     assert_eq!(refused, Some(reason));
     assert!(start.elapsed() < Duration::from_secs(20));
+    observer.cancellation().cancel();
+    let stopped = remote.count(&[], None, &observer).err();
+    assert_eq!(stopped, Some(CountError::Cancelled));
 }
 
 #[test]

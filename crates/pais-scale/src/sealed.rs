@@ -100,9 +100,9 @@ impl SealedFile {
         let sealed = self.cipher.seal_with(place, block, &place);
         let sealed = sealed.map_err(io::Error::other)?;
         let start = self.ends.last().copied().unwrap_or(0);
-        self.file.write_all_at(&sealed, start)?;
+        // Also for a block that cannot be written: a nonce never seals two blocks.
         self.ends.push(start + sealed.len() as u64);
-        Ok(())
+        self.file.write_all_at(&sealed, start)
     }
 
     /// Opens a block.
@@ -135,6 +135,7 @@ impl SealedFile {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::fs::FileExt;
 
     use super::Sealer;
@@ -181,5 +182,19 @@ mod tests {
         sealed[3] ^= 1;
         one.file.write_all_at(&sealed, 0).unwrap();
         assert!(one.block(0).is_err());
+    }
+
+    #[test]
+    fn a_block_after_one_that_was_not_written_has_a_nonce_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let sealer = Sealer::new(directory.path().to_owned()).unwrap();
+        let mut file = sealer.file().unwrap();
+        let read_only = File::open("/dev/null").unwrap();
+        let written = std::mem::replace(&mut file.file, read_only);
+        assert!(file.push(b"first").is_err());
+        file.file = written;
+        file.push(b"again").unwrap();
+        assert!(file.block(0).is_err());
+        assert_eq!(file.block(1).unwrap(), b"again");
     }
 }

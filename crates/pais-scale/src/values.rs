@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use pais_anonymize::{ColumnValues, Count, DistinctValues, Observer, Phase, stop_if_asked};
+use pais_anonymize::{ColumnValues, Count, DistinctValues, Observer, Phase};
 use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind};
 use pais_core::schema::{Schema, SchemaColumn};
 use pais_core::table::{ColumnValueCounts, KeyCounter, NULL_CODE, Table, ValueCounters};
@@ -152,7 +152,7 @@ pub(crate) fn encode<S: RowSource>(
     };
     let mut rows = 0;
     source.read(&mut |chunk| {
-        stop_if_asked(observer)?;
+        observer.check()?;
         rows += chunk.rows as u64;
         encoder.push(&with_roles, chunk, memory)?;
         observer.counted(Count::RowsRead(rows));

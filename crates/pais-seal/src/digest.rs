@@ -4,7 +4,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroize;
 
-use crate::KEY_BYTES;
+use crate::{KEY_BYTES, SecretKey};
 
 /// The block size of SHA-256, to which HMAC pads a shorter key with zeros.
 const BLOCK_BYTES: usize = 64;
@@ -39,8 +39,8 @@ impl DigestKey {
     }
 
     /// The key itself.
-    pub fn bytes(&self) -> [u8; KEY_BYTES] {
-        self.0
+    pub fn bytes(&self) -> SecretKey {
+        SecretKey::new(self.0)
     }
 }
 

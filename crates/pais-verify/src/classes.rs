@@ -20,7 +20,7 @@ use pais_core::table::{Column, NULL_CODE, ReleasedColumn, ReleasedTable, code_co
 
 use super::lists::Lists;
 use super::sets::key;
-use super::verification::{ColumnValue, VerifyError, stop_if_asked};
+use super::verification::{ColumnValue, VerifyError};
 
 /// A column whose values are numbered 0, 1, … without gaps. Equal texts, and equal sets, have the
 /// same number.
@@ -379,7 +379,7 @@ impl Packing {
         let mut numbering = Numbering::new(self.numbers, ids.len());
         let mut numbers = [0u64; BLOCK];
         for (block, ids) in ids.chunks_mut(BLOCK).enumerate() {
-            stop_if_asked(cancellation)?;
+            cancellation.check()?;
             let numbers = &mut numbers[..ids.len()];
             self.pack(ids, first + block * BLOCK, columns, numbers);
             for (id, &number) in ids.iter_mut().zip(&*numbers) {
@@ -416,7 +416,7 @@ impl Packing {
         let mut seen = vec![[0u64; 2]; self.numbers.div_ceil(64) as usize];
         let mut numbers = [0u64; BLOCK];
         for (block, ids) in ids.chunks(BLOCK).enumerate() {
-            stop_if_asked(cancellation)?;
+            cancellation.check()?;
             let numbers = &mut numbers[..ids.len()];
             self.pack(ids, block * BLOCK, columns, numbers);
             for &number in &*numbers {

@@ -205,7 +205,7 @@ where
                     Ok(search)
                 },
             )
-            .try_for_each(|search| {
+            .try_for_each(|search: Result<_, VerifyError>| {
                 search?.combinations.finish();
                 Ok(())
             })
@@ -235,24 +235,11 @@ pub(super) fn for_each_subset<T: Copy, E>(
     Ok(())
 }
 
-/// Number of subsets of `taken` out of `of` elements; at most `u64::MAX`.
-pub(super) fn choose(of: usize, taken: usize) -> u64 {
-    if taken > of {
-        return 0;
-    }
-    let mut subsets = 1u128;
-    for index in 0..taken.min(of - taken) as u128 {
-        subsets = subsets * (of as u128 - index) / (index + 1);
-        if subsets > u128::from(u64::MAX) {
-            return u64::MAX;
-        }
-    }
-    subsets as u64
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{choose, for_each_subset};
+    use pais_core::subsets::choose;
+
+    use super::for_each_subset;
 
     #[test]
     fn all_subsets_are_visited_in_order_until_an_error() {

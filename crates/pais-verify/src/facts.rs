@@ -17,6 +17,7 @@ use hashbrown::HashMap;
 
 use pais_core::cancellation::Cancellation;
 use pais_core::model::{Confidence, KmAnonymity, MissingSensitive};
+use pais_core::schema::items;
 use pais_core::table::Form;
 
 use super::LkcRequirement;
@@ -26,7 +27,6 @@ use super::lists::{DividedGroup, Divider, Lists, PartOrder};
 use super::lkc::unsearched;
 use super::persons::{CountedTable, PersonCounter, Persons, class_sizes};
 use super::sensitive::ConfidenceMeter;
-use super::sets::items;
 use super::verification::{
     ColumnValue, VIOLATION_CAP, Verification, VerifyError, WORST_GROUPS, WorstGroup,
 };
@@ -314,9 +314,7 @@ impl Combinations for FactSearch<'_> {
     type Parts = DividedGroup;
 
     fn visit(&mut self, facts: &[u32], group: &Group<DividedGroup>) -> Result<bool, VerifyError> {
-        if self.cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
+        self.cancellation.check()?;
         self.note(group.parts.members(&group.range), facts);
         Ok(group.need > 0)
     }

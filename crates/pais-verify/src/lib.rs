@@ -1,7 +1,7 @@
 //! The verifier. Every release must pass it before it is published.
 //!
-//! It reads only the finished table and the requirement. It shares no code with the
-//! anonymizers, so that a bug in them is not repeated here. It decides Definition 3.1 of the
+//! It reads only the finished table and the requirement. It shares with the search only the declarations and
+//! how values and labels are read (`pais-core`), so that a bug of the search is not repeated here. It decides Definition 3.1 of the
 //! KDD'09 paper exactly, by enumeration, and checks group models one group at a time.
 
 #![forbid(unsafe_code)]

@@ -17,10 +17,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use pais_core::cancellation::Cancellation;
+use pais_core::subsets::choose;
 
 use super::LkcRequirement;
 use super::classes::{Classes, Values};
-use super::combinations::{Group, Search, choose, search_in_parallel};
+use super::combinations::{Group, Search, search_in_parallel};
 use super::group_visitor::{FoundQids, GroupVisitor};
 use super::person_search::{ClassGroups, PersonSearch};
 use super::persons::{CountedTable, Persons};

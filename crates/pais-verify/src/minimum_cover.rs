@@ -170,9 +170,7 @@ impl<'s> MinimumCover<'s> {
         if values == 0 || too_few || self.has_more_disjoint_than(values) {
             return Ok(false);
         }
-        if self.cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
+        self.cancellation.check()?;
         let mut candidates = self.candidates();
         candidates.sort_by_key(|&value| std::cmp::Reverse(self.frequency[value as usize]));
         let mut found = false;

@@ -280,9 +280,7 @@ impl<'a> GroupModelCheck<'a> {
     }
 
     fn decide(&self, group: u32, rows: &[u32]) -> Result<GroupResult, VerifyError> {
-        if self.cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
+        self.cancellation.check()?;
         let (diversity, diverse) = self.diversity(rows)?;
         let diverse = diverse && self.ranges.iter().all(|range| range.is_met(rows));
         let confidence = (0..self.sensitive.len())

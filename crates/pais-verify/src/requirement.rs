@@ -89,7 +89,7 @@ impl LkcRequirement {
 
 impl SensitiveRequirement {
     /// All values of a column.
-    pub(super) fn every(column: &str) -> Self {
+    pub fn every(column: &str) -> Self {
         Self {
             column: column.into(),
             values: SensitiveSet::Every,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use pais_core::schema::items;
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{MinimumLevels, NodeId, Tree};
 
@@ -12,11 +13,6 @@ pub struct OriginalSet<'a> {
     pub column: &'a SetColumn,
     /// The node that each item is pre-generalized to; `None` without pre-generalization.
     pub minimum_levels: Option<&'a MinimumLevels>,
-}
-
-/// The items of a cell; an empty cell has none.
-pub(super) fn items(cell: &str, separator: char) -> impl Iterator<Item = &str> {
-    cell.split(separator).filter(move |_| !cell.is_empty())
 }
 
 /// A key that is equal for equal cells of a column. Sets are equal if they have the same items,

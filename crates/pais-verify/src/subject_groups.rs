@@ -8,7 +8,7 @@ use pais_core::table::ReleasedTable;
 use super::classes::{Classes, Values};
 use super::persons::{CountedTable, Persons, class_sizes};
 use super::sensitive::SensitiveColumn;
-use super::verification::{VerifyError, stop_if_asked};
+use super::verification::VerifyError;
 
 /// The persons of the equivalence classes of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +76,7 @@ pub fn subject_groups<'t>(
     };
     let mut confidences = vec![0.0; sizes.len()];
     for name in sensitive {
-        stop_if_asked(cancellation)?;
+        cancellation.check()?;
         raise_confidences(table, name, &classes, &of_row, &mut confidences)?;
     }
     Ok(SubjectGroups {

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use pais_core::cancellation::Cancellation;
+use pais_core::cancellation::Stopped;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::table::{Column, Form, NULL_CODE, ReleasedColumn, ReleasedTable};
 use pais_core::with_codes;
@@ -90,6 +91,12 @@ pub enum TruthError {
     },
 }
 
+impl From<Stopped> for TruthError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
 /// Checks that a release is truthful to the raw table:
 ///
 /// - Each row comes from a raw row of its own (`source_rows[row]`), and no raw row is missing except the
@@ -126,9 +133,7 @@ pub fn check_truthful(
         }
     }
     let find = |name: &str| {
-        if cancellation.is_cancelled() {
-            return Err(TruthError::Stopped);
-        }
+        cancellation.check()?;
         column(released, name)
     };
     let generalized = |raw: &OriginalQuasiIdentifier| {
@@ -246,9 +251,7 @@ fn check_pairs(
         if checked.contains(code, label) {
             continue;
         }
-        if cancellation.is_cancelled() {
-            return Err(TruthError::Stopped);
-        }
+        cancellation.check()?;
         if label as usize >= labels || !is_true(code, label as usize) {
             return Err(TruthError::Untrue {
                 column: released.name.clone(),

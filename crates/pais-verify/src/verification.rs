@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use pais_core::cancellation::Cancellation;
+use pais_core::cancellation::Stopped;
 use pais_core::model::MissingSensitive;
 
 /// Violating qids are counted up to this number. Beyond it the exact number does not help to
@@ -199,11 +199,8 @@ pub enum VerifyError {
     Stopped,
 }
 
-/// Ends a verification if its caller asks for it.
-pub(super) fn stop_if_asked(cancellation: &Cancellation) -> Result<(), VerifyError> {
-    if cancellation.is_cancelled() {
-        Err(VerifyError::Stopped)
-    } else {
-        Ok(())
+impl From<Stopped> for VerifyError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
     }
 }

@@ -136,7 +136,13 @@ impl Hospital {
             created_at: OffsetDateTime::UNIX_EPOCH,
             rows: None,
         };
-        let prepared = prepare(job, &self.dataset, self.table.clone(), [3; 32], observer)?;
+        let prepared = prepare(
+            job,
+            &self.dataset,
+            self.table.clone(),
+            [3; 32].into(),
+            observer,
+        )?;
         prepared.run(&key.unwrap(), origin, u64::MAX, observer)
     }
 }

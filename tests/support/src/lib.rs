@@ -17,5 +17,5 @@ pub mod raw_rows;
 pub mod recoding;
 #[cfg(feature = "service")]
 pub mod service;
-pub mod split_mix;
+pub use pais_core::split_mix;
 pub mod summary_file;

@@ -11,9 +11,7 @@ use pais_core::definition::{
 use pais_core::model::Lkc;
 use pais_core::schema::Schema;
 use pais_core::table::Table;
-use pais_editions::{
-    DecidedEdition, EarlierEdition, EditionTask, KnownRelease, decide_edition, gathered,
-};
+use pais_editions::{DecidedEdition, EarlierEdition, EditionTask, KnownRelease, decide_edition};
 use pais_io::read::csv;
 
 use crate::plan::MonthMeasure;
@@ -96,7 +94,7 @@ fn publish_editions() -> anyhow::Result<(Vec<Month>, Vec<DecidedEdition>)> {
         });
         let earlier: Vec<EarlierEdition> = earlier.collect();
         let so_far: Vec<u32> = (0..sent).collect();
-        let so_far = gathered(&all, &so_far);
+        let so_far = all.of_rows(&so_far);
         let task = EditionTask {
             schema: schema.clone(),
             job: job.clone(),
@@ -120,7 +118,7 @@ fn publish_editions() -> anyhow::Result<(Vec<Month>, Vec<DecidedEdition>)> {
             published: rows.len(),
             waiting: waiting.len(),
             edition: report?.utility.ncp,
-            alone: ncp(&schema, &job, gathered(&all, &rows))?,
+            alone: ncp(&schema, &job, all.of_rows(&rows))?,
             together: ncp(&schema, &job, so_far)?,
         });
         known.push(edition.release(&job)?);

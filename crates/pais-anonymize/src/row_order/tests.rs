@@ -23,7 +23,7 @@ fn order(rows: u32, seed: u64, key: Option<[u8; 32]>) -> Vec<String> {
     let observer = Unobserved::default();
     let mut run = AnonymizationRun::new(Arc::new(schema), job, table, &observer).unwrap();
     if let Some(key) = key {
-        run = run.with_order_key(key);
+        run = run.with_order_key(key.into());
     }
     let steps = run.search(&observer).unwrap();
     let release = run.release(&steps, None, &observer).unwrap();

@@ -47,7 +47,7 @@ fn reads_back(schema: &Schema, column: &ReleasedColumn) -> bool {
         let is_whole = |text: &str| text.parse().is_ok_and(|n: u64| n.to_string() == *text);
         return texts.iter().all(|text| is_whole(text)) && !has_null(&column.column);
     }
-    let Some(spec) = schema.stored().find(|spec| spec.name == column.name) else {
+    let Some(spec) = schema.stored_named(&column.name) else {
         return false;
     };
     let is_label = match column.form {

@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use crate::cancellation::{Cancellation, Stopped};
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::parallel;
 use crate::safe_harbor::SafeHarborAdvice;
@@ -12,20 +13,18 @@ use crate::table::{
 
 use super::{Coded, ColumnRisk, Share, topmost};
 
-/// The figures of each column; `None` if `stop` asks to stop. `specialized` is the declaration of a
-/// column with the hierarchy that is made for a run.
+/// The figures of each column. `specialized` is the declaration of a column with the hierarchy that is made for
+/// a run.
 pub(super) fn measure<'s>(
     columns: &[Coded<'_>],
     persons: Persons<'_>,
     per_row: Share,
     per_person: Share,
     specialized: impl Fn(&str) -> Option<&'s SchemaColumn> + Sync,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Option<Vec<ColumnRisk>> {
+    cancellation: &Cancellation,
+) -> Result<Vec<ColumnRisk>, Stopped> {
     let measured = parallel::map(columns, |coded| {
-        if stop() {
-            return None;
-        }
+        cancellation.check()?;
         let Coded { spec, values, .. } = coded;
         let (distinct, alone) = divided(values, persons);
         let rows_by_code = values.rows_by_code();
@@ -33,7 +32,7 @@ pub(super) fn measure<'s>(
         let generalized = spec.role == ColumnRole::QuasiIdentifier && !is_set;
         let made = specialized(&spec.name);
         let tree = made.filter(|_| generalized);
-        Some(ColumnRisk {
+        Ok(ColumnRisk {
             name: spec.name.to_string(),
             role: spec.role,
             distinctness: per_row.share(distinct),

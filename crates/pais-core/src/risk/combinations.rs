@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use crate::cancellation::{Cancellation, Stopped};
 use crate::table::{Classes, Divider, Division, PersonSet, Persons, ValueCodes};
 
 use super::work::MOST_COMBINED;
@@ -48,7 +49,7 @@ pub(super) struct Search<'a> {
     pub(super) persons: Persons<'a>,
     pub(super) rows: usize,
     pub(super) l: usize,
-    pub(super) must_stop: &'a (dyn Fn() -> bool + Sync),
+    pub(super) cancellation: &'a Cancellation,
 }
 
 /// The classes of rows after some columns, and the persons with a class of their own.
@@ -66,12 +67,15 @@ struct Branch {
 }
 
 impl Search<'_> {
-    /// All combinations; `None` if it was stopped.
-    pub(super) fn run(&self) -> Option<Vec<Found>> {
+    /// All combinations.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(super) fn run(&self) -> Result<Vec<Found>, Stopped> {
         let mut found = Vec::new();
         let count = self.columns.len();
         if self.l < 2 || count < 2 {
-            return Some(found);
+            return Ok(found);
         }
         let whole = self.whole();
         for first in 0..count - 1 {
@@ -94,24 +98,25 @@ impl Search<'_> {
                 branch.levels = levels;
                 ended.map(|()| std::mem::take(&mut branch.found))
             });
-            let branches: Vec<Option<Vec<Found>>> = branches.collect();
+            let branches: Vec<Result<Vec<Found>, Stopped>> = branches.collect();
             for branch in branches {
                 found.extend(branch?);
             }
         }
-        Some(found)
+        Ok(found)
     }
 
-    /// Number of persons with values of all columns that nobody else has; `None` if it was stopped.
-    pub(super) fn unique_under_all(&self) -> Option<u64> {
+    /// Number of persons with values of all columns that nobody else has.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(super) fn unique_under_all(&self) -> Result<u64, Stopped> {
         let mut level = self.level();
         let mut divided = Classes::default();
         level.classes = self.whole();
         let mut divider = Divider::default();
         for column in self.columns {
-            if (self.must_stop)() {
-                return None;
-            }
+            self.cancellation.check()?;
             let by = Division::by_cells(column, self.persons);
             divider.divide(&level.classes, by, &mut level.alone, Some(&mut divided));
             std::mem::swap(&mut level.classes, &mut divided);
@@ -119,7 +124,7 @@ impl Search<'_> {
                 break;
             }
         }
-        Some(level.alone.len())
+        Ok(level.alone.len())
     }
 
     fn whole(&self) -> Classes {
@@ -143,10 +148,8 @@ impl Search<'_> {
         depth: usize,
         column: usize,
         branch: &mut Branch,
-    ) -> Option<()> {
-        if (self.must_stop)() {
-            return None;
-        }
+    ) -> Result<(), Stopped> {
+        self.cancellation.check()?;
         branch.chosen[depth] = column as u16;
         let is_last = column + 1 == self.columns.len();
         let by = Division::by_cells(self.columns[column], self.persons);
@@ -155,7 +158,7 @@ impl Search<'_> {
             last.copy(&above.alone);
             let classes = branch.divider.divide(&above.classes, by, last, None);
             self.record(branch, depth, classes, last.len());
-            return Some(());
+            return Ok(());
         };
         level.alone.copy(&above.alone);
         let into = Some(&mut level.classes);
@@ -166,7 +169,7 @@ impl Search<'_> {
         for next in column + 1..self.columns.len() {
             self.extend(level, deeper, last, depth + 1, next, branch)?;
         }
-        Some(())
+        Ok(())
     }
 
     fn record(&self, branch: &mut Branch, depth: usize, classes: u64, alone: u64) {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use thiserror::Error;
 
-use crate::cancellation::Cancellation;
+use crate::cancellation::{Cancellation, Stopped};
 use crate::definition::ColumnRole;
 use crate::safe_harbor::SafeHarborAdvice;
 use crate::schema::{Schema, SchemaColumn};
@@ -143,6 +143,12 @@ pub enum RiskError {
     Cancelled,
 }
 
+impl From<Stopped> for RiskError {
+    fn from(_: Stopped) -> Self {
+        Self::Cancelled
+    }
+}
+
 /// A stored column with its declaration and its values.
 struct Coded<'a> {
     spec: &'a SchemaColumn,
@@ -188,18 +194,21 @@ pub fn assess(
             values: ValueCodes::new(spec, column),
         })
         .collect();
-    let stop = || cancellation.is_cancelled();
-    if stop() {
-        return Err(RiskError::Cancelled);
-    }
+    cancellation.check()?;
     let subjects = named.as_ref().map_or(rows as u64, Subjects::len);
     let per_row = Share::of(rows as u64);
     let per_person = Share::of(subjects);
 
     let specs = made.as_ref().unwrap_or(schema);
-    let specialized = |name: &str| specs.stored().find(|spec| *spec.name == *name);
-    let columns = columns::measure(&coded, people, per_row, per_person, specialized, &stop);
-    let columns = columns.ok_or(RiskError::Cancelled)?;
+    let specialized = |name: &str| specs.stored_named(name);
+    let columns = columns::measure(
+        &coded,
+        people,
+        per_row,
+        per_person,
+        specialized,
+        cancellation,
+    )?;
 
     let with_role = |role| coded.iter().filter(move |column| column.spec.role == role);
     let qids: Vec<&Coded<'_>> = with_role(ColumnRole::QuasiIdentifier).collect();
@@ -209,10 +218,10 @@ pub fn assess(
         persons: people,
         rows,
         l,
-        must_stop: &stop,
+        cancellation,
     };
-    let unique = search.unique_under_all().ok_or(RiskError::Cancelled)?;
-    let found = search.run().ok_or(RiskError::Cancelled)?;
+    let unique = search.unique_under_all()?;
+    let found = search.run()?;
     let combinations_total = found.len() as u64;
     let listed = combinations::most_identifying(found, MOST_LISTED);
     let combinations = listed.iter().map(|found| CombinationRisk {
@@ -232,8 +241,7 @@ pub fn assess(
     let pairs = pairs_that_single_out(&together, people, rows as u64).into_iter();
     let name = |column: &Coded<'_>| column.spec.name.to_string();
     let unchanged = coded.iter().map(|coded| (coded.spec, &coded.values));
-    let unchanged = UnchangedRisk::of_codes(unchanged, rows, &stop);
-    let unchanged = unchanged.ok_or(RiskError::Cancelled)?;
+    let unchanged = UnchangedRisk::of_codes(unchanged, rows, cancellation)?;
     Ok(TableRisk {
         rows: rows as u64,
         subjects,

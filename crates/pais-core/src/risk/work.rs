@@ -2,6 +2,7 @@
 
 use crate::definition::ColumnRole;
 use crate::schema::Schema;
+use crate::subsets::choose;
 use crate::table::{UnchangedRisk, VALUE_BYTES};
 
 use super::RiskError;
@@ -76,18 +77,8 @@ fn fits(columns: usize, rows: u64, l: usize) -> bool {
 
 /// Number of combinations of 2 to `l` of the columns.
 pub(super) fn combinations(columns: usize, l: usize) -> u64 {
-    let columns = columns as u64;
-    let mut of_size = columns;
-    let mut sum = 0u64;
-    for size in 2..=(l as u64).min(columns) {
-        // Exact: the product is divisible, unless it is saturated.
-        let Some(product) = of_size.checked_mul(columns - size + 1) else {
-            return u64::MAX;
-        };
-        of_size = product / size;
-        sum = sum.saturating_add(of_size);
-    }
-    sum
+    let of_size = (2..=l.min(columns)).map(|size| choose(columns, size));
+    of_size.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]

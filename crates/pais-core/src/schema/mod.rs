@@ -189,6 +189,23 @@ impl Schema {
             .filter(|column| column.role != ColumnRole::Identifier)
     }
 
+    /// The stored column with this name.
+    pub fn stored_named(&self, name: &str) -> Option<&SchemaColumn> {
+        self.stored().find(|column| *column.name == *name)
+    }
+
+    /// The stored column at this position.
+    pub fn stored_at(&self, position: usize) -> Option<&SchemaColumn> {
+        self.stored().nth(position)
+    }
+
+    /// The columns with this role, in the declared order.
+    pub fn with_role(&self, role: ColumnRole) -> impl Iterator<Item = &SchemaColumn> {
+        self.columns
+            .iter()
+            .filter(move |column| column.role == role)
+    }
+
     /// The positions, among the stored columns, of the columns with this role.
     pub fn stored_with(&self, role: ColumnRole) -> Vec<usize> {
         self.stored()

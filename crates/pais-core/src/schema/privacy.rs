@@ -99,13 +99,13 @@ impl Schema {
 
     /// Names of the stored columns with a role, in the declared order.
     pub fn names(&self, role: ColumnRole) -> Vec<Box<str>> {
-        let columns = self.stored().filter(|column| column.role == role);
+        let columns = self.with_role(role);
         columns.map(|column| column.name.clone()).collect()
     }
 
     fn sensitive(&self, name: &str) -> Option<&SchemaColumn> {
-        let mut columns = self.stored();
-        columns.find(|column| *column.name == *name && column.role == ColumnRole::Sensitive)
+        let mut columns = self.with_role(ColumnRole::Sensitive);
+        columns.find(|column| *column.name == *name)
     }
 
     fn check_lkc(&self, model: &Lkc) -> Result<(), JobError> {

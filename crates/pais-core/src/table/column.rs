@@ -127,6 +127,19 @@ pub struct Table {
 }
 
 impl Table {
+    /// Some rows, in this order. Dictionaries have only the values of these rows, so that no label depends on a
+    /// value of another row.
+    pub fn of_rows(&self, rows: &[u32]) -> Self {
+        let columns = self.columns.iter().map(|column| {
+            let cells = rows.iter().map(|&row| column.codes[row as usize]);
+            Column::of_cells(&column.dictionary, cells)
+        });
+        Self {
+            rows: rows.len(),
+            columns: columns.collect(),
+        }
+    }
+
     /// Memory of the distinct values of all columns, in bytes.
     pub fn text_bytes(&self) -> u64 {
         let texts = self.columns.iter().flat_map(|column| &column.dictionary);

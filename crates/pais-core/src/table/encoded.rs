@@ -162,6 +162,15 @@ pub struct Positioned<C = Column> {
     pub column: C,
 }
 
+/// The column to predict. Null and each word for missing are classes of their own.
+#[derive(Clone, Debug)]
+pub struct ClassColumn {
+    /// Number of classes.
+    pub classes: usize,
+    /// One code per row.
+    pub codes: Codes<'static>,
+}
+
 /// A table encoded for an engine.
 #[derive(Clone, Debug)]
 pub struct EncodedTable {
@@ -173,9 +182,8 @@ pub struct EncodedTable {
     pub sets: Vec<SetColumn>,
     /// The sensitive columns, in the declared order.
     pub sensitive: Vec<SensitiveColumn>,
-    /// The class column: the number of classes and one code per row. Null and each word for missing
-    /// are classes of their own.
-    pub class: Option<(usize, Codes<'static>)>,
+    /// The class column.
+    pub class: Option<ClassColumn>,
     /// The person of each row, if the schema has a subject column and any person has several rows.
     /// Otherwise each row is a person of its own.
     pub subjects: Option<Arc<Subjects>>,
@@ -404,11 +412,11 @@ fn sensitive(spec: &SchemaColumn, position: usize, column: &Column) -> Sensitive
     }
 }
 
-fn classes(column: &Column) -> (usize, Codes<'static>) {
+fn classes(column: &Column) -> ClassColumn {
     let null = column.dictionary.len() as u32;
-    let count = column.dictionary.len() + 1;
-    let codes = Codes::computed(column.codes.len(), count, &|rows, out| {
+    let classes = column.dictionary.len() + 1;
+    let codes = Codes::computed(column.codes.len(), classes, &|rows, out| {
         out.extend(column.codes[rows].iter().map(|&code| code.min(null)));
     });
-    (count, codes)
+    ClassColumn { classes, codes }
 }

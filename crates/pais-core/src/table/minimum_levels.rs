@@ -34,9 +34,8 @@ pub fn minimum_levels(
             },
             (None, None) => continue,
         };
-        let mut columns = schema.columns.iter();
-        let searched = columns
-            .find(|spec| spec.name() == name)
+        let searched = schema
+            .stored_named(name)
             .and_then(|spec| spec.searched.as_deref());
         let found = MinimumLevels::new(searched.unwrap_or(tree), description)
             .map_err(|error| pre_generalization_error(name, &error))?;

@@ -30,7 +30,7 @@ pub(crate) use column::VALUE_BYTES;
 pub use column::{Column, NULL_CODE, Table, code_counts};
 pub(crate) use encoded::RankedNumbers;
 pub use encoded::{
-    ContinuedEnds, Domain, EncodedTable, Positioned, QuasiIdentifier, SensitiveColumn,
+    ClassColumn, ContinuedEnds, Domain, EncodedTable, Positioned, QuasiIdentifier, SensitiveColumn,
 };
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};
@@ -39,7 +39,7 @@ pub use row_warnings::{UnchangedColumn, ValueCounts, row_warnings};
 pub use sets::SetColumn;
 pub use subjects::{SubjectCounter, SubjectCounts, Subjects};
 pub(crate) use together::pairs_that_single_out;
-pub use unchanged::{TellingColumns, TellingSample, UnchangedRisk, Verdict};
+pub use unchanged::{ACCEPTED_RISK, TellingColumns, TellingSample, UnchangedRisk, Verdict};
 pub use unchanged_keys::{KeyCounter, refuse_keys};
 pub(crate) use value_codes::{ValueCodes, items_of};
 pub use value_counter::{ColumnValueCounts, ValueCounters};

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Classes, Column, Divider, Division, PersonSet, Persons, ValueCodes};
+use super::{Classes, Column, Divider, Division, PersonSet, Persons, ReleasedTable, ValueCodes};
+use crate::cancellation::{Cancellation, Stopped};
 use crate::parallel;
 use crate::schema::{Schema, SchemaColumn};
 
@@ -16,10 +17,11 @@ const TELLING: usize = 3;
 /// Maximum number of rows on which these columns are chosen; their risk is counted on all rows.
 const ROWS_TO_CHOOSE: usize = 100_000;
 
-/// The share of rows singled out by unchanged columns above which a release that holds has the second verdict.
-/// Somebody who knows these columns of all patients finds at least this share of them, and 0.09 is the risk
-/// that EMA Policy 0070 and Health Canada accept for attackers who look for anybody.
-const ACCEPTED_SHARE: f64 = 0.09;
+/// The risk that EMA Policy 0070 (EMA/90915/2016, chapter 3) and Health Canada's guidance on the public release of
+/// clinical information accept for attackers who look for anybody. It is also the share of rows singled out by
+/// unchanged columns above which a release that holds has the second verdict: somebody who knows these columns of
+/// all patients finds at least this share of them.
+pub const ACCEPTED_RISK: f64 = 0.09;
 
 /// What the columns that are released unchanged (insensitive, sensitive, class) say of the rows. All
 /// missing cells of a column are one value. Shares are from 0 to 1, and 0 in a table without rows.
@@ -68,7 +70,7 @@ impl Verdict {
     pub fn of(holds: bool, unchanged: &UnchangedRisk) -> Self {
         if !holds {
             Self::DoesNotHold
-        } else if unchanged.singled_out_share > ACCEPTED_SHARE {
+        } else if unchanged.singled_out_share > ACCEPTED_RISK {
             Self::HoldsButSinglesOut
         } else {
             Self::Holds
@@ -88,38 +90,58 @@ impl UnchangedRisk {
         rows.saturating_mul(ROW_BYTES + 4 * unchanged.count() as u64)
     }
 
-    /// The risk of a table of this many rows, given by its columns as they are released. `None` if `stop` asks
-    /// to stop.
+    /// The risk of a table of this many rows, given by its columns as they are released.
     ///
     /// One pass over the rows for each column; by all columns together, rows that are alone are not
     /// read again.
+    ///
+    /// # Errors
+    /// [`Stopped`].
     pub fn measure<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
         rows: usize,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Option<Self> {
+        cancellation: &Cancellation,
+    ) -> Result<Self, Stopped> {
         let unchanged = columns.into_iter().filter(|(spec, _)| spec.is_unchanged());
         let unchanged: Vec<_> = unchanged.collect();
         let coded = |&(spec, column)| {
-            let stopped = stop();
-            (!stopped).then(|| ValueCodes::new(spec, column))
+            cancellation.check()?;
+            Ok(ValueCodes::new(spec, column))
         };
         let coded = parallel::map(&unchanged, coded).into_iter();
-        let coded: Vec<ValueCodes<'_>> = coded.collect::<Option<_>>()?;
+        let coded: Vec<ValueCodes<'_>> = coded.collect::<Result<_, _>>()?;
         let pairs = unchanged.iter().zip(&coded);
-        Self::of_codes(pairs.map(|((spec, _), codes)| (*spec, codes)), rows, stop)
+        let pairs = pairs.map(|((spec, _), codes)| (*spec, codes));
+        Self::of_codes(pairs, rows, cancellation)
+    }
+
+    /// The risk of a released table. Columns of the schema that it does not have are left out.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn of_released(
+        schema: &Schema,
+        table: &ReleasedTable,
+        cancellation: &Cancellation,
+    ) -> Result<Self, Stopped> {
+        let stored = schema.stored();
+        let columns = stored.filter_map(|spec| Some((spec, &table.column(spec.name())?.column)));
+        Self::measure(columns, table.rows, cancellation)
     }
 
     /// The risk of a table of which only distinct rows are known: each of them is in `columns` once if one row
     /// of the table has its values, and otherwise twice, so that values single out the same rows. `rows` is the
     /// number of rows of the table, and `sampled` are the rows of `columns` that have the values of
-    /// [`TellingSample`]. `None` if `stop` asks to stop.
+    /// [`TellingSample`].
+    ///
+    /// # Errors
+    /// [`Stopped`].
     pub fn of_distinct<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
         rows: u64,
         sampled: &[u32],
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Option<Self> {
+        cancellation: &Cancellation,
+    ) -> Result<Self, Stopped> {
         let unchanged = columns.into_iter().filter(|(spec, _)| spec.is_unchanged());
         let (specs, columns): (Vec<_>, Vec<_>) = unchanged.unzip();
         let pairs = specs.iter().zip(&columns);
@@ -129,23 +151,23 @@ impl UnchangedRisk {
         let of_sample: Vec<ValueCodes<'_>> =
             coded.iter().map(|values| values.select(sampled)).collect();
         let of_sample: Vec<&ValueCodes<'_>> = of_sample.iter().collect();
-        let telling = most_telling(&of_sample, 0..sampled.len() as u32, stop)?;
+        let telling = most_telling(&of_sample, 0..sampled.len() as u32, cancellation)?;
         let coded: Vec<&ValueCodes<'_>> = coded.iter().collect();
-        Self::of_telling(&specs, &coded, telling, rows, stop)
+        Self::of_telling(&specs, &coded, telling, rows, cancellation)
     }
 
     /// [`Self::measure`] for columns whose values are coded.
     pub(crate) fn of_codes<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a ValueCodes<'a>)>,
         rows: usize,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Option<Self> {
+        cancellation: &Cancellation,
+    ) -> Result<Self, Stopped> {
         let columns = columns.into_iter();
         let unchanged = columns.filter(|(spec, _)| spec.is_unchanged());
         let (specs, coded): (Vec<_>, Vec<_>) = unchanged.unzip();
         let sampled = (0..rows as u32).step_by(TellingSample::step_of(rows));
-        let telling = most_telling(&coded, sampled, stop)?;
-        Self::of_telling(&specs, &coded, telling, rows as u64, stop)
+        let telling = most_telling(&coded, sampled, cancellation)?;
+        Self::of_telling(&specs, &coded, telling, rows as u64, cancellation)
     }
 
     /// The risk of a table of this many rows whose most telling columns are known.
@@ -154,8 +176,8 @@ impl UnchangedRisk {
         coded: &[&ValueCodes<'_>],
         telling: Vec<usize>,
         rows: u64,
-        stop: &(dyn Fn() -> bool + Sync),
-    ) -> Option<Self> {
+        cancellation: &Cancellation,
+    ) -> Result<Self, Stopped> {
         let share = |alone: u64| match rows {
             0 => 0.0,
             rows => alone as f64 / rows as f64,
@@ -169,14 +191,14 @@ impl UnchangedRisk {
         // Columns with many values divide most.
         let mut order: Vec<usize> = (0..coded.len()).collect();
         order.sort_by_key(|&index| Reverse(coded[index].count));
-        let together = singled_out(coded, &order, stop)?;
+        let together = singled_out(coded, &order, cancellation)?;
         let by_three = if telling.len() == order.len() {
             together
         } else {
-            singled_out(coded, &telling, stop)?
+            singled_out(coded, &telling, cancellation)?
         };
         let by_name = by_column.iter().enumerate();
-        Some(Self {
+        Ok(Self {
             columns: (0..coded.len()).map(name).collect(),
             singled_out_share: share(together),
             by_column: by_name
@@ -200,10 +222,10 @@ const PART: usize = 1 << 14;
 fn singled_out(
     columns: &[&ValueCodes<'_>],
     chosen: &[usize],
-    stop: &dyn Fn() -> bool,
-) -> Option<u64> {
+    cancellation: &Cancellation,
+) -> Result<u64, Stopped> {
     let Some(&first) = chosen.first() else {
-        return Some(0);
+        return Ok(0);
     };
     let rows = columns[first].codes.len();
     let counts = chosen.iter().map(|&index| columns[index].count);
@@ -213,9 +235,7 @@ fn singled_out(
         let mut counts = vec![0u8; combinations];
         let mut combined = vec![0u32; PART.min(rows)];
         for start in (0..rows).step_by(PART) {
-            if stop() {
-                return None;
-            }
+            cancellation.check()?;
             let end = rows.min(start + PART);
             let combined = &mut combined[..end - start];
             combined.fill(0);
@@ -229,21 +249,19 @@ fn singled_out(
                 *count = (*count + 1).min(2);
             }
         }
-        return Some(counts.iter().filter(|&&rows| rows == 1).count() as u64);
+        return Ok(counts.iter().filter(|&&rows| rows == 1).count() as u64);
     }
     let mut alone = PersonSet::new(rows);
     let mut classes = Classes::of(0..rows as u32);
     let mut divided = Classes::default();
     let mut divider = Divider::default();
     for &index in chosen {
-        if stop() {
-            return None;
-        }
+        cancellation.check()?;
         let by = Division::by_cells(columns[index], Persons::Rows(rows));
         divider.divide(&classes, by, &mut alone, Some(&mut divided));
         std::mem::swap(&mut classes, &mut divided);
     }
-    Some(alone.len())
+    Ok(alone.len())
 }
 
 /// The sample of rows by which the most telling columns are chosen while their table is read: every row, and
@@ -304,8 +322,8 @@ impl TellingSample<u32> {
 fn most_telling(
     columns: &[&ValueCodes<'_>],
     sampled: impl IntoIterator<Item = u32>,
-    stop: &(dyn Fn() -> bool + Sync),
-) -> Option<Vec<usize>> {
+    cancellation: &Cancellation,
+) -> Result<Vec<usize>, Stopped> {
     let rows = columns.first().map_or(0, |values| values.codes.len());
     let mut alone = PersonSet::new(rows);
     let mut classes = Classes::of(sampled);
@@ -315,22 +333,23 @@ fn most_telling(
         let others = others.filter(|index| !chosen.contains(index));
         let divider = || (Divider::default(), PersonSet::new(rows));
         let found = others.map_init(divider, |(divider, with), index| {
-            if stop() {
-                return None;
-            }
+            cancellation.check()?;
             with.copy(&alone);
             let by = Division::by_cells(columns[index], Persons::Rows(rows));
             let parts = divider.divide(&classes, by, with, None);
-            Some((with.len(), parts, Reverse(index)))
+            Ok((with.len(), parts, Reverse(index)))
         });
-        let (_, _, Reverse(best)) = found.collect::<Option<Vec<_>>>()?.into_iter().max()?;
+        let found: Vec<_> = found.collect::<Result<_, Stopped>>()?;
+        let Some((_, _, Reverse(best))) = found.into_iter().max() else {
+            break;
+        };
         let mut divided = Classes::default();
         let by = Division::by_cells(columns[best], Persons::Rows(rows));
         Divider::default().divide(&classes, by, &mut alone, Some(&mut divided));
         classes = divided;
         chosen.push(best);
     }
-    Some(chosen)
+    Ok(chosen)
 }
 
 #[cfg(test)]
@@ -341,6 +360,7 @@ mod tests {
     use serde_json::json;
 
     use super::{TellingSample, UnchangedRisk, Verdict};
+    use crate::cancellation::Cancellation;
     use crate::schema::Schema;
     use crate::table::{Column, NULL_CODE};
 
@@ -400,7 +420,7 @@ mod tests {
                 .map(|index| column(rows.iter().map(|row| row[index]).collect(), unused))
                 .collect();
             let pairs = schema.stored().zip(&columns);
-            let found = UnchangedRisk::measure(pairs, rows.len(), &|| false).unwrap();
+            let found = UnchangedRisk::measure(pairs, rows.len(), &Cancellation::new()).unwrap();
             let share = |columns: &[usize]| match rows.len() {
                 0 => 0.0,
                 all => alone(&rows, columns) as f64 / all as f64,
@@ -440,7 +460,7 @@ mod tests {
         let schema = schema();
         let age = column(vec![1, 2, 3], 0);
         let only = schema.stored().skip(4).map(|spec| (spec, &age));
-        let found = UnchangedRisk::measure(only, 3, &|| false).unwrap();
+        let found = UnchangedRisk::measure(only, 3, &Cancellation::new()).unwrap();
         assert_eq!(found, UnchangedRisk::default());
         assert_eq!(Verdict::of(true, &found), Verdict::Holds);
         assert_eq!(Verdict::of(false, &found), Verdict::DoesNotHold);

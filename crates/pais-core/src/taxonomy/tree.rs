@@ -12,7 +12,8 @@ use super::Interval;
 /// `ColumnDefinition` in `openapi/openapi.json` declares which cells are missing.
 pub const MISSING_LABEL: &str = "?";
 
-/// The label that other tools write for a suppressed cell, whatever the root of its tree is.
+/// The label that other tools write for a suppressed cell, whatever the root of its tree is. It is also the root
+/// of a column without a taxonomy.
 pub const SUPPRESSED_LABEL: &str = "*";
 
 /// Maximum number of bytes of a label of a tree that a user sends, and of any other value that a document lists.

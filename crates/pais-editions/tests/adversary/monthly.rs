@@ -4,45 +4,33 @@ use std::collections::BTreeSet;
 
 use pais_core::definition::{Job, Objective};
 use pais_core::model::Lkc;
+use pais_core::split_mix::SplitMix64;
 use pais_editions::{EditionLabels, common_labels};
 
 use crate::{Edition, Persons, Publication, Visit, shown};
 
-/// Numbers from a seed (SplitMix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-}
-
 /// Twelve months of 400 visits. Every fourth is of one of 300 persons who come again and again.
 fn months() -> Vec<Vec<Visit>> {
-    let mut numbers = Numbers(12);
+    let mut numbers = SplitMix64(12);
     let mut person = |id: u32| Visit {
         person: id,
-        age: (numbers.below(50) + numbers.below(50)) as u8,
-        ward: numbers.below(16) as u8,
+        age: (numbers.next_u64() % 50 + numbers.next_u64() % 50) as u8,
+        ward: (numbers.next_u64() % 16) as u8,
         diagnosis: 0,
     };
     let regulars: Vec<Visit> = (0..300).map(&mut person).collect();
     let others: Vec<Visit> = (300..4_000).map(&mut person).collect();
     let mut others = others.into_iter();
-    let mut numbers = Numbers(13);
+    let mut numbers = SplitMix64(13);
     let month = |_| {
         let visit = |_| {
-            let visit = if numbers.below(4) == 0 {
-                regulars[numbers.below(300) as usize]
+            let visit = if numbers.next_u64().is_multiple_of(4) {
+                regulars[(numbers.next_u64() % 300) as usize]
             } else {
                 others.next().unwrap()
             };
             Visit {
-                diagnosis: numbers.below(8) as u8,
+                diagnosis: (numbers.next_u64() % 8) as u8,
                 ..visit
             }
         };

@@ -93,8 +93,8 @@ impl<'s> ChunkBuilder<'s> {
         self.limits.cell_bytes
     }
 
-    /// Adds a cell to the current row and returns whether it is valid. A cell without a slot is an
-    /// identifier's and is not stored. An invalid cell is recorded as a fault.
+    /// Adds a cell to the current row. A cell without a slot is an identifier's and is not stored. An invalid
+    /// cell is recorded as a fault.
     ///
     /// # Errors
     /// If the cell cannot be decoded.
@@ -104,7 +104,7 @@ impl<'s> ChunkBuilder<'s> {
         slot: Option<usize>,
         cell: &[u8],
         line: impl FnOnce() -> u64,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<(), ReadError> {
         if cell.len() > self.limits.cell_bytes {
             return self.refuse_cell(slot, oversized(self.limits.cell_bytes), line());
         }
@@ -118,7 +118,7 @@ impl<'s> ChunkBuilder<'s> {
         match added {
             Ok(bytes) => {
                 self.text_bytes += bytes;
-                Ok(true)
+                Ok(())
             }
             Err(refusal) => self.refuse(slot, refusal, line()),
         }
@@ -139,7 +139,7 @@ impl<'s> ChunkBuilder<'s> {
         }
     }
 
-    /// Adds a null cell in place of a refused cell and records the fault. Always returns `false`.
+    /// Adds a null cell in place of a refused cell and records the fault.
     ///
     /// # Errors
     /// If the cell cannot be decoded.
@@ -148,7 +148,7 @@ impl<'s> ChunkBuilder<'s> {
         slot: Option<usize>,
         refusal: Refusal,
         line: u64,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<(), ReadError> {
         self.push_null(slot);
         self.refuse(slot, refusal, line)
     }
@@ -158,7 +158,7 @@ impl<'s> ChunkBuilder<'s> {
         slot: Option<usize>,
         refusal: Refusal,
         line: u64,
-    ) -> Result<bool, ReadError> {
+    ) -> Result<(), ReadError> {
         let column = slot.map(|slot| self.builders[slot].spec().name());
         let fault = match refusal {
             Refusal::Undecodable(detail) => {
@@ -168,7 +168,7 @@ impl<'s> ChunkBuilder<'s> {
             Refusal::Unfit(fault) => fault,
         };
         self.faults.push_cell(line, column, fault);
-        Ok(false)
+        Ok(())
     }
 
     /// Records a fault, for example of a record that is not added as a row.

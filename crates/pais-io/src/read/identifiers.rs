@@ -29,7 +29,8 @@ impl IdentifierRepeats {
     /// A counter for the identifier columns of a schema. `None` if it has none, and if it has a
     /// subject column, which names the persons.
     pub fn new(schema: &Schema) -> Option<Self> {
-        let names: Vec<_> = identifiers(schema)
+        let names: Vec<_> = schema
+            .with_role(ColumnRole::Identifier)
             .map(|spec| (spec.name().into(), 0))
             .collect();
         if names.is_empty() || schema.subject().is_some() {
@@ -62,12 +63,6 @@ impl IdentifierRepeats {
     }
 }
 
-/// The identifier columns of a schema, in the declared order.
-fn identifiers(schema: &Schema) -> impl Iterator<Item = &SchemaColumn> {
-    let columns = schema.columns.iter();
-    columns.filter(|column| column.role() == ColumnRole::Identifier)
-}
-
 /// Passes the cells of identifier columns on to their counter. Each row has a cell of each of them,
 /// in the order of the file's columns.
 pub(super) struct IdentifierCells<'s> {
@@ -85,7 +80,7 @@ impl<'s> IdentifierCells<'s> {
         names: &[&[u8]],
     ) -> Self {
         let of_file = names.iter().filter_map(|name| {
-            let mut declared = identifiers(schema).enumerate();
+            let mut declared = schema.with_role(ColumnRole::Identifier).enumerate();
             declared.find(|(_, spec)| spec.name().as_bytes() == *name)
         });
         Self {

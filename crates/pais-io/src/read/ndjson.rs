@@ -84,7 +84,7 @@ fn read_chunks<'s>(
                 // A valid record has a value for each column.
                 let value = value.map_or("null", RawValue::get);
                 match column.target {
-                    Target::Cell(slot) => drop(push(&mut builder, slot, value, number)?),
+                    Target::Cell(slot) => push(&mut builder, slot, value, number)?,
                     Target::Item(item) => put(&mut sets, item, value, limits.cell_bytes),
                 }
             }
@@ -308,7 +308,7 @@ fn push(
     slot: Option<usize>,
     value: &str,
     number: u64,
-) -> Result<bool, ReadError> {
+) -> Result<(), ReadError> {
     let spec = slot.map(|slot| builder.spec(slot));
     let limit = builder.cell_bytes();
     let refusal = match value.as_bytes() {
@@ -318,7 +318,7 @@ fn push(
         }
         [b'n', ..] => {
             builder.push_null(slot);
-            return Ok(true);
+            return Ok(());
         }
         [b'[' | b'{', ..] => match nested(spec, value, limit) {
             Ok(cell) => return builder.push_cell(slot, cell.as_bytes(), || number),

@@ -10,7 +10,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use crate::read::parquet_thrift::invalid;
+use crate::read::parquet_thrift::{invalid, varint};
 
 /// Examines the pages of a column of a row group. Returns the maximum number of items of a row; 1 if the column
 /// is not one of lists.
@@ -173,15 +173,7 @@ impl<'b> Varints<'b> {
     }
 
     fn varint(&mut self) -> io::Result<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.take(1)?[0];
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(invalid())
+        varint(|| Ok(self.take(1)?[0]))
     }
 
     /// Skips a list of lengths (`DELTA_BINARY_PACKED`) and checks that there are at most `most`.

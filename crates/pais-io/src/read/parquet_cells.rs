@@ -74,7 +74,7 @@ pub(super) fn push(
             }
             Ok(()) => builder.push_cell(Some(slot), text.as_bytes(), || line)?,
             Err(refusal) => builder.refuse_cell(Some(slot), refusal, line)?,
-        };
+        }
         bytes += 1 + text.len() as u64;
     }
     Ok(bytes)

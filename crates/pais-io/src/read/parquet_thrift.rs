@@ -68,15 +68,7 @@ impl<R: Read> CompactReader<R> {
     }
 
     fn varint(&mut self) -> io::Result<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(invalid())
+        varint(|| self.byte())
     }
 
     /// An integer of any width except one byte.
@@ -229,4 +221,19 @@ impl<R: Read> CompactReader<R> {
 /// The error of a file whose bytes are not of the format.
 pub(super) fn invalid() -> io::Error {
     io::ErrorKind::InvalidData.into()
+}
+/// An integer of any number of bytes, seven bits in each (LEB128).
+///
+/// # Errors
+/// That of `byte`, and if it has more than 64 bits.
+pub(super) fn varint(mut byte: impl FnMut() -> io::Result<u8>) -> io::Result<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = byte()?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(invalid())
 }

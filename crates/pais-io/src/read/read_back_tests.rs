@@ -293,7 +293,7 @@ fn a_table_that_is_not_read_back_is_found() {
         {"name": "seen", "role": "insensitive", "kind": "datetime"},
     ]));
     let found = |name: &str, texts: &[&str], codes: &[u32]| {
-        let spec = schema.stored().find(|spec| *spec.name() == *name);
+        let spec = schema.stored_named(name);
         let form = match spec.map(Form::untouched) {
             None => Form::Integer,
             Some(Form::Text | Form::Number) if ["age", "job", "born"].contains(&name) => {

@@ -70,7 +70,7 @@ impl<'s> SetColumns<'s> {
             match joined(spec, items, builder.cell_bytes()) {
                 Ok(cell) => builder.push_cell(Some(*slot), cell.as_bytes(), &line)?,
                 Err(refusal) => builder.refuse_cell(Some(*slot), refusal, line())?,
-            };
+            }
             for item in items {
                 item.text.clear();
             }

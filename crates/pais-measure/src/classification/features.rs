@@ -8,15 +8,12 @@ use std::cmp::Reverse;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::codes::Codes;
 use pais_core::table::{Column, Domain, NULL_CODE, QuasiIdentifier};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Tree};
 
 use super::examples::Domain as AttributeDomain;
 
 /// Maximum number of values of a nominal attribute. If a column has more, the rarest are one value.
 pub(super) const MOST_VALUES: usize = 1_000;
-
-/// The root of a column without a taxonomy, which says nothing about a number.
-const FLAT_ROOT: &str = "*";
 
 /// An attribute of a column: what its codes mean, and the code of each code of the column.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,7 +157,8 @@ fn intervals(spec: &SchemaColumn, texts: &[&str]) -> Option<Vec<Option<(f64, f64
     let ends = |text: &&str| match Interval::parse_on(text, scale) {
         Some(interval) => Some(Some((interval.lo, interval.hi))),
         None => {
-            let is_unknown = *text == MISSING_LABEL || *text == FLAT_ROOT || spec.is_missing(text);
+            let is_unknown =
+                *text == MISSING_LABEL || *text == SUPPRESSED_LABEL || spec.is_missing(text);
             is_unknown.then_some(None)
         }
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter::repeat;
 
+use pais_core::cancellation::Cancellation;
 use pais_core::definition::{ColumnKind, ColumnRole};
 use pais_core::parallel;
 use pais_core::schema::SchemaColumn;
@@ -35,7 +36,6 @@ pub(crate) fn classification_error(
     frequencies: &CodeFrequencies,
     sample: Option<&RawSample>,
 ) -> Option<ClassificationError> {
-    let stopped = || release.cancellation.is_cancelled();
     let used = used_columns(release, frequencies);
     let is_class = |it: &UsedColumn<'_>| it.spec.role() == ColumnRole::Class;
     let (class, used): (Vec<_>, Vec<_>) = used.into_iter().partition(is_class);
@@ -45,7 +45,7 @@ pub(crate) fn classification_error(
         class_cells: all_of(&class.released.codes),
         classes: classes(class.released),
     };
-    if released.classes.value_count() > MOST_CLASSES || stopped() {
+    if released.classes.value_count() > MOST_CLASSES || release.cancellation.is_cancelled() {
         return None;
     }
     let raw = match sample {
@@ -65,7 +65,7 @@ pub(crate) fn classification_error(
         return None;
     }
     let sample = Sample::new(&released, raw.as_ref(), release.rows);
-    if stopped() {
+    if release.cancellation.is_cancelled() {
         return None;
     }
     let of_release = released.examples(&sample.released, |_| true);
@@ -76,7 +76,7 @@ pub(crate) fn classification_error(
             || raw.rows.examples(&sample.raw, is_open),
         )
     });
-    let errors = errors(&of_release, of_raw.as_ref(), &stopped)?;
+    let errors = errors(&of_release, of_raw.as_ref(), release.cancellation)?;
     Some(errors.rounded())
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn classification_error(
 fn errors(
     of_release: &RowExamples,
     of_raw: Option<&(RowExamples, RowExamples)>,
-    stopped: &(dyn Fn() -> bool + Sync),
+    cancellation: &Cancellation,
 ) -> Option<ClassificationError> {
     let released = of_release.len();
     let suppressed = of_raw.map_or(0, |(all, _)| all.len() - released);
@@ -104,7 +104,7 @@ fn errors(
     let logs = Logs::new(most.unwrap_or(0) as u64);
     let trees = trees.into_iter().enumerate().par_bridge();
     let errors = trees.map(|(at, (examples, thirds))| {
-        let error = held_out_error(examples, thirds, &logs, stopped)?;
+        let error = held_out_error(examples, thirds, &logs, cancellation)?;
         Some((at, error))
     });
     let errors: BTreeMap<usize, f64> = errors.collect::<Option<_>>()?;

@@ -1,5 +1,6 @@
 //! Trees of Quinlan's book, and what holds for every tree.
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::codes::Codes;
 use proptest::prelude::*;
 
@@ -78,7 +79,7 @@ fn ones(examples: &Examples) -> Vec<u32> {
 
 /// The tree of examples that are not all of weight 0.
 fn learn_weighted(examples: &Examples, weights: &[u32]) -> Tree {
-    Tree::learn(examples, weights, &logs(weights), &|| false).unwrap()
+    Tree::learn(examples, weights, &logs(weights), &Cancellation::new()).unwrap()
 }
 
 fn learn(examples: &Examples) -> Tree {
@@ -86,7 +87,7 @@ fn learn(examples: &Examples) -> Tree {
 }
 
 fn grow_weighted(examples: &Examples, weights: &[u32]) -> Tree {
-    tree::grow(examples, weights, &logs(weights), &|| false).unwrap()
+    tree::grow(examples, weights, &logs(weights), &Cancellation::new()).unwrap()
 }
 
 pub(crate) fn grow(examples: &Examples) -> Tree {
@@ -238,9 +239,15 @@ fn a_threshold_without_a_pattern_is_not_worth_its_name() {
 #[test]
 fn a_stopped_tree_is_none() {
     let logs = Logs::new(14);
-    assert_eq!(Tree::learn(&days(), &ones(&days()), &logs, &|| true), None);
+    let cancellation = Cancellation::new();
+    cancellation.cancel();
+    let stopped = Tree::learn(&days(), &ones(&days()), &logs, &cancellation);
+    assert_eq!(stopped, None);
     let nothing = of(Vec::new(), vec![], 1);
-    assert_eq!(Tree::learn(&nothing, &[], &logs, &|| false), None);
+    assert_eq!(
+        Tree::learn(&nothing, &[], &logs, &Cancellation::new()),
+        None
+    );
 }
 
 /// Each threshold splits off the two least values: the worst shape that a tree can have.
@@ -458,7 +465,7 @@ proptest! {
     fn a_held_out_error_is_the_share_of_wrong_rows(examples in examples(), seed in any::<u64>()) {
         let thirds = two_thirds(examples.len() as u32, seed);
         let rows = rows_of(&examples);
-        let error = held_out_error(&rows, &thirds, &Logs::new(examples.len() as u64), &|| false);
+        let error = held_out_error(&rows, &thirds, &Logs::new(examples.len() as u64), &Cancellation::new());
         let weights = |rows: &[u32]| {
             let mut weights = vec![0; examples.len()];
             rows.iter().for_each(|&row| weights[row as usize] = 1);

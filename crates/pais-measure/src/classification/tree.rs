@@ -1,5 +1,6 @@
 //! A tree, and its classification of examples.
 
+use pais_core::cancellation::Cancellation;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -75,14 +76,14 @@ impl Tree {
     /// A tree grown on examples with these weights and pruned. `None` if all weights are 0, and when
     /// stopped.
     ///
-    /// `stopped` is asked at each node.
+    /// `cancellation` is asked at each node.
     pub(super) fn learn(
         examples: &Examples,
         weights: &[u32],
         logs: &Logs,
-        stopped: &dyn Fn() -> bool,
+        cancellation: &Cancellation,
     ) -> Option<Self> {
-        let mut tree = grow(examples, weights, logs, stopped)?;
+        let mut tree = grow(examples, weights, logs, cancellation)?;
         prune(&mut tree);
         Some(tree)
     }
@@ -156,7 +157,7 @@ pub(super) fn grow(
     examples: &Examples,
     weights: &[u32],
     logs: &Logs,
-    stopped: &dyn Fn() -> bool,
+    cancellation: &Cancellation,
 ) -> Option<Tree> {
     let mut learnt = LearntExamples::new(examples, weights);
     if learnt.len() == 0 {
@@ -179,7 +180,7 @@ pub(super) fn grow(
         attributes: (0..examples.attributes.len()).collect(),
     }];
     while let Some(next) = open.pop() {
-        if stopped() {
+        if cancellation.is_cancelled() {
             return None;
         }
         let node = &nodes[next.node];

@@ -52,7 +52,7 @@ pub(crate) fn guidelines(
     rows: &UniqueRows<'_>,
     frequencies: &[Vec<u64>],
 ) -> Result<Guidelines, VerifyError> {
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     Ok(Guidelines {
         note: NOTE.to_owned(),
         opinion_05_2014: Opinion::new(release, risk, rows),

@@ -112,7 +112,7 @@ impl<'a> UniqueRows<'a> {
         let others = all.iter().copied();
         let others: Vec<&str> = others.filter(|name| !is_in(&sensitive, name)).collect();
         let groups = classes.sizes();
-        let alone_by = |names: &[&str]| {
+        let alone_by = |names: &[&str]| -> Result<f64, VerifyError> {
             let alone = classes.alone_by(table, names, release.cancellation)?;
             Ok(alone as f64 / table.rows.max(1) as f64)
         };

@@ -97,7 +97,7 @@ impl SafeHarbor {
         let mut of: Vec<Vec<SafeHarborColumn>> = vec![Vec::new(); SafeHarborCategory::ALL.len()];
         let mut unrecognized = Vec::new();
         for spec in &release.schema.columns {
-            release.stop_if_asked()?;
+            release.cancellation.check()?;
             let columns = release.table.columns.iter().zip(frequencies);
             let mut columns = columns.map(|(column, rows)| CountedColumn { column, rows });
             let released = columns.find(|it| *it.column.name == *spec.name());

@@ -1,16 +1,13 @@
 //! Risk compared with the thresholds of guidelines: 0.09 for the probability of picking the right record, and
 //! cells of 11.
 
+use pais_core::table::ACCEPTED_RISK;
 use pais_verify::SubjectGroups;
 use serde::{Deserialize, Serialize};
 
 use super::opinion::UniqueRows;
 use crate::release::MeasuredRelease;
 use crate::utility::Risk;
-
-/// The threshold of EMA Policy 0070 (EMA/90915/2016, chapter 3) and of Health Canada's guidance on
-/// the public release of clinical information.
-const GREATEST_RISK: f64 = 0.09;
 
 /// The smallest number of persons of a cell that is not 0 (cell size suppression policy of CMS: no cell
 /// of 1 to 10).
@@ -39,14 +36,14 @@ impl RiskThreshold {
         // 0.0904 is rounded to 0.09.
         let is_rounded = persons.is_some();
         Self {
-            threshold: GREATEST_RISK,
+            threshold: ACCEPTED_RISK,
             highest: risk.highest,
             average: risk.average,
-            highest_is_within: risk.highest <= GREATEST_RISK,
+            highest_is_within: risk.highest <= ACCEPTED_RISK,
             average_is_within: if is_rounded {
-                risk.average < GREATEST_RISK
+                risk.average < ACCEPTED_RISK
             } else {
-                risk.average <= GREATEST_RISK
+                risk.average <= ACCEPTED_RISK
             },
         }
     }

@@ -7,7 +7,7 @@ use pais_core::schema::Schema;
 use pais_core::table::{UnchangedRisk, ValueCounts};
 use pais_verify::{
     AdversaryFigures, AdversaryLengths, CountedTable, EquivalenceClasses, LkcRequirement,
-    SensitiveRequirement, SensitiveSet, VerifyError, measure_adversaries,
+    SensitiveRequirement, VerifyError, measure_adversaries,
 };
 
 use super::holder_only::rounded;
@@ -23,7 +23,8 @@ const BEYOND: u32 = 2;
 /// [`VerifyError::Stopped`].
 pub(crate) fn add_unchanged(risk: &mut Risk, release: &MeasuredRelease) -> Result<(), VerifyError> {
     risk.insensitive_singled_out = singled_out(release);
-    risk.unchanged = unchanged(release)?;
+    risk.unchanged =
+        UnchangedRisk::of_released(release.schema, release.table, release.cancellation)?;
     Ok(())
 }
 
@@ -47,10 +48,13 @@ pub(crate) fn add_adversaries(
         subjects: subjects.as_deref(),
     };
     let cancellation = release.cancellation;
-    let found = measure_adversaries(counted, classes, &requirement, lengths, cancellation)?;
-    let is_exact = release.recoding == ReleaseRecoding::Global;
-    let rounds = release.persons.is_some();
-    add_lengths(risk, found, is_exact, rounds);
+    let mut found = measure_adversaries(counted, classes, &requirement, lengths, cancellation)?;
+    if release.persons.is_some() {
+        for length in &mut found.by_length {
+            length.share_below_k = rounded(length.share_below_k);
+        }
+    }
+    add_lengths(risk, found, release.recoding);
     Ok(())
 }
 
@@ -68,22 +72,19 @@ pub(super) fn add_adversaries_of_counted(
     let found = release
         .distinct
         .adversaries(&names, &requirement, lengths, cancellation)?;
-    add_lengths(risk, found, true, false);
+    add_lengths(risk, found, ReleaseRecoding::Global);
     Ok(())
 }
 
-fn add_lengths(risk: &mut Risk, found: AdversaryFigures, is_exact: bool, rounds: bool) {
+fn add_lengths(risk: &mut Risk, found: AdversaryFigures, recoding: ReleaseRecoding) {
     let by_length = found.by_length.iter().map(|found| LengthRisk {
         length: found.length,
         smallest: found.smallest,
-        share_below_k: if rounds {
-            rounded(found.share_below_k)
-        } else {
-            found.share_below_k
-        },
+        share_below_k: found.share_below_k,
         greatest_confidence: found.greatest_confidence,
     });
     risk.by_length = by_length.collect();
+    let is_exact = recoding == ReleaseRecoding::Global;
     risk.by_length_exact = (!risk.by_length.is_empty()).then_some(is_exact);
     risk.lengths_left_out = found.lengths_left_out;
     risk.qid_sizes = found.qid_sizes;
@@ -118,34 +119,22 @@ fn of_lkc(model: &Lkc, schema: &Schema, columns: usize) -> (LkcRequirement, Adve
 
 /// Groups of *K* records, with every sensitive value.
 fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
-    let sensitive = schema.names(ColumnRole::Sensitive).into_iter();
+    let sensitive = schema.names(ColumnRole::Sensitive);
     LkcRequirement {
         l: columns,
         k,
         c: Confidence::UNBOUNDED,
         sensitive: sensitive
-            .map(|column| SensitiveRequirement {
-                column,
-                values: SensitiveSet::Every,
-            })
+            .iter()
+            .map(|column| SensitiveRequirement::every(column))
             .collect(),
         missing_sensitive: MissingSensitive::Excluded,
     }
 }
 
-/// What the unchanged columns of the release say about its rows.
-fn unchanged(release: &MeasuredRelease) -> Result<UnchangedRisk, VerifyError> {
-    let stored = release.schema.stored();
-    let columns =
-        stored.filter_map(|spec| Some((spec, &release.table.column(spec.name())?.column)));
-    let stop = || release.cancellation.is_cancelled();
-    UnchangedRisk::measure(columns, release.table.rows, &stop).ok_or(VerifyError::Stopped)
-}
-
 /// The insensitive columns with a value, not missing, that is in one row of the release only.
 fn singled_out(release: &MeasuredRelease) -> Vec<String> {
-    let insensitive = release.schema.stored();
-    let insensitive = insensitive.filter(|spec| spec.role() == ColumnRole::Insensitive);
+    let insensitive = release.schema.with_role(ColumnRole::Insensitive);
     let singles = insensitive.filter(|spec| {
         let released = release.table.column(spec.name());
         released.is_some_and(|released| ValueCounts::of(spec, &released.column).single > 0)

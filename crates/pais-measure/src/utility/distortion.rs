@@ -63,7 +63,7 @@ pub(crate) fn measured_distortion(
         return Ok(exact(release));
     }
     let columns = distorted_columns(release, frequencies, sample).unwrap_or_default();
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     if columns.is_empty() {
         return Ok(Distortion::default());
     }
@@ -78,14 +78,14 @@ pub(crate) fn measured_distortion(
         };
         (column.spec.name().to_owned(), figures)
     });
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     let by_column = |figure: &dyn Fn((f64, f64)) -> f64| {
         let figures = measured.iter();
         let figures = figures.map(|(name, found)| (name.clone(), rounded(figure(*found))));
         Some(figures.collect::<BTreeMap<_, _>>())
     };
     let survival = survival(release, &columns, sample);
-    release.stop_if_asked()?;
+    release.cancellation.check()?;
     let k = release.model.k();
     let shown = parallel::map(&columns, |column| ColumnDistribution::new(column, k.get()));
     Ok(Distortion {
@@ -116,14 +116,13 @@ fn distorted_columns<'a>(
     frequencies: &'a CodeFrequencies,
     sample: &'a RawSample,
 ) -> Option<Vec<DistortedColumn<'a>>> {
-    let stored: Vec<_> = release.schema.stored().collect();
     let columns = release.quasi_identifiers.iter().zip(&frequencies.raw);
     let columns = columns.zip(&sample.quasi_identifiers);
     let columns = columns.map(|((raw, raw_counts), sampled)| {
         let mut released = release.table.columns.iter().zip(&frequencies.released);
         let (released, label_counts) = released.find(|(released, _)| released.name == raw.name)?;
         Some(DistortedColumn {
-            spec: stored.get(raw.position)?,
+            spec: release.schema.stored_at(raw.position)?,
             raw,
             released,
             rows: release.rows.len(),
@@ -342,9 +341,9 @@ fn paired_columns(
             }
         })
         .collect();
-    let stored: Vec<_> = release.schema.stored().collect();
     for (untouched, codes) in release.raw.untouched.iter().zip(&sample.untouched) {
-        let role = stored.get(untouched.position).map(|spec| spec.role());
+        let spec = release.schema.stored_at(untouched.position);
+        let role = spec.map(|spec| spec.role());
         if !matches!(role, Some(ColumnRole::Sensitive | ColumnRole::Class)) {
             continue;
         }

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use chacha20::ChaCha12Rng;
 use pais_core::schema::items;
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{NodeId, Tree};
-use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub(crate) fn item_counts(release: &MeasuredRelease) -> Option<BTreeMap<String, 
         return None;
     }
     let counts = columns.iter().map(|set| {
-        release.stop_if_asked().ok()?;
+        release.cancellation.check().ok()?;
         let released = release.table.column(&set.name)?;
         Some((set.name.to_string(), counts_of(set, released)?))
     });
@@ -98,7 +98,7 @@ fn released_labels<'a>(
         nodes
     };
     let cells = released.column.dictionary.iter().map(|cell| {
-        release.stop_if_asked().ok()?;
+        release.cancellation.check().ok()?;
         Some(nodes(cell))
     });
     Some(ReleasedLabels {
@@ -151,11 +151,11 @@ pub(crate) fn item_query_error(release: &MeasuredRelease) -> Option<QueryError> 
     if tables.is_empty() {
         return None;
     }
-    let mut random = StdRng::seed_from_u64(SEED);
+    let mut random = ChaCha12Rng::seed_from_u64(SEED);
     let mut answers = Vec::with_capacity(QUERIES);
     let mut rows = 0;
     for _ in 0..QUERIES {
-        release.stop_if_asked().ok()?;
+        release.cancellation.check().ok()?;
         let table = &tables[random.random_range(0..tables.len())];
         rows = table.rows as u64;
         let mut items = table.sets[random.random_range(0..table.sets.len())].clone();
@@ -186,7 +186,7 @@ impl<'a> ItemTable<'a> {
         let rows = release.rows.iter().zip(labels.codes).take(sampled);
         for (row, (&raw, &code)) in (0u32..).zip(rows) {
             if row % (1 << 10) == 0 {
-                release.stop_if_asked().ok()?;
+                release.cancellation.check().ok()?;
             }
             let items = set.of_row(raw as usize);
             for &item in items {

@@ -37,7 +37,7 @@ pub use node_ncp::node_ncp;
 pub use queries::QueryError;
 pub use report::{Report, TableFigures, Utility, group_figures};
 pub use risk::{LengthRisk, Risk, ShareAbove};
-pub use sets::{RawSets, item_loss};
+pub use sets::item_loss;
 pub use value_ranks::ValueRanks;
 
 pub(crate) use adversary_risk::{add_adversaries, add_unchanged};

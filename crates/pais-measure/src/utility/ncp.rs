@@ -9,12 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use pais_core::definition::{ColumnKind, TaxonomyNode};
 use pais_core::schema::SchemaColumn;
 use pais_core::table::{Form, ReleasedColumn};
-use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Scale, Tree};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, SUPPRESSED_LABEL, Scale, Tree};
 
 use super::node_ncp::node_ncp;
-
-/// The root of a column without a taxonomy.
-const FLAT_ROOT: &str = "*";
 
 /// The domain that the labels of a released column are measured in.
 enum LabelDomain<'a> {
@@ -71,7 +68,7 @@ impl<'a> LabelDomain<'a> {
                 Some(interval) => (interval.width() / width).clamp(0.0, 1.0),
                 None => 1.0,
             },
-            Self::Flat => f64::from(u8::from(label == FLAT_ROOT)),
+            Self::Flat => f64::from(u8::from(label == SUPPRESSED_LABEL)),
         }
     }
 }

@@ -9,6 +9,7 @@
 //! an anatomized release; in a generalized one it is the share of each label's values that meet
 //! the condition.
 
+use pais_core::cancellation::Cancellation;
 use serde::{Deserialize, Serialize};
 
 use super::holder_only::{rounded, rounded_count};
@@ -56,10 +57,10 @@ impl QueryError {
 
 impl QueryTable {
     /// The errors of random queries. Returns `None` if no row has a sensitive value, and when stopped.
-    pub(super) fn error(&self, stopped: &(dyn Fn() -> bool + Sync)) -> Option<QueryError> {
+    pub(super) fn error(&self, cancellation: &Cancellation) -> Option<QueryError> {
         let drawn: Vec<Query> = self.draw();
         let rows = self.sizes.iter().map(|&size| u64::from(size)).sum::<u64>();
-        let answers = answers(self, &drawn, stopped)?;
+        let answers = answers(self, &drawn, cancellation)?;
         (!answers.is_empty()).then(|| QueryError::of_answers(&answers, rows))
     }
 }

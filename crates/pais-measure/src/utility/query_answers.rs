@@ -7,6 +7,7 @@
 //! additions is fixed, so the same groups always have the same errors.
 
 use multiversion::multiversion;
+use pais_core::cancellation::Cancellation;
 use pais_core::table::codes::CodeRange;
 use rayon::prelude::*;
 
@@ -33,9 +34,9 @@ pub(super) struct QueryAnswer {
 pub(super) fn answers(
     table: &QueryTable,
     queries: &[Query],
-    stopped: &(dyn Fn() -> bool + Sync),
+    cancellation: &Cancellation,
 ) -> Option<Vec<QueryAnswer>> {
-    answers_in_parts(table, queries, PART, stopped)
+    answers_in_parts(table, queries, PART, cancellation)
 }
 
 /// As [`answers`], with parts of at most `most_rows`.
@@ -43,7 +44,7 @@ pub(super) fn answers_in_parts(
     table: &QueryTable,
     queries: &[Query],
     most_rows: usize,
-    stopped: &(dyn Fn() -> bool + Sync),
+    cancellation: &Cancellation,
 ) -> Option<Vec<QueryAnswer>> {
     let labels = table.labels();
     let cuts = labels.as_deref();
@@ -63,7 +64,7 @@ pub(super) fn answers_in_parts(
         let found: Option<Vec<Vec<QueryAnswer>>> = blocks
             .par_iter()
             .map_init(QueryBuffers::default, |buffers, block| {
-                (!stopped()).then(|| query_set.block_answers(block, buffers))
+                (!cancellation.is_cancelled()).then(|| query_set.block_answers(block, buffers))
             })
             .collect();
         for answers in found? {

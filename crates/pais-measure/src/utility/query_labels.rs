@@ -1,11 +1,11 @@
 //! A release with labels as random counting queries need it, whatever method made it.
 
+use chacha20::ChaCha12Rng;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::table::codes::CodeRange;
 use pais_core::table::{Form, NULL_CODE};
 use rand::SeedableRng;
-use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rustc_hash::FxHashMap;
 
@@ -31,7 +31,7 @@ pub(crate) fn query_error(
     if release.cancellation.is_cancelled() {
         return None;
     }
-    let error = queries.error(&|| release.cancellation.is_cancelled())?;
+    let error = queries.error(release.cancellation)?;
     Some(error.rounded())
 }
 
@@ -81,7 +81,7 @@ fn of_groups(release: &MeasuredRelease, groups: &MethodGroups) -> QueryTable {
 /// Random groups with at least [`SAMPLED_ROWS`] rows, drawn until this number is reached; in ascending order.
 fn drawn_groups(sizes: &[u32]) -> Vec<u32> {
     let mut groups: Vec<u32> = (0..sizes.len() as u32).collect();
-    groups.shuffle(&mut StdRng::seed_from_u64(SEED));
+    groups.shuffle(&mut ChaCha12Rng::seed_from_u64(SEED));
     let mut rows = 0;
     let is_wanted = |group: &u32| {
         let is_wanted = rows < SAMPLED_ROWS;
@@ -107,7 +107,7 @@ fn of_labels(release: &MeasuredRelease, sample: &RawSample) -> Option<QueryTable
         if labels.form != Form::Generalized {
             return None;
         }
-        let spec = release.schema.stored().nth(column.position)?;
+        let spec = release.schema.stored_at(column.position)?;
         let above = above_missing(column, spec, labels, sampled);
         released.push((column, sampled, &labels.column, above));
     }
@@ -157,10 +157,9 @@ fn sensitive_of_rows<'a>(
     codes: impl Fn(usize) -> &'a [u32],
     rows: &[u32],
 ) -> Vec<QuerySensitive> {
-    let stored: Vec<_> = release.schema.stored().collect();
     let sensitive = release.raw.untouched.iter().enumerate();
     let sensitive = sensitive.filter_map(|(untouched, it)| {
-        let spec = stored.get(it.position)?;
+        let spec = release.schema.stored_at(it.position)?;
         if spec.role() != ColumnRole::Sensitive {
             return None;
         }

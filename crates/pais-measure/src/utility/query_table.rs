@@ -1,7 +1,7 @@
 //! A release of groups with its raw rows, as random counting queries need it, and the queries.
 
+use chacha20::ChaCha12Rng;
 use pais_core::table::codes::CodeRange;
-use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 /// Number of random queries, as in the paper, on a table that is read as a whole.
@@ -174,7 +174,7 @@ impl QueryTable {
     /// Draws queries around random records that have a sensitive value, or around any records where
     /// there is no sensitive column.
     pub(super) fn draw(&self) -> Vec<Query> {
-        let mut random = StdRng::seed_from_u64(SEED);
+        let mut random = ChaCha12Rng::seed_from_u64(SEED);
         let rows_with_value: Vec<Vec<u32>> =
             self.sensitive.iter().map(QuerySensitive::rows).collect();
         let has_values = |column: &usize| !rows_with_value[*column].is_empty();
@@ -211,7 +211,7 @@ impl QueryTable {
 
 /// An equality with a code, or a range that contains it, with equal probability. `count` is the
 /// number of codes.
-fn around(code: u32, count: u32, random: &mut StdRng) -> CodeRange {
+fn around(code: u32, count: u32, random: &mut ChaCha12Rng) -> CodeRange {
     if random.random_bool(0.5) {
         return CodeRange::new(code, code);
     }

@@ -1,5 +1,6 @@
 //! The answers of queries against plain counts, group by group.
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::codes::CodeRange;
 use proptest::prelude::*;
 
@@ -38,7 +39,7 @@ fn query(first: u32, last: u32) -> Query {
 }
 
 fn answer(table: &QueryTable, query: Query) -> (u64, f64) {
-    let answer = answers(table, &[query], &|| false).unwrap()[0];
+    let answer = answers(table, &[query], &Cancellation::new()).unwrap()[0];
     (answer.exact, answer.estimate)
 }
 
@@ -64,7 +65,13 @@ fn without_a_sensitive_column_records_are_counted_by_quasi_identifiers() {
         labels,
     };
     let table = |sizes, labels| QueryTable::new(sizes, vec![ages(labels)], Vec::new());
-    assert_eq!(table(vec![1; 4], None).error(&|| false).unwrap().all, 0.0);
+    assert_eq!(
+        table(vec![1; 4], None)
+            .error(&Cancellation::new())
+            .unwrap()
+            .all,
+        0.0
+    );
     let generalized = table(vec![4], Some(labels(&[CodeRange::new(0, 3)])));
     assert_eq!(answer(&generalized, query(0, 0)), (3, 1.0));
     assert!(
@@ -73,28 +80,30 @@ fn without_a_sensitive_column_records_are_counted_by_quasi_identifiers() {
             .iter()
             .all(|query| query.known.len() == 1)
     );
-    assert!(generalized.error(&|| false).unwrap().all > 0.0);
+    assert!(generalized.error(&Cancellation::new()).unwrap().all > 0.0);
 }
 
 #[test]
 fn errors_are_repeatable_and_zero_for_groups_of_one_record() {
     let table = figure_3(None);
-    let error = table.error(&|| false).unwrap();
-    assert_eq!(Some(error), table.error(&|| false));
+    let error = table.error(&Cancellation::new()).unwrap();
+    assert_eq!(Some(error), table.error(&Cancellation::new()));
     assert_eq!(error.queries, QUERIES);
     // One record is a quarter of this table.
     assert_eq!(error.queries_from_one_percent, error.queries);
     assert!(error.all > 0.0 && error.below_one_percent == 0.0);
     let mut exact = table;
     exact.sizes = vec![1; 4];
-    assert_eq!(exact.error(&|| false).unwrap().all, 0.0);
+    assert_eq!(exact.error(&Cancellation::new()).unwrap().all, 0.0);
     exact.sensitive[0].ranks = vec![u32::MAX; 4];
-    assert!(exact.error(&|| false).is_none());
+    assert!(exact.error(&Cancellation::new()).is_none());
 }
 
 #[test]
 fn stopped_queries_have_no_error() {
-    assert!(figure_3(None).error(&|| true).is_none());
+    let cancellation = Cancellation::new();
+    cancellation.cancel();
+    assert!(figure_3(None).error(&cancellation).is_none());
 }
 
 /// The exact count and the estimate of a query, row by row in each group.
@@ -243,7 +252,7 @@ proptest! {
         }
         let queries: Vec<Query> = table.draw().into_iter().step_by(97).collect();
         // Some groups have rows in several parts.
-        let found = answers_in_parts(&table, &queries, part, &|| false).unwrap();
+        let found = answers_in_parts(&table, &queries, part, &Cancellation::new()).unwrap();
         prop_assert_eq!(found.len(), queries.len());
         for (query, found) in queries.iter().zip(found) {
             let expected = plain_answer(&table, query);
@@ -284,10 +293,13 @@ proptest! {
 
 #[test]
 fn a_sample_is_asked_fewer_queries() {
-    let error = figure_3(None).sampled().error(&|| false).unwrap();
+    let error = figure_3(None)
+        .sampled()
+        .error(&Cancellation::new())
+        .unwrap();
     assert_eq!(error.queries, 1_000);
     // The error of a mean falls with the root of the number of queries.
-    let whole = figure_3(None).error(&|| false).unwrap();
+    let whole = figure_3(None).error(&Cancellation::new()).unwrap();
     let ratio = error.standard_error / whole.standard_error;
     assert!((2.5..3.5).contains(&ratio), "{ratio}");
 }

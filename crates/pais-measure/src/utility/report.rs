@@ -161,7 +161,9 @@ impl Report {
         let is_anatomized = release.recoding == ReleaseRecoding::Anatomized;
         let (mut groups, ncp_by_column) = if is_anatomized {
             // Exact values lose nothing.
-            let exact = quasi_identifiers(schema).map(|spec| (spec.name().to_owned(), 0.0));
+            let exact = schema
+                .with_role(ColumnRole::QuasiIdentifier)
+                .map(|spec| (spec.name().to_owned(), 0.0));
             let groups = group_sizes(table, &[GROUP_COLUMN], release.cancellation)?;
             (GroupMetrics::from_sizes(&groups), exact.collect())
         } else {
@@ -278,7 +280,7 @@ fn ncp_by_column(
         };
         Ok((spec.name().to_owned(), ncp::of_column(column, spec, cells)))
     };
-    let means = parallel::map(quasi_identifiers(schema), mean);
+    let means = parallel::map(schema.with_role(ColumnRole::QuasiIdentifier), mean);
     means.into_iter().collect()
 }
 
@@ -323,11 +325,6 @@ pub fn group_figures(
         ncp: mean(&ncp_by_column(table, schema, &frequencies, rows, 0)?),
         suppressed_rows: 0,
     })
-}
-
-fn quasi_identifiers(schema: &Schema) -> impl Iterator<Item = &SchemaColumn> {
-    let columns = schema.stored();
-    columns.filter(|spec| spec.role() == ColumnRole::QuasiIdentifier)
 }
 
 #[cfg(test)]

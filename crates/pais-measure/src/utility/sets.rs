@@ -8,20 +8,10 @@ use std::collections::BTreeMap;
 
 use pais_core::table::{Form, ReleasedColumn, SetColumn};
 use pais_core::taxonomy::{MinimumLevels, NodeId};
+use pais_verify::OriginalSet;
 
 use super::holder_only::rounded;
 use crate::release::MeasuredRelease;
-
-/// The raw sets of a released set-valued column.
-#[derive(Clone, Copy, Debug)]
-pub struct RawSets<'a> {
-    /// The raw sets.
-    pub column: &'a SetColumn,
-    /// The node that each item is pre-generalized to; `None` without pre-generalization.
-    pub minimum_levels: Option<&'a MinimumLevels>,
-    /// The raw row of each released row.
-    pub rows: &'a [u32],
-}
 
 /// The loss of the raw items of each set-valued column, rounded; `None` without such a column. Of
 /// some columns only when stopped.
@@ -34,12 +24,12 @@ pub(crate) fn item_losses(
             return None;
         }
         let released = release.table.column(&column.name)?;
-        let raw = RawSets {
+        let raw = OriginalSet {
             column,
             minimum_levels: labels.get(&*column.name).copied(),
-            rows: release.rows,
         };
-        Some((column.name.to_string(), rounded(item_loss(released, raw))))
+        let loss = item_loss(released, raw, release.rows);
+        Some((column.name.to_string(), rounded(loss)))
     };
     let sets = release.sets;
     (!sets.is_empty()).then(|| sets.iter().filter_map(loss).collect())
@@ -47,14 +37,14 @@ pub(crate) fn item_losses(
 
 /// Mean NCP over the items of all raw rows, from 0 to 1. The NCP of an item is that of its
 /// pre-generalized label if the row discloses it, and 1 if it is hidden or its row is suppressed
-/// (2014 paper, Section 6, by the figures of its Table 2). Returns 0 if there are no items.
+/// (2014 paper, Section 6, by the figures of its Table 2). Returns 0 if there are no items. `rows` are the raw
+/// rows of the released rows.
 ///
 /// Takes one look-up for each item.
-pub fn item_loss(released: &ReleasedColumn, raw: RawSets) -> f64 {
-    let RawSets {
+pub fn item_loss(released: &ReleasedColumn, raw: OriginalSet, rows: &[u32]) -> f64 {
+    let OriginalSet {
         column,
         minimum_levels,
-        rows,
     } = raw;
     let tree = &column.tree;
     let items = |cell: &str| -> Vec<NodeId> {

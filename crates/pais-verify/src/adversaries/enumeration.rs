@@ -11,12 +11,12 @@
 use std::iter::once;
 
 use pais_core::cancellation::Cancellation;
+use pais_core::subsets::choose;
 use rayon::prelude::*;
 
 use super::classes_of_table::{MergedClasses, TableClasses};
 use super::found_qids::{FoundLengths, MeasuredQids, QidFigures};
 use super::last_values::LastValues;
-use crate::combinations::choose;
 use crate::lists::{DividedGroup, Divider, PartOrder};
 use crate::persons::PersonCounter;
 use crate::profiles::Share;
@@ -114,7 +114,7 @@ fn enumerate_first(all: QidGroup, limits: Limits) -> Result<FoundLengths, Verify
             Ok((enumeration, below))
         },
     );
-    let found = found.map(|found| {
+    let found = found.map(|found: Result<_, VerifyError>| {
         let (QidEnumeration { found: qids, .. }, below_from) = found?;
         Ok(FoundLengths { qids, below_from })
     });
@@ -233,9 +233,7 @@ impl<'a> QidEnumeration<'a> {
             cancellation,
             ..
         } = self.limits;
-        if cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
+        cancellation.check()?;
         self.note(group, below);
         let is_last = group.members.len() == 1 || group.length == longest;
         if is_last || group.length + 1 == longest && self.count_last(group, below) {

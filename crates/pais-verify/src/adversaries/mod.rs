@@ -16,9 +16,9 @@ mod tests;
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::ColumnRole;
 use pais_core::schema::Schema;
+use pais_core::subsets::choose;
 
 use super::classes::{Classes, Values};
-use super::combinations::choose;
 use super::equivalence_classes::EquivalenceClasses;
 use super::persons::CountedTable;
 use super::requirement::LkcRequirement;

@@ -21,9 +21,7 @@ pub(super) fn without_dominated<'a>(
     let mut is_dropped = vec![false; placed.len()];
     for (number, release) in placed.iter().enumerate() {
         for (other_number, other) in placed.iter().enumerate() {
-            if cancellation.is_cancelled() {
-                return Err(VerifyError::Stopped);
-            }
+            cancellation.check()?;
             if number == other_number || is_dropped[other_number] || is_dropped[number] {
                 continue;
             }

@@ -4,8 +4,8 @@
 //! are of one person, knows in which of them the victim is and in which not, and knows the values of the victim
 //! that the model allows. For a raw row, this adversary sees the labels of every release that has it: its
 //! **meet**. Rows that one release has and another lacks, such as rows that a later step suppressed, are
-//! decided separately, and so are the rows of persons who values and their numbers allow, and so finds no fewer
-//! rows.
+//! decided separately, and so are the rows of persons who are in some of the releases only. A real adversary can
+//! match rows only as far as labels, sensitive values and their numbers allow, and so finds no fewer rows.
 //!
 //! First, releases that say nothing beyond another one are left out: a release with the same rows whose labels
 //! each follow from the other release's label in the same column, such as an earlier step of the same run; if

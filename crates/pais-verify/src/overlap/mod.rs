@@ -93,7 +93,7 @@ pub(super) fn decide_overlaps(
     let columns = Values::new_all(table, &names)?;
     let mut ranges = Vec::with_capacity(columns.len());
     for (name, values) in names.iter().zip(&columns) {
-        let spec = schema.stored().find(|spec| *spec.name() == **name);
+        let spec = schema.stored_named(name);
         let found = spec.and_then(|spec| label_ranges(values, spec));
         ranges.push(found.ok_or_else(|| VerifyError::UnknownLabel {
             column: name.clone(),
@@ -313,9 +313,7 @@ impl Decision<'_> {
     }
 
     fn count(&mut self, pairs: u64) -> Result<(), VerifyError> {
-        if self.cancellation.is_cancelled() {
-            return Err(VerifyError::Stopped);
-        }
+        self.cancellation.check()?;
         self.compared += pairs;
         if self.compared > BUDGET {
             Err(VerifyError::TooManyOverlaps)

@@ -3,12 +3,9 @@
 use pais_core::definition::ColumnKind;
 use pais_core::schema::SchemaColumn;
 use pais_core::table::codes::CodeRange;
-use pais_core::taxonomy::{Interval, MISSING_LABEL, Tree};
+use pais_core::taxonomy::{Interval, MISSING_LABEL, SUPPRESSED_LABEL, Tree};
 
 use crate::classes::Values;
-
-/// The label that covers all values of a column without a taxonomy.
-const ANY_LABEL: &str = "*";
 
 /// The numbers of the raw values that each label of a column covers, by its number; `None` for a column of
 /// sets, and for one with a label that is not of its domain. Values that the same labels cover may share one
@@ -52,7 +49,7 @@ fn of_node(tree: &Tree, label: &str) -> Option<CodeRange> {
 fn of_flat(labels: &[&str]) -> Vec<CodeRange> {
     let last = labels.len() as u32;
     let range = |(number, label): (u32, &&str)| match *label {
-        ANY_LABEL => CodeRange::new(0, last),
+        SUPPRESSED_LABEL => CodeRange::new(0, last),
         _ => CodeRange::new(number, number),
     };
     (0..).zip(labels).map(range).collect()

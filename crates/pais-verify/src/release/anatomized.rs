@@ -5,10 +5,10 @@ use pais_core::definition::{ColumnRole, Job};
 use pais_core::model::{GroupModel, PrivacyModel};
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
+use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table, UnchangedRisk};
 
 use super::subjects::ReleasedSubjects;
-use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged, warnings};
+use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
 use crate::{OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
 
@@ -59,7 +59,7 @@ pub(super) fn verify(
         privacy: None,
         subjects: None,
         undecided: None,
-        unchanged: unchanged(schema, qit, cancellation)?,
+        unchanged: UnchangedRisk::of_released(schema, qit, cancellation)?,
         raw: Some(RawFinding {
             rows: raw.rows as u64,
             made_up: assignment.made_up,

@@ -13,6 +13,7 @@ mod subjects;
 mod tests;
 
 use pais_core::cancellation::Cancellation;
+use pais_core::cancellation::Stopped;
 use pais_core::definition::{ColumnRole, Job, JobError, JobErrorKind, Output, Recoding};
 use pais_core::model::{GroupModel, Lkc, PrivacyModel};
 use pais_core::reimport;
@@ -157,7 +158,7 @@ impl RawFinding {
 }
 
 /// Verifies a finished release against the privacy model of `job`, and against the raw table
-/// where it is given. It shares no code with the methods of anonymization.
+/// where it is given.
 ///
 /// Under a schema with a subject column K is required of persons, and only the raw table names them. Without
 /// it, or where released rows fit raw rows of different persons, rows are counted: a group of fewer than K rows
@@ -216,14 +217,13 @@ pub fn verify_release(
         ReleaseTables::Generalized(table) => {
             let model = schema.privacy_model(job)?;
             let warnings = warnings(schema, &model, Some(table), raw.as_ref());
-            let unchanged = unchanged(schema, table, cancellation)?;
             let mut found = ReleaseVerification {
                 model,
                 privacy: None,
                 subjects: None,
                 undecided: None,
                 raw: None,
-                unchanged,
+                unchanged: UnchangedRisk::of_released(schema, table, cancellation)?,
                 warnings,
             };
             let model = (&found.model, job.recoding);
@@ -373,18 +373,6 @@ fn compare(
     Ok((finding, subjects))
 }
 
-/// What the columns that are released unchanged say about the rows of a table.
-fn unchanged(
-    schema: &Schema,
-    table: &ReleasedTable,
-    cancellation: &Cancellation,
-) -> Result<UnchangedRisk, ReleaseError> {
-    let stored = schema.stored();
-    let columns = stored.filter_map(|spec| Some((spec, &table.column(spec.name())?.column)));
-    let stop = || cancellation.is_cancelled();
-    UnchangedRisk::measure(columns, table.rows, &stop).ok_or(ReleaseError::Cancelled)
-}
-
 /// What is worth knowing about the model and about the rows: those of the raw table, or else the
 /// released ones.
 fn warnings(
@@ -405,6 +393,12 @@ fn warnings(
     });
     warnings.extend(row_warnings(model, columns));
     by_code(warnings)
+}
+
+impl From<Stopped> for ReleaseError {
+    fn from(_: Stopped) -> Self {
+        Self::Cancelled
+    }
 }
 
 impl From<VerifyError> for ReleaseError {

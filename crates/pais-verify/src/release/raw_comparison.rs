@@ -293,9 +293,7 @@ impl RawComparison {
             self.sum.merge(&sum);
             self.is_image &= is_image;
         }
-        if cancellation.is_cancelled() {
-            return Err(ReleaseError::Cancelled);
-        }
+        cancellation.check()?;
         Ok(())
     }
 

@@ -294,9 +294,7 @@ impl StreamedVerification {
             chunk.push(read);
         }
         for start in (0..rows.rows).step_by(BLOCK) {
-            if cancellation.is_cancelled() {
-                return Err(ReleaseError::Cancelled);
-            }
+            cancellation.check()?;
             self.add_block(&chunk, start..rows.rows.min(start + BLOCK));
             let bytes = self.known.bytes() + self.unchanged.bytes() + self.text_bytes;
             if bytes > self.verification_bytes {
@@ -427,8 +425,8 @@ impl StreamedVerification {
         let of_schema: Vec<(&SchemaColumn, &Column)> = of_schema.collect();
         let sampled = sample.kept().iter();
         let sampled: Vec<u32> = sampled.map(|&row| unchanged.first[row as usize]).collect();
-        let stop = || cancellation.is_cancelled();
-        let risk = UnchangedRisk::of_distinct(of_schema.iter().copied(), rows, &sampled, &stop);
+        let columns = of_schema.iter().copied();
+        let unchanged_risk = UnchangedRisk::of_distinct(columns, rows, &sampled, cancellation)?;
         let counted = of_schema
             .into_iter()
             .map(|(spec, column)| UnchangedColumn::of_distinct(spec, column, &unchanged.counts));
@@ -442,7 +440,7 @@ impl StreamedVerification {
             privacy: Some(privacy),
             subjects: None,
             raw: None,
-            unchanged: risk.ok_or(ReleaseError::Cancelled)?,
+            unchanged: unchanged_risk,
             warnings: by_code(warnings),
         })
     }

@@ -76,9 +76,7 @@ pub(super) fn search_facts(task: &DisclosureTask, model: &Lkc) -> Result<Disclos
     let mut in_qi = vec![true; search.hierarchies.len()];
     let mut spent = 0;
     loop {
-        if observer.must_stop() {
-            return Err(RunError::Cancelled);
-        }
+        observer.check()?;
         let relational = search.best_column(&in_qi, settings);
         let check = FactCheck {
             facts: &search.facts,
@@ -121,9 +119,7 @@ pub(super) fn search_facts(task: &DisclosureTask, model: &Lkc) -> Result<Disclos
         let left = items.len() as f64 / candidates;
         observer.progress(Phase::Searching, 1.0 - left);
     }
-    if observer.must_stop() {
-        return Err(RunError::Cancelled);
-    }
+    observer.check()?;
     Ok(search.outcome(vocabularies))
 }
 

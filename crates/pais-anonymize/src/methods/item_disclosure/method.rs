@@ -224,10 +224,7 @@ fn weights(
     schema: &Schema,
     requested: Option<&BTreeMap<String, f64>>,
 ) -> Result<Vec<f64>, JobError> {
-    let quasi_identifiers = || {
-        let columns = schema.stored();
-        columns.filter(|column| column.role() == ColumnRole::QuasiIdentifier)
-    };
+    let quasi_identifiers = || schema.with_role(ColumnRole::QuasiIdentifier);
     for (name, &weight) in requested.into_iter().flatten() {
         let pointer = format!("/utility/weights/{}", escape(name));
         if !quasi_identifiers().any(|column| *column.name() == **name) {

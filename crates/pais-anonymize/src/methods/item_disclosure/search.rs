@@ -121,9 +121,7 @@ impl<'a> DisclosureSearch<'a> {
                 NextColumn::Relational(column) => self.descend(column),
                 NextColumn::Set(set) => self.disclose(set),
             }
-            if self.task.observer.must_stop() {
-                return Err(RunError::Cancelled);
-            }
+            self.task.observer.check()?;
             progress(self.done());
         }
         Ok(())

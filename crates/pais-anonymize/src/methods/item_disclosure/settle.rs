@@ -10,6 +10,8 @@
 
 use std::collections::BTreeMap;
 
+use pais_core::split_mix::SplitMix64;
+
 use super::class::EquivalenceClass;
 use super::disclosure::StopCheck;
 use super::search::{DisclosureTask, TIE};
@@ -217,12 +219,9 @@ impl ItemGains {
     }
 }
 
-/// A number that depends on every bit of another one (SplitMix64).
+/// A number that depends on every bit of another one.
 pub(super) fn mix(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    SplitMix64(number).next_u64()
 }
 
 /// An item that may be the next one.

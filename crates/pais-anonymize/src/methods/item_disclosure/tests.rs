@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use pais_core::definition::JobErrorKind;
 use pais_core::table::{EncodedTable, ReleasedTable, SetColumn};
-use pais_measure::{RawSets, item_loss};
+use pais_measure::item_loss;
+use pais_verify::OriginalSet;
 
 use crate::pre_generalization::PreGeneralized;
 use crate::test_data::{job_of, load, refusal, schema, unmet};
@@ -83,12 +84,11 @@ fn item_losses(release: &VerifiedRelease, job: Value) -> Vec<f64> {
     };
     let rows: Vec<u32> = (0..table.rows).map(|row| id(row) - 1).collect();
     let loss = |set: &SetColumn| {
-        let raw = RawSets {
+        let raw = OriginalSet {
             column: set,
             minimum_levels: levels.minimum_levels(&set.name),
-            rows: &rows,
         };
-        item_loss(column(&set.name), raw)
+        item_loss(column(&set.name), raw, &rows)
     };
     raw.sets.iter().map(loss).collect()
 }

@@ -48,7 +48,7 @@ pub(super) fn partition(
     };
     let progress = SplitProgress::new(observer, table.rows);
     let class = match guide {
-        SplitGuide::Class => table.class.as_ref().map(|(_, codes)| codes),
+        SplitGuide::Class => table.class.as_ref().map(|it| &it.codes),
         SplitGuide::Median | SplitGuide::Ncp => None,
     };
     let split = KdSplit {
@@ -64,10 +64,8 @@ pub(super) fn partition(
 
 /// The declared kind of a column.
 fn kind(schema: &Schema, column: &QuasiIdentifier) -> ColumnKind {
-    let mut stored = schema.stored();
-    stored
-        .nth(column.position)
-        .map_or_else(ColumnKind::default, |spec| spec.kind())
+    let spec = schema.stored_at(column.position);
+    spec.map_or_else(ColumnKind::default, |spec| spec.kind())
 }
 
 /// Checks the whole table as one group: no group is more diverse than all rows together. The error says which

@@ -182,7 +182,7 @@ pub(super) fn anatomized(
     });
     let mut tables = vec![finish("qit", rows.len(), columns)];
     let counts = parallel::map(&table.untouched, |it| {
-        let spec = schema.stored().nth(it.position)?;
+        let spec = schema.stored_at(it.position)?;
         let is_made = sensitive(it.position) && !cancellation.is_cancelled();
         is_made.then(|| sensitive_table(spec, &it.column, &group_of))
     });

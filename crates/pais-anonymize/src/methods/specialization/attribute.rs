@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use pais_core::table::codes::{Codes, RowCodes};
-use pais_core::table::{Domain, QuasiIdentifier};
+use pais_core::table::{ClassColumn, Domain, QuasiIdentifier};
 use pais_core::taxonomy::{Interval, MISSING_LABEL, NodeId, Tree};
 use pais_core::with_codes;
 
@@ -85,7 +85,7 @@ impl<'a> Attribute<'a> {
     /// node of its taxonomy.
     pub(super) fn new(
         column: &'a QuasiIdentifier,
-        class: Option<ClassCodes<'_>>,
+        class: Option<&ClassColumn>,
         node_ncp: &'a [f64],
     ) -> Self {
         let count = column.domain.code_count();
@@ -249,15 +249,6 @@ impl<'a> Attribute<'a> {
     }
 }
 
-/// The class of each row.
-#[derive(Clone, Copy)]
-pub(super) struct ClassCodes<'a> {
-    /// Number of classes.
-    pub classes: usize,
-    /// One code per row.
-    pub codes: &'a Codes<'a>,
-}
-
 /// The rows of an attribute by code.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Histogram {
@@ -271,7 +262,7 @@ pub(super) struct Histogram {
 
 impl Histogram {
     /// Counts the rows by code (of `count` codes), and by class if there is one. One pass.
-    pub(super) fn new(codes: &Codes<'_>, count: usize, class: Option<ClassCodes<'_>>) -> Self {
+    pub(super) fn new(codes: &Codes<'_>, count: usize, class: Option<&ClassColumn>) -> Self {
         match class {
             None => Self {
                 rows: codes.counts(count),
@@ -292,10 +283,10 @@ impl Histogram {
 }
 
 /// Counts the rows by code (of `count` codes) and class.
-fn counts(codes: &Codes<'_>, count: usize, class: ClassCodes<'_>) -> Vec<u64> {
+fn counts(codes: &Codes<'_>, count: usize, class: &ClassColumn) -> Vec<u64> {
     let (rows, classes) = (codes.rows(), class.classes);
     let mut counts = vec![0; count * classes];
-    with_codes!(codes, codes => with_codes!(class.codes, class => for row in 0..rows {
+    with_codes!(codes, codes => with_codes!(&class.codes, class => for row in 0..rows {
         counts[codes.at(row) as usize * classes + class.at(row) as usize] += 1;
     }));
     counts

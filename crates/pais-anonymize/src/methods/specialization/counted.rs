@@ -50,9 +50,7 @@ impl CountedTable<'_> {
                 Err(CountError::Failed(reason)) => reason,
                 Err(error) => return Err(error),
             };
-            if observer.must_stop() {
-                return Err(CountError::Cancelled);
-            }
+            observer.check()?;
         }
         Err(CountError::Failed(failure))
     }
@@ -166,15 +164,16 @@ impl FrequencySets for CountedTable<'_> {
             for (&code, rows) in codes.part_of.iter().zip(&self.rows_of[codes.column]) {
                 histogram.rows[code as usize] += rows;
             }
-            if let Some(((classes, class_of), position)) = class {
+            if let Some((of_row, position)) = class {
+                let classes = of_row.classes;
                 let class = ColumnParts {
                     column: position,
-                    part_of: with_codes!(class_of, codes => {
+                    part_of: with_codes!(&of_row.codes, codes => {
                         codes.in_rows(0..self.rows_of[position].len()).collect()
                     }),
-                    parts: *classes as u32,
+                    parts: classes as u32,
                 };
-                histogram.classes = *classes;
+                histogram.classes = classes;
                 histogram.by_class = vec![0; histogram.rows.len() * classes];
                 let counts = self.count(&[codes, class], None, observer)?;
                 let pairs = counts.parts[0].iter().zip(&counts.parts[1]);

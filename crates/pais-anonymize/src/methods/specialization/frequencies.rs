@@ -12,7 +12,7 @@ use pais_core::table::EncodedTable;
 use pais_core::table::codes::{Codes, RowCodes};
 use pais_core::with_codes;
 
-use super::attribute::{ClassCodes, Concept, Histogram};
+use super::attribute::{Concept, Histogram};
 use super::sensitive::{SensitiveSlots, add_counters};
 use crate::observer::Observer;
 use crate::row_counter::CountError;
@@ -205,10 +205,7 @@ impl FrequencySets for CollapsedTable<'_> {
         let class = self.table.class.as_ref().filter(|_| by_class);
         let columns = &self.table.quasi_identifiers;
         let histograms = parallel::map(columns, |column| {
-            if observer.must_stop() {
-                return Err(CountError::Cancelled);
-            }
-            let class = class.map(|&(classes, ref codes)| ClassCodes { classes, codes });
+            observer.check()?;
             let count = column.domain.code_count();
             Ok(Histogram::new(&column.codes, count, class))
         });
@@ -282,9 +279,7 @@ impl FrequencySets for CollapsedTable<'_> {
         let zeros = || vec![0u32; cells as usize];
         let tasks = self.table.rows.div_ceil(task_rows);
         let counters = parallel::sum(tasks, &zeros, &count_task, &add_counters);
-        if observer.must_stop() {
-            return Err(CountError::Cancelled);
-        }
+        observer.check()?;
         let records = (0..).zip(counters).filter(|(_, rows)| *rows > 0);
         let (keys, rows): (Vec<u32>, Vec<u32>) = records.unzip();
         if most.is_some_and(|most| keys.len() > most) {

@@ -8,11 +8,11 @@
 //! it; a group has at least *K* rows. At most 2^24 pairs of a subset and a partition are indexed at
 //! a time: with more of them, the subsets are indexed block by block.
 
+use pais_core::subsets::choose;
 use rustc_hash::FxHashMap;
 
 use super::attribute::ConceptId;
 use super::partitions::{PartitionId, Partitions};
-use super::validity::subsets;
 use crate::observer::Observer;
 
 /// Maximum number of entries of an index: one for each subset and partition.
@@ -102,9 +102,9 @@ pub(super) struct GroupIndex {
 impl GroupIndex {
     /// An empty index of the groups of `depth` attributes.
     pub(super) fn new(live: &LiveParts, depth: usize) -> Self {
-        let count = subsets(live.below_top.len(), depth);
+        let count = choose(live.below_top.len(), depth.min(live.below_top.len()));
         let per_block = (most_entries(live.len()) / live.len().max(1)).max(1);
-        let blocks = count.div_ceil(per_block as u128);
+        let blocks = count.div_ceil(per_block as u64);
         Self {
             depth,
             subsets_per_block: per_block,

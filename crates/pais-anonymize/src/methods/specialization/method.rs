@@ -7,6 +7,7 @@ use pais_core::definition::{
 };
 use pais_core::model::{Lkc, PrivacyModel};
 use pais_core::schema::Schema;
+use pais_core::subsets::choose;
 use pais_core::table::{Domain, EncodedTable};
 use pais_core::taxonomy::NodeId;
 
@@ -17,7 +18,7 @@ use super::search::{self, SpecializationSettings, SpecializationTask};
 use super::sensitive::SensitiveSlots;
 use super::thorough::{self, Effort};
 use super::topmost::{self, Draw};
-use super::{group_index, replay, validity};
+use super::{group_index, replay};
 use crate::error::RunError;
 use crate::job_checks::{check_global, check_no_weights, check_some, first_set, unfit};
 use crate::method::{Candidate, Method, Planned, SearchOutcome};
@@ -32,7 +33,7 @@ use crate::{memory, pre_generalization};
 /// Maximum product of subsets of quasi-identifiers and rows that a search and its verification may have to
 /// count: hours on a large machine. Most are never counted, since subsets share their prefixes
 /// and groups below *K* end them.
-const MOST_WORK: u128 = 1 << 50;
+const MOST_WORK: u64 = 1 << 50;
 
 /// Maximum number of counters of a column's values by class that a run keeps, 8 bytes each.
 const CLASS_COUNTERS: usize = 1 << 25;
@@ -88,7 +89,7 @@ impl Specialization {
             return 0;
         }
         let (width, l) = (self.quasi_identifiers.len(), self.known_values());
-        let subsets = u64::try_from(validity::subsets(width, l)).unwrap_or(u64::MAX);
+        let subsets = choose(width, l);
         let most = (group_index::MAX_ENTRIES as u64).max(rows);
         let entries = subsets.saturating_mul(rows).min(most);
         // A group has at least K rows.
@@ -104,8 +105,7 @@ impl Specialization {
     /// Whether a run over this many rows can be expected to end.
     fn check_work(&self, rows: u64) -> Result<(), JobError> {
         let (width, l) = (self.quasi_identifiers.len(), self.known_values());
-        let subsets = |l: usize| validity::subsets(width, l);
-        let fits = |l: usize| subsets(l).saturating_mul(rows.into()) <= MOST_WORK;
+        let fits = |l: usize| choose(width, l).saturating_mul(rows) <= MOST_WORK;
         if fits(l) {
             return Ok(());
         }
@@ -116,7 +116,7 @@ impl Specialization {
             "an adversary who knows {l} of {width} values may know {} sets of columns, too many to \
              count over {rows} rows; {advice}raise it to {width}, which is one set, or give fewer \
              columns the role `quasi_identifier`",
-            subsets(l)
+            choose(width, l)
         );
         let kind = JobErrorKind::LimitExceeded;
         Err(JobError::at(kind, "/privacy/l", detail))
@@ -256,19 +256,20 @@ impl Method for Specialization {
 
 /// Whether the class column has few enough values to be counted by value of a quasi-identifier.
 fn check_classes(input: &PreparedTable) -> Result<(), RunError> {
-    let Some((classes, _)) = input.table.class else {
+    let Some(class) = &input.table.class else {
         return Ok(());
     };
     let raw = |column| input.pre_generalization.raw(column).domain.code_count();
     let columns = input.table.quasi_identifiers.iter();
     let widest = columns.map(raw).max();
     let widest = widest.unwrap_or(0);
-    if widest.saturating_mul(classes) <= CLASS_COUNTERS {
+    if widest.saturating_mul(class.classes) <= CLASS_COUNTERS {
         return Ok(());
     }
     Err(RunError::limit_exceeded(format!(
-        "the class column has about {classes} values, too many to count beside the {widest} \
-             of a quasi-identifier; give it fewer, or give it the role `insensitive`"
+        "the class column has about {} values, too many to count beside the {widest} of a \
+         quasi-identifier; give it fewer, or give it the role `insensitive`",
+        class.classes
     )))
 }
 

@@ -254,8 +254,9 @@ impl Partitions {
         self.squares
     }
 
-    /// Number of rows, or of persons where *K* counts these, of the smallest partition (0 if there is none), and the greatest share of a
-    /// partition's rows that have the same sensitive value. Makes one scan of the partitions.
+    /// Number of rows, or of persons where *K* counts these, of the smallest partition (0 if there is none), and
+    /// the greatest share of a partition's rows that have the same sensitive value. Makes one scan of the
+    /// partitions.
     pub(super) fn extremes(&self) -> (u64, ValueShare) {
         let mut smallest = u32::MAX;
         let mut greatest = ValueShare::NONE;

@@ -19,10 +19,11 @@ use rustc_hash::FxHashSet;
 use pais_core::definition::{Objective, SplitRule, SuppressionFor};
 use pais_core::model::Decimal;
 use pais_core::parallel;
+use pais_core::subsets::choose;
 use pais_core::table::EncodedTable;
 use pais_core::table::codes::Codes;
 
-use super::attribute::{Attribute, ClassCodes, Concept, ConceptId, Meaning};
+use super::attribute::{Attribute, Concept, ConceptId, Meaning};
 use super::frequencies::{CollapsedTable, Floor, MAX_CELLS, Rounds};
 use super::interval_splits::IntervalSplits;
 use super::known_group::KnownGroups;
@@ -36,7 +37,7 @@ use super::suppression::{
     TrialTable,
 };
 use super::topmost::{self, Draw};
-use super::validity::{ValidityCheck, subsets};
+use super::validity::ValidityCheck;
 use crate::error::RunError;
 use crate::observer::{Count, Observer, Phase};
 use crate::step::{StepItem, StepRecord};
@@ -100,7 +101,7 @@ pub(super) fn search(
         };
         return search_over(task, &sensitive, rounds);
     }
-    SearchState::over_rows(task, sensitive, &suppressed).run(suppressed, None, observer)
+    SearchState::over_rows(task, sensitive, &suppressed).run(suppressed, None)
 }
 
 /// Runs top-down specialization over frequency sets, without suppression and persons. The topmost
@@ -113,7 +114,7 @@ pub(super) fn search_over(
     sensitive: &SensitiveSlots,
     rounds: Rounds<'_>,
 ) -> Result<Vec<StepRecord>, RunError> {
-    SearchState::over_sets(task, sensitive, rounds)?.run(Vec::new(), Some(rounds), task.observer)
+    SearchState::over_sets(task, sensitive, rounds)?.run(Vec::new(), Some(rounds))
 }
 
 impl<'a> SpecializationTask<'a> {
@@ -186,6 +187,7 @@ pub(super) struct SearchState<'a> {
     suppressed: u64,
     /// Largest number of rows that may be suppressed.
     budget: u64,
+    observer: &'a dyn Observer,
 }
 
 impl<'a> SearchState<'a> {
@@ -203,7 +205,6 @@ impl<'a> SearchState<'a> {
         } = task;
         let class = table.class.as_ref();
         let class = class.filter(|_| settings.objective == Objective::Classification);
-        let class = class.map(|&(classes, ref codes)| ClassCodes { classes, codes });
         let columns = &table.quasi_identifiers;
         let columns = columns.iter().zip(task.node_ncp).enumerate();
         let attributes = parallel::map(columns, |(position, (column, node_ncp))| {
@@ -251,6 +252,7 @@ impl<'a> SearchState<'a> {
             table,
             requirement,
             settings,
+            observer,
             ..
         } = task;
         let left = (rows - suppressed) as f64;
@@ -268,11 +270,12 @@ impl<'a> SearchState<'a> {
             last_violation: Vec::new(),
             count_cache: SensitiveCountCache::default(),
             suppression_bounds: SuppressionBounds::default(),
-            known_groups: KnownGroups::new(requirement.l, task.observer.cancellation()),
+            known_groups: KnownGroups::new(requirement.l, observer.cancellation()),
             floors: None,
             rows,
             suppressed,
             budget: settings.suppression_limit.floor_of(rows),
+            observer,
         }
     }
 
@@ -282,21 +285,17 @@ impl<'a> SearchState<'a> {
         mut self,
         suppressed: Vec<u32>,
         rounds: Option<Rounds<'_>>,
-        observer: &dyn Observer,
     ) -> Result<Vec<StepRecord>, RunError> {
         let mut steps = vec![self.step(0, None, suppressed)];
         let mut decided = 0usize;
         loop {
-            observer.counted(Count::StepsDone(steps.len() as u64 - 1));
-            if observer.must_stop() {
-                return Err(RunError::Cancelled);
-            }
+            self.observer
+                .counted(Count::StepsDone(steps.len() as u64 - 1));
+            self.observer.check()?;
             let Some(best) = self.best() else {
                 // No candidate is valid: suppress rows within the budget to make one valid.
-                let Some((best, suppression)) = self.best_with_suppression(observer) else {
-                    if observer.must_stop() {
-                        return Err(RunError::Cancelled);
-                    }
+                let Some((best, suppression)) = self.best_with_suppression() else {
+                    self.observer.check()?;
                     return Ok(steps);
                 };
                 let split_counts = self.count_split(best);
@@ -305,12 +304,12 @@ impl<'a> SearchState<'a> {
                 continue;
             };
             if self.has_small_child(best) || self.needs_suppression(best) {
-                self.reject(best, rounds, observer)?;
+                self.reject(best, rounds)?;
             } else {
                 if let Some(rounds) = rounds
                     && !self.distinguishes(best)
                 {
-                    self.count_next(best, rounds, observer)?;
+                    self.count_next(best, rounds)?;
                 }
                 let mut split_counts = self.count_split(best);
                 let candidate = &mut self.candidates[best];
@@ -321,16 +320,17 @@ impl<'a> SearchState<'a> {
                     candidate.scored_at = Some(steps.len());
                     continue;
                 }
-                if self.is_valid(best, &mut split_counts, observer) {
+                if self.is_valid(best, &mut split_counts) {
                     let none = Suppression::default();
                     steps.push(self.perform(steps.len(), best, &split_counts, &none));
                 } else {
-                    self.reject(best, rounds, observer)?;
+                    self.reject(best, rounds)?;
                 }
             }
             decided += 1;
             let open = self.candidates.len();
-            observer.progress(Phase::Searching, decided as f64 / (decided + open) as f64);
+            self.observer
+                .progress(Phase::Searching, decided as f64 / (decided + open) as f64);
         }
     }
 
@@ -338,7 +338,7 @@ impl<'a> SearchState<'a> {
     fn remove_row(&mut self, row: u32) {
         for attribute in &mut self.attributes {
             let class = self.table.class.as_ref().filter(|_| attribute.classes > 0);
-            attribute.remove_row(row as usize, class.map(|(_, codes)| codes.at(row as usize)));
+            attribute.remove_row(row as usize, class.map(|it| it.codes.at(row as usize)));
         }
     }
 
@@ -402,12 +402,7 @@ impl<'a> SearchState<'a> {
     /// Whether a candidate is valid for the current table.
     ///
     /// `split_counts` are of the candidate whose split was counted last.
-    pub(super) fn is_valid(
-        &mut self,
-        candidate: usize,
-        split_counts: &mut SplitCounts,
-        observer: &dyn Observer,
-    ) -> bool {
+    pub(super) fn is_valid(&mut self, candidate: usize, split_counts: &mut SplitCounts) -> bool {
         let subjects = self.list_subjects(candidate, split_counts);
         let split_counts = &*split_counts;
         let check = ValidityCheck {
@@ -415,7 +410,7 @@ impl<'a> SearchState<'a> {
             partitions: &self.partitions,
             requirement: self.requirement,
             subjects: subjects.as_ref(),
-            observer,
+            observer: self.observer,
         };
         let others = self.others(self.candidates[candidate].attribute);
         let is_repeated = |other: &usize| self.last_violation.contains(other);
@@ -553,7 +548,7 @@ const MIN_POINTS: usize = if cfg!(test) { 2 } else { 6 };
 
 /// Number of subsets of the other attributes up to which that pass is used. With more subsets, one
 /// check by bitmaps is faster.
-const MAX_SUBSETS: u128 = 10_000;
+const MAX_SUBSETS: u64 = 10_000;
 
 impl SearchState<'_> {
     /// Makes every value of ∪Cut a candidate again. After rows were suppressed, scores and split
@@ -671,15 +666,8 @@ impl SearchState<'_> {
 
     /// Drops an invalid candidate, or replaces the split of an interval by the next best one that is
     /// valid.
-    fn reject(
-        &mut self,
-        candidate: usize,
-        rounds: Option<Rounds<'_>>,
-        observer: &dyn Observer,
-    ) -> Result<(), RunError> {
-        if self.has_few_missing_cells(candidate)
-            || !self.replace_split(candidate, rounds, observer)?
-        {
+    fn reject(&mut self, candidate: usize, rounds: Option<Rounds<'_>>) -> Result<(), RunError> {
+        if self.has_few_missing_cells(candidate) || !self.replace_split(candidate, rounds)? {
             self.candidates.swap_remove(candidate);
         }
         Ok(())
@@ -693,22 +681,19 @@ impl SearchState<'_> {
         &mut self,
         candidate: usize,
         rounds: Option<Rounds<'_>>,
-        observer: &dyn Observer,
     ) -> Result<bool, RunError> {
         if let Some(rounds) = rounds
             && !self.distinguishes_points(candidate)
         {
-            self.count_next(candidate, rounds, observer)?;
+            self.count_next(candidate, rounds)?;
         }
         loop {
-            let is_valid = self.remove_invalid_points(candidate, observer);
-            if observer.must_stop() {
-                return Err(RunError::Cancelled);
-            }
+            let is_valid = self.remove_invalid_points(candidate);
+            self.observer.check()?;
             if !self.go_to_next_split(candidate) {
                 return Ok(false);
             }
-            if is_valid || self.is_valid_without_suppression(candidate, observer) {
+            if is_valid || self.is_valid_without_suppression(candidate) {
                 return Ok(true);
             }
         }
@@ -736,19 +721,19 @@ impl SearchState<'_> {
         true
     }
 
-    fn is_valid_without_suppression(&mut self, candidate: usize, observer: &dyn Observer) -> bool {
+    fn is_valid_without_suppression(&mut self, candidate: usize) -> bool {
         if self.has_small_child(candidate) || self.needs_suppression(candidate) {
             return false;
         }
         let mut split_counts = self.count_split(candidate);
-        self.is_valid(candidate, &mut split_counts, observer)
+        self.is_valid(candidate, &mut split_counts)
     }
 
     /// Removes invalid split points from those that remain to be tried. Checks the best points
     /// first, and the next ones only if none of those is valid. A few remaining points are not
     /// checked here: trying them one by one is faster. Returns whether the first one that is left is
     /// known to be valid.
-    fn remove_invalid_points(&mut self, candidate: usize, observer: &dyn Observer) -> bool {
+    fn remove_invalid_points(&mut self, candidate: usize) -> bool {
         let CutCandidate {
             attribute,
             concept,
@@ -758,12 +743,12 @@ impl SearchState<'_> {
         let column = &self.attributes[attribute];
         let value = column.concept(concept);
         let others = self.others(attribute);
-        if subsets(others.len(), self.requirement.l - 1) > MAX_SUBSETS {
+        if choose(others.len(), self.requirement.l - 1) > MAX_SUBSETS {
             return false;
         }
         let mut valid: Vec<u32> = Vec::new();
         let mut remaining = splits.remaining();
-        while remaining.len() >= MIN_POINTS && valid.is_empty() && !observer.must_stop() {
+        while remaining.len() >= MIN_POINTS && valid.is_empty() && !self.observer.must_stop() {
             let most = remaining.len().min(IntervalSplits::MAX_POINTS);
             let (best, rest) = remaining.split_at(most);
             remaining = rest;
@@ -786,7 +771,7 @@ impl SearchState<'_> {
                 partitions: &self.partitions,
                 requirement: self.requirement,
                 subjects: subjects.as_ref(),
-                observer,
+                observer: self.observer,
             };
             let is_valid_at = IntervalSplits::new(&check, points.len() + 1).valid(&others);
             let is_valid =
@@ -803,6 +788,13 @@ impl SearchState<'_> {
 /// Bounds of floating-point numbers are widened by this factor, which exceeds their rounding.
 const WIDENED: f64 = 1.0 + 1e-9;
 
+/// A candidate that may be made valid.
+struct OpenTrial {
+    /// An upper bound of the gain per suppressed row.
+    rate_bound: f64,
+    candidate: usize,
+}
+
 /// A candidate with its rows to suppress, the best one so far.
 struct BestTrial {
     rate: f64,
@@ -817,10 +809,10 @@ impl SearchState<'_> {
     ///
     /// A specialization without a gain is skipped. Under [`Objective::Ncp`] a suppressed row counts
     /// with an NCP of 1 in every attribute, and the gain is the score minus that loss.
-    fn best_with_suppression(&mut self, observer: &dyn Observer) -> Option<(usize, Suppression)> {
+    fn best_with_suppression(&mut self) -> Option<(usize, Suppression)> {
         #[cfg(test)]
         if suppression_reference::is_used() {
-            return self.reference_best(observer);
+            return self.reference_best();
         }
         let budget = self.budget - self.suppressed;
         if budget == 0 {
@@ -828,29 +820,36 @@ impl SearchState<'_> {
         }
         self.partitions.sort();
         self.reset_candidates();
-        let bounds = (0..self.candidates.len()).map(|candidate| {
+        let open = (0..self.candidates.len()).filter_map(|candidate| {
             let (score, least) = self.bounds(candidate);
-            (self.rate(score, least), candidate, least)
+            let rate_bound = self.rate(score, least);
+            (rate_bound > 0.0 && least <= budget).then_some(OpenTrial {
+                rate_bound,
+                candidate,
+            })
         });
-        let mut order: Vec<(f64, usize, u64)> = bounds
-            .filter(|(rate, _, least)| *rate > 0.0 && *least <= budget)
-            .collect();
-        order.sort_by(|(a, first, _), (b, second, _)| b.total_cmp(a).then(first.cmp(second)));
+        let mut order: Vec<OpenTrial> = open.collect();
+        // Stable: ties go to the first.
+        order.sort_by(|one, other| other.rate_bound.total_cmp(&one.rate_bound));
         let below_top = |other: &usize| !self.attributes[*other].is_topmost();
         let below_top = (0..self.attributes.len()).filter(below_top).collect();
         let mut index = TrialIndex::new(&self.partitions, self.requirement, below_top);
         let mut best: Option<BestTrial> = None;
-        for (bound, candidate, _) in order {
-            if observer.must_stop() {
+        for OpenTrial {
+            rate_bound,
+            candidate,
+        } in order
+        {
+            if self.observer.must_stop() {
                 return None;
             }
             if best
                 .as_ref()
-                .is_some_and(|best| bound * WIDENED < best.rate)
+                .is_some_and(|best| rate_bound * WIDENED < best.rate)
             {
                 break;
             }
-            let tried = self.tried(candidate, budget, best.as_ref(), &mut index, observer);
+            let tried = self.tried(candidate, budget, best.as_ref(), &mut index);
             let Some((gain, suppression)) = tried.filter(|(gain, _)| *gain > 0.0) else {
                 continue;
             };
@@ -938,7 +937,6 @@ impl SearchState<'_> {
         budget: u64,
         best: Option<&BestTrial>,
         index: &mut TrialIndex,
-        observer: &dyn Observer,
     ) -> Option<(f64, Suppression)> {
         let mut split_counts = self.count_split(candidate);
         let score = self.candidates[candidate].score;
@@ -952,7 +950,6 @@ impl SearchState<'_> {
             &mut split_counts,
             self.most_rows(score, budget, best),
             index,
-            observer,
         );
         let key = self.split_key(candidate);
         let total = self.suppressed + suppressed;
@@ -968,7 +965,6 @@ impl SearchState<'_> {
         split_counts: &mut SplitCounts,
         budget: u64,
         index: &mut TrialIndex,
-        observer: &dyn Observer,
     ) -> (u64, Option<Suppression>) {
         let subjects = self.list_subjects(candidate, split_counts);
         let split_counts = &*split_counts;
@@ -983,7 +979,7 @@ impl SearchState<'_> {
             concept,
             first_child: self.attributes[attribute].concepts.len() as ConceptId,
             budget,
-            observer,
+            observer: self.observer,
         };
         let (subjects, cache) = (subjects.as_ref(), &mut self.count_cache);
         let mut table = TrialTable::new(&trial, split_counts, subjects, cache, index);

@@ -58,9 +58,7 @@ pub(super) fn suppress(
     // By value, the rows that were not drawn yet; listed at the first draw.
     let mut drawable: Vec<Option<Vec<u32>>> = vec![None; whole.len()];
     loop {
-        if observer.must_stop() {
-            return Err(RunError::Cancelled);
-        }
+        observer.check()?;
         let left = rows - suppressed;
         let Some(exceeding) = most_frequent(requirement, &rows_by_value, left) else {
             break;

@@ -33,19 +33,6 @@ use crate::observer::Observer;
 /// tests, so that small tables are checked in parallel too.
 const MIN_PARALLEL_WORK: usize = if cfg!(test) { 16 } else { 1 << 13 };
 
-/// Number of subsets of `size` elements of a set of `of`; saturates at the greatest `u128`.
-pub(super) fn subsets(of: usize, size: usize) -> u128 {
-    let size = size.min(of);
-    (0..size.min(of - size)).fold(1u128, |count, taken| {
-        let next = count.saturating_mul((of - taken) as u128);
-        if next == u128::MAX {
-            next
-        } else {
-            next / (taken as u128 + 1)
-        }
-    })
-}
-
 /// The check of every qid that contains a child of a specialization.
 pub(super) struct ValidityCheck<'a> {
     /// The counts of the specialization.
@@ -66,7 +53,7 @@ impl ValidityCheck<'_> {
     /// the attributes below their topmost value, without the candidate's own.
     ///
     /// # Errors
-    /// The attributes of a qid that is not allowed.
+    /// The attributes of a qid that is not allowed, or, once the observer requests a stop, of any qid.
     pub(super) fn run(&self, others: &[usize]) -> Result<(), Vec<usize>> {
         let children = &self.split_counts.children;
         let shares: usize = children.iter().map(Vec::len).sum();

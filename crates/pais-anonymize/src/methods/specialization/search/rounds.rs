@@ -98,20 +98,15 @@ impl<'a> SearchState<'a> {
     ///
     /// # Errors
     /// When the set is not one of the rows counted so far, and on cancellation.
-    pub(super) fn count_next(
-        &mut self,
-        best: usize,
-        rounds: Rounds<'_>,
-        observer: &dyn Observer,
-    ) -> Result<(), RunError> {
+    pub(super) fn count_next(&mut self, best: usize, rounds: Rounds<'_>) -> Result<(), RunError> {
         let expansions = self.expansions(best, rounds.budget);
-        let mut taken = self.expected_to_fit(&expansions, rounds, observer)?;
+        let mut taken = self.expected_to_fit(&expansions, rounds)?;
         // A source may fail once: a set that contradicts earlier counts is requested again.
         for _ in 0..ATTEMPTS {
             let set = loop {
                 let floors = self.floors_with(&expansions[..taken]);
                 let most = (taken > 1).then_some(rounds.budget);
-                match rounds.source.frequency_set(&floors, most, observer) {
+                match rounds.source.frequency_set(&floors, most, self.observer) {
                     Err(CountError::MoreThan) if taken > 1 => taken /= 2,
                     counted => break counted?,
                 }
@@ -131,11 +126,10 @@ impl<'a> SearchState<'a> {
         &self,
         expansions: &[Expansion],
         rounds: Rounds<'_>,
-        observer: &dyn Observer,
     ) -> Result<usize, CountError> {
         let fit = |taken: usize| -> Result<bool, CountError> {
             let floors = self.floors_with(&expansions[..taken]);
-            let expected = rounds.source.expected_records(&floors, observer)?;
+            let expected = rounds.source.expected_records(&floors, self.observer)?;
             Ok(expected <= rounds.budget as u64)
         };
         let (mut fitting, mut too_many) = (1, expansions.len());

@@ -34,10 +34,7 @@ pub(super) fn is_used() -> bool {
 }
 
 impl SearchState<'_> {
-    pub(super) fn reference_best(
-        &mut self,
-        observer: &dyn Observer,
-    ) -> Option<(usize, Suppression)> {
+    pub(super) fn reference_best(&mut self) -> Option<(usize, Suppression)> {
         let budget = self.budget - self.suppressed;
         if budget == 0 {
             return None;
@@ -47,7 +44,7 @@ impl SearchState<'_> {
         let mut count_cache = SensitiveCountCache::default();
         let mut best: Option<(f64, usize, Suppression)> = None;
         for candidate in 0..self.candidates.len() {
-            if observer.must_stop() {
+            if self.observer.must_stop() {
                 return None;
             }
             let mut split_counts = self.count_split(candidate);
@@ -63,7 +60,7 @@ impl SearchState<'_> {
                 candidate: (attribute, concept),
                 first_child: self.attributes[attribute].concepts.len() as ConceptId,
                 budget,
-                observer,
+                observer: self.observer,
             };
             let Some(suppression) = trial.cost(&split_counts, subjects.as_ref(), &mut count_cache)
             else {

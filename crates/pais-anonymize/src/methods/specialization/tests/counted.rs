@@ -101,9 +101,7 @@ impl RowCounter for ByHand {
         most: Option<usize>,
         observer: &dyn Observer,
     ) -> Result<PartCounts, CountError> {
-        if observer.must_stop() {
-            return Err(CountError::Cancelled);
-        }
+        observer.check()?;
         let statement = self.statements.fetch_add(1, Ordering::Relaxed);
         let mut counts: BTreeMap<Vec<u32>, (u64, u64)> = BTreeMap::new();
         for row in 0..self.count {

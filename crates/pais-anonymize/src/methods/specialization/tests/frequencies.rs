@@ -89,7 +89,7 @@ impl FrequencySets for RowByRow<'_> {
         let histograms = columns.map(|column| {
             let codes = column.domain.code_count();
             let class = self.table.class.as_ref().filter(|_| by_class);
-            let classes = class.map_or(0, |(classes, _)| *classes);
+            let classes = class.map_or(0, |it| it.classes);
             let mut histogram = Histogram {
                 rows: vec![0; codes],
                 by_class: vec![0; codes * classes],
@@ -98,8 +98,8 @@ impl FrequencySets for RowByRow<'_> {
             for row in 0..self.table.rows {
                 let code = column.codes.at(row);
                 histogram.rows[code as usize] += 1;
-                if let Some((_, of_row)) = class {
-                    histogram.by_class[code as usize * classes + of_row.at(row) as usize] += 1;
+                if let Some(class) = class {
+                    histogram.by_class[code as usize * classes + class.codes.at(row) as usize] += 1;
                 }
             }
             histogram
@@ -200,7 +200,7 @@ fn with_task<T>(
 fn over_rows(task: SpecializationTask<'_>) -> Vec<StepRecord> {
     let sensitive = SensitiveSlots::new(task.requirement, task.table.rows);
     let state = SearchState::over_rows(task, sensitive, &[]);
-    state.run(Vec::new(), None, task.observer).unwrap()
+    state.run(Vec::new(), None).unwrap()
 }
 
 fn over_sets(

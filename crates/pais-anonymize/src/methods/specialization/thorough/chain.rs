@@ -6,11 +6,13 @@
 //! all [`Weights`] 1, a rebuild is the greedy search. A random weight for each column changes which columns the
 //! adversary's knowledge is spent on, which greedy runs decide too early.
 //!
-//! The random choices ([`Draws`]) decide which cuts are tried, never what is released. So a fast generator is
-//! enough; it is written here, so that no library changes it.
+//! The random choices ([`SplitMix64`]) decide which cuts are tried, never what is released. So a fast generator
+//! is enough.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+
+use pais_core::split_mix::SplitMix64;
 
 use super::super::attribute::Concept;
 use super::cut_state::{AttributeCut, CutState, Refusal, Trial};
@@ -24,7 +26,7 @@ const HIGHEST: f64 = 0.01;
 
 /// One sequence of cuts.
 pub(super) struct Chain {
-    draws: Draws,
+    draws: SplitMix64,
     trial: Trial,
     iterations: usize,
     current: CutState,
@@ -37,7 +39,7 @@ pub(super) struct Chain {
 
 impl Chain {
     /// Starts at a valid cut.
-    pub(super) fn new(space: &Space<'_>, start: CutState, draws: Draws) -> Self {
+    pub(super) fn new(space: &Space<'_>, start: CutState, draws: SplitMix64) -> Self {
         let loss = start.loss(space);
         Self {
             draws,
@@ -179,7 +181,7 @@ impl Weights {
     }
 
     /// Drawn at random.
-    pub(super) fn draw(width: usize, draws: &mut Draws) -> Self {
+    pub(super) fn draw(width: usize, draws: &mut SplitMix64) -> Self {
         let spread = [0.3, 0.8, 1.5][draws.below(3)];
         Self {
             attributes: (0..width)
@@ -231,7 +233,7 @@ pub(super) fn rebuild(
     state: &mut CutState,
     trial: &mut Trial,
     weights: &Weights,
-    draws: &mut Draws,
+    draws: &mut SplitMix64,
 ) {
     let mut open = Open {
         space,
@@ -306,7 +308,7 @@ struct Open<'s, 'a> {
 
 impl Open<'_, '_> {
     /// Adds the splits of a value.
-    fn push(&mut self, attribute: usize, concept: &Concept, draws: &mut Draws) {
+    fn push(&mut self, attribute: usize, concept: &Concept, draws: &mut SplitMix64) {
         let dimension = &self.space.dimensions[attribute];
         let points = dimension.points_in(concept);
         let tried: Vec<Option<u32>> = if points.is_empty() {
@@ -355,50 +357,21 @@ impl Open<'_, '_> {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood: OOPSLA 2014).
-#[derive(Clone, Debug)]
-pub(super) struct Draws(u64);
-
-impl Draws {
-    /// The choices of one chain.
-    pub(super) fn new(seed: u64, chain: u64) -> Self {
-        let mut draws = Self(seed ^ chain.wrapping_mul(0xA24B_AED4_963E_E407));
-        draws.next();
-        draws
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From 0 to 1, 1 excluded.
-    pub(super) fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// A number below `count`; 0 where `count` is 0.
-    pub(super) fn below(&mut self, count: usize) -> usize {
-        ((u128::from(self.next()) * count as u128) >> 64) as usize
-    }
-
-    /// About normally distributed, with mean 0 and variance 1: a sum of twelve uniform draws.
-    pub(super) fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.fraction()).sum::<f64>() - 6.0
-    }
+/// The choices of one chain.
+pub(super) fn choices(seed: u64, chain: u64) -> SplitMix64 {
+    let mut draws = SplitMix64(seed ^ chain.wrapping_mul(0xA24B_AED4_963E_E407));
+    draws.next_u64();
+    draws
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Draws;
+    use super::choices;
 
     #[test]
     fn chains_draw_different_numbers_and_equal_seeds_equal_ones() {
         let drawn = |seed, chain| {
-            let mut draws = Draws::new(seed, chain);
+            let mut draws = choices(seed, chain);
             (0..20).map(|_| draws.below(1000)).collect::<Vec<_>>()
         };
         assert_eq!(drawn(7, 0), drawn(7, 0));

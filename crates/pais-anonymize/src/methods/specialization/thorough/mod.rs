@@ -26,7 +26,7 @@ use super::topmost::Draw;
 use crate::error::RunError;
 use crate::observer::{Count, Deadline, Observer, Phase};
 use crate::step::StepRecord;
-use chain::{Chain, Draws};
+use chain::{Chain, choices};
 use cut_state::Trial;
 use space::{Dimension, Measure, Space, Units};
 use starts::Start;
@@ -107,8 +107,9 @@ pub(super) fn search(
         .iter()
         .for_each(|&row| is_removed[row as usize] = true);
     let dimensions = dimensions(task, &starts, &removed);
-    let with_class = settings.objective == Objective::Classification;
-    let units = Units::new(table, &dimensions, requirement, &is_removed, with_class);
+    let class = table.class.as_ref();
+    let class = class.filter(|_| settings.objective == Objective::Classification);
+    let units = Units::new(table, &dimensions, requirement, &is_removed, class);
     let counters = requirement.counted_values.max(units.classes);
     let deadline = Deadline::new(observer, began, Some(effort.limit));
     let mut space = Space {
@@ -133,9 +134,7 @@ pub(super) fn search(
         };
         found = run_chains(&space, &starts[usable], began, effort, observer);
     }
-    if observer.must_stop() {
-        return Err(RunError::Cancelled);
-    }
+    observer.check()?;
     space.observer = observer;
     let mut best = starts.swap_remove(best);
     let has_other_scores = best.objective != settings.objective;
@@ -161,9 +160,7 @@ pub(super) fn search(
         observer.counted(Count::StepsDone(found.steps.len() as u64 - 1));
         return Ok(found.steps);
     }
-    if observer.must_stop() {
-        return Err(RunError::Cancelled);
-    }
+    observer.check()?;
     if has_other_scores {
         best.steps.iter_mut().for_each(|it| it.item.score = None);
     }
@@ -208,8 +205,8 @@ fn run_chains(
     states.sort_by(|one, other| one.0.total_cmp(&other.0));
     let chain = |number: u64| {
         let at = (number as usize).min(states.len().checked_sub(1)?);
-        let draws = Draws::new(effort.seed, number);
-        Some(Chain::new(space, states[at].1.clone(), draws))
+        let state = states[at].1.clone();
+        Some(Chain::new(space, state, choices(effort.seed, number)))
     };
     let mut chains: Vec<Chain> = (0..CHAINS).filter_map(chain).collect();
     drop(states);

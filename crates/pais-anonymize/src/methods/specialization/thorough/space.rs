@@ -10,8 +10,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use pais_core::definition::Objective;
-use pais_core::table::codes::Codes;
-use pais_core::table::{Domain, EncodedTable};
+use pais_core::table::{ClassColumn, Domain, EncodedTable};
 use pais_core::taxonomy::NodeId;
 
 use super::super::attribute::{Attribute, Concept, Meaning};
@@ -279,19 +278,18 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// Collapses the rows of a table that are not `removed`. `with_class` keeps classes apart.
+    /// Collapses the rows of a table that are not `removed`. `class` keeps classes apart.
     pub(super) fn new(
         table: &EncodedTable,
         dimensions: &[Dimension<'_>],
         requirement: &Requirement<'_>,
         removed: &[bool],
-        with_class: bool,
+        class: Option<&ClassColumn>,
     ) -> Self {
-        let class = table.class.as_ref().filter(|_| with_class);
         let mut units = Self {
             weight: Vec::new(),
             class: Vec::new(),
-            classes: class.map_or(0, |(classes, _)| *classes),
+            classes: class.map_or(0, |it| it.classes),
             person: Vec::new(),
             of_row: vec![REMOVED; table.rows],
             values: Vec::new(),
@@ -306,7 +304,7 @@ impl Units {
             key.clear();
             let columns = dimensions.iter();
             key.extend(columns.map(|it| it.base(it.attribute.column.codes.at(row))));
-            key.extend(class.map(|(_, codes)| codes.at(row)));
+            key.extend(class.map(|it| it.codes.at(row)));
             if requirement.subjects.is_some() {
                 key.push(row as u32);
             }
@@ -320,7 +318,7 @@ impl Units {
                 None => {
                     found.insert(key.as_slice().into(), next);
                     units.weight.push(0);
-                    units.class.extend(class.map(|(_, codes)| codes.at(row)));
+                    units.class.extend(class.map(|it| it.codes.at(row)));
                     let person = requirement.subjects.map(|it| it.of_row()[row]);
                     units.person.extend(person);
                     units.values.extend(&key[before..]);
@@ -404,9 +402,9 @@ impl Measure {
         objective: Objective,
         rows: usize,
         width: usize,
-        class: Option<&(usize, Codes<'_>)>,
+        class: Option<&ClassColumn>,
     ) -> Self {
-        let whole_entropy = class.map_or(0.0, |(classes, codes)| entropy(&codes.counts(*classes)));
+        let whole_entropy = class.map_or(0.0, |it| entropy(&it.codes.counts(it.classes)));
         Self {
             objective,
             rows: (rows as f64).max(1.0),

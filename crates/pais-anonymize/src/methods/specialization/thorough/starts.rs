@@ -161,7 +161,7 @@ fn all_runs(
 
 /// The loss under `classification` of the last table of a run.
 fn class_loss(table: &EncodedTable, cuts: &[Cut], steps: &[StepRecord], measure: &Measure) -> f64 {
-    let Some((classes, class)) = &table.class else {
+    let Some(class) = &table.class else {
         return f64::INFINITY;
     };
     let mut is_kept = vec![true; table.rows];
@@ -175,11 +175,11 @@ fn class_loss(table: &EncodedTable, cuts: &[Cut], steps: &[StepRecord], measure:
         let key = columns.map(|(column, cut)| cut.label_of[column.codes.at(row) as usize]);
         let next = groups.len();
         let group = *groups.entry(key.collect()).or_insert(next);
-        counts.resize(groups.len() * classes, 0);
-        counts[group * classes + class.at(row) as usize] += 1;
+        counts.resize(groups.len() * class.classes, 0);
+        counts[group * class.classes + class.codes.at(row) as usize] += 1;
     }
     let mut tally = ClassSums::default();
-    for counts in counts.chunks((*classes).max(1)) {
+    for counts in counts.chunks(class.classes.max(1)) {
         let size: u64 = counts.iter().sum();
         tally.sum += measure.term(size as u32, counts, 0.0);
         tally.kept += size;
