@@ -18,10 +18,9 @@ export function meaning(t: Texts, privacy: { readonly model: string }, about: Ab
   const names = MODELS[model].parameters;
   if (names.some((name) => get(name) === '')) return undefined;
   const listed = (privacy as { sensitive_values?: Readonly<Record<string, readonly string[]>> }).sensitive_values;
-  const columns = Object.entries(listed ?? {});
-  const what = columns.length > 0
-    ? t.meaning.listed(columns.map(([column, values]) => (values.length > 0 ? `${column}: ${values.join(' | ')}` : column)).join(', '))
-    : t.meaning.any;
+  // An empty list has values that are not shown, such as those of a deleted dataset.
+  const columns = Object.entries(listed ?? {}).map(([column, values]) => `${column}: ${values.join(' | ')}`);
+  const what = listed == null ? t.meaning.any : columns.length > 0 ? t.meaning.listed(columns.join(', ')) : t.meaning.listedHidden;
   const share = (text: string): string =>
     text.split(', ').map((part) => atMost(Number(part))).join(', ');
   const m = t.meaning;

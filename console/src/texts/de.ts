@@ -419,6 +419,7 @@ export const de: Texts = {
   meaning: {
     any: 'sensiblen Wert',
     listed: (values) => `genannten Wert (${values})`,
+    listedHidden: 'genannten Wert (hier nicht gezeigt)',
     lkc: (l, k, c, what, unit) =>
       `Wer bis zu ${l} Werte von Quasi-Identifikatoren einer Person kennt, findet mindestens ${k} passende ${unit} und erschließt keinen ${what} mit einer Konfidenz über ${c}.`,
     lkcWithoutSensitive: (l, k, unit) =>

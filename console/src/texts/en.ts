@@ -392,6 +392,7 @@ export const en = {
   meaning: {
     any: 'sensitive value',
     listed: (values: string) => `listed value (${values})`,
+    listedHidden: 'listed value (not shown here)',
     lkc: (l: string, k: string, c: string, what: string, unit: string) =>
       `Somebody who knows up to ${l} values of quasi-identifiers of a person finds at least ${k} matching ${unit}, and infers no ${what} with a confidence above ${c}.`,
     lkcWithoutSensitive: (l: string, k: string, unit: string) =>

@@ -28,8 +28,7 @@ export function hasSensitive(codebook: Release['codebook']): boolean {
 
 /** Whether the model bounds listed values only, so that others may be inferred. */
 export function listsValues(privacy: unknown): boolean {
-  const listed = (privacy as { sensitive_values?: object | null } | null | undefined)?.sensitive_values;
-  return Object.keys(listed ?? {}).length > 0;
+  return (privacy as { sensitive_values?: object | null } | null | undefined)?.sensitive_values != null;
 }
 
 /** The path of a table in a format. */
