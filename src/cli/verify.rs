@@ -288,6 +288,8 @@ struct FindingDocument<'a> {
     privacy: &'a PrivacyDefinition,
     /// Persons of the released rows, where these are counted.
     subjects: Option<u64>,
+    /// Whether they are the same for each possible assignment of raw rows.
+    has_known_subjects: bool,
     /// The figures of the model; null where they could not be found.
     verification: Option<&'a PrivacyFinding>,
     /// The comparison with the raw table; null without it.
@@ -323,6 +325,7 @@ fn print_json(found: &ReleaseVerification, job: &JobDefinition) -> Result<(), Fa
         undecided: found.undecided.map(|undecided| undecided.to_string()),
         privacy: &job.privacy,
         subjects: found.subjects,
+        has_known_subjects: found.has_known_subjects,
         verification: found.privacy.as_ref(),
         raw: found.raw.as_ref().map(RawDocument::from),
         unchanged: &found.unchanged,

@@ -62,6 +62,7 @@ struct Printout {
     unit: &'static str,
     /// Number of persons, where these are counted.
     subjects: Option<u64>,
+    has_known_subjects: bool,
     undecided: Option<Undecided>,
     has_sensitive: bool,
 }
@@ -75,6 +76,7 @@ impl Printout {
                 None => "rows",
             },
             subjects: found.subjects,
+            has_known_subjects: found.has_known_subjects,
             undecided: found.undecided,
             has_sensitive,
         }
@@ -111,6 +113,9 @@ impl Printout {
         self.line("rows", rows);
         if let Some(subjects) = self.subjects {
             self.line("persons", subjects);
+            if !self.has_known_subjects {
+                self.note("Released rows fit raw rows of several persons: these are of one possible assignment.");
+            }
         }
     }
 

@@ -10,7 +10,9 @@ use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table, Unc
 use super::subjects::ReleasedSubjects;
 use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, warnings};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
-use crate::{OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups};
+use crate::{
+    CountedTable, OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups,
+};
 
 /// Finds which raw row is in which group, and decides the model over the groups.
 pub(super) fn verify(
@@ -58,6 +60,7 @@ pub(super) fn verify(
         model: model_of_job,
         privacy: None,
         subjects: None,
+        has_known_subjects: true,
         undecided: None,
         unchanged: UnchangedRisk::of_released(schema, qit, cancellation)?,
         raw: Some(RawFinding {
@@ -74,28 +77,23 @@ pub(super) fn verify(
             .map(|&(spec, column)| RawSensitive { spec, column })
             .collect();
         let joined = join_sensitive(qit, &cells, source_rows).map_err(ReleaseError::malformed)?;
-        let persons = schema.subject().and_then(|position| columns.get(position));
-        let k = model.k.get();
-        let persons = persons.map(|(_, column)| {
-            let subjects = Subjects::new(column.clone());
-            ReleasedSubjects::new(
-                subjects.as_ref(),
-                source_rows,
-                &assignment.interchangeable,
-                k,
-            )
-        });
-        found.subjects = persons.as_ref().and_then(ReleasedSubjects::len);
-        let counted = match &persons {
-            Some(persons) => persons.counted(&joined),
-            None => (&joined).into(),
-        };
         let by = [GROUP_COLUMN.into()];
         let names = schema.names(ColumnRole::Sensitive);
-        let verification = verify_groups(counted, &by, &names, &model, cancellation)?;
-        let privacy = PrivacyFinding::Groups(verification);
-        found.undecided = persons.and_then(|persons| persons.undecided(k, &privacy));
-        found.privacy = Some(privacy);
+        let decide = |counted: CountedTable| {
+            let found = verify_groups(counted, &by, &names, &model, cancellation)?;
+            Ok::<_, ReleaseError>(PrivacyFinding::Groups(found))
+        };
+        let persons = schema.subject().and_then(|position| columns.get(position));
+        match persons {
+            Some((_, column)) => {
+                let subjects = Subjects::new(column.clone());
+                let alike = &assignment.interchangeable;
+                let k = model.k.get();
+                let persons = ReleasedSubjects::new(subjects.as_ref(), source_rows, alike, k);
+                found.set_subjects(persons.decide(&joined, k, decide)?);
+            }
+            None => found.privacy = Some(decide((&joined).into())?),
+        }
     }
     Ok(found)
 }

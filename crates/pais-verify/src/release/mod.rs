@@ -25,7 +25,7 @@ use pais_core::table::{
 use pais_core::warning::{Warning, by_code};
 use thiserror::Error;
 
-use self::subjects::ReleasedSubjects;
+use self::subjects::{ReleasedSubjects, SubjectsFinding};
 use crate::assignment::assign;
 use crate::models::verify_model;
 use crate::overlap::decide_overlaps;
@@ -58,8 +58,12 @@ pub struct ReleaseVerification {
     /// of an anatomized release cannot be assigned to raw rows.
     pub privacy: Option<PrivacyFinding>,
     /// Number of persons of the released rows, where K was asked of persons: the schema has a
-    /// subject column, the raw table was given, and the persons are the same for each assignment of raw rows.
+    /// subject column, and the raw table was given.
     pub subjects: Option<u64>,
+    /// Whether these are the same persons for each possible assignment of raw rows. Otherwise released rows fit raw
+    /// rows of several persons, because rows are left out or labels overlap, and the persons are those of one
+    /// assignment.
+    pub has_known_subjects: bool,
     /// A condition that could not be decided.
     pub undecided: Option<Undecided>,
     /// The comparison with the raw table, where it was given.
@@ -132,6 +136,13 @@ impl ReleaseError {
 }
 
 impl ReleaseVerification {
+    fn set_subjects(&mut self, found: SubjectsFinding) {
+        self.privacy = Some(found.privacy);
+        self.subjects = found.subjects;
+        self.has_known_subjects = found.are_known;
+        self.undecided = found.undecided;
+    }
+
     /// Whether everything that was checked holds. What could not be decided does not hold.
     pub fn holds(&self) -> bool {
         self.undecided.is_none() && !self.fails()
@@ -161,8 +172,9 @@ impl RawFinding {
 /// where it is given.
 ///
 /// Under a schema with a subject column K is required of persons, and only the raw table names them. Without
-/// it, or where released rows fit raw rows of different persons, rows are counted: a group of fewer than K rows
-/// fails, and if there is none, [`ReleaseVerification::undecided`] says so.
+/// it, or where released rows fit raw rows of different persons and the model does not hold for those that are
+/// assigned, rows are counted: a group of fewer than K rows fails, and if there is none,
+/// [`ReleaseVerification::undecided`] says so.
 ///
 /// ```
 /// use pais_core::cancellation::Cancellation;
@@ -221,6 +233,7 @@ pub fn verify_release(
                 model,
                 privacy: None,
                 subjects: None,
+                has_known_subjects: true,
                 undecided: None,
                 raw: None,
                 unchanged: UnchangedRisk::of_released(schema, table, cancellation)?,
@@ -231,11 +244,9 @@ pub fn verify_release(
                 Some(raw) if schema.subject().is_some() => {
                     let k = model.0.k().get();
                     let (raw, subjects) = compare(schema, job, table, raw, k)?;
-                    let counted = subjects.counted(table);
-                    let privacy = decide(schema, model, counted, cancellation)?;
-                    found.undecided = subjects.undecided(k, &privacy);
-                    found.subjects = subjects.len();
-                    found.privacy = Some(privacy);
+                    let by = |counted: CountedTable| decide(schema, model, counted, cancellation);
+                    let decided = subjects.decide(table, k, by)?;
+                    found.set_subjects(decided);
                     found.raw = Some(raw);
                 }
                 Some(raw) => {

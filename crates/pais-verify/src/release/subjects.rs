@@ -55,8 +55,8 @@ impl fmt::Display for Undecided {
                 "a release does not say which rows are of one person; that takes the raw table"
             }
             UndecidedReason::SeveralPersons => {
-                "released rows fit raw rows of different persons, and only the run that made the \
-                 release knows which"
+                "released rows fit raw rows of different persons, and for those that were assigned it \
+                 does not hold; only the run that made the release knows which they are"
             }
         };
         write!(
@@ -66,19 +66,23 @@ impl fmt::Display for Undecided {
     }
 }
 
+/// What was found in a table by the persons of its rows.
+pub(super) struct SubjectsFinding {
+    pub(super) privacy: PrivacyFinding,
+    /// Number of persons; `None` where rows were counted.
+    pub(super) subjects: Option<u64>,
+    /// Whether the persons are the same for each possible assignment.
+    pub(super) are_known: bool,
+    pub(super) undecided: Option<Undecided>,
+}
+
 /// The persons of released rows.
 pub(super) struct ReleasedSubjects {
     rows: usize,
-    persons: Persons,
-}
-
-enum Persons {
-    /// No person has several raw rows.
-    OfOneRow,
-    /// The person of each row.
-    Known(Vec<u32>),
-    /// Released rows can be of different persons. Rows of a group that are of at least *K* persons in any case.
-    Open { sufficient_rows: u64 },
+    /// The person of each row; `None` if no person has several raw rows.
+    of_row: Option<Vec<u32>>,
+    /// If released rows can be of other persons: rows of a group that are of at least *K* persons in any case.
+    sufficient_rows: Option<u64>,
 }
 
 impl ReleasedSubjects {
@@ -91,66 +95,72 @@ impl ReleasedSubjects {
         interchangeable: &[Vec<u32>],
         k: u64,
     ) -> Self {
-        let persons = match subjects {
-            None => Persons::OfOneRow,
-            Some(subjects) => {
-                let person = |&row: &u32| subjects.of_row().get(row as usize).copied();
-                let are_of_one = |rows: &Vec<u32>| {
-                    rows.windows(2)
-                        .all(|pair| person(&pair[0]) == person(&pair[1]))
-                };
-                // Too few persons are too few in any case.
-                if interchangeable.iter().all(are_of_one) || subjects.len() < k {
-                    let unknown = subjects.codes() as u32;
-                    let rows = source_rows.iter();
-                    Persons::Known(rows.map(|row| person(row).unwrap_or(unknown)).collect())
-                } else {
-                    Persons::Open {
-                        sufficient_rows: subjects.sufficient_rows(k),
-                    }
-                }
-            }
+        let rows = source_rows.len();
+        let Some(subjects) = subjects else {
+            return Self {
+                rows,
+                of_row: None,
+                sufficient_rows: None,
+            };
         };
+        let person = |&row: &u32| subjects.of_row().get(row as usize).copied();
+        let are_of_one = |rows: &Vec<u32>| {
+            rows.windows(2)
+                .all(|pair| person(&pair[0]) == person(&pair[1]))
+        };
+        // Too few persons are too few in any case.
+        let is_known = interchangeable.iter().all(are_of_one) || subjects.len() < k;
+        let unknown = subjects.codes() as u32;
+        let of_row = source_rows.iter();
         Self {
-            rows: source_rows.len(),
-            persons,
+            rows,
+            of_row: Some(of_row.map(|row| person(row).unwrap_or(unknown)).collect()),
+            sufficient_rows: (!is_known).then(|| subjects.sufficient_rows(k)),
         }
     }
 
-    /// The released table with its persons, where they are known.
-    pub(super) fn counted<'a>(&'a self, table: &'a ReleasedTable) -> CountedTable<'a> {
-        CountedTable {
-            table,
-            subjects: match &self.persons {
-                Persons::Known(of_row) => Some(of_row),
-                Persons::OfOneRow | Persons::Open { .. } => None,
-            },
-        }
-    }
-
-    /// What remains undecided about what was found in the [`Self::counted`] table.
-    pub(super) fn undecided(&self, k: u64, found: &PrivacyFinding) -> Option<Undecided> {
-        let Persons::Open { sufficient_rows } = self.persons else {
-            return None;
+    /// Decides a table by the persons of its rows. Where they are those of one possible assignment, and the model does
+    /// not hold for them, its rows decide as far as they can.
+    ///
+    /// # Errors
+    /// Those of `decide`.
+    pub(super) fn decide<E>(
+        &self,
+        table: &ReleasedTable,
+        k: u64,
+        decide: impl Fn(CountedTable) -> Result<PrivacyFinding, E>,
+    ) -> Result<SubjectsFinding, E> {
+        let subjects = self.of_row.as_deref();
+        let by_persons = decide(CountedTable { table, subjects })?;
+        let Some(sufficient) = self.sufficient_rows.filter(|_| !by_persons.holds()) else {
+            return Ok(SubjectsFinding {
+                privacy: by_persons,
+                subjects: Some(self.len()),
+                are_known: self.sufficient_rows.is_none(),
+                undecided: None,
+            });
         };
-        let is_open = (k..sufficient_rows).contains(&found.smallest_group());
-        is_open.then_some(Undecided {
-            k,
-            reason: UndecidedReason::SeveralPersons,
+        let by_rows = decide(table.into())?;
+        let is_open = (k..sufficient).contains(&by_rows.smallest_group());
+        Ok(SubjectsFinding {
+            privacy: by_rows,
+            subjects: None,
+            are_known: false,
+            undecided: is_open.then_some(Undecided {
+                k,
+                reason: UndecidedReason::SeveralPersons,
+            }),
         })
     }
 
-    /// Number of distinct persons, where they are known.
-    pub(super) fn len(&self) -> Option<u64> {
-        match &self.persons {
-            Persons::OfOneRow => Some(self.rows as u64),
-            Persons::Known(of_row) => {
-                let mut persons = of_row.clone();
-                persons.sort_unstable();
-                persons.dedup();
-                Some(persons.len() as u64)
-            }
-            Persons::Open { .. } => None,
-        }
+    /// Number of distinct persons.
+    fn len(&self) -> u64 {
+        let Some(of_row) = &self.of_row else {
+            return self.rows as u64;
+        };
+        let mut persons = of_row.clone();
+        persons.sort_unstable();
+        persons.dedup();
+        persons.len() as u64
     }
 }
