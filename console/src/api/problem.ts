@@ -1,5 +1,6 @@
 // What went wrong: the problem document of the service, or one of our own where there was no answer.
 
+import { session } from '../session.svelte';
 import type { components } from './schema';
 
 export type ProblemDocument = components['schemas']['ProblemDocument'];
@@ -7,6 +8,9 @@ export type Fault = components['schemas']['Fault'];
 
 /** An error with a problem document. */
 export class Failure extends Error {
+  /** The sign-in in which it happened. */
+  readonly generation = session.generation;
+
   constructor(readonly problem: ProblemDocument) {
     super(problem.detail);
   }
