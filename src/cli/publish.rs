@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
+use pais::db::editions::EditionStatus;
+use pais::db::publications::Trigger;
 use pais::problem::ProblemDocument;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -65,16 +67,8 @@ struct FoundPublication {
     id: String,
     name: String,
     dataset_id: String,
-    trigger: FoundTrigger,
+    trigger: Trigger,
     paused: bool,
-}
-
-/// What makes an edition.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FoundTrigger {
-    Submission,
-    Manual,
 }
 
 #[derive(Deserialize)]
@@ -86,24 +80,12 @@ struct SentSubmission {
 #[derive(Deserialize)]
 struct FoundEdition {
     number: u32,
-    status: FoundStatus,
+    status: EditionStatus,
     submissions: Vec<String>,
     release_id: Option<String>,
     rows: Option<u64>,
     held_back_rows: Option<u64>,
     error: Option<ProblemDocument>,
-}
-
-/// How far an edition is.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum FoundStatus {
-    Queued,
-    Running,
-    AwaitingApproval,
-    Published,
-    Refused,
-    Failed,
 }
 
 impl Publish {
@@ -181,7 +163,9 @@ impl Publish {
             // Rows of an edition that has failed join the next one.
             let deciding = |id: &String| {
                 let mut of_it = editions.iter().filter(|it| it.submissions.contains(id));
-                let published = of_it.clone().find(|it| it.status == FoundStatus::Published);
+                let published = of_it
+                    .clone()
+                    .find(|it| it.status == EditionStatus::Published);
                 published.or_else(|| of_it.next_back())
             };
             let deciding: Vec<Option<&FoundEdition>> = sent.iter().map(deciding).collect();
@@ -189,7 +173,7 @@ impl Publish {
             let waiting = sent.len() - ended.clone().count();
             if waiting == 0 {
                 let mut ended = ended;
-                return Ok(if ended.all(|it| it.status == FoundStatus::Published) {
+                return Ok(if ended.all(|it| it.status == EditionStatus::Published) {
                     ExitCode::SUCCESS
                 } else {
                     ExitCode::FAILURE
@@ -197,7 +181,7 @@ impl Publish {
             }
             let open = editions.iter().find(|edition| !edition.is_ended());
             match open {
-                Some(open) if open.status == FoundStatus::AwaitingApproval => {
+                Some(open) if open.status == EditionStatus::AwaitingApproval => {
                     print(open.summary(&publication.name));
                     return Ok(ExitCode::from(WAITS));
                 }
@@ -206,9 +190,7 @@ impl Publish {
                     let what = format!("the rows of {waiting} files are sent and wait");
                     return Err(publication.is_paused(&what));
                 }
-                None if publication.trigger == FoundTrigger::Manual => {
-                    service.publish(publication)?
-                }
+                None if publication.trigger == Trigger::Manual => service.publish(publication)?,
                 None => {}
             }
             std::thread::sleep(INTERVAL);
@@ -236,8 +218,10 @@ fn print(line: impl std::fmt::Display) {
 impl FoundEdition {
     fn is_ended(&self) -> bool {
         match self.status {
-            FoundStatus::Published | FoundStatus::Refused | FoundStatus::Failed => true,
-            FoundStatus::Queued | FoundStatus::Running | FoundStatus::AwaitingApproval => false,
+            EditionStatus::Published | EditionStatus::Refused | EditionStatus::Failed => true,
+            EditionStatus::Queued | EditionStatus::Running | EditionStatus::AwaitingApproval => {
+                false
+            }
         }
     }
 
@@ -250,19 +234,19 @@ impl FoundEdition {
             error.map_or_else(String::new, |it| format!(": {}", it.detail))
         };
         match self.status {
-            FoundStatus::Published => format!(
+            EditionStatus::Published => format!(
                 "{name} is published: {} rows, {} wait for a later edition; release {release}",
                 rows(self.rows),
                 rows(self.held_back_rows)
             ),
-            FoundStatus::AwaitingApproval => format!(
+            EditionStatus::AwaitingApproval => format!(
                 "{name} waits for approval: {} rows; release {release}",
                 rows(self.rows)
             ),
-            FoundStatus::Failed => format!("{name} has failed{}", why()),
-            FoundStatus::Refused => format!("{name} is refused{}", why()),
-            FoundStatus::Queued => format!("{name} is queued"),
-            FoundStatus::Running => format!("{name} is running"),
+            EditionStatus::Failed => format!("{name} has failed{}", why()),
+            EditionStatus::Refused => format!("{name} is refused{}", why()),
+            EditionStatus::Queued => format!("{name} is queued"),
+            EditionStatus::Running => format!("{name} is running"),
         }
     }
 }

@@ -289,7 +289,7 @@ struct FindingDocument<'a> {
     /// Persons of the released rows, where these are counted.
     subjects: Option<u64>,
     /// Whether they are the same for each possible assignment of raw rows.
-    has_known_subjects: bool,
+    has_known_subjects: Option<bool>,
     /// The figures of the model; null where they could not be found.
     verification: Option<&'a PrivacyFinding>,
     /// The comparison with the raw table; null without it.
@@ -324,8 +324,8 @@ fn print_json(found: &ReleaseVerification, job: &JobDefinition) -> Result<(), Fa
         fails: found.fails(),
         undecided: found.undecided.map(|undecided| undecided.to_string()),
         privacy: &job.privacy,
-        subjects: found.subjects,
-        has_known_subjects: found.has_known_subjects,
+        subjects: found.subjects.map(|it| it.count),
+        has_known_subjects: found.subjects.map(|it| it.are_known),
         verification: found.privacy.as_ref(),
         raw: found.raw.as_ref().map(RawDocument::from),
         unchanged: &found.unchanged,

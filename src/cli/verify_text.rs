@@ -8,8 +8,8 @@ use pais_core::model::{Diversity, GroupModel, KmAnonymity, Lkc, MissingSensitive
 use pais_core::schema::Schema;
 use pais_core::table::Verdict;
 use pais_verify::{
-    ColumnValue, FoundRecoding, GroupVerification, PrivacyFinding, RawFinding, ReleaseVerification,
-    Undecided, UndecidedReason, Verification, WorstGroup,
+    ColumnValue, FoundRecoding, FoundSubjects, GroupVerification, PrivacyFinding, RawFinding,
+    ReleaseVerification, Undecided, UndecidedReason, Verification, WorstGroup,
 };
 
 use super::output::{self, Failure};
@@ -60,9 +60,8 @@ struct Printout {
     text: String,
     /// What the size of a group is a number of.
     unit: &'static str,
-    /// Number of persons, where these are counted.
-    subjects: Option<u64>,
-    has_known_subjects: bool,
+    /// The persons, where these are counted.
+    subjects: Option<FoundSubjects>,
     undecided: Option<Undecided>,
     has_sensitive: bool,
 }
@@ -76,7 +75,6 @@ impl Printout {
                 None => "rows",
             },
             subjects: found.subjects,
-            has_known_subjects: found.has_known_subjects,
             undecided: found.undecided,
             has_sensitive,
         }
@@ -112,8 +110,8 @@ impl Printout {
     fn rows(&mut self, rows: u64) {
         self.line("rows", rows);
         if let Some(subjects) = self.subjects {
-            self.line("persons", subjects);
-            if !self.has_known_subjects {
+            self.line("persons", subjects.count);
+            if !subjects.are_known {
                 self.note("Released rows fit raw rows of several persons: these are of one possible assignment.");
             }
         }

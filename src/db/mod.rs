@@ -32,7 +32,7 @@ pub mod open_ring;
 pub mod organizations;
 pub mod people;
 pub mod policies;
-pub(crate) mod publications;
+pub mod publications;
 pub mod queue;
 pub mod quotas;
 pub mod reclaim;

@@ -99,7 +99,7 @@ pub struct StoredColumn {
     pub name: Box<str>,
     /// What its cells are.
     pub form: Form,
-    /// The words that stand for a missing value.
+    /// The words for a missing value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Box<str>>,
 }

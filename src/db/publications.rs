@@ -27,7 +27,7 @@ use super::{Store, StoreError, organizations, policies, token_validity, violates
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
-pub(crate) enum Trigger {
+pub enum Trigger {
     /// Each new submission.
     Submission,
     /// Each request.

@@ -27,6 +27,24 @@ async fn dataset(hospital: &Hospital) -> String {
     dataset
 }
 
+/// [`dataset`] with twelve more rows.
+async fn larger_dataset(hospital: &Hospital) -> String {
+    let dataset = dataset(hospital).await;
+    let more: String = (0..12)
+        .map(|row| {
+            format!(
+                "a{},b{},p,u,{}\n",
+                row % 3,
+                row % 5,
+                ["x", "y", "z"][row % 3]
+            )
+        })
+        .collect();
+    let body = format!("a,b,like_a,like_b,s\n{more}");
+    hospital.submit(&dataset, body).await.json(201);
+    dataset
+}
+
 /// The path of the release of a job, which ends well.
 async fn released(hospital: &Hospital, mut job: Value) -> String {
     job["release"] = json!(true);
@@ -171,19 +189,7 @@ async fn steps_of_one_run_say_no_more_than_the_last_of_them() {
 async fn two_anatomies_of_the_same_rows_are_refused() {
     let hospital = Hospital::new().await;
     hospital.app.token("bts", Role::Recipient).await;
-    let dataset = dataset(&hospital).await;
-    let more: String = (0..12)
-        .map(|row| {
-            format!(
-                "a{},b{},p,u,{}\n",
-                row % 3,
-                row % 5,
-                ["x", "y", "z"][row % 3]
-            )
-        })
-        .collect();
-    let body = format!("a,b,like_a,like_b,s\n{more}");
-    hospital.submit(&dataset, body).await.json(201);
+    let dataset = larger_dataset(&hospital).await;
     let mut releases = Vec::new();
     for (k, l) in [(2, 2), (5, 3)] {
         let privacy = json!({ "model": "l_diversity", "k": k, "l": l });
@@ -203,19 +209,7 @@ async fn two_anatomies_of_the_same_rows_are_refused() {
 async fn an_anatomy_is_refused_beside_a_generalized_table_of_its_rows() {
     let hospital = Hospital::new().await;
     hospital.app.token("bts", Role::Recipient).await;
-    let dataset = dataset(&hospital).await;
-    let more: String = (0..12)
-        .map(|row| {
-            format!(
-                "a{},b{},p,u,{}\n",
-                row % 3,
-                row % 5,
-                ["x", "y", "z"][row % 3]
-            )
-        })
-        .collect();
-    let body = format!("a,b,like_a,like_b,s\n{more}");
-    hospital.submit(&dataset, body).await.json(201);
+    let dataset = larger_dataset(&hospital).await;
     let mut releases = Vec::new();
     for output in ["generalized", "anatomized"] {
         let privacy = json!({ "model": "l_diversity", "k": 3, "l": 3 });

@@ -136,8 +136,8 @@ async fn a_key_is_free_again_when_its_request_has_failed() {
     fresh.abandon().await.unwrap();
 }
 
-/// The attack: the key of some refused requests was released only after the answer, and whoever tried again at once
-/// was told that the first request is still running.
+/// The attack: the key of some refused requests was released only after the answer, so that a retry at once was
+/// refused with 409.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_key_of_a_refused_request_is_free_when_it_is_answered() {
     let app = TestApp::builder()

@@ -71,7 +71,7 @@ pub use original::{Original, OriginalColumn, OriginalQuasiIdentifier};
 pub use partition::{FailingGroup, GroupVerification, verify_groups};
 pub use persons::CountedTable;
 pub use release::{
-    FoundRecoding, RawComparison, RawFinding, RawTexts, ReleaseError, ReleaseTables,
+    FoundRecoding, FoundSubjects, RawComparison, RawFinding, RawTexts, ReleaseError, ReleaseTables,
     ReleaseVerification, StreamedVerification, Undecided, UndecidedReason, verify_release,
 };
 pub use requirement::{LkcRequirement, SensitiveRequirement, SensitiveSet};

@@ -50,11 +50,16 @@ impl MatchingSide {
     }
 
     /// Whether each record fits no more rows on the right than it has rows, without those of the records before
-    /// it. Records with the fewest candidates go first.
-    fn has_no_choice<F: Fit>(&self, records: &[&[u32]], right: &Self, index: &FitIndex<F>) -> bool {
+    /// it in an order.
+    fn has_no_choice<F: Fit>(
+        &self,
+        order: &[usize],
+        records: &[&[u32]],
+        right: &Self,
+        index: &FitIndex<F>,
+    ) -> bool {
         let mut unseen = index.all();
-        let mut order = by_candidates(records, index).into_iter();
-        order.all(|one| {
+        order.iter().all(|&one| {
             let (mut fitting, mut rows) = (Vec::new(), 0);
             index.visit_fitting(records[one], &unseen, |other| {
                 fitting.push(other);
@@ -100,7 +105,8 @@ pub(super) fn matched(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit)
         matched: vec![FxHashMap::default(); right.rows.len()],
     };
     let mut with_free = index.all();
-    flow.match_free(&records, &index, &mut with_free);
+    let order = by_candidates(&records, &index);
+    flow.match_free(&order, &records, &index, &mut with_free);
     while flow.wanted.iter().any(|&wanted| wanted > 0)
         && flow.match_by_paths(&records, &index, &mut with_free)
     {}
@@ -114,7 +120,7 @@ pub(super) fn matched(left: &MatchingSide, right: &MatchingSide, fit: &impl Fit)
     pairs.sort_unstable();
     Matching {
         pairs,
-        is_only: left.has_no_choice(&records, right, &index),
+        is_only: left.has_no_choice(&order, &records, right, &index),
     }
 }
 
@@ -138,16 +144,17 @@ struct Flow {
 }
 
 impl Flow {
-    /// Matches rows with unmatched rows. Records with the fewest candidates go first: most of them
+    /// Matches rows with unmatched rows. In an order with the fewest candidates first most of them
     /// find free rows, so that paths are only needed for the rest.
     fn match_free<F: Fit>(
         &mut self,
+        order: &[usize],
         left: &[&[u32]],
         index: &FitIndex<F>,
         with_free: &mut RecordSet,
     ) {
         let mut paths = self.no_paths();
-        for one in by_candidates(left, index) {
+        for &one in order {
             self.match_free_by(&mut paths, one as u32, left[one], index, with_free);
         }
     }

@@ -7,7 +7,7 @@
 //! so that it is published once or not at all, and neither deleted nor withdrawn meanwhile.
 
 use pais_core::definition::SubmissionId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::FromRow;
 use time::OffsetDateTime;
@@ -30,10 +30,10 @@ pub(crate) use queue::{Cause, EditionQueue, Queueing, queue};
 pub(crate) use settling::settle;
 
 /// States of an edition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema, sqlx::Type)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
-pub(crate) enum EditionStatus {
+pub enum EditionStatus {
     /// Its job waits for a worker.
     Queued,
     /// Its job runs, or has just ended.

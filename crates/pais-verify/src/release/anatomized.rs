@@ -60,7 +60,6 @@ pub(super) fn verify(
         model: model_of_job,
         privacy: None,
         subjects: None,
-        has_known_subjects: true,
         undecided: None,
         unchanged: UnchangedRisk::of_released(schema, qit, cancellation)?,
         raw: Some(RawFinding {

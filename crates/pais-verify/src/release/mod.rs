@@ -57,13 +57,9 @@ pub struct ReleaseVerification {
     /// Whether the release meets the model; `None` where it cannot be decided, because the rows
     /// of an anatomized release cannot be assigned to raw rows.
     pub privacy: Option<PrivacyFinding>,
-    /// Number of persons of the released rows, where K was asked of persons: the schema has a
+    /// The persons of the released rows, where K was asked of persons: the schema has a
     /// subject column, and the raw table was given.
-    pub subjects: Option<u64>,
-    /// Whether these are the same persons for each possible assignment of raw rows. Otherwise released rows fit raw
-    /// rows of several persons, because rows are left out or labels overlap, and the persons are those of one
-    /// assignment.
-    pub has_known_subjects: bool,
+    pub subjects: Option<FoundSubjects>,
     /// A condition that could not be decided.
     pub undecided: Option<Undecided>,
     /// The comparison with the raw table, where it was given.
@@ -72,6 +68,17 @@ pub struct ReleaseVerification {
     pub unchanged: UnchangedRisk,
     /// Warnings about what is not refused: bounds without effect, and columns that single out rows.
     pub warnings: Vec<Warning>,
+}
+
+/// The persons of released rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoundSubjects {
+    /// Their number.
+    pub count: u64,
+    /// Whether they are the same for each possible assignment of raw rows. Otherwise released rows fit raw
+    /// rows of several persons, because rows are left out or labels overlap, and these are the persons of one
+    /// assignment.
+    pub are_known: bool,
 }
 
 /// The comparison of a release with the raw table.
@@ -139,7 +146,6 @@ impl ReleaseVerification {
     fn set_subjects(&mut self, found: SubjectsFinding) {
         self.privacy = Some(found.privacy);
         self.subjects = found.subjects;
-        self.has_known_subjects = found.are_known;
         self.undecided = found.undecided;
     }
 
@@ -233,7 +239,6 @@ pub fn verify_release(
                 model,
                 privacy: None,
                 subjects: None,
-                has_known_subjects: true,
                 undecided: None,
                 raw: None,
                 unchanged: UnchangedRisk::of_released(schema, table, cancellation)?,

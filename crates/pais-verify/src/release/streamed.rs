@@ -439,7 +439,6 @@ impl StreamedVerification {
             model,
             privacy: Some(privacy),
             subjects: None,
-            has_known_subjects: true,
             raw: None,
             unchanged: unchanged_risk,
             warnings: by_code(warnings),

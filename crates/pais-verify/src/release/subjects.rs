@@ -7,6 +7,7 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{ReleasedTable, Subjects};
 
+use super::FoundSubjects;
 use crate::{CountedTable, PrivacyFinding};
 
 /// A condition that could not be decided: whether each group has rows of at least *K* persons. Each has at
@@ -69,10 +70,8 @@ impl fmt::Display for Undecided {
 /// What was found in a table by the persons of its rows.
 pub(super) struct SubjectsFinding {
     pub(super) privacy: PrivacyFinding,
-    /// Number of persons; `None` where rows were counted.
-    pub(super) subjects: Option<u64>,
-    /// Whether the persons are the same for each possible assignment.
-    pub(super) are_known: bool,
+    /// `None` where rows were counted.
+    pub(super) subjects: Option<FoundSubjects>,
     pub(super) undecided: Option<Undecided>,
 }
 
@@ -135,8 +134,10 @@ impl ReleasedSubjects {
         let Some(sufficient) = self.sufficient_rows.filter(|_| !by_persons.holds()) else {
             return Ok(SubjectsFinding {
                 privacy: by_persons,
-                subjects: Some(self.len()),
-                are_known: self.sufficient_rows.is_none(),
+                subjects: Some(FoundSubjects {
+                    count: self.len(),
+                    are_known: self.sufficient_rows.is_none(),
+                }),
                 undecided: None,
             });
         };
@@ -145,7 +146,6 @@ impl ReleasedSubjects {
         Ok(SubjectsFinding {
             privacy: by_rows,
             subjects: None,
-            are_known: false,
             undecided: is_open.then_some(Undecided {
                 k,
                 reason: UndecidedReason::SeveralPersons,
