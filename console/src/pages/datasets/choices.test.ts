@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { choices, type Column } from './draft.svelte';
+import { choices } from './choices';
+import type { Column } from './draft.svelte';
 
 it('knows the fields that a person has changed, and no others', () => {
   const proposed: Column[] = [
