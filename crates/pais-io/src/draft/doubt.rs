@@ -97,7 +97,7 @@ impl OpenQuestion {
                 format!(
                     "Some cells of `{column}` have several items. Are they a set, of which others can know \
                      some items? It is generalized then, and nothing bounds what can be inferred about it. \
-                     As one value each, with the kind `categorical`, they are protected."
+                     As one value each, with the kind `categorical` and the role `sensitive`, they are bounded."
                 ),
                 roles(&[ColumnRole::QuasiIdentifier, ColumnRole::Sensitive]),
             ),
