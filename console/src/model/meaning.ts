@@ -1,8 +1,8 @@
-// What a privacy model means, in a sentence.
+// A privacy model for people: what it means in a sentence, and its parameters in a line.
 
 import { atMost } from './format';
 import type { Texts } from '../texts/en';
-import { MODELS, parameter, type Model } from './privacy';
+import { MODELS, parameter, type Model, type Parameter } from './privacy';
 
 export interface About {
   /** Whether *K* counts persons, not rows. */
@@ -47,3 +47,17 @@ export function meaning(t: Texts, privacy: { readonly model: string }, about: Ab
       return m.diversity(k, get('l'), unit);
   }
 }
+
+/** The parameters of a model in a line, such as `L = 4 · K = 20 · C = 20 %`. */
+export function parameters(privacy: { readonly model?: string }): string {
+  const model = privacy.model as Model;
+  const names = model in MODELS ? MODELS[model].parameters.filter((name) => parameter(privacy, name) !== undefined) : [];
+  const isShare = (name: Parameter): boolean => name === 'alpha' || (name === 'c' && model !== 'recursive_cl_diversity');
+  const shown = names.map((name) => {
+    const value = parameter(privacy, name) ?? '';
+    return `${SYMBOLS[name]} = ${isShare(name) ? atMost(Number(value)) : value}`;
+  });
+  return shown.join(' · ');
+}
+
+const SYMBOLS: Readonly<Record<Parameter, string>> = { k: 'K', l: 'L', c: 'C', alpha: 'α', m: 'm', t: 't' };

@@ -40,6 +40,18 @@ export function hierarchyOf(choice: string, drafted: Reference | null | undefine
 
 export type ParameterName = 'lengths' | 'order' | 'fanout' | 'start' | 'widths' | 'levels' | 'at' | 'below';
 
+/** What a person may type in for a parameter. */
+export const EXAMPLES: Readonly<Record<ParameterName, string>> = {
+  lengths: '3, 1',
+  order: 'low, mid, high',
+  fanout: '2',
+  start: '0',
+  widths: '10, 50',
+  levels: 'month, year',
+  at: '2026-12-31',
+  below: '20',
+};
+
 export interface Parameter {
   readonly name: ParameterName;
   readonly text: string;
