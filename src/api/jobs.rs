@@ -343,7 +343,10 @@ async fn insert_job(
                 Some(_) => "/submissions",
                 None => "/dataset_id",
             },
-            "there are no rows to anonymize; send a submission first",
+            match new.submissions {
+                Some([]) => "no submission is named; name one, or leave `submissions` out for all",
+                _ => "there are no rows to anonymize; send a submission first",
+            },
         )
         .into()),
         JobCreation::KeyTaken => Err(key_in_use()),

@@ -108,9 +108,16 @@ impl Summary {
     /// The verdict, with what is released unchanged.
     fn verdict_words(&self) -> String {
         let unchanged = &self.unchanged;
+        let units = if self.subjects.is_some() {
+            "persons"
+        } else {
+            "rows"
+        };
         let holds = match self.verdict {
             Verdict::Holds => "holds",
-            Verdict::HoldsButSinglesOut => "holds, but what is released unchanged singles out rows",
+            Verdict::HoldsButSinglesOut => {
+                &format!("holds, but what is released unchanged singles out {units}")
+            }
             Verdict::DoesNotHold => "does not hold",
         };
         if unchanged.columns.is_empty() {
@@ -119,7 +126,7 @@ impl Summary {
         let all = percent(unchanged.singled_out_share);
         let telling = &unchanged.most_telling;
         let mut words = format!(
-            "{holds}: {all} of the rows by {} unchanged columns",
+            "{holds}: {all} of the {units} by {} unchanged columns",
             unchanged.columns.len()
         );
         if telling.columns.len() < unchanged.columns.len() {

@@ -126,7 +126,7 @@ codes! {
     InvalidJob = "invalid_job", 422, "The job does not fit the dataset",
         "Change the part of the job that `pointer` names so that it fits the dataset's columns and rows.";
     UnchangedKey = "unchanged_key", 422, "A column that is nearly a key would be released unchanged",
-        "Each column in `errors` has nearly as many values as rows, so its values single out persons. Make it a quasi-identifier in `roles`, declare `round` for its numbers, declare it an `identifier`, which is not stored, or say in `acknowledge_unchanged` why it must be released.";
+        "Each column in `errors` has nearly as many values as rows, or values of its own for nearly all persons, so its values single out persons. Make it a quasi-identifier in `roles`, declare `round` for its numbers, declare it an `identifier`, which is not stored, or say in `acknowledge_unchanged` why it must be released.";
     BelowPolicy = "below_policy", 422, "The organization's policy does not allow this",
         "Change what `pointer` names so that it meets the line of the policy in `detail`, or have the policy changed (`PUT /v1/policy`).";
     NoSuchStep = "no_such_step", 422, "The job has no such step",

@@ -112,7 +112,8 @@ impl From<RunError> for Problem {
 impl From<RiskError> for Problem {
     fn from(error: RiskError) -> Self {
         let code = match error {
-            RiskError::TooMuchWork { .. } | RiskError::Hierarchy(_) => Code::LimitExceeded,
+            RiskError::TooMuchWork { .. } => Code::LimitExceeded,
+            RiskError::Hierarchy(_) => Code::InvalidTaxonomy,
             RiskError::Cancelled => Code::Cancelled,
         };
         Self::new(code, error.to_string())

@@ -209,10 +209,12 @@ export const en = {
     kMax: 'greatest K that it can meet, as one group',
     lMax: 'greatest l of diversity that it can meet',
     cMin: 'smallest C that it can meet',
-    unchanged: 'of the rows are unique by the columns that stay unchanged',
+    unchanged: (ofPersons: boolean) => `of the ${ofPersons ? 'persons' : 'rows'} are unique by the columns that stay unchanged`,
     singlingOut: 'Released unchanged, and with values that only one person has:',
-    unique: 'of the rows are unique by all columns that are not sensitive, taken together: somebody who knows these values of a person finds the row.',
-    acknowledged: 'Nearly a key of the rows, and released unchanged. The reason given:',
+    unique: (ofPersons: boolean) => ofPersons
+      ? 'of the persons are unique by all columns that are not sensitive, taken together: somebody who knows these values finds the person.'
+      : 'of the rows are unique by all columns that are not sensitive, taken together: somebody who knows these values of a person finds the row.',
+    acknowledged: 'Nearly a key, and released unchanged. The reason given:',
     pairs: 'Together they single out rows, and are released unchanged:',
     byColumn: 'By column',
     combinations: 'By what somebody knows',

@@ -107,6 +107,11 @@ impl RunError {
         JobError::new(JobErrorKind::LimitExceeded, detail).into()
     }
 
+    /// A hierarchy that cannot be made from the values of its column.
+    pub(crate) fn unmade_hierarchy(detail: String) -> Self {
+        JobError::new(JobErrorKind::Unfit, detail).into()
+    }
+
     /// A finished table that the verifier refuses.
     pub(crate) fn not_verified(reason: impl ToString) -> Self {
         let reason = reason.to_string();

@@ -223,7 +223,7 @@ pub(crate) fn admit(
     observer.progress(Phase::Verifying, 0.7);
     let suppressed_rows = (input.table.rows - rows.len()) as u64;
     Ok(VerifiedTables {
-        warnings: input.release_warnings(&redrawn.schema, &candidate.tables, suppressed_rows),
+        warnings: input.release_warnings(&redrawn.schema, &candidate.tables, rows),
         candidate,
         redrawn,
         finding,

@@ -51,16 +51,18 @@ pub(crate) fn check_greedy(job: &Job) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Refuses a dataset without quasi-identifiers.
-pub(crate) fn check_some(quasi_identifiers: &[Box<str>]) -> Result<(), JobError> {
-    if quasi_identifiers.is_empty() {
-        return Err(unfit(
-            "/dataset_id",
-            "the dataset has no column of the role `quasi_identifier`, so there is nothing to \
-             anonymize",
-        ));
+/// Refuses a dataset that has no quasi-identifiers, or has none under the roles of the job.
+pub(crate) fn check_some(quasi_identifiers: &[Box<str>], job: &Job) -> Result<(), JobError> {
+    if !quasi_identifiers.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let (pointer, what) = if job.roles.is_empty() {
+        ("/dataset_id", "the dataset has no column")
+    } else {
+        ("/roles", "under these roles no column is")
+    };
+    let detail = format!("{what} of the role `quasi_identifier`, so there is nothing to anonymize");
+    Err(unfit(pointer, detail))
 }
 
 /// Whether a column is a set-valued quasi-identifier.

@@ -7,8 +7,8 @@ use pais_core::definition::{ColumnRole, Job, Output, SuppressionFor};
 use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{
-    EncodedTable, Positioned, ReleasedTable, Table, UnchangedColumn, ValueCounts, refuse_keys,
-    row_warnings,
+    EncodedTable, Persons, Positioned, ReleasedTable, Table, UnchangedColumn, ValueCounts,
+    refuse_keys, row_warnings,
 };
 use pais_core::warning::{Warning, WarningCode, by_code};
 use rayon::prelude::*;
@@ -132,17 +132,17 @@ impl PreparedTable {
         by_code(warnings)
     }
 
-    /// What the holder should know about a release: about the job and the released rows. `schema` is
-    /// that of the release.
+    /// What the holder should know about a release: about the job and the released rows. `schema` is that of the
+    /// release, and `rows` are the raw rows of its first table.
     pub(crate) fn release_warnings(
         &self,
         schema: &Schema,
         tables: &[ReleasedTable],
-        suppressed_rows: u64,
+        rows: &[u32],
     ) -> Vec<Warning> {
         let mut warnings = self.job_warnings();
         let for_confidence = self.job.suppression_for() == SuppressionFor::SizeAndConfidence;
-        if suppressed_rows > 0 && for_confidence {
+        if rows.len() < self.table.rows && for_confidence {
             let detail = "rows were suppressed to reach the greatest confidence too: a reader who \
                           knows that a person is in the raw table and finds no such row in the \
                           release learns that the person's sensitive values were frequent among \
@@ -150,12 +150,21 @@ impl PreparedTable {
             let code = WarningCode::SuppressedForConfidence;
             warnings.push(Warning::at(code, "/suppression_for", detail));
         }
+        let of_row = self
+            .table
+            .subjects
+            .as_deref()
+            .map(|it| (it.select(rows), it.codes()));
+        let persons = match &of_row {
+            Some((of_row, codes)) => Persons::Named(of_row, *codes),
+            None => Persons::Rows(rows.len()),
+        };
         // The rows of sensitive tables are groups and values, not persons.
         let columns = tables.iter().take(1).flat_map(|table| &table.columns);
         let columns = columns.filter_map(|released| {
             let spec = self.schema.stored_named(&released.name)?;
             let is_unchanged = spec.is_unchanged();
-            is_unchanged.then(|| UnchangedColumn::new(spec, &released.column))
+            is_unchanged.then(|| UnchangedColumn::new(spec, &released.column, persons))
         });
         warnings.extend(row_warnings(&self.model, columns));
         let first = tables.iter().take(1);

@@ -111,7 +111,7 @@ enum RawCells<'a> {
 /// Draws the labels of made hierarchies again, in the table and in the cut.
 ///
 /// # Errors
-/// [`pais_core::definition::JobErrorKind::LimitExceeded`] for a hierarchy that cannot be drawn, and
+/// [`pais_core::definition::JobErrorKind::Unfit`] for a hierarchy that cannot be drawn, and
 /// [`RunError::Cancelled`].
 pub(crate) fn redraw(
     input: &PreparedTable,
@@ -136,7 +136,7 @@ pub(crate) fn redraw(
     });
     let released: BTreeMap<Box<str>, ReleasedLeaves<'_>> = released.collect();
     let schema = input.schema.redrawn(&released);
-    redrawn.schema = Arc::new(schema.map_err(RunError::limit_exceeded)?);
+    redrawn.schema = Arc::new(schema.map_err(RunError::unmade_hierarchy)?);
     let (mut columns, mut renamed) = (Vec::new(), BTreeMap::new());
     for column in &made {
         input.cancellation.check()?;
@@ -155,7 +155,7 @@ pub(crate) fn redraw(
             .map(|&label| new.get(label).map_or(label, |new| &**new))
             .collect();
         let with_labels = column.spec.with_labels(&column.raw_rows(), rows, &labels);
-        let with_labels = with_labels.map_err(RunError::limit_exceeded)?;
+        let with_labels = with_labels.map_err(RunError::unmade_hierarchy)?;
         columns.push((column, with_labels));
         renamed.insert(name.into(), new);
     }

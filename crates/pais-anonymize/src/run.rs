@@ -133,7 +133,7 @@ impl AnonymizationRun {
             Arc::new(
                 schema
                     .with_made_hierarchies(&table)
-                    .map_err(RunError::limit_exceeded)?,
+                    .map_err(RunError::unmade_hierarchy)?,
             )
         } else {
             schema

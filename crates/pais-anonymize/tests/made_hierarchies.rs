@@ -65,6 +65,40 @@ fn covers(label: &str, raw: &str) -> bool {
         || (raw.starts_with(label) && raw.as_bytes().get(label.len()) == Some(&b'-'))
 }
 
+/// Their root `*` is no missing cell.
+#[test]
+fn a_table_in_which_an_asterisk_means_missing_can_be_released_at_its_topmost_values() {
+    for (taxonomy, recoding) in [
+        (Value::Null, "global"),
+        (Value::Null, "local"),
+        (json!({"generate": "prefix"}), "global"),
+    ] {
+        let mut zip = json!({"name": "zip", "role": "quasi_identifier", "missing": ["*"]});
+        if !taxonomy.is_null() {
+            zip["taxonomy"] = taxonomy;
+        }
+        let columns = json!([zip, {"name": "s", "role": "insensitive"}]);
+        let job = json!({"privacy": {"model": "k_anonymity", "k": 4}, "recoding": recoding});
+        let released = release(&columns, "zip,s\na,x\na,x\nb,x\n*,x\n", &job);
+        assert_eq!(cells(&released, 0), ["*"; 4]);
+    }
+}
+
+#[test]
+fn an_empty_cell_that_is_no_word_for_missing_has_no_place_in_a_made_hierarchy() {
+    let columns = json!([
+        {"name": "zip", "role": "quasi_identifier", "missing": ["NA"], "taxonomy": {"generate": "prefix"}},
+    ]);
+    let definition = json!({"name": "t", "columns": columns});
+    let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+    let refused = csv::read_table(&schema, b"zip\n8001\n\"\"\n").unwrap_err();
+    let text = format!("{refused:?}");
+    assert!(
+        text.contains("the cell is empty, and the column's hierarchy is made"),
+        "{text}"
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 

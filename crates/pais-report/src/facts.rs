@@ -37,13 +37,12 @@ impl ReportPage {
         })
     }
 
-    /// Share of the records that the columns released unchanged single out together.
-    pub(crate) fn singled_out(&self) -> f64 {
-        let unchanged = &self.risk()["unchanged"];
-        unchanged["singled_out_share"].as_f64().unwrap_or(0.0)
+    /// Share of the records, or of the patients, that the columns released unchanged single out together.
+    pub(crate) fn singled_out(&self) -> Option<f64> {
+        self.risk()["unchanged"]["singled_out_share"].as_f64()
     }
 
-    /// Share of the records that are unique by all columns that are not sensitive, if the columns other than
+    /// Share of the records, or of the patients, that are unique by all columns that are not sensitive, if the columns other than
     /// quasi-identifiers, which the model does not cover, increase it noticeably.
     pub(crate) fn unique_by_others(&self) -> Option<f64> {
         /// `ACCEPTED_RISK` of `pais-core`, by which verdicts are decided; this crate reads documents only.

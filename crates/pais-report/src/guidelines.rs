@@ -46,9 +46,11 @@ fn opinion(page: &ReportPage, opinion: &Value) -> Markup {
             vec![
                 html! { (answer(&singling_out["answer"])) },
                 html! {
-                    (share_of(&singling_out["unique_by_quasi_identifiers"])) " of the records are unique by their quasi-identifiers, "
-                    (share_of(&singling_out["unique_share"])) " by all columns that are not sensitive, and "
-                    (share_of(&singling_out["unique_by_all_columns"])) " by all columns. "
+                    @if !singling_out["unique_share"].is_null() {
+                        (share_of(&singling_out["unique_by_quasi_identifiers"])) " of the " (many) " are unique by their quasi-identifiers, "
+                        (share_of(&singling_out["unique_share"])) " by all columns that are not sensitive, and "
+                        (share_of(&singling_out["unique_by_all_columns"])) " by all columns. "
+                    }
                     @if page.is_anatomy() { "Each is in a group of at least " } @else { "Whoever knows " (known) " of a patient finds at least " }
                     (counted_of(&singling_out["smallest_known_group"])) "."
                 },

@@ -76,15 +76,15 @@ pub(crate) fn summary(page: &ReportPage) -> Markup {
                 Some(Verdict::Holds) => p.verdict.yes { "✓ The released table meets its privacy model." },
                 Some(Verdict::HoldsButSinglesOut) => p.verdict.but {
                     "The released table meets its privacy model, but what is released unchanged singles out "
-                    (percent(page.singled_out())) " of its records."
+                    (page.singled_out().map_or_else(|| "some".to_owned(), percent)) " of its " (page.unit().1) "."
                 },
                 Some(Verdict::DoesNotHold) => p.verdict.no { "✗ The released table does not meet its privacy model." },
                 None => {}
             }
             @if let Some(share) = page.unique_by_others() {
                 p.verdict.but {
-                    (percent(share)) " of the records are unique by all columns that are not sensitive, taken together: \
-                     somebody who knows these values of a patient finds the record."
+                    (percent(share)) " of the " (page.unit().1) " are unique by all columns that are not sensitive, \
+                     taken together: somebody who knows these values of a patient finds the " (page.unit().0) "."
                 }
             }
             @if let Some(unchanged) = unchanged::sentence(page) { p { (unchanged) } }

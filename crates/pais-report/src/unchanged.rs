@@ -28,9 +28,10 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
     let assumption = format!(
         "The privacy model assumes that nobody knows a patient's {which} released unchanged."
     );
+    let (one, many) = page.unit();
     if found == 0.0 {
         return Some(format!(
-            "{assumption} Somebody who does finds no record by that: each has the same values in {all} as \
+            "{assumption} Somebody who does finds no {one} by that: each has the same values in {all} as \
              another one."
         ));
     }
@@ -40,7 +41,7 @@ pub(crate) fn sentence(page: &ReportPage) -> Option<String> {
     let suffice =
         suffice.map(|share| format!("; {} suffice for {}", list(&telling), percent(share)));
     Some(format!(
-        "{assumption} Somebody who does finds {} of the records: no other record has the same values in {all}{}.",
+        "{assumption} Somebody who does finds {} of the {many}: no other {one} has the same values in {all}{}.",
         percent(found),
         suffice.unwrap_or_default()
     ))
@@ -58,15 +59,15 @@ pub(crate) fn section(page: &ReportPage) -> Markup {
         h3 { "What is released unchanged" }
         p { (sentence) }
         @if !by_column.is_empty() {
-            p { "By itself, a value is in one record only: " (list(&by_column)) "." }
+            p { "By itself, a value is of one " (page.unit().0) " only: " (list(&by_column)) "." }
         }
         @for (column, reason) in reasons.into_iter().flatten() {
-            p.warn { (column) " may be a key of the records, and is released for this reason: " (plain(reason)) }
+            p.warn { (column) " may be a key of the " (page.unit().1) ", and is released for this reason: " (plain(reason)) }
         }
     }
 }
 
-/// The columns that single out records alone, with their shares, greatest first.
+/// The columns that single out records or patients alone, with their shares, greatest first.
 fn by_column(unchanged: &Value) -> Vec<String> {
     let shares = unchanged["by_column"].as_object().into_iter().flatten();
     let shares = shares.filter_map(|(column, share)| Some((column, share.as_f64()?)));

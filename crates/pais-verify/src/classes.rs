@@ -234,7 +234,7 @@ impl<'m> Classes<'m> {
     }
 
     /// Divides the classes of the rows, which are numbered below `classes`, by these columns.
-    fn divided(
+    pub(super) fn divided(
         mut of_row: Vec<u32>,
         mut classes: usize,
         columns: &[Values],

@@ -6,6 +6,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::table::{Column, ReleasedTable};
 
 use crate::classes::{Classes, Values};
+use crate::persons::{CountedTable, Persons};
 use crate::verification::VerifyError;
 
 /// The rows of a table by their equal values of some columns.
@@ -45,19 +46,30 @@ impl<'t> EquivalenceClasses<'t> {
         &self.classes.sizes
     }
 
-    /// Number of rows that equal no other row when further columns are compared too. Costs one pass over the
-    /// rows, and one for each column.
+    /// Share of the rows that equal no other row when further columns are compared too, or of the persons with a row
+    /// that equals nobody else's; 0 without rows. Costs one pass over the rows, and one for each column.
     ///
     /// # Errors
-    /// As [`Self::new`].
-    pub fn alone_by(
+    /// As [`Self::new`], and [`VerifyError::UnevenSubjects`].
+    pub fn share_alone_by<'c>(
         &self,
-        table: &ReleasedTable,
+        table: impl Into<CountedTable<'c>>,
         names: &[impl AsRef<str> + Sync],
         cancellation: &Cancellation,
-    ) -> Result<u64, VerifyError> {
-        let columns = Values::new_all(table, names)?;
-        self.classes.alone_by(&columns, cancellation)
+    ) -> Result<f64, VerifyError> {
+        let counted = table.into();
+        let columns = Values::new_all(counted.table, names)?;
+        let (alone, all) = match Persons::new(counted)? {
+            None => {
+                let alone = self.classes.alone_by(&columns, cancellation)?;
+                (alone, counted.table.rows)
+            }
+            Some(persons) => {
+                let alone = persons.alone_by(&self.classes, &columns, cancellation)?;
+                (alone, persons.count())
+            }
+        };
+        Ok(alone as f64 / all.max(1) as f64)
     }
 
     /// How many rows have each code of a column that the classes are formed by; null is not counted. A

@@ -1,8 +1,9 @@
 //! The persons that the rows of a table are about: numbered, listed by class, and counted.
 
+use pais_core::cancellation::Cancellation;
 use pais_core::table::ReleasedTable;
 
-use super::classes::{Classes, refine};
+use super::classes::{Classes, Values, refine};
 use super::lists::Lists;
 use super::verification::VerifyError;
 
@@ -104,6 +105,32 @@ impl Persons {
         persons.sort_unstable();
         persons.dedup();
         persons.len() as u32
+    }
+
+    /// The number of persons with a row that equals no row of anybody else, by these classes and columns.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`].
+    pub(super) fn alone_by(
+        &self,
+        classes: &Classes,
+        columns: &[Values],
+        cancellation: &Cancellation,
+    ) -> Result<u64, VerifyError> {
+        let of_row = classes.of_row.clone();
+        let refined = Classes::divided(of_row, classes.sizes.len(), columns, cancellation)?;
+        // By class: the person of its first row, and whether it has others.
+        let first = refined.row.iter().map(|&row| self.of_row[row as usize]);
+        let first: Vec<u32> = first.collect();
+        let mut has_others = vec![false; first.len()];
+        for (&class, &person) in refined.of_row.iter().zip(&self.of_row) {
+            has_others[class as usize] |= first[class as usize] != person;
+        }
+        let mut is_alone = vec![false; self.count()];
+        for (&person, has_others) in first.iter().zip(has_others) {
+            is_alone[person as usize] |= !has_others;
+        }
+        Ok(is_alone.into_iter().filter(|is_alone| *is_alone).count() as u64)
     }
 
     /// The distinct persons of each class.

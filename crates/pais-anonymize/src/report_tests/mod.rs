@@ -4,3 +4,4 @@ mod classification;
 mod disclosure;
 mod distortion;
 mod sampling;
+mod unchanged;

@@ -263,14 +263,15 @@ fn canonical_item_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a
     if text == MISSING_LABEL || tree.is_some_and(|tree| tree.find(&text).is_some()) {
         return Some(text);
     }
-    if spec.is_missing(&text) {
-        return Some(MISSING_LABEL.into());
-    }
+    // Before words for missing, which it can be one of: missing cells are released as `?`.
     if text == SUPPRESSED_LABEL {
         return Some(match tree {
             Some(tree) => tree.node(NodeId::ROOT).label.to_string().into(),
             None => text,
         });
+    }
+    if spec.is_missing(&text) {
+        return Some(MISSING_LABEL.into());
     }
     let is_range = spec.has_grown_intervals() || spec.ranges.is_some();
     if !is_range {

@@ -181,10 +181,7 @@ pub fn assess(
     let made = made.transpose().map_err(RiskError::Hierarchy)?;
     let subject = schema.subject().and_then(|at| table.columns.get(at));
     let named = subject.and_then(|column| Subjects::new(column.clone()));
-    let people = match &named {
-        Some(named) => Persons::Named(named.of_row(), named.codes()),
-        None => Persons::Rows(rows),
-    };
+    let people = Persons::new(named.as_ref(), rows);
     let stored = schema.stored().zip(&table.columns);
     let stored = stored.filter(|(spec, _)| spec.role != ColumnRole::Subject);
     let coded: Vec<Coded<'_>> = stored
@@ -241,7 +238,7 @@ pub fn assess(
     let pairs = pairs_that_single_out(&together, people, rows as u64).into_iter();
     let name = |column: &Coded<'_>| column.spec.name.to_string();
     let unchanged = coded.iter().map(|coded| (coded.spec, &coded.values));
-    let unchanged = UnchangedRisk::of_codes(unchanged, rows, cancellation)?;
+    let unchanged = UnchangedRisk::of_codes(unchanged, people, cancellation)?;
     Ok(TableRisk {
         rows: rows as u64,
         subjects,

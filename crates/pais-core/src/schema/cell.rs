@@ -41,6 +41,11 @@ impl SchemaColumn {
         }
         match self.kind {
             ColumnKind::Numeric => check_number(self, cell),
+            // An empty label names no node of a hierarchy that is made from the values.
+            ColumnKind::Categorical if cell.is_empty() && self.made.is_some() => Err(fault(
+                "the cell is empty, and the column's hierarchy is made from its values",
+            )
+            .fix("add the empty word to the column's `missing` words, or write one of them")),
             ColumnKind::Categorical => check_label(self, cell),
             ColumnKind::Date | ColumnKind::Datetime => check_date(self, cell),
             ColumnKind::Set => {

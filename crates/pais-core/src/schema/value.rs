@@ -36,8 +36,7 @@ impl SchemaColumn {
     /// - Dates: ISO 8601 without an offset ([`crate::calendar`]).
     /// - Text of quasi-identifiers, sensitive and class columns, and of columns with a taxonomy,
     ///   and the items of their sets: without white space around it and in Unicode NFC.
-    /// - Sets: each item once, in the order of their text; if items are not compared with labels, no word for
-    ///   missing next to another item. The order in which items were written could identify a row, and no
+    /// - Sets: each item once, in the order of their text, and no word for missing next to another item. The order in which items were written could identify a row, and no
     ///   figure about sets depends on it.
     /// - Ids of persons (`subject`): as such text, but plain decimal numbers by their exact value,
     ///   unless they have leading zeros.
@@ -174,9 +173,9 @@ impl SchemaColumn {
         }
         let written: Vec<Cow<'t, str>> = written().map(canonical).collect();
         let mut kept: Vec<&str> = written.iter().map(AsRef::as_ref).collect();
-        let has_words = kept.len() > 1 && kept.iter().any(|item| is_word(item));
-        // Where items are compared with labels, a word among others is a fault of the cell.
-        if !(is_compared && has_words) {
+        // Where items are compared with labels, an empty item among others is a fault of the cell.
+        let is_faulty = is_compared && kept.len() > 1 && kept.contains(&"");
+        if !is_faulty {
             kept.sort_unstable();
             kept.dedup();
             let first = kept.first().copied();

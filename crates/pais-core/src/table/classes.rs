@@ -1,9 +1,9 @@
 //! Classes of equal rows, refined column by column, and the persons with a class of their own.
 
-use super::ValueCodes;
+use super::{Subjects, ValueCodes};
 
 /// In place of a person: several persons.
-const SEVERAL: u32 = u32::MAX;
+pub(crate) const SEVERAL: u32 = u32::MAX;
 
 /// Rows in classes. Classes of one row are counted and left out: no column can divide them.
 #[derive(Clone, Debug, Default)]
@@ -41,19 +41,47 @@ impl Classes {
 
 /// The person of each row: each row is one person, or a column names the persons.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Persons<'a> {
+pub enum Persons<'a> {
     /// This many rows, each of another person.
     Rows(usize),
     /// The person of each row, and an exclusive upper bound of these numbers.
     Named(&'a [u32], usize),
 }
 
-impl Persons<'_> {
+impl<'a> Persons<'a> {
+    /// The persons of a table with this many rows.
+    pub fn new(subjects: Option<&'a Subjects>, rows: usize) -> Self {
+        match subjects {
+            Some(subjects) => Self::Named(subjects.of_row(), subjects.codes()),
+            None => Self::Rows(rows),
+        }
+    }
+
     /// Exclusive upper bound of the numbers of persons.
     pub(crate) fn codes(self) -> usize {
         match self {
             Self::Rows(rows) => rows,
             Self::Named(_, codes) => codes,
+        }
+    }
+
+    /// Number of rows.
+    pub(crate) fn rows(self) -> usize {
+        match self {
+            Self::Rows(rows) => rows,
+            Self::Named(of_row, _) => of_row.len(),
+        }
+    }
+
+    /// Number of persons who have a row.
+    pub(crate) fn count(self) -> u64 {
+        match self {
+            Self::Rows(rows) => rows as u64,
+            Self::Named(of_row, codes) => {
+                let mut found = PersonSet::new(codes);
+                of_row.iter().for_each(|&person| found.insert(person));
+                found.len()
+            }
         }
     }
 }
@@ -91,7 +119,7 @@ impl PersonSet {
         self.len = 0;
     }
 
-    fn insert(&mut self, person: u32) {
+    pub(crate) fn insert(&mut self, person: u32) {
         let word = &mut self.bits[person as usize / 64];
         let bit = 1 << (person % 64);
         self.len += u64::from(*word & bit == 0);

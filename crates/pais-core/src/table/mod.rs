@@ -25,7 +25,8 @@ mod value_codes;
 mod value_counter;
 
 pub use bounds::{BoundedColumn, names_of_bounds, taken_name};
-pub(crate) use classes::{Classes, Divider, Division, PersonSet, Persons};
+pub use classes::Persons;
+pub(crate) use classes::{Classes, Divider, Division, PersonSet, SEVERAL};
 pub(crate) use column::VALUE_BYTES;
 pub use column::{Column, NULL_CODE, Table, code_counts};
 pub(crate) use encoded::RankedNumbers;
@@ -35,7 +36,7 @@ pub use encoded::{
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
-pub use row_warnings::{UnchangedColumn, ValueCounts, row_warnings};
+pub use row_warnings::{PersonCounts, UnchangedColumn, ValueCounts, row_warnings};
 pub use sets::SetColumn;
 pub use subjects::{SubjectCounter, SubjectCounts, Subjects};
 pub(crate) use together::pairs_that_single_out;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +11,15 @@ use crate::definition::json::escape;
 use crate::look_alike::visible_text;
 use crate::model::{Lkc, PrivacyModel};
 use crate::schema::{Schema, SchemaColumn};
-use crate::table::{Column, EncodedTable, Persons, ValueCodes, pairs_that_single_out};
+use crate::table::{
+    Column, EncodedTable, PersonSet, Persons, SEVERAL, ValueCodes, pairs_that_single_out,
+};
 use crate::warning::{Warning, WarningCode};
 
 /// Tables with fewer rows have too few values to say that a column identifies them.
 const LEAST_ROWS: usize = 10;
 
-/// Columns with fewer rows that have a value are never a key.
+/// Columns with fewer rows, or persons, that have a value are never a key.
 const LEAST_ROWS_OF_A_KEY: u64 = 20;
 
 /// A column that is released unchanged, with the counts of its values.
@@ -26,17 +29,20 @@ pub struct UnchangedColumn<'a> {
     pub(super) column: &'a Column,
     /// Of the values of `column`.
     pub counts: ValueCounts,
+    /// The person of each row of `column`.
+    persons: Persons<'a>,
     /// Rows of the table.
     rows: u64,
 }
 
 impl<'a> UnchangedColumn<'a> {
-    /// Counts the values of a column, in one pass over its codes.
-    pub fn new(spec: &'a SchemaColumn, column: &'a Column) -> Self {
+    /// Counts the values of a column, in one pass over its codes, or two where a column names the persons.
+    pub fn new(spec: &'a SchemaColumn, column: &'a Column, persons: Persons<'a>) -> Self {
         Self {
             spec,
             column,
-            counts: ValueCounts::of(spec, column),
+            counts: ValueCounts::by_persons(spec, column, persons),
+            persons,
             rows: column.codes.len() as u64,
         }
     }
@@ -44,7 +50,7 @@ impl<'a> UnchangedColumn<'a> {
     /// Counts the values of a column of distinct rows. A row is there once if one row of the table has its
     /// values, otherwise twice. `multiplicities` has the number of rows of the table for each.
     pub fn of_distinct(spec: &'a SchemaColumn, column: &'a Column, multiplicities: &[u32]) -> Self {
-        let mut counted = Self::new(spec, column);
+        let mut counted = Self::new(spec, column, Persons::Rows(column.codes.len()));
         let rows = column.codes.iter().zip(multiplicities);
         let is_present = |code: u32| {
             let text = column.dictionary.get(code as usize);
@@ -62,8 +68,9 @@ impl<'a> UnchangedColumn<'a> {
     /// Counts the values of the untouched columns of a table, in their order. `schema` is that of the
     /// table.
     pub fn of(schema: &'a Schema, table: &'a EncodedTable) -> Vec<Self> {
+        let persons = Persons::new(table.subjects.as_deref(), table.rows);
         Self::pairs(schema, table)
-            .map(|(spec, column)| Self::new(spec, column))
+            .map(|(spec, column)| Self::new(spec, column, persons))
             .collect()
     }
 
@@ -73,12 +80,14 @@ impl<'a> UnchangedColumn<'a> {
         table: &'a EncodedTable,
         counts: &[ValueCounts],
     ) -> Vec<Self> {
+        let persons = Persons::new(table.subjects.as_deref(), table.rows);
         let pairs = Self::pairs(schema, table).zip(counts);
         pairs
             .map(|((spec, column), &counts)| Self {
                 spec,
                 column,
                 counts,
+                persons,
                 rows: column.codes.len() as u64,
             })
             .collect()
@@ -96,7 +105,7 @@ impl<'a> UnchangedColumn<'a> {
 }
 
 /// The warnings about the rows of a table, given by its columns as they were declared: listed sensitive values
-/// that are in no row, sensitive and insensitive columns whose values single rows out, and the two insensitive
+/// that are in no row, columns released unchanged whose values single out rows or persons, and the two insensitive
 /// columns that single out the most together if neither does alone.
 ///
 /// One pass over the codes of each column with listed values, and of each pair of insensitive columns
@@ -114,7 +123,7 @@ pub fn row_warnings<'a>(
             counts,
             ..
         } = unchanged;
-        if !matches!(spec.role, ColumnRole::Sensitive | ColumnRole::Insensitive) {
+        if !spec.is_unchanged() {
             continue;
         }
         if let PrivacyModel::Lkc(model) = model
@@ -123,7 +132,8 @@ pub fn row_warnings<'a>(
             warnings.extend(absent_values(model, spec, column));
         }
         warnings.extend(counts.warning(&spec.name, spec.role));
-        if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
+        if spec.role == ColumnRole::Insensitive && counts.singled_out() == 0 && counts.distinct > 1
+        {
             together.push(unchanged);
         }
     }
@@ -131,27 +141,38 @@ pub fn row_warnings<'a>(
     warnings
 }
 
-/// The warning about the two columns that together single out the most rows. By itself, none of the columns
-/// singles out a row.
+/// The warning about the two columns that together single out the most rows, or persons. By itself, none of the
+/// columns singles out one.
 fn pair_warning(columns: &[UnchangedColumn<'_>]) -> Option<Warning> {
-    let &UnchangedColumn { column, rows, .. } = columns.first()?;
+    let &UnchangedColumn { persons, rows, .. } = columns.first()?;
     if (rows as usize) < LEAST_ROWS || columns.len() < 2 {
         return None;
     }
     let values = columns.iter().map(|it| ValueCodes::new(it.spec, it.column));
     let values: Vec<ValueCodes<'_>> = values.collect();
     let values: Vec<&ValueCodes<'_>> = values.iter().collect();
-    let pairs = pairs_that_single_out(&values, Persons::Rows(column.codes.len()), rows);
+    let pairs = pairs_that_single_out(&values, persons, rows);
     let most = pairs.first()?;
     let [one, other] = [most.first, most.second].map(|index| &columns[index].spec.name);
+    let (found, unit) = match persons {
+        Persons::Rows(_) => (
+            format!(
+                "in {} of {rows} rows no other row has the same values in both; a reader who knows them finds the row",
+                most.persons
+            ),
+            "rows",
+        ),
+        Persons::Named(..) => (
+            "some persons have values in both that nobody else has; a reader who knows them finds the person".to_owned(),
+            "persons",
+        ),
+    };
     let mut detail = format!(
-        "the insensitive columns `{one}` and `{other}` are released unchanged, and in {} of {rows} \
-         rows no other row has the same values in both; a reader who knows them finds the row; leave \
-         one of them out (role `identifier`), or make it a quasi-identifier",
-        most.persons
+        "the insensitive columns `{one}` and `{other}` are released unchanged, and {found}; leave one of them out \
+         (role `identifier`), or make it a quasi-identifier"
     );
     if pairs.len() > 1 {
-        detail += &format!("; {} pairs of columns single out rows", pairs.len());
+        detail += &format!("; {} pairs of columns single out {unit}", pairs.len());
     }
     Some(Warning::new(WarningCode::SingledOutRows, detail).of_columns([&**one, &**other]))
 }
@@ -165,6 +186,18 @@ pub struct ValueCounts {
     pub distinct: u64,
     /// Rows whose value is in no other row.
     pub single: u64,
+    /// Counts of persons, where a column names them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub persons: Option<PersonCounts>,
+}
+
+/// How many persons the values of a column are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonCounts {
+    /// Persons with a value.
+    pub persons: u64,
+    /// Persons with a value that nobody else has.
+    pub alone: u64,
 }
 
 impl ValueCounts {
@@ -181,36 +214,102 @@ impl ValueCounts {
             rows: rows.iter().sum(),
             distinct: present.clone().count() as u64,
             single: present.filter(|&&rows| rows == 1).count() as u64,
+            persons: None,
         }
     }
 
-    /// Whether the column is a key of its rows, or nearly so: it has distinct values in at least 90 %
-    /// of the rows that have one, of 20 such rows or more.
+    /// As [`Self::of`], with the persons where a column names them.
+    fn by_persons(spec: &SchemaColumn, column: &Column, persons: Persons<'_>) -> Self {
+        let counts = Self::of(spec, column);
+        let Persons::Named(of_row, codes) = persons else {
+            return counts;
+        };
+        let is_missing = column.dictionary.iter().map(|text| spec.is_missing(text));
+        let is_missing: Vec<bool> = is_missing.collect();
+        // The person of each value.
+        let mut holders: Vec<Option<u32>> = vec![None; column.dictionary.len()];
+        let mut with_value = PersonSet::new(codes);
+        for (&code, &person) in column.codes.iter().zip(of_row) {
+            if is_missing.get(code as usize) != Some(&false) {
+                continue;
+            }
+            with_value.insert(person);
+            let holder = &mut holders[code as usize];
+            *holder = match *holder {
+                Some(other) if other != person => Some(SEVERAL),
+                _ => Some(person),
+            };
+        }
+        let mut alone = PersonSet::new(codes);
+        let of_one = holders.into_iter().flatten();
+        of_one
+            .filter(|&person| person != SEVERAL)
+            .for_each(|person| alone.insert(person));
+        Self {
+            persons: Some(PersonCounts {
+                persons: with_value.len(),
+                alone: alone.len(),
+            }),
+            ..counts
+        }
+    }
+
+    /// Number of rows with a value that no other row has, or of persons with one that nobody else has.
+    pub fn singled_out(self) -> u64 {
+        self.persons.map_or(self.single, |found| found.alone)
+    }
+
+    /// Whether the column is a key, or nearly so, of its rows or of the persons: it has distinct values in at
+    /// least 90 % of the rows that have one, of 20 such rows or more; or at least 90 % of the persons with a value
+    /// have one that nobody else has, of 20 such persons or more.
     pub fn is_key(self) -> bool {
-        KeyCounts::from(self).is_key()
+        self.key().is_some()
+    }
+
+    /// The counts by which the column is a key.
+    pub(super) fn key(self) -> Option<KeyCounts> {
+        self.key_counts().find(|counts| counts.is_key())
+    }
+
+    /// The counts of rows, and those of persons.
+    fn key_counts(self) -> impl Iterator<Item = KeyCounts> {
+        let rows = KeyCounts {
+            having: self.rows,
+            distinct: self.distinct,
+            of: KeyOf::Rows,
+        };
+        let persons = self.persons.map(|found| KeyCounts {
+            having: found.persons,
+            distinct: found.alone,
+            of: KeyOf::Persons,
+        });
+        [rows].into_iter().chain(persons)
     }
 
     /// The warning about a column with these counts.
     pub(crate) fn warning(self, column: &str, role: ColumnRole) -> Option<Warning> {
-        if (self.rows as usize) < LEAST_ROWS || self.single == 0 {
+        let singled_out = self.singled_out();
+        if (self.rows as usize) < LEAST_ROWS || singled_out == 0 {
             return None;
         }
         let role = role.as_str();
-        if KeyCounts::from(self).is_nearly_unique() {
+        if let Some(key) = self.key_counts().find(|counts| counts.is_nearly_unique()) {
             let detail = format!(
-                "the {role} column `{column}` has {} distinct values in {} rows and is released \
-                 unchanged, so it nearly identifies each row; leave it out (role `identifier`), or \
-                 make it a quasi-identifier",
-                self.distinct, self.rows
+                "the {role} column `{column}` has {key} and is released unchanged, so it nearly identifies each {}; \
+                 leave it out (role `identifier`), or make it a quasi-identifier",
+                key.of.one()
             );
             let code = WarningCode::NearlyUniqueColumn;
             return Some(Warning::new(code, detail).of_columns([column]));
         }
-        let detail = format!(
-            "the {role} column `{column}` is released unchanged, and in {} of {} rows its value is \
-             in no other row; a reader who knows it finds the row",
-            self.single, self.rows
-        );
+        let found = match self.persons {
+            None => format!(
+                "in {singled_out} of {} rows its value is in no other row; a reader who knows it finds the row",
+                self.rows
+            ),
+            Some(_) => "some persons have a value that nobody else has; a reader who knows it finds the person".to_owned(),
+        };
+        let detail = format!("the {role} column `{column}` is released unchanged, and {found}");
         Some(Warning::new(WarningCode::SingledOutRows, detail).of_columns([column]))
     }
 }
@@ -218,27 +317,51 @@ impl ValueCounts {
 /// The counts that decide whether a column is a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyCounts {
-    /// Rows that are not missing.
-    pub(super) rows: u64,
-    /// Distinct values.
+    /// Rows, or persons, that have a value.
+    pub(super) having: u64,
+    /// Distinct values, or persons with a value that nobody else has.
     pub(super) distinct: u64,
+    pub(super) of: KeyOf,
+}
+
+/// What a column may be a key of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyOf {
+    Rows,
+    Persons,
+}
+
+impl KeyOf {
+    pub(super) fn one(self) -> &'static str {
+        match self {
+            Self::Rows => "row",
+            Self::Persons => "person",
+        }
+    }
 }
 
 impl KeyCounts {
-    /// Whether there are distinct values for at least 90 % of the rows.
+    /// Whether there are distinct values for at least 90 %.
     fn is_nearly_unique(self) -> bool {
-        u128::from(self.distinct) * 10 >= u128::from(self.rows) * 9
+        u128::from(self.distinct) * 10 >= u128::from(self.having) * 9
     }
 
     /// See [`ValueCounts::is_key`].
     pub(super) fn is_key(self) -> bool {
-        self.rows >= LEAST_ROWS_OF_A_KEY && self.is_nearly_unique()
+        self.having >= LEAST_ROWS_OF_A_KEY && self.is_nearly_unique()
     }
 }
 
-impl From<ValueCounts> for KeyCounts {
-    fn from(ValueCounts { rows, distinct, .. }: ValueCounts) -> Self {
-        Self { rows, distinct }
+impl fmt::Display for KeyCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            having, distinct, ..
+        } = self;
+        match self.of {
+            KeyOf::Rows => write!(f, "{distinct} distinct values in {having} rows"),
+            // A release does not say which of its rows are of one person, and so no number of persons.
+            KeyOf::Persons => f.write_str("values of their own for nearly all persons"),
+        }
     }
 }
 

@@ -35,7 +35,7 @@ impl SetColumn {
     /// Encodes a column whose cells were checked when they were read. A repeated item counts once.
     pub fn new(spec: &SchemaColumn, position: usize, column: Column) -> Self {
         let separator = spec.separator;
-        let items_of = |text| items(text, separator).filter(|_| !spec.is_missing(text));
+        let items_of = |text| items(text, separator).filter(|item| !spec.is_missing(item));
         let tree = match &spec.tree {
             Some(tree) => Arc::clone(tree),
             None => {

@@ -23,17 +23,20 @@ const ROWS_TO_CHOOSE: usize = 100_000;
 /// all patients finds at least this share of them.
 pub const ACCEPTED_RISK: f64 = 0.09;
 
-/// What the columns that are released unchanged (insensitive, sensitive, class) say of the rows. All
-/// missing cells of a column are one value. Shares are from 0 to 1, and 0 in a table without rows.
+/// What the columns that are released unchanged (insensitive, sensitive, class) say of the rows, or of the persons
+/// of a table with a subject column: a person is singled out by values that only rows of this person have. All missing
+/// cells of a column are one value. Shares are from 0 to 1, and 0 in a table without rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UnchangedRisk {
     /// Their names, in the declared order. In the quasi-identifier table of an anatomized release
     /// there are no sensitive ones.
     pub columns: Vec<String>,
-    /// Share of the rows with values of all of them together that no other row has.
+    /// Share of the rows with values of all of them together that no other row has, or of the persons with such
+    /// values that nobody else has.
     pub singled_out_share: f64,
-    /// Share of the rows with a value that no other row has, by column.
+    /// Share of the rows with a value that no other row has, or of the persons with one that nobody else has, by
+    /// column.
     pub by_column: BTreeMap<String, f64>,
     /// The three that single out most rows, or all where there are no more.
     pub most_telling: TellingColumns,
@@ -46,7 +49,7 @@ pub struct UnchangedRisk {
 pub struct TellingColumns {
     /// Their names, the most telling first.
     pub columns: Vec<String>,
-    /// Share of the rows whose combined values in these columns no other row has.
+    /// Share of the rows whose combined values in these columns no other row has, or of such persons.
     pub singled_out_share: f64,
 }
 
@@ -84,13 +87,13 @@ impl UnchangedRisk {
     /// by several columns with a hash table take no more.
     pub fn bytes_needed(schema: &Schema, rows: u64) -> u64 {
         /// Classes twice, each with its rows and ends and with spare capacity; the cells and the values that
-        /// divide them; and a bit for each row that is alone.
-        const ROW_BYTES: u64 = 2 * 16 + 16 + 8 + 4;
+        /// divide them; the person of a row, and a bit for each who is alone.
+        const ROW_BYTES: u64 = 2 * 16 + 16 + 8 + 4 + 4;
         let unchanged = schema.stored().filter(|spec| spec.is_unchanged());
         rows.saturating_mul(ROW_BYTES + 4 * unchanged.count() as u64)
     }
 
-    /// The risk of a table of this many rows, given by its columns as they are released.
+    /// The risk of a table of these persons, given by its columns as they are released.
     ///
     /// One pass over the rows for each column; by all columns together, rows that are alone are not
     /// read again.
@@ -99,7 +102,7 @@ impl UnchangedRisk {
     /// [`Stopped`].
     pub fn measure<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a Column)>,
-        rows: usize,
+        persons: Persons<'_>,
         cancellation: &Cancellation,
     ) -> Result<Self, Stopped> {
         let unchanged = columns.into_iter().filter(|(spec, _)| spec.is_unchanged());
@@ -112,21 +115,23 @@ impl UnchangedRisk {
         let coded: Vec<ValueCodes<'_>> = coded.collect::<Result<_, _>>()?;
         let pairs = unchanged.iter().zip(&coded);
         let pairs = pairs.map(|((spec, _), codes)| (*spec, codes));
-        Self::of_codes(pairs, rows, cancellation)
+        Self::of_codes(pairs, persons, cancellation)
     }
 
-    /// The risk of a released table. Columns of the schema that it does not have are left out.
+    /// The risk of a released table with the persons of its rows. Columns of the schema that it does not have are
+    /// left out.
     ///
     /// # Errors
     /// [`Stopped`].
     pub fn of_released(
         schema: &Schema,
         table: &ReleasedTable,
+        persons: Persons<'_>,
         cancellation: &Cancellation,
     ) -> Result<Self, Stopped> {
         let stored = schema.stored();
         let columns = stored.filter_map(|spec| Some((spec, &table.column(spec.name())?.column)));
-        Self::measure(columns, table.rows, cancellation)
+        Self::measure(columns, persons, cancellation)
     }
 
     /// The risk of a table of which only distinct rows are known: each of them is in `columns` once if one row
@@ -151,51 +156,72 @@ impl UnchangedRisk {
         let of_sample: Vec<ValueCodes<'_>> =
             coded.iter().map(|values| values.select(sampled)).collect();
         let of_sample: Vec<&ValueCodes<'_>> = of_sample.iter().collect();
-        let telling = most_telling(&of_sample, 0..sampled.len() as u32, cancellation)?;
+        let all = Persons::Rows(sampled.len());
+        let telling = most_telling(&of_sample, 0..sampled.len() as u32, all, cancellation)?;
         let coded: Vec<&ValueCodes<'_>> = coded.iter().collect();
-        Self::of_telling(&specs, &coded, telling, rows, cancellation)
+        let table = PersonsOfTable {
+            persons: Persons::Rows(coded.first().map_or(0, |values| values.codes.len())),
+            count: rows,
+        };
+        Self::of_telling(&specs, &coded, telling, table, cancellation)
     }
 
     /// [`Self::measure`] for columns whose values are coded.
     pub(crate) fn of_codes<'a>(
         columns: impl IntoIterator<Item = (&'a SchemaColumn, &'a ValueCodes<'a>)>,
-        rows: usize,
+        persons: Persons<'_>,
         cancellation: &Cancellation,
     ) -> Result<Self, Stopped> {
         let columns = columns.into_iter();
         let unchanged = columns.filter(|(spec, _)| spec.is_unchanged());
         let (specs, coded): (Vec<_>, Vec<_>) = unchanged.unzip();
+        let rows = persons.rows();
         let sampled = (0..rows as u32).step_by(TellingSample::step_of(rows));
-        let telling = most_telling(&coded, sampled, cancellation)?;
-        Self::of_telling(&specs, &coded, telling, rows as u64, cancellation)
+        let telling = most_telling(&coded, sampled, persons, cancellation)?;
+        let table = PersonsOfTable {
+            persons,
+            count: persons.count(),
+        };
+        Self::of_telling(&specs, &coded, telling, table, cancellation)
     }
 
-    /// The risk of a table of this many rows whose most telling columns are known.
+    /// Rounds all shares.
+    pub fn round(&mut self, rounded: impl Fn(f64) -> f64) {
+        let shares = self.by_column.values_mut();
+        let more = [
+            &mut self.singled_out_share,
+            &mut self.most_telling.singled_out_share,
+        ];
+        shares
+            .chain(more)
+            .for_each(|share| *share = rounded(*share));
+    }
+
+    /// The risk of a table whose most telling columns are known.
     fn of_telling(
         specs: &[&SchemaColumn],
         coded: &[&ValueCodes<'_>],
         telling: Vec<usize>,
-        rows: u64,
+        PersonsOfTable { persons, count }: PersonsOfTable<'_>,
         cancellation: &Cancellation,
     ) -> Result<Self, Stopped> {
-        let share = |alone: u64| match rows {
+        let share = |alone: u64| match count {
             0 => 0.0,
-            rows => alone as f64 / rows as f64,
+            count => alone as f64 / count as f64,
         };
         let name = |index: usize| specs[index].name.to_string();
-        let alone_by = |values: &&ValueCodes<'_>| {
-            let rows = values.rows_by_code().into_iter();
-            rows.filter(|&rows| rows == 1).count() as u64
-        };
-        let by_column: Vec<u64> = parallel::map(coded, alone_by);
+        let alone_by =
+            |values: &&ValueCodes<'_>| singled_out(&[*values], &[0], persons, cancellation);
+        let by_column = parallel::map(coded, alone_by).into_iter();
+        let by_column: Vec<u64> = by_column.collect::<Result<_, _>>()?;
         // Columns with many values divide most.
         let mut order: Vec<usize> = (0..coded.len()).collect();
         order.sort_by_key(|&index| Reverse(coded[index].count));
-        let together = singled_out(coded, &order, cancellation)?;
+        let together = singled_out(coded, &order, persons, cancellation)?;
         let by_three = if telling.len() == order.len() {
             together
         } else {
-            singled_out(coded, &telling, cancellation)?
+            singled_out(coded, &telling, persons, cancellation)?
         };
         let by_name = by_column.iter().enumerate();
         Ok(Self {
@@ -212,25 +238,38 @@ impl UnchangedRisk {
     }
 }
 
+/// The persons whose rows are counted, and how many persons their table has.
+#[derive(Clone, Copy)]
+struct PersonsOfTable<'a> {
+    persons: Persons<'a>,
+    count: u64,
+}
+
 /// Maximum number of combinations of values that are counted with one counter each.
 const FEW_COMBINATIONS: usize = 1 << 16;
 
 /// Rows whose combinations are counted at a time.
 const PART: usize = 1 << 14;
 
-/// Number of rows with values of the chosen columns together that no other row has.
+/// Number of persons with values of the chosen columns together that nobody else has.
 fn singled_out(
     columns: &[&ValueCodes<'_>],
     chosen: &[usize],
+    persons: Persons<'_>,
     cancellation: &Cancellation,
 ) -> Result<u64, Stopped> {
     let Some(&first) = chosen.first() else {
         return Ok(0);
     };
     let rows = columns[first].codes.len();
+    let is_each = matches!(persons, Persons::Rows(_));
+    if is_each && chosen.len() == 1 {
+        let rows = columns[first].rows_by_code().into_iter();
+        return Ok(rows.filter(|&rows| rows == 1).count() as u64);
+    }
     let counts = chosen.iter().map(|&index| columns[index].count);
     let combinations = counts.fold(1usize, usize::saturating_mul);
-    if combinations <= FEW_COMBINATIONS {
+    if is_each && combinations <= FEW_COMBINATIONS {
         // Rows of each combination, up to two, in parts that stay in the processor's caches.
         let mut counts = vec![0u8; combinations];
         let mut combined = vec![0u32; PART.min(rows)];
@@ -251,13 +290,13 @@ fn singled_out(
         }
         return Ok(counts.iter().filter(|&&rows| rows == 1).count() as u64);
     }
-    let mut alone = PersonSet::new(rows);
+    let mut alone = PersonSet::new(persons.codes());
     let mut classes = Classes::of(0..rows as u32);
     let mut divided = Classes::default();
     let mut divider = Divider::default();
     for &index in chosen {
         cancellation.check()?;
-        let by = Division::by_cells(columns[index], Persons::Rows(rows));
+        let by = Division::by_cells(columns[index], persons);
         divider.divide(&classes, by, &mut alone, Some(&mut divided));
         std::mem::swap(&mut classes, &mut divided);
     }
@@ -317,25 +356,25 @@ impl TellingSample<u32> {
     }
 }
 
-/// The columns that single out most of a sample of the rows, chosen one after the other; ties go to
+/// The columns that single out most persons of a sample of the rows, chosen one after the other; ties go to
 /// the one that makes more classes, then to the one declared first.
 fn most_telling(
     columns: &[&ValueCodes<'_>],
     sampled: impl IntoIterator<Item = u32>,
+    persons: Persons<'_>,
     cancellation: &Cancellation,
 ) -> Result<Vec<usize>, Stopped> {
-    let rows = columns.first().map_or(0, |values| values.codes.len());
-    let mut alone = PersonSet::new(rows);
+    let mut alone = PersonSet::new(persons.codes());
     let mut classes = Classes::of(sampled);
     let mut chosen: Vec<usize> = Vec::new();
     while chosen.len() < TELLING.min(columns.len()) {
         let others = (0..columns.len()).into_par_iter();
         let others = others.filter(|index| !chosen.contains(index));
-        let divider = || (Divider::default(), PersonSet::new(rows));
+        let divider = || (Divider::default(), PersonSet::new(persons.codes()));
         let found = others.map_init(divider, |(divider, with), index| {
             cancellation.check()?;
             with.copy(&alone);
-            let by = Division::by_cells(columns[index], Persons::Rows(rows));
+            let by = Division::by_cells(columns[index], persons);
             let parts = divider.divide(&classes, by, with, None);
             Ok((with.len(), parts, Reverse(index)))
         });
@@ -344,7 +383,7 @@ fn most_telling(
             break;
         };
         let mut divided = Classes::default();
-        let by = Division::by_cells(columns[best], Persons::Rows(rows));
+        let by = Division::by_cells(columns[best], persons);
         Divider::default().divide(&classes, by, &mut alone, Some(&mut divided));
         classes = divided;
         chosen.push(best);
@@ -354,7 +393,7 @@ fn most_telling(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
+    use std::collections::{HashMap, HashSet};
 
     use proptest::prelude::*;
     use serde_json::json;
@@ -362,7 +401,7 @@ mod tests {
     use super::{TellingSample, UnchangedRisk, Verdict};
     use crate::cancellation::Cancellation;
     use crate::schema::Schema;
-    use crate::table::{Column, NULL_CODE};
+    use crate::table::{Column, NULL_CODE, Persons};
 
     const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
@@ -392,8 +431,8 @@ mod tests {
         }
     }
 
-    /// The rows whose values of these columns no other row has; 0, 4 and null are missing.
-    fn alone(rows: &[[u32; 5]], columns: &[usize]) -> usize {
+    /// The persons with values of these columns that nobody else has; 0, 4 and null are missing.
+    fn alone(rows: &[[u32; 5]], person: &[u32], columns: &[usize]) -> usize {
         let values = |row: &[u32; 5]| -> Vec<u32> {
             let value = |&column: &usize| match row[column] {
                 0 | 4 | NULL_CODE => 0,
@@ -401,10 +440,12 @@ mod tests {
             };
             columns.iter().map(value).collect()
         };
-        let mut count: HashMap<Vec<u32>, usize> = HashMap::new();
-        rows.iter()
-            .for_each(|row| *count.entry(values(row)).or_default() += 1);
-        rows.iter().filter(|row| count[&values(row)] == 1).count()
+        let mut found: HashMap<Vec<u32>, HashSet<u32>> = HashMap::new();
+        for (row, person) in rows.iter().zip(person) {
+            found.entry(values(row)).or_default().insert(*person);
+        }
+        let alone = found.into_values().filter(|persons| persons.len() == 1);
+        alone.flatten().collect::<HashSet<u32>>().len()
     }
 
     proptest! {
@@ -414,16 +455,24 @@ mod tests {
                 prop::array::uniform5(prop_oneof![0u32..5, Just(NULL_CODE)]), 0..30),
             // With many values rows are divided, and not counted by combinations.
             unused in prop_oneof![Just(0), Just(20), Just(60)],
+            named in prop::option::of(prop::collection::vec(0..9u32, 30)),
         ) {
+            let each: Vec<u32> = (0..30).collect();
+            let person = &named.as_ref().unwrap_or(&each)[..rows.len()];
+            let persons = match named {
+                Some(_) => Persons::Named(person, 9),
+                None => Persons::Rows(rows.len()),
+            };
             let schema = schema();
             let columns: Vec<Column> = (0..5)
                 .map(|index| column(rows.iter().map(|row| row[index]).collect(), unused))
                 .collect();
             let pairs = schema.stored().zip(&columns);
-            let found = UnchangedRisk::measure(pairs, rows.len(), &Cancellation::new()).unwrap();
-            let share = |columns: &[usize]| match rows.len() {
+            let found = UnchangedRisk::measure(pairs, persons, &Cancellation::new()).unwrap();
+            let everybody: HashSet<u32> = person.iter().copied().collect();
+            let share = |columns: &[usize]| match everybody.len() {
                 0 => 0.0,
-                all => alone(&rows, columns) as f64 / all as f64,
+                all => alone(&rows, person, columns) as f64 / all as f64,
             };
             prop_assert_eq!(&found.columns, &NAMES[..4]);
             prop_assert_eq!(found.singled_out_share, share(&[0, 1, 2, 3]));
@@ -460,7 +509,7 @@ mod tests {
         let schema = schema();
         let age = column(vec![1, 2, 3], 0);
         let only = schema.stored().skip(4).map(|spec| (spec, &age));
-        let found = UnchangedRisk::measure(only, 3, &Cancellation::new()).unwrap();
+        let found = UnchangedRisk::measure(only, Persons::Rows(3), &Cancellation::new()).unwrap();
         assert_eq!(found, UnchangedRisk::default());
         assert_eq!(Verdict::of(true, &found), Verdict::Holds);
         assert_eq!(Verdict::of(false, &found), Verdict::DoesNotHold);

@@ -2,7 +2,7 @@
 
 use hashbrown::{DefaultHashBuilder, HashSet};
 
-use super::row_warnings::KeyCounts;
+use super::row_warnings::{KeyCounts, KeyOf};
 use super::value_counter::hashed_values;
 use super::{Table, UnchangedColumn, VALUE_BYTES};
 use crate::definition::json::escape;
@@ -21,11 +21,11 @@ pub fn refuse_keys<'s>(
 ) -> Result<(), JobError> {
     let columns = columns.into_iter();
     let counted = columns.filter(|it| !job.acknowledged.contains_key(it.spec.name()));
-    refusal(counted.map(|it| (it.spec, it.counts.into())))
+    refusal(counted.filter_map(|it| Some((it.spec, it.counts.key()?))))
 }
 
 /// Finds the keys of rows that are read chunk by chunk, before a job is accepted: those that
-/// [`refuse_keys`] finds in the whole table.
+/// [`refuse_keys`] finds in the whole table as keys of its rows. Those of its persons are found by the run.
 ///
 /// The distinct values of a column are kept until too many have repeated for a key, which most
 /// columns do after a tenth of the rows. They are kept as 64-bit hashes under a key that is random for
@@ -117,21 +117,19 @@ impl<'s> KeyCounter<'s> {
     /// As [`refuse_keys`].
     pub fn finish(self) -> Result<(), JobError> {
         let columns = self.columns.iter();
-        refusal(columns.map(|it| {
+        refusal(columns.filter_map(|it| {
             let counts = KeyCounts {
-                rows: it.rows,
+                having: it.rows,
                 distinct: it.values.len() as u64,
+                of: KeyOf::Rows,
             };
-            (it.spec, counts)
+            counts.is_key().then_some((it.spec, counts))
         }))
     }
 }
 
-/// Refuses the columns that are keys.
-fn refusal<'s>(
-    columns: impl Iterator<Item = (&'s SchemaColumn, KeyCounts)>,
-) -> Result<(), JobError> {
-    let keys = columns.filter(|(_, counts)| counts.is_key());
+/// Refuses these columns, which are keys.
+fn refusal<'s>(keys: impl Iterator<Item = (&'s SchemaColumn, KeyCounts)>) -> Result<(), JobError> {
     let faults: Vec<Fault> = keys.map(|(spec, counts)| fault(spec, counts)).collect();
     let detail = match faults.as_slice() {
         [] => return Ok(()),
@@ -144,11 +142,9 @@ fn refusal<'s>(
 fn fault(spec: &SchemaColumn, counts: KeyCounts) -> Fault {
     let name = spec.name();
     let detail = format!(
-        "the {} column `{name}` is released unchanged and has {} distinct values in {} rows, so that \
-         each finds a row",
+        "the {} column `{name}` is released unchanged and has {counts}, so that each finds a {}",
         spec.role().as_str(),
-        counts.distinct,
-        counts.rows
+        counts.of.one()
     );
     let round = match spec.kind() {
         ColumnKind::Numeric => "declare a `round` for it, ",

@@ -180,6 +180,7 @@ impl CountedColumn {
             rows: self.rows,
             distinct: estimate(self.is_single.len()),
             single: estimate(self.is_single.values().filter(|single| **single).count()),
+            persons: None,
         }
     }
 }
@@ -244,6 +245,7 @@ mod tests {
                 rows: rows.iter().sum(),
                 distinct: rows.iter().filter(|&&rows| rows > 0).count() as u64,
                 single: rows.iter().filter(|&&rows| rows == 1).count() as u64,
+                persons: None,
             };
             let found = counters.counts();
             prop_assert_eq!(found.len(), if chunks.is_empty() { 0 } else { 2 });

@@ -4,11 +4,11 @@
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Diversity, PrivacyModel};
 use pais_core::table::GROUP_COLUMN;
-use pais_verify::{EquivalenceClasses, LkcRequirement, SensitiveSet, VerifyError};
+use pais_verify::{CountedTable, EquivalenceClasses, LkcRequirement, SensitiveSet, VerifyError};
 use serde::{Deserialize, Serialize};
 
 use crate::release::MeasuredRelease;
-use crate::utility::Risk;
+use crate::utility::{Risk, rounded};
 
 /// An answer to one of the questions. None says that a risk is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,11 +44,15 @@ pub struct SinglingOut {
     /// `possible` where a record is unique by the columns of `unique_share`, or a person is alone in a
     /// group of equal quasi-identifiers; else `limited`.
     pub answer: RiskAnswer,
-    /// Share of the released rows that are unique by the quasi-identifiers together, from 0 to 1.
+    /// Share of the released rows that are unique by the quasi-identifiers together, from 0 to 1; of the persons, in
+    /// a dataset with a subject column, as the next two. These are for the holder only.
+    #[serde(default)]
     pub unique_by_quasi_identifiers: f64,
     /// Share of the released rows that are unique by all columns together that are not sensitive.
+    #[serde(default)]
     pub unique_share: f64,
     /// Share of the released rows that are unique by all columns of their table together.
+    #[serde(default)]
     pub unique_by_all_columns: f64,
     /// Minimum number of records, or persons, that share what an adversary of the privacy model knows.
     pub smallest_known_group: u64,
@@ -64,7 +68,9 @@ pub struct Linkability {
     /// Minimum number of records, or persons, that a record of another table with the same quasi-identifiers is
     /// linked to.
     pub smallest_group: u64,
-    /// Columns that are released unchanged and have a value in one row only: it links that row exactly.
+    /// Columns that are released unchanged and have a value in one row, or of one person, only: it links that row
+    /// exactly. Of persons for the holder only.
+    #[serde(default)]
     pub exact_links: Vec<String>,
 }
 
@@ -84,10 +90,11 @@ pub struct Inference {
     pub listed_only: Vec<String>,
 }
 
-/// The shares of unique released rows, and the group sizes.
+/// The shares of unique released rows, or of persons who have one, and the group sizes.
 pub(crate) struct UniqueRows<'a> {
     /// Sizes of the groups of equal quasi-identifiers, in rows.
     groups: &'a [u32],
+    unique_by_quasi_identifiers: f64,
     unique_share: f64,
     unique_by_all_columns: f64,
 }
@@ -112,12 +119,24 @@ impl<'a> UniqueRows<'a> {
         let others = all.iter().copied();
         let others: Vec<&str> = others.filter(|name| !is_in(&sensitive, name)).collect();
         let groups = classes.sizes();
+        let subjects = release.subjects();
+        let counted = CountedTable {
+            table,
+            subjects: subjects.as_deref(),
+        };
         let alone_by = |names: &[&str]| -> Result<f64, VerifyError> {
-            let alone = classes.alone_by(table, names, release.cancellation)?;
-            Ok(alone as f64 / table.rows.max(1) as f64)
+            let share = classes.share_alone_by(counted, names, release.cancellation)?;
+            Ok(match subjects {
+                Some(_) => rounded(share),
+                None => share,
+            })
+        };
+        let unique_by_quasi_identifiers = match subjects {
+            Some(_) => alone_by(&[])?,
+            None => share_below(groups, 2),
         };
         let unique_share = if others.is_empty() {
-            share_below(groups, 2)
+            unique_by_quasi_identifiers
         } else {
             alone_by(&others)?
         };
@@ -128,6 +147,7 @@ impl<'a> UniqueRows<'a> {
         };
         Ok(Self {
             groups,
+            unique_by_quasi_identifiers,
             unique_share,
             unique_by_all_columns,
         })
@@ -160,7 +180,7 @@ impl Opinion {
                 } else {
                     RiskAnswer::Limited
                 },
-                unique_by_quasi_identifiers: groups.share_in_groups_below(2),
+                unique_by_quasi_identifiers: groups.unique_by_quasi_identifiers,
                 unique_share: groups.unique_share,
                 unique_by_all_columns: groups.unique_by_all_columns,
                 smallest_known_group: release.finding.smallest_group(),

@@ -4,7 +4,7 @@
 use pais_core::definition::ColumnRole;
 use pais_core::model::{Confidence, Lkc, MissingSensitive, PrivacyModel};
 use pais_core::schema::Schema;
-use pais_core::table::{UnchangedRisk, ValueCounts};
+use pais_core::table::{Persons, UnchangedColumn, UnchangedRisk};
 use pais_verify::{
     AdversaryFigures, AdversaryLengths, CountedTable, EquivalenceClasses, LkcRequirement,
     SensitiveRequirement, VerifyError, measure_adversaries,
@@ -22,9 +22,18 @@ const BEYOND: u32 = 2;
 /// # Errors
 /// [`VerifyError::Stopped`].
 pub(crate) fn add_unchanged(risk: &mut Risk, release: &MeasuredRelease) -> Result<(), VerifyError> {
-    risk.insensitive_singled_out = singled_out(release);
+    let subjects = release.subjects();
+    let persons = match (&subjects, &release.raw.subjects) {
+        (Some(of_row), Some(subjects)) => Persons::Named(of_row, subjects.codes()),
+        _ => Persons::Rows(release.table.rows),
+    };
+    risk.insensitive_singled_out = singled_out(release, persons);
+    let cancellation = release.cancellation;
     risk.unchanged =
-        UnchangedRisk::of_released(release.schema, release.table, release.cancellation)?;
+        UnchangedRisk::of_released(release.schema, release.table, persons, cancellation)?;
+    if subjects.is_some() {
+        risk.unchanged.round(rounded);
+    }
     Ok(())
 }
 
@@ -132,12 +141,15 @@ fn every(k: u64, schema: &Schema, columns: usize) -> LkcRequirement {
     }
 }
 
-/// The insensitive columns with a value, not missing, that is in one row of the release only.
-fn singled_out(release: &MeasuredRelease) -> Vec<String> {
+/// The insensitive columns with a value, not missing, that only one row of the release has, or one person.
+fn singled_out(release: &MeasuredRelease, persons: Persons<'_>) -> Vec<String> {
     let insensitive = release.schema.with_role(ColumnRole::Insensitive);
     let singles = insensitive.filter(|spec| {
         let released = release.table.column(spec.name());
-        released.is_some_and(|released| ValueCounts::of(spec, &released.column).single > 0)
+        released.is_some_and(|released| {
+            let counted = UnchangedColumn::new(spec, &released.column, persons);
+            counted.counts.singled_out() > 0
+        })
     });
     singles.map(|spec| spec.name().to_owned()).collect()
 }

@@ -27,13 +27,19 @@ const HOLDER_ONLY: [&str; 14] = [
 
 /// The fields that need to know which rows are of one person, where the dataset has a subject
 /// column. Without one they follow from the release.
-const HOLDER_ONLY_OF_SUBJECTS: [&str; 6] = [
+const HOLDER_ONLY_OF_SUBJECTS: [&str; 12] = [
     "/risk/share_above",
     "/risk/by_length",
     "/risk/by_length_exact",
     "/risk/lengths_left_out",
     "/risk/qid_sizes",
     "/risk/qid_confidences",
+    "/risk/insensitive_singled_out",
+    "/risk/unchanged",
+    "/guidelines/opinion_05_2014/singling_out/unique_by_quasi_identifiers",
+    "/guidelines/opinion_05_2014/singling_out/unique_share",
+    "/guidelines/opinion_05_2014/singling_out/unique_by_all_columns",
+    "/guidelines/opinion_05_2014/linkability/exact_links",
 ];
 
 /// The fields that the holder's package does not have, since it may be passed on: counts of raw items, and

@@ -66,7 +66,8 @@ pub struct Risk {
     /// Number of the same qids by their greatest confidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub qid_confidences: Vec<QidConfidences>,
-    /// Insensitive columns, released unchanged, that have a value in one row only.
+    /// Insensitive columns, released unchanged, that have a value in one row, or of one person, only. Of persons for
+    /// the holder only, as `unchanged`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub insensitive_singled_out: Vec<String>,
     /// What the columns that are released unchanged say of the rows by themselves.

@@ -5,10 +5,12 @@ use pais_core::definition::{ColumnRole, Job};
 use pais_core::model::{GroupModel, PrivacyModel};
 use pais_core::reimport;
 use pais_core::schema::{Schema, SchemaColumn};
-use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table, UnchangedRisk};
+use pais_core::table::{Column, GROUP_COLUMN, ReleasedTable, Subjects, Table};
 
 use super::subjects::ReleasedSubjects;
-use super::{FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, warnings};
+use super::{
+    FoundRecoding, RawFinding, ReleaseError, ReleaseVerification, unchanged_rows, warnings,
+};
 use crate::anatomy_assignment::{SensitiveTable, assign_anatomy};
 use crate::{
     CountedTable, OriginalColumn, PrivacyFinding, RawSensitive, join_sensitive, verify_groups,
@@ -61,7 +63,7 @@ pub(super) fn verify(
         privacy: None,
         subjects: None,
         undecided: None,
-        unchanged: UnchangedRisk::of_released(schema, qit, cancellation)?,
+        unchanged: unchanged_rows(schema, qit, cancellation)?,
         raw: Some(RawFinding {
             rows: raw.rows as u64,
             made_up: assignment.made_up,

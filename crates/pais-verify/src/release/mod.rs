@@ -19,8 +19,8 @@ use pais_core::model::{GroupModel, Lkc, PrivacyModel};
 use pais_core::reimport;
 use pais_core::schema::Schema;
 use pais_core::table::{
-    Column, EncodedTable, ReleasedTable, Table, UnchangedColumn, UnchangedRisk, minimum_levels,
-    row_warnings,
+    Column, EncodedTable, Persons, ReleasedTable, Subjects, Table, UnchangedColumn, UnchangedRisk,
+    minimum_levels, row_warnings,
 };
 use pais_core::warning::{Warning, by_code};
 use thiserror::Error;
@@ -241,7 +241,7 @@ pub fn verify_release(
                 subjects: None,
                 undecided: None,
                 raw: None,
-                unchanged: UnchangedRisk::of_released(schema, table, cancellation)?,
+                unchanged: unchanged_rows(schema, table, cancellation)?,
                 warnings,
             };
             let model = (&found.model, job.recoding);
@@ -389,6 +389,16 @@ fn compare(
     Ok((finding, subjects))
 }
 
+/// What the unchanged columns of a release single out. Rows are counted, because the release does not name the persons.
+fn unchanged_rows(
+    schema: &Schema,
+    table: &ReleasedTable,
+    cancellation: &Cancellation,
+) -> Result<UnchangedRisk, Stopped> {
+    let persons = Persons::Rows(table.rows);
+    UnchangedRisk::of_released(schema, table, persons, cancellation)
+}
+
 /// What is worth knowing about the model and about the rows: those of the raw table, or else the
 /// released ones.
 fn warnings(
@@ -398,6 +408,13 @@ fn warnings(
     raw: Option<&Table>,
 ) -> Vec<Warning> {
     let mut warnings = schema.model_warnings(model);
+    let rows = raw.map(|raw| raw.rows).or(released.map(|it| it.rows));
+    let subject = schema
+        .subject()
+        .zip(raw)
+        .and_then(|(at, raw)| raw.columns.get(at));
+    let subjects = subject.and_then(|column| Subjects::new(column.clone()));
+    let persons = Persons::new(subjects.as_ref(), rows.unwrap_or(0));
     let stored = schema.stored().enumerate();
     let unchanged = stored.filter(|(_, spec)| spec.is_unchanged());
     let columns = unchanged.filter_map(|(position, spec)| {
@@ -405,7 +422,7 @@ fn warnings(
             Some(raw) => raw.columns.get(position)?,
             None => &released?.column(spec.name())?.column,
         };
-        Some(UnchangedColumn::new(spec, column))
+        Some(UnchangedColumn::new(spec, column, persons))
     });
     warnings.extend(row_warnings(model, columns));
     by_code(warnings)

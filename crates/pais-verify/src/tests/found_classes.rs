@@ -1,5 +1,7 @@
 //! The classes that the verifier has found, against those of the table.
 
+use std::collections::BTreeSet;
+
 use pais_core::cancellation::Cancellation;
 use pais_core::model::Lkc;
 use proptest::prelude::*;
@@ -41,7 +43,16 @@ proptest! {
         prop_assert_eq!(measured(&found), measured(&expected));
         let by_all = [known.clone(), sensitive.clone()].concat();
         let by_all = EquivalenceClasses::new(&table, &by_all, None, none).unwrap();
-        let alone = by_all.sizes().iter().filter(|&&size| size == 1).count() as u64;
-        prop_assert_eq!(found.alone_by(&table, &sensitive, none).unwrap(), alone);
+        let alone = by_all.sizes().iter().filter(|&&size| size == 1).count();
+        let share = alone as f64 / table.rows.max(1) as f64;
+        prop_assert_eq!(found.share_alone_by(&table, &sensitive, none).unwrap(), share);
+
+        let whole = |row: usize| table.columns.iter().map(|it| it.column.codes[row]).collect::<Vec<_>>();
+        let person = |row: usize| if has_subjects { subjects[row] } else { row as u32 };
+        let others = |row: usize| (0..table.rows).any(|other| person(other) != person(row) && whole(other) == whole(row));
+        let alone: BTreeSet<u32> = (0..table.rows).filter(|&row| !others(row)).map(person).collect();
+        let all: BTreeSet<u32> = (0..table.rows).map(person).collect();
+        let share = alone.len() as f64 / all.len().max(1) as f64;
+        prop_assert_eq!(found.share_alone_by(counted, &sensitive, none).unwrap(), share);
     }
 }

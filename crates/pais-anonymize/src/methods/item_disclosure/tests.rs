@@ -273,6 +273,23 @@ fn missing_and_empty_sets_are_the_empty_set() {
     assert_eq!(loss["drugs"], 0.0);
 }
 
+#[test]
+fn a_word_for_missing_among_other_items_is_ignored() {
+    let file = "drugs,id\nNA|a,1\na,2\nb|NA,3\nb,4\n";
+    let job = json!({"privacy": {"model": "k_anonymity", "k": 2}});
+    let tree = json!({"label": "ANY", "children": [{"label": "a"}, {"label": "b"}]});
+    for taxonomy in [Value::Null, tree, json!({"generate": "prefix"})] {
+        let mut drugs =
+            json!({"name": "drugs", "role": "quasi_identifier", "kind": "set", "missing": ["NA"]});
+        if !taxonomy.is_null() {
+            drugs["taxonomy"] = taxonomy;
+        }
+        let columns = json!([drugs, {"name": "id", "role": "insensitive"}]);
+        let release = run(&columns, file, job.clone()).unwrap();
+        assert_eq!(rows(&release.tables()[0]), ["a,1", "a,2", "b,3", "b,4"]);
+    }
+}
+
 /// A column of sets over two labels of two items each.
 fn labelled() -> Value {
     let leaf = |label: &str| json!({"label": label});

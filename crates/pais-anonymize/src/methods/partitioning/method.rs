@@ -94,12 +94,12 @@ impl Partitioning {
             quasi_identifiers: schema.names(ColumnRole::QuasiIdentifier),
             model,
         };
+        check_some(&method.quasi_identifiers, job)?;
         method.check_columns(schema)?;
         Ok(method)
     }
 
     fn check_columns(&self, schema: &Schema) -> Result<(), JobError> {
-        check_some(&self.quasi_identifiers)?;
         if self.output == Output::Generalized {
             return Ok(());
         }

@@ -57,7 +57,7 @@ pub(crate) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
     };
     check_columns(schema, job)?;
     let quasi_identifiers = schema.names(ColumnRole::QuasiIdentifier);
-    check_some(&quasi_identifiers)?;
+    check_some(&quasi_identifiers, job)?;
     let sensitive = schema.names(ColumnRole::Sensitive);
     let settings = settings(schema, job)?;
     if job.thorough.is_some() && settings.objective == Objective::DiscernibilityEq4 {

@@ -66,11 +66,14 @@ pub(super) fn suppress(
         let mut needed = exceeding.fewest_to_suppress(requirement);
         if suppressed + needed > budget || left - needed < requirement.k.get() {
             let first = ExceedingValue::new(requirement, whole, exceeding.value, rows);
-            let first = first.share(requirement);
             let all = exceeding_values(requirement, whole, rows);
             let mut shares = greatest_of_columns(all.map(|value| value.share(requirement)));
-            shares.retain(|share| share.column != first.column);
-            shares.insert(0, first);
+            // A value can exceed C only among the rows that suppression leaves.
+            if !requirement.bounds(first.holding, first.of) {
+                let first = first.share(requirement);
+                shares.retain(|share| share.column != first.column);
+                shares.insert(0, first);
+            }
             let needs_more = left - needed >= requirement.k.get() && budget < rows;
             let remedy = if needs_more {
                 ", or raise `suppression_limit`"

@@ -34,7 +34,7 @@ pub(super) fn plan(schema: &Schema, job: &Job, model: &PrivacyModel) -> Planned 
     }
     check_global(job)?;
     check_no_weights(job)?;
-    check_some(&schema.names(ColumnRole::QuasiIdentifier))?;
+    check_some(&schema.names(ColumnRole::QuasiIdentifier), job)?;
     pre_generalization::check(schema, job)?;
     Ok(Some(Box::new(Topmost)))
 }

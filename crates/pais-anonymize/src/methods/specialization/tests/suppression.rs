@@ -194,6 +194,42 @@ fn a_greater_limit_is_proposed_where_it_helps() {
     }
 }
 
+/// Without the rows suppressed for `x` of the one column, `a` of the other is more frequent than *C*, which it is not in
+/// the whole table.
+#[test]
+fn a_failure_names_what_exceeds_the_confidence_in_the_whole_table() {
+    let schema = schema(json!([
+        {"name": "job", "role": "quasi_identifier"},
+        {"name": "test", "role": "sensitive"},
+        {"name": "drug", "role": "sensitive"},
+    ]));
+    let rows = ["x,a", "x,b", "x,", "x,b", "y,a", "z,", "y,"];
+    let file: String = rows.iter().map(|row| format!("nurse,{row}\n")).collect();
+    let table = load(&schema, format!("job,test,drug\n{file}").as_bytes());
+    for (c, is_met) in [(0.3, false), (0.5715, true)] {
+        let asked = json!({
+            "privacy": {"model": "lkc", "l": 1, "k": 1, "c": c},
+            "suppression_limit": 0.9, "suppression_for": "size_and_confidence",
+        });
+        let observer = Unobserved::default();
+        let run = AnonymizationRun::new(
+            schema.clone(),
+            job_of(asked).unwrap(),
+            table.clone(),
+            &observer,
+        );
+        let found = steps(&run.unwrap());
+        assert_eq!(found.is_ok(), is_met, "{found:?}");
+        if let Err(error) = found {
+            let shares = error.to_string();
+            assert!(
+                shares.contains("57.14 %") && !shares.contains("14.29 %"),
+                "{shares}"
+            );
+        }
+    }
+}
+
 /// Two of four rows with the value must be suppressed. With each draw equally likely, so is each
 /// pair.
 #[test]
