@@ -1,6 +1,12 @@
-// Hierarchies as text: a row for each leaf, `leaf;level 1;…;top`, the form of ARX and Amnesia.
+// How columns are generalized, and hierarchies as text: a row for each leaf, `leaf;level 1;…;top`, the form of ARX and Amnesia.
 
+import type { Schemas } from '../api/client';
 import type { TaxonomyNode } from './cut';
+
+/** Whether a column of this kind that has no hierarchy is generalized to intervals. */
+export function growsIntervals(kind: Schemas['ColumnKind'] | undefined): boolean {
+  return kind === 'numeric' || kind === 'date' || kind === 'datetime';
+}
 
 /** The rows of a tree. A label stays for the levels that its branch does not have. */
 export function toRows(root: TaxonomyNode): string {

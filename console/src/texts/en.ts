@@ -209,9 +209,9 @@ export const en = {
     kMax: 'greatest K that it can meet, as one group',
     lMax: 'greatest l of diversity that it can meet',
     cMin: 'smallest C that it can meet',
-    unchanged: (ofPersons: boolean) => `of the ${ofPersons ? 'persons' : 'rows'} are unique by the columns that stay unchanged`,
+    unchanged: (ofPersons: boolean): string => `of the ${ofPersons ? 'persons' : 'rows'} are unique by the columns that stay unchanged`,
     singlingOut: 'Released unchanged, and with values that only one person has:',
-    unique: (ofPersons: boolean) => ofPersons
+    unique: (ofPersons: boolean): string => ofPersons
       ? 'of the persons are unique by all columns that are not sensitive, taken together: somebody who knows these values finds the person.'
       : 'of the rows are unique by all columns that are not sensitive, taken together: somebody who knows these values of a person finds the row.',
     acknowledged: 'Nearly a key, and released unchanged. The reason given:',

@@ -91,7 +91,7 @@ fn an_empty_cell_that_is_no_word_for_missing_has_no_place_in_a_made_hierarchy() 
     ]);
     let definition = json!({"name": "t", "columns": columns});
     let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
-    let refused = csv::read_table(&schema, b"zip\n8001\n\"\"\n").unwrap_err();
+    let refused = csv::read_table(&schema, "zip\n8001\n\"\"\n".as_bytes()).unwrap_err();
     let text = format!("{refused:?}");
     assert!(
         text.contains("the cell is empty, and the column's hierarchy is made"),
