@@ -28,6 +28,8 @@ export const de: Texts = {
     of: {
       listed_value_absent: (columns) =>
         `Genannte sensible Werte von ${columns} stehen in keiner Zeile; dort begrenzt das Modell nichts. Prüfen Sie die Schreibweise, auch Groß- und Kleinschreibung.`,
+      listed_value_has_variants: (columns) =>
+        `Werte von ${columns} unterscheiden sich von einem genannten sensiblen Wert nur in Groß- und Kleinschreibung, Leer- oder Satzzeichen; sie werden nicht begrenzt. Nennen Sie sie auch, oder berichtigen Sie die Zeilen.`,
       unbounded_sensitive_column: (columns) =>
         `Das Modell begrenzt keinen Wert von ${columns}; er lässt sich also erschließen. Nehmen Sie die Spalte in das Modell auf.`,
       exact_range: (columns) =>

@@ -13,6 +13,9 @@ const MOST_NAMES: usize = 10;
 pub enum WarningCode {
     /// A listed sensitive value is in no row, so its bound has no effect.
     ListedValueAbsent,
+    /// Values that differ from a listed sensitive value only in case, spaces or punctuation are not
+    /// listed, so they are not bounded.
+    ListedValueHasVariants,
     /// A sensitive column has no bound under the model.
     UnboundedSensitiveColumn,
     /// The outermost interval of a numeric column is its exact range.
@@ -149,6 +152,10 @@ impl WarningCode {
             Self::ListedValueAbsent => {
                 "listed sensitive values are in no row, so their bounds have no effect; check their \
                  spelling, also upper and lower case"
+            }
+            Self::ListedValueHasVariants => {
+                "values of rows differ from listed ones only in case, spaces or punctuation and are not \
+                 bounded; list them too, or correct the rows"
             }
             Self::UnboundedSensitiveColumn => {
                 "the model bounds no value of these sensitive columns, so they can be inferred; add \

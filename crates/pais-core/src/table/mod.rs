@@ -16,6 +16,7 @@ mod read_error;
 mod released;
 mod rounding;
 mod row_warnings;
+mod sensitive_values;
 mod sets;
 mod subjects;
 mod together;

@@ -10,6 +10,7 @@ use crate::definition::json::escape;
 use crate::look_alike::visible_text;
 use crate::model::{Lkc, PrivacyModel};
 use crate::schema::{Schema, SchemaColumn};
+use crate::table::sensitive_values::variants;
 use crate::table::{Column, EncodedTable, Persons, ValueCodes, pairs_that_single_out};
 use crate::warning::{Warning, WarningCode};
 
@@ -27,7 +28,7 @@ pub struct UnchangedColumn<'a> {
     /// Of the values of `column`.
     pub counts: ValueCounts,
     /// Rows of the table.
-    rows: u64,
+    pub(super) rows: u64,
 }
 
 impl<'a> UnchangedColumn<'a> {
@@ -96,10 +97,10 @@ impl<'a> UnchangedColumn<'a> {
 }
 
 /// The warnings about the rows of a table, given by its columns as they were declared: listed sensitive values
-/// that are in no row, sensitive and insensitive columns whose values single rows out, and the two insensitive
+/// that are in no row or have variants in the rows, sensitive and insensitive columns whose values single rows out, and the two insensitive
 /// columns that single out the most together if neither does alone.
 ///
-/// One pass over the codes of each column with listed values, and of each pair of insensitive columns
+/// One pass over the codes of each column with listed values, another where these have variants, and of each pair of insensitive columns
 /// up to 50 million rows.
 pub fn row_warnings<'a>(
     model: &PrivacyModel,
@@ -121,6 +122,7 @@ pub fn row_warnings<'a>(
             && spec.role == ColumnRole::Sensitive
         {
             warnings.extend(absent_values(model, spec, column));
+            warnings.extend(variants(model, &unchanged));
         }
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.single == 0 && counts.distinct > 1 {
