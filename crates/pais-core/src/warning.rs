@@ -25,6 +25,8 @@ pub enum WarningCode {
     /// Some values of a column that is released unchanged, or of two such columns together, are in
     /// one row only.
     SingledOutRows,
+    /// A column that is released unchanged tells the value of a quasi-identifier.
+    UnchangedTellsHidden,
     /// A quasi-identifier has its topmost value in every row of the result.
     ColumnAtTop,
     /// The values of an identifier occur in several rows, so that a person may have several.
@@ -173,6 +175,11 @@ impl WarningCode {
             Self::SingledOutRows => {
                 "they are released unchanged, and values of one, or of two together, are in one row \
                  only; a reader who knows them finds the row"
+            }
+            Self::UnchangedTellsHidden => {
+                "some of them are released unchanged and tell the values of others, which generalization \
+                 hides only from readers who do not know which values go together; make them \
+                 quasi-identifiers, or leave them out (role `identifier`)"
             }
             Self::ColumnAtTop => {
                 "these quasi-identifiers stay at their topmost value in every row, so they say \

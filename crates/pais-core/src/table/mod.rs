@@ -10,6 +10,7 @@ mod classes;
 pub mod codes;
 mod column;
 mod encoded;
+mod hidden_values;
 mod minimum_levels;
 pub mod profile;
 mod read_error;
@@ -33,6 +34,7 @@ pub(crate) use encoded::RankedNumbers;
 pub use encoded::{
     ClassColumn, ContinuedEnds, Domain, EncodedTable, Positioned, QuasiIdentifier, SensitiveColumn,
 };
+pub use hidden_values::unchanged_tells_hidden;
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};
