@@ -442,6 +442,43 @@ async fn what_cannot_be_published_fails_and_its_rows_join_the_next_edition() {
     assert_eq!(editions(&hospital, &publication).await.len(), 2);
 }
 
+/// Drafts propose such a hierarchy for codes, and a rare diagnosis is not in each month.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edition_without_a_listed_value_is_published_with_a_warning() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    let columns = json!([
+        { "name": "ward", "role": "quasi_identifier" },
+        { "name": "diagnosis", "role": "sensitive", "taxonomy": { "generate": "prefix" } },
+    ]);
+    let body = json!({ "name": "visits", "columns": columns });
+    let made = hospital.post("/v1/datasets", &body).await.json(201);
+    let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+    let mut job = JOB();
+    job["privacy"] = json!({ "model": "lkc", "l": 1, "k": 2, "c": 0.6,
+        "sensitive_values": { "diagnosis": ["B20", "I10"] } });
+    let publication = publication(&hospital, &dataset, "submission", job).await;
+    let workers = hospital.work();
+    let month = |diagnosis: &str| {
+        let ward = |ward| format!("{ward},I10\n{ward},{diagnosis}\n").repeat(4);
+        format!("ward,diagnosis\n{}{}", ward("a"), ward("b"))
+    };
+    for (number, diagnosis, expected) in [
+        (1, "J45", json!(["listed_value_absent"])),
+        (2, "B20", json!([])),
+        (3, "J45", json!(["listed_value_absent"])),
+    ] {
+        hospital.submit(&dataset, month(diagnosis)).await.json(201);
+        let edition = published(&hospital, &publication, number).await;
+        let release = format!("/v1/releases/{}", text(&edition["release_id"]));
+        let release = hospital.get(&release).await.json(200);
+        let warnings = release["warnings"].as_array().unwrap().iter();
+        let codes: Vec<&Value> = warnings.map(|warning| &warning["code"]).collect();
+        assert_eq!(json!(codes), expected, "{release}");
+    }
+    workers.stop().await;
+}
+
 /// A release of all rows of a dataset, granted to `bts`.
 async fn granted_release(hospital: &Hospital, dataset: &str) -> String {
     let mut job = JOB();

@@ -28,6 +28,8 @@ export const de: Texts = {
     of: {
       listed_value_absent: (columns) =>
         `Genannte sensible Werte von ${columns} stehen in keiner Zeile; dort begrenzt das Modell nichts. Prüfen Sie die Schreibweise, auch Groß- und Kleinschreibung.`,
+      listed_value_has_variants: (columns) =>
+        `Werte von ${columns} unterscheiden sich von einem genannten sensiblen Wert nur in Groß- und Kleinschreibung, Leer- oder Satzzeichen; sie werden nicht begrenzt. Nennen Sie sie auch, oder berichtigen Sie die Zeilen.`,
       unbounded_sensitive_column: (columns) =>
         `Das Modell begrenzt keinen Wert von ${columns}; er lässt sich also erschließen. Nehmen Sie die Spalte in das Modell auf.`,
       exact_range: (columns) =>
@@ -36,6 +38,8 @@ export const de: Texts = {
         `${columns}: wird unverändert freigegeben und hat in fast jeder Zeile einen eigenen Wert, kennzeichnet also fast jede Zeile. Lassen Sie die Spalte weg (Rolle „Kennung“), oder machen Sie sie zum Quasi-Identifikator.`,
       singled_out_rows: (columns) =>
         `${columns}: wird unverändert freigegeben, und manche Werte, allein oder zu zweit, stehen in nur einer Zeile. Wer sie kennt, findet die Zeile.`,
+      unchanged_tells_hidden: (columns) =>
+        `${columns}: Manche dieser Spalten werden unverändert freigegeben und verraten die Werte der anderen, welche die Verallgemeinerung dann nur vor Lesern verbirgt, die nicht wissen, welche Werte zusammengehören. Machen Sie sie zu Quasi-Identifikatoren, oder lassen Sie sie weg (Rolle „Kennung“).`,
       column_at_top: (columns) =>
         `${columns}: bleibt in jeder Zeile bei der obersten Bezeichnung und sagt also nichts. Geben Sie der Spalte eine Hierarchie, die die Zeilen oben gleichmäßiger teilt, lassen Sie Spalten weg, die niemand braucht, oder verlangen Sie weniger (ein kleineres K oder L, ein größeres C).`,
       repeated_identifier: (columns) =>

@@ -8,7 +8,7 @@ use pais_core::model::PrivacyModel;
 use pais_core::schema::Schema;
 use pais_core::table::{
     EncodedTable, Persons, Positioned, ReleasedTable, Table, UnchangedColumn, ValueCounts,
-    refuse_keys, row_warnings,
+    refuse_keys, row_warnings, unchanged_tells_hidden,
 };
 use pais_core::warning::{Warning, WarningCode, by_code};
 use rayon::prelude::*;
@@ -129,6 +129,15 @@ impl PreparedTable {
         let mut warnings = self.job_warnings();
         let columns = UnchangedColumn::counted(&self.schema, &self.table, &self.value_counts);
         warnings.extend(row_warnings(&self.model, columns));
+        // Anatomized output hides no quasi-identifier.
+        if self.job.output() == Output::Generalized {
+            let hidden = self.table.quasi_identifiers.iter();
+            let hidden = hidden.map(|column| self.pre_generalization.raw(column));
+            let told =
+                unchanged_tells_hidden(&self.schema, &self.table, hidden, &self.cancellation);
+            // A run that is to stop ends at its next step.
+            warnings.extend(told.ok().flatten());
+        }
         by_code(warnings)
     }
 

@@ -8,6 +8,7 @@ use pais_anonymize::{AnonymizationRun, Unobserved, VerifiedRelease};
 use pais_core::cancellation::Cancellation;
 use pais_core::definition::JobDefinition;
 use pais_core::schema::Schema;
+use pais_core::warning::WarningCode;
 use pais_io::read::csv;
 use pais_verify::{ReleaseTables, verify_release};
 use proptest::prelude::*;
@@ -154,4 +155,23 @@ fn birth_dates_are_generalized_to_quarters_and_years() {
         assert!(ncp < 0.5, "{recoding}: {ncp}");
         assert!(!cells(&release, 0).iter().any(|label| label == "*"));
     }
+}
+
+/// A later table can have the value, and the job that lists it is the same.
+#[test]
+fn a_listed_value_that_is_in_no_row_of_a_made_hierarchy_is_a_warning() {
+    let columns = json!([
+        {"name": "ward", "role": "quasi_identifier"},
+        {"name": "icd", "role": "sensitive", "taxonomy": {"generate": "prefix"}},
+    ]);
+    let job = json!({"privacy": {"model": "lkc", "l": 1, "k": 2, "c": 0.5,
+                                 "sensitive_values": {"icd": ["B20", "I10"]}}});
+    let codes = |file: &str| {
+        let release = release(&columns, file, &job);
+        let codes = release.warnings().iter().map(|warning| warning.code);
+        codes.collect::<Vec<_>>()
+    };
+    let absent = codes("ward,icd\na,I10\na,J45\nb,I10\nb,J45\n");
+    assert_eq!(absent, [WarningCode::ListedValueAbsent]);
+    assert_eq!(codes("ward,icd\na,I10\na,B20\nb,I10\nb,B20\n"), []);
 }

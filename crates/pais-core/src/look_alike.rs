@@ -51,6 +51,49 @@ pub(crate) fn id_without_case_and_zeros(id: &str) -> String {
     form
 }
 
+/// The form in which the values of a column are compared to find those that may be spelled in two ways: the
+/// visible text in lower case, without spaces and punctuation.
+///
+/// A minus at the end stays, because `HIV-` is not `HIV`, and so do all characters of a text without letters,
+/// because `1.5` is not `15`.
+pub(crate) fn value_without_case_and_punctuation(value: &str) -> String {
+    let lower = visible_text(value).to_lowercase();
+    if !lower.contains(char::is_alphabetic) {
+        return lower;
+    }
+    let is_left_out = |it: char| it.is_whitespace() || is_punctuation(it);
+    let end = lower.trim_end_matches(|it| it != '-' && is_left_out(it));
+    // `E11.-` is the ICD category E11.
+    let is_negative = end.ends_with('-') && !end.ends_with(".-");
+    let kept = lower.chars().filter(|it| !is_left_out(*it));
+    kept.chain(is_negative.then_some('-')).collect()
+}
+
+/// Whether a character separates or marks parts of a value. Signs such as `+` and `<` do not: they distinguish
+/// values.
+fn is_punctuation(character: char) -> bool {
+    matches!(
+        character,
+        '.' | ','
+            | ';'
+            | ':'
+            | '-'
+            | '_'
+            | '/'
+            | '\''
+            | '"'
+            | '('
+            | ')'
+            | '['
+            | ']'
+            | '!'
+            | '*'
+            | '\u{b7}'
+            | '\u{2010}'..='\u{2015}'
+            | '\u{2018}'..='\u{201f}'
+    )
+}
+
 /// Whether a character has no shape of its own: Unicode's property `Default_Ignorable_Code_Point`.
 fn is_ignorable(character: char) -> bool {
     matches!(
@@ -88,7 +131,7 @@ fn is_number_form(character: char) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{id_without_case_and_zeros, visible_text};
+    use super::{id_without_case_and_zeros, value_without_case_and_punctuation, visible_text};
 
     #[test]
     fn what_is_not_shown_and_other_shapes_make_no_other_text() {
@@ -146,6 +189,34 @@ mod tests {
                 id_without_case_and_zeros(one),
                 id_without_case_and_zeros(other)
             );
+        }
+    }
+
+    #[test]
+    fn values_in_other_case_and_punctuation_are_alike() {
+        let form = value_without_case_and_punctuation;
+        for (one, other) in [
+            ("B20", "b20"),
+            ("B20", "B20."),
+            ("B20", "B 20"),
+            ("E11.9", "E119"),
+            ("E11", "E11.-"),
+            ("Hepatitis-C", "hepatitis\u{a0}c"),
+            ("G63.2", "G63.2*"),
+        ] {
+            assert_eq!(form(one), form(other), "{one} {other}");
+        }
+        for (one, other) in [
+            ("HIV+", "HIV-"),
+            ("HIV", "HIV-"),
+            ("HIV", "HIV (-)"),
+            ("A", "A+"),
+            ("1.5", "15"),
+            ("<5", ">5"),
+            ("B20", "B2"),
+            ("grade 1", "grade 01"),
+        ] {
+            assert_ne!(form(one), form(other), "{one} {other}");
         }
     }
 

@@ -13,6 +13,9 @@ const MOST_NAMES: usize = 10;
 pub enum WarningCode {
     /// A listed sensitive value is in no row, so its bound has no effect.
     ListedValueAbsent,
+    /// Values that differ from a listed sensitive value only in case, spaces or punctuation are not
+    /// listed, so they are not bounded.
+    ListedValueHasVariants,
     /// A sensitive column has no bound under the model.
     UnboundedSensitiveColumn,
     /// The outermost interval of a numeric column is its exact range.
@@ -22,6 +25,8 @@ pub enum WarningCode {
     /// Some values of a column that is released unchanged, or of two such columns together, are in
     /// one row only.
     SingledOutRows,
+    /// A column that is released unchanged tells the value of a quasi-identifier.
+    UnchangedTellsHidden,
     /// A quasi-identifier has its topmost value in every row of the result.
     ColumnAtTop,
     /// The values of an identifier occur in several rows, so that a person may have several.
@@ -150,6 +155,10 @@ impl WarningCode {
                 "listed sensitive values are in no row, so their bounds have no effect; check their \
                  spelling, also upper and lower case"
             }
+            Self::ListedValueHasVariants => {
+                "values of rows differ from listed ones only in case, spaces or punctuation and are not \
+                 bounded; list them too, or correct the rows"
+            }
             Self::UnboundedSensitiveColumn => {
                 "the model bounds no value of these sensitive columns, so they can be inferred; add \
                  them, or give them the role `insensitive` if that harms nobody"
@@ -166,6 +175,11 @@ impl WarningCode {
             Self::SingledOutRows => {
                 "they are released unchanged, and values of one, or of two together, are in one row \
                  only; a reader who knows them finds the row"
+            }
+            Self::UnchangedTellsHidden => {
+                "some of them are released unchanged and tell the values of others, which generalization \
+                 hides only from readers who do not know which values go together; make them \
+                 quasi-identifiers, or leave them out (role `identifier`)"
             }
             Self::ColumnAtTop => {
                 "these quasi-identifiers stay at their topmost value in every row, so they say \

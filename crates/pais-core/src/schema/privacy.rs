@@ -3,6 +3,7 @@
 //!
 //! Jobs and verifications make the same checks.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::{Schema, SchemaColumn};
@@ -234,18 +235,24 @@ impl Schema {
 const NO_SENSITIVE_COLUMN: &str = "the dataset has no column of this name and the role `sensitive`";
 
 impl SchemaColumn {
-    /// Why a text in canonical form is not a value of the column; `None` for a value.
-    fn why_no_value(&self, value: &str) -> Option<&'static str> {
+    /// Why a text in canonical form is not a value of the column; `None` for a value. A tree that is made from
+    /// the rows of a table says nothing of values that later rows can have.
+    fn why_no_value(&self, value: &str) -> Option<Cow<'static, str>> {
         if self.kind == ColumnKind::Numeric {
             let is_number = crate::taxonomy::interval::number(value).is_some();
-            return (!is_number).then_some("this value is not a number, and the column is numeric");
+            let detail = "this value is not a number, and the column is numeric";
+            return (!is_number).then_some(detail.into());
         }
         if self.kind.is_of_dates() && self.why_no_date(value).is_some() {
-            return Some("this value is not a date, and the column has dates");
+            return Some("this value is not a date, and the column has dates".into());
         }
-        let is_leaf = |tree: &crate::taxonomy::Tree| tree.leaf_number(value).is_some();
-        let is_value = self.tree.as_deref().is_none_or(is_leaf);
-        (!is_value).then_some("this value is not a leaf of the column's taxonomy")
+        let declared = self.tree.as_deref().filter(|_| self.made.is_none());
+        let is_value = declared.is_none_or(|tree| tree.leaf_number(value).is_some());
+        (!is_value).then(|| {
+            let name = &self.name;
+            let detail = "this value is not a leaf of the taxonomy of";
+            format!("{detail} `{name}`; write it as the tree has it").into()
+        })
     }
 }
 

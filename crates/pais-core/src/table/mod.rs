@@ -10,12 +10,14 @@ mod classes;
 pub mod codes;
 mod column;
 mod encoded;
+mod hidden_values;
 mod minimum_levels;
 pub mod profile;
 mod read_error;
 mod released;
 mod rounding;
 mod row_warnings;
+mod sensitive_values;
 mod sets;
 mod subjects;
 mod together;
@@ -33,6 +35,7 @@ pub(crate) use encoded::RankedNumbers;
 pub use encoded::{
     ClassColumn, ContinuedEnds, Domain, EncodedTable, Positioned, QuasiIdentifier, SensitiveColumn,
 };
+pub use hidden_values::unchanged_tells_hidden;
 pub use minimum_levels::{minimum_levels, pre_generalization_error};
 pub use read_error::{MAX_FAULTS, ReadError, ReadErrorKind};
 pub use released::{COUNT_COLUMN, Form, GROUP_COLUMN, ReleasedColumn, ReleasedTable};

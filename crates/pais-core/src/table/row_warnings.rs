@@ -11,6 +11,7 @@ use crate::definition::json::escape;
 use crate::look_alike::visible_text;
 use crate::model::{Lkc, PrivacyModel};
 use crate::schema::{Schema, SchemaColumn};
+use crate::table::sensitive_values::variants;
 use crate::table::{
     Column, EncodedTable, PersonSet, Persons, SEVERAL, ValueCodes, pairs_that_single_out,
 };
@@ -32,7 +33,7 @@ pub struct UnchangedColumn<'a> {
     /// The person of each row of `column`.
     persons: Persons<'a>,
     /// Rows of the table.
-    rows: u64,
+    pub(super) rows: u64,
 }
 
 impl<'a> UnchangedColumn<'a> {
@@ -105,10 +106,11 @@ impl<'a> UnchangedColumn<'a> {
 }
 
 /// The warnings about the rows of a table, given by its columns as they were declared: listed sensitive values
-/// that are in no row, columns released unchanged whose values single out rows or persons, and the two insensitive
+/// that are in no row or have variants in the rows, columns released unchanged whose values single out rows or persons,
+/// and the two insensitive
 /// columns that single out the most together if neither does alone.
 ///
-/// One pass over the codes of each column with listed values, and of each pair of insensitive columns
+/// One pass over the codes of each column with listed values, another where these have variants, and of each pair of insensitive columns
 /// up to 50 million rows.
 pub fn row_warnings<'a>(
     model: &PrivacyModel,
@@ -130,6 +132,7 @@ pub fn row_warnings<'a>(
             && spec.role == ColumnRole::Sensitive
         {
             warnings.extend(absent_values(model, spec, column));
+            warnings.extend(variants(model, &unchanged));
         }
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.singled_out() == 0 && counts.distinct > 1

@@ -1,0 +1,313 @@
+//! Whether a column that is released unchanged tells the values that generalization hides.
+
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+
+use super::{Column, Domain, EncodedTable, QuasiIdentifier, UnchangedColumn, ValueCodes};
+use crate::cancellation::{Cancellation, Stopped};
+use crate::definition::ColumnRole;
+use crate::parallel;
+use crate::schema::Schema;
+use crate::warning::{Warning, WarningCode};
+
+/// Maximum number of rows that are sampled.
+const MOST_ROWS: usize = 100_000;
+
+/// Maximum product of sampled rows and pairs of columns.
+const MOST_WORK: usize = 10_000_000;
+
+/// Fewer rows agree by chance.
+const LEAST_ROWS: usize = 20;
+
+/// The columns that are released unchanged, insensitive or the class, and tell the value of one of these
+/// quasi-identifiers: Goodman and Kruskal's *λ* of the quasi-identifier given the column is at least 0.9.
+///
+/// *λ* is the share of wrong guesses of the more probable value that knowing the column saves. Two names of one
+/// thing, such as a town and its postal code, reach 0.9; columns that are only correlated do not. With values
+/// that two rows have each, equal by chance, *λ* is about 0.5. Missing cells are left out, and so are values of
+/// the column that one person has: they must be at most half of all. A person counts once for each pair of
+/// values.
+///
+/// Pairs are counted on every *n*-th row, at most 100,000 rows and 10 million rows times pairs: less than a second
+/// of processor time, and 20 bytes for each sampled row and thread. It is not for distinct rows, nor for rows that
+/// an executor counts: each pair of columns would be a statement.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn unchanged_tells_hidden<'a>(
+    schema: &Schema,
+    table: &EncodedTable,
+    quasi_identifiers: impl IntoIterator<Item = &'a QuasiIdentifier>,
+    cancellation: &Cancellation,
+) -> Result<Option<Warning>, Stopped> {
+    let columns = UnchangedColumn::pairs(schema, table);
+    let is_known = |role: ColumnRole| matches!(role, ColumnRole::Insensitive | ColumnRole::Class);
+    let columns: Vec<_> = columns.filter(|(spec, _)| is_known(spec.role)).collect();
+    let hidden: Vec<&QuasiIdentifier> = quasi_identifiers.into_iter().collect();
+    let pairs = (columns.len() * hidden.len()).max(1);
+    let most = MOST_ROWS.min(MOST_WORK / pairs).max(1);
+    let step = table.rows.div_ceil(most).max(1);
+    let rows: Vec<u32> = (0..table.rows as u32).step_by(step).collect();
+    let persons = table.subjects.as_ref().map(|it| it.select(&rows));
+    let persons = persons.as_deref().unwrap_or(&rows);
+    let hidden: Vec<(&str, Sampled)> = hidden
+        .into_iter()
+        .map(|it| (&*it.name, Sampled::of_hidden(it, &rows)))
+        .collect();
+    let of_column = parallel::map(columns, |(spec, column)| {
+        let cells = rows.iter().map(|&row| column.codes[row as usize]);
+        let sample = Column::of_cells(&column.dictionary, cells);
+        let values = ValueCodes::new(spec, &sample);
+        let known = Sampled {
+            codes: values.codes.to_vec(),
+            missing: values.missing,
+        };
+        let mut told = Vec::new();
+        for (name, hidden) in &hidden {
+            cancellation.check()?;
+            let share = told_share(&known, hidden, persons);
+            told.extend(share.map(|share| (spec.name(), *name, share)));
+        }
+        Ok(told)
+    });
+    let told: Vec<Vec<_>> = of_column.into_iter().collect::<Result<_, _>>()?;
+    let unit = if table.subjects.is_some() {
+        "persons"
+    } else {
+        "rows"
+    };
+    Ok(warning(told.concat(), unit))
+}
+
+/// The warning about pairs of an unchanged column and what it tells, with the share for which it does.
+fn warning(mut told: Vec<(&str, &str, f64)>, unit: &str) -> Option<Warning> {
+    // Whole percent are enough for the order; ties go to the columns declared first.
+    told.sort_by_key(|(_, _, share)| Reverse((share * 100.0) as u32));
+    let &(known, hidden, share) = told.first()?;
+    let mut detail = format!(
+        "`{known}` is released unchanged and tells the value of `{hidden}` for {} % of the {unit}, so \
+         generalizing `{hidden}` hides it only from readers who do not know which values go together; \
+         make `{known}` a quasi-identifier, or leave it out (role `identifier`)",
+        (share * 100.0) as u32
+    );
+    if told.len() > 1 {
+        detail += &format!("; {} pairs of columns are like this", told.len());
+    }
+    let mut columns: Vec<&str> = told.iter().map(|(known, ..)| *known).collect();
+    columns.extend(told.iter().map(|(_, hidden, _)| *hidden));
+    let mut named = Vec::new();
+    for column in columns {
+        if !named.contains(&column) {
+            named.push(column);
+        }
+    }
+    Some(Warning::new(WarningCode::UnchangedTellsHidden, detail).of_columns(named))
+}
+
+/// The values of a column in the sampled rows.
+struct Sampled {
+    codes: Vec<u32>,
+    missing: Option<u32>,
+}
+
+impl Sampled {
+    fn of_hidden(column: &QuasiIdentifier, rows: &[u32]) -> Self {
+        Self {
+            codes: column.codes.of_rows(rows),
+            missing: match &column.domain {
+                Domain::Taxonomy(tree) => tree.missing_leaf(),
+                Domain::Numeric {
+                    values, missing, ..
+                } => missing.then_some(values.len() as u32),
+            },
+        }
+    }
+}
+
+/// The share of the counted rows, or persons, whose hidden value is the most frequent one for the known value;
+/// `None` if the known values do not tell the hidden ones.
+fn told_share(known: &Sampled, hidden: &Sampled, persons: &[u32]) -> Option<f64> {
+    let cells = known.codes.iter().zip(&hidden.codes).zip(persons);
+    let cells = cells.map(|((&known, &hidden), &person)| (known, hidden, person));
+    let is_present =
+        |cell: &(u32, u32, u32)| Some(cell.0) != known.missing && Some(cell.1) != hidden.missing;
+    let mut cells: Vec<(u32, u32, u32)> = cells.filter(is_present).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    let mut of_hidden: HashMap<u32, usize> = HashMap::new();
+    let (mut counted, mut told) = (0, 0);
+    for alike in cells.chunk_by(|one, next| one.0 == next.0) {
+        if alike.iter().all(|cell| cell.2 == alike[0].2) {
+            continue;
+        }
+        let mut most = 0;
+        for pair in alike.chunk_by(|one, next| one.1 == next.1) {
+            *of_hidden.entry(pair[0].1).or_default() += pair.len();
+            most = most.max(pair.len());
+        }
+        counted += alike.len();
+        told += most;
+    }
+    let guessed = of_hidden.values().copied().max().unwrap_or(0);
+    let is_enough = counted >= LEAST_ROWS && 2 * counted >= cells.len() && guessed < counted;
+    // λ is at least 0.9.
+    let tells = 10 * (told - guessed) >= 9 * (counted - guessed);
+    (is_enough && tells).then(|| told as f64 / counted as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::unchanged_tells_hidden;
+    use crate::cancellation::Cancellation;
+    use crate::schema::Schema;
+    use crate::table::{Column, EncodedTable, Table};
+    use crate::warning::Warning;
+
+    fn found(columns: &[(&str, &str)], rows: &[Vec<String>]) -> Option<Warning> {
+        let declared: Vec<_> = columns
+            .iter()
+            .map(|(name, role)| json!({"name": name, "role": role}))
+            .collect();
+        let definition = json!({"name": "t", "columns": declared});
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let column = |index: usize| {
+            let mut column = Column::default();
+            for row in rows {
+                let known = column.dictionary.iter().position(|it| **it == *row[index]);
+                let code = known.unwrap_or_else(|| {
+                    column.dictionary.push(row[index].as_str().into());
+                    column.dictionary.len() - 1
+                });
+                column.codes.push(code as u32);
+            }
+            column
+        };
+        let table = Table {
+            rows: rows.len(),
+            columns: (0..columns.len()).map(column).collect(),
+        };
+        let table = EncodedTable::new(&schema, table);
+        let quasi_identifiers = &table.quasi_identifiers;
+        unchanged_tells_hidden(&schema, &table, quasi_identifiers, &Cancellation::new()).unwrap()
+    }
+
+    /// Rows of 20 postal codes in ten towns; of every `wrong`-th row the town is that of another code.
+    fn places(rows: usize, wrong: usize) -> Vec<Vec<String>> {
+        let place = |row: usize| {
+            let town = if row.is_multiple_of(wrong) {
+                row / wrong
+            } else {
+                row
+            } % 10;
+            vec![
+                format!("p{}", row / 3),
+                format!("80{:03}", row % 10),
+                format!("town {town}"),
+            ]
+        };
+        (0..rows).map(place).collect()
+    }
+
+    const COLUMNS: [(&str, &str); 3] = [
+        ("person", "insensitive"),
+        ("PLZ", "quasi_identifier"),
+        ("Wohnort", "insensitive"),
+    ];
+
+    #[test]
+    fn a_column_that_tells_a_quasi_identifier_is_named() {
+        let warning = found(&COLUMNS, &places(1000, 21)).unwrap();
+        assert_eq!(warning.columns, ["Wohnort", "PLZ"]);
+        let begin =
+            "`Wohnort` is released unchanged and tells the value of `PLZ` for 95 % of the rows";
+        assert!(warning.detail.starts_with(begin), "{}", warning.detail);
+        // One of five wrong guesses remains.
+        assert_eq!(found(&COLUMNS, &places(1000, 4)), None);
+        // Few rows agree by chance.
+        assert_eq!(found(&COLUMNS, &places(18, 100)), None);
+    }
+
+    #[test]
+    fn only_a_column_that_is_released_unchanged_tells_and_only_in_this_direction() {
+        for (roles, expected) in [
+            (["insensitive", "class"], false),
+            (["quasi_identifier", "class"], true),
+            (["quasi_identifier", "sensitive"], false),
+            (["quasi_identifier", "quasi_identifier"], false),
+        ] {
+            let columns = [COLUMNS[0], ("PLZ", roles[0]), ("Wohnort", roles[1])];
+            let found = found(&columns, &places(1000, 100));
+            assert_eq!(found.is_some(), expected, "{roles:?}");
+        }
+        // The code tells the region, the region not the code.
+        let rows: Vec<Vec<String>> = (0..400)
+            .map(|row| vec![format!("{}", row % 40), format!("region {}", row % 4)])
+            .collect();
+        let region = [("PLZ", "quasi_identifier"), ("region", "insensitive")];
+        assert_eq!(found(&region, &rows), None);
+        let region = [("PLZ", "insensitive"), ("region", "quasi_identifier")];
+        assert!(found(&region, &rows).is_some());
+    }
+
+    #[test]
+    fn values_of_one_person_and_missing_cells_tell_nothing() {
+        // Each number is in one row, or in the three rows of one person.
+        let number = |row: usize, value: usize| {
+            vec![
+                format!("p{}", row / 3),
+                format!("{value}"),
+                format!("{}", row % 7),
+            ]
+        };
+        let columns = |first| {
+            [
+                ("person", first),
+                ("file", "insensitive"),
+                ("age", "quasi_identifier"),
+            ]
+        };
+        let rows: Vec<Vec<String>> = (0..300).map(|row| number(row, row)).collect();
+        assert_eq!(found(&columns("insensitive"), &rows), None);
+        let of_person = |row: usize| {
+            let person = row / 3;
+            vec![
+                format!("p{person}"),
+                format!("file {person}"),
+                format!("{}", person % 7),
+            ]
+        };
+        let rows: Vec<Vec<String>> = (0..300).map(of_person).collect();
+        assert_eq!(found(&columns("subject"), &rows), None);
+        assert!(found(&columns("insensitive"), &rows).is_some());
+
+        let mut rows = places(1000, 100);
+        rows.iter_mut().take(990).for_each(|row| row[2].clear());
+        assert_eq!(found(&COLUMNS, &rows), None);
+    }
+
+    #[test]
+    fn a_request_to_stop_ends_the_count() {
+        let definition = json!({"name": "t", "columns": [
+            {"name": "a", "role": "quasi_identifier"}, {"name": "b", "role": "insensitive"}]});
+        let schema = Schema::inline(&serde_json::from_value(definition).unwrap()).unwrap();
+        let column = Column {
+            dictionary: vec!["x".into()],
+            codes: vec![0; 30],
+        };
+        let table = EncodedTable::new(
+            &schema,
+            Table {
+                rows: 30,
+                columns: vec![column.clone(), column],
+            },
+        );
+        let cancellation = Cancellation::new();
+        cancellation.cancel();
+        let found =
+            unchanged_tells_hidden(&schema, &table, &table.quasi_identifiers, &cancellation);
+        assert!(found.is_err());
+    }
+}
