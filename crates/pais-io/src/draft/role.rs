@@ -20,6 +20,9 @@ const LEAST_ROWS: u64 = 10;
 /// Maximum number of distinct values of a column of answers, findings or categories.
 const FEW_VALUES: u64 = 12;
 
+/// Maximum number of distinct whole numbers that can be what people know, such as the day of a month.
+const FEW_NUMBERS: u64 = 31;
+
 /// Maximum number of distinct values of an outcome.
 const FEW_OUTCOMES: u64 = 3;
 
@@ -373,13 +376,16 @@ pub(super) fn is_year(column: &Observed, range: Option<NumberRange>) -> bool {
     column.codes.fractions == 0 && range.is_some_and(is_in_years) && column.distinct_share() < 0.5
 }
 
-/// Whether values are years with months: `201305`.
+/// Whether values are years with months: `201305`, `2013-05` or `05/2013`.
 fn is_year_and_month(column: &Observed) -> bool {
     let is_one = |text: &str| {
-        let parts = text.get(..4).zip(text.get(4..)).filter(|_| text.len() == 6);
-        let parts = parts
-            .and_then(|(year, month)| Some((year.parse::<f64>().ok()?, month.parse::<u8>().ok()?)));
-        parts.is_some_and(|(year, month)| YEARS.contains(&year) && (1..=12).contains(&month))
+        let plain = || text.get(..4).zip(text.get(4..)).filter(|_| text.len() == 6);
+        let parts = text.split_once(['/', '-']).or_else(plain);
+        parts.is_some_and(|(first, second)| {
+            let in_years = |part: &str| part.parse().is_ok_and(|year| YEARS.contains(&year));
+            let in_months = |part: &str| part.parse().is_ok_and(|month| (1..=12).contains(&month));
+            (in_years(first) && in_months(second)) || (in_months(first) && in_years(second))
+        })
     };
     column.rows > 0 && column.sketch.values().all(is_one)
 }
@@ -450,7 +456,14 @@ fn known(
         return quasi_identifier("its values are years, which people know of each other");
     }
     if kind == ColumnKind::Numeric {
-        return measure();
+        let is_whole = range.is_some_and(|range| range.is_whole) && column.codes.fractions == 0;
+        let is_few = (2..=FEW_NUMBERS).contains(&column.distinct) && !name.is_count;
+        let measure = measure();
+        return if is_whole && is_few {
+            measure.asking(OpenQuestion::KnownOrNot)
+        } else {
+            measure
+        };
     }
     if column.kept.is_some() && column.distinct <= FEW_VALUES {
         let reason = "it has few values, and neither they nor its name say that people know it of each \

@@ -599,3 +599,67 @@ fn names_and_keys_of_one_or_two_persons_are_dropped_as_those_of_many() {
         assert_ne!(column(&draft, "phone")["role"], "identifier");
     }
 }
+
+fn role<'d>(draft: &'d Value, name: &str) -> &'d str {
+    column(draft, name)["role"].as_str().unwrap()
+}
+
+fn is_asked(draft: &Value, name: &str) -> bool {
+    let doubts = draft["doubts"].as_array().unwrap();
+    doubts.iter().any(|doubt| doubt["column"] == name)
+}
+
+#[test]
+fn numbers_with_slashes_are_no_sets() {
+    let text = file("ended,billed,short,pressure,seen,codes", 200, |row| {
+        let (month, day) = (row % 12 + 1, row % 31 + 1);
+        // One of the dates does not exist.
+        let seen = if row == 7 { 2 } else { day % 28 + 1 };
+        let codes = ["10/20/30", "10", "20/30", "10/40", "40"][row % 5];
+        format!(
+            "{month:02}/{},{},{day:02}/{month:02},{}/{},{seen:02}/{}/2025,{codes}",
+            2_020 + row % 5,
+            format_args!("{}-{month:02}", 2_020 + row % 5),
+            110 + row % 6 * 10,
+            70 + row % 5 * 5,
+            if row == 7 { 30 } else { month },
+        )
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["ended", "billed", "short", "pressure", "seen"] {
+        assert_eq!(column(&draft, name)["kind"], "categorical", "{name}");
+        assert_ne!(role(&draft, name), "insensitive", "{name}");
+    }
+    for name in ["ended", "billed"] {
+        let reasons = draft["reasons"][name].to_string();
+        assert!(reasons.contains("years and months"), "{reasons}");
+    }
+    assert_eq!(column(&draft, "codes")["kind"], "set");
+}
+
+#[test]
+fn few_whole_numbers_without_a_telling_name_are_asked_about() {
+    let text = file("xtag,xmon,pulse,n_visits,share,age", 300, |row| {
+        format!(
+            "{},{},{},{},{}.5,{}",
+            row % 31 + 1,
+            row % 12 + 1,
+            50 + row % 70,
+            row % 9,
+            row % 20,
+            row % 30
+        )
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["xtag", "xmon"] {
+        assert_eq!(role(&draft, name), "insensitive");
+        let choices = &doubt(&draft, name)["choices"];
+        assert_eq!(
+            *choices,
+            json!(["insensitive", "quasi_identifier", "sensitive"])
+        );
+    }
+    for name in ["pulse", "n_visits", "share", "age"] {
+        assert!(!is_asked(&draft, name), "{name}");
+    }
+}
