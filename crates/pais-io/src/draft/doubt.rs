@@ -27,6 +27,10 @@ pub(super) enum OpenQuestion {
     CodeOrMeasure,
     /// Whether a key identifies the persons that the rows are about.
     PersonsKey { proposed: ColumnRole },
+    /// Whether the persons of a file, who have one row each, can be in other files too.
+    PersonsElsewhere,
+    /// Whether the persons are to be counted by the key of their stays, which is all that a file has.
+    StaysKey { proposed: ColumnRole },
     /// Whether other people know few values.
     KnownOrNot,
     /// Whether it is what analysts predict.
@@ -47,6 +51,13 @@ impl OpenQuestion {
             1 => format!(" The answer also decides `{}`.", also[0]),
             count => format!(" The answer also decides {count} columns with the same values."),
         };
+        let key_roles = |proposed: ColumnRole| {
+            let other = match proposed {
+                ColumnRole::Subject => ColumnRole::Identifier,
+                _ => ColumnRole::Subject,
+            };
+            [proposed, other].map(|it| it.as_str().to_owned()).to_vec()
+        };
         let roles = |roles: &[ColumnRole]| roles.iter().map(|it| it.as_str().to_owned()).collect();
         let (question, choices) = match self {
             Self::KeyOrMeasure => (
@@ -64,15 +75,27 @@ impl OpenQuestion {
                 roles(&[ColumnRole::QuasiIdentifier, ColumnRole::Insensitive]),
             ),
             Self::PersonsKey { proposed } => {
-                let other = match proposed {
-                    ColumnRole::Subject => ColumnRole::Identifier,
-                    _ => ColumnRole::Subject,
-                };
                 let question = format!(
                     "Does `{column}` say which person a row is about? Then all rows of a person count \
                      as one; another key is dropped."
                 );
-                (question, roles(&[*proposed, other]))
+                (question, key_roles(*proposed))
+            }
+            Self::PersonsElsewhere => {
+                let question = format!(
+                    "Can a person of `{column}` be in another file too, such as that of another month? \
+                     Choose `subject` then: all rows of a person count as one. A dropped key counts the \
+                     same person anew in each file."
+                );
+                (question, key_roles(ColumnRole::Identifier))
+            }
+            Self::StaysKey { proposed } => {
+                let question = format!(
+                    "Is there a key of the persons to add? `{column}` names a stay, not a person, and nothing \
+                     else says which rows are about one person, so that a person with several stays counts \
+                     as several. As the subject, at least all rows of a stay count as one."
+                );
+                (question, key_roles(*proposed))
             }
             Self::KnownOrNot => (
                 format!(

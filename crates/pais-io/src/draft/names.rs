@@ -274,6 +274,11 @@ impl NameMeaning {
             is_description,
         }
     }
+
+    /// Whether it is a key of persons, and not of their stays.
+    pub(super) fn is_key_of_persons(self) -> bool {
+        self.is_person && !self.is_stay && (self.is_key || self.is_person_alone)
+    }
 }
 
 /// Whether a word ends with one of these.

@@ -195,8 +195,16 @@ fn choose_subject(plans: &mut [Plan<'_>]) {
     // Of keys that fit equally, the first one.
     let best = ranks.max_by_key(|&(rank, position)| (rank, std::cmp::Reverse(position)));
     let Some((rank, chosen)) = best else { return };
-    if rank == SubjectRank::PersonOnce {
-        return;
+    match rank {
+        SubjectRank::PersonOnce => {
+            ask_for_other_files(plans);
+            return;
+        }
+        SubjectRank::Stay => {
+            ask_for_persons(plans, chosen);
+            return;
+        }
+        SubjectRank::Repeats | SubjectRank::Person => {}
     }
     // A key that has each row once may be that of the persons.
     let has_other = plans.iter().enumerate().any(|(position, plan)| {
@@ -213,9 +221,38 @@ fn choose_subject(plans: &mut [Plan<'_>]) {
             let proposed = ColumnRole::Subject;
             plan.question =
                 (rank == SubjectRank::Repeats).then_some(OpenQuestion::PersonsKey { proposed });
-        } else if plan.subject.is_some() {
+        } else if plan.subject > Some(SubjectRank::Stay) {
             plan.reasons
                 .push("another column is the subject".to_owned());
+        }
+    }
+}
+
+/// Asks about the first key of persons that no row is without, as a subject must be.
+fn ask_for_other_files(plans: &mut [Plan<'_>]) {
+    let asked = plans.iter_mut().find(|plan| {
+        let is_of_persons = plan.subject == Some(SubjectRank::PersonOnce);
+        is_of_persons && plan.column.observed.missing_rows() == 0
+    });
+    if let Some(plan) = asked {
+        plan.question = Some(OpenQuestion::PersonsElsewhere);
+    }
+}
+
+/// Asks about a key of stays, unless a key of persons is there that some rows are without.
+fn ask_for_persons(plans: &mut [Plan<'_>], stays: usize) {
+    if plans.iter().any(|plan| plan.meaning.is_key_of_persons()) {
+        return;
+    }
+    let plan = &mut plans[stays];
+    if !plan.column.observed.is_all_distinct() {
+        let reason =
+            "several rows are about one stay, and no column says which person they are about";
+        plan.give(ColumnRole::Subject, reason);
+    }
+    let proposed = plan.role;
+    plan.question = Some(OpenQuestion::StaysKey { proposed });
+}
         }
     }
 }

@@ -44,6 +44,8 @@ const YEARS: std::ops::RangeInclusive<f64> = 1_900.0..=2_100.0;
 /// How well a key fits as the key of the persons, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SubjectRank {
+    /// Its name says that it is of stays, of which a person can have several.
+    Stay,
     /// Its values repeat, and no name says what it is a key of.
     Repeats,
     /// Its name says that it is of persons, and its values repeat.
@@ -142,10 +144,12 @@ fn identifying(
     if !is_code && !name.is_postal {
         let names_persons = name.is_person_alone
             && (column.distinct > FEW_VALUES || (is_shaped && !has_answers(column)));
+        let names_stays = (name.is_stay_alone || (name.is_stay && name.is_number))
+            && (is_nearly_unique || (is_shaped && !has_answers(column)));
         let is_whole = range.is_some_and(|range| range.is_whole);
         let is_unnamed = (is_random_key(column) && column.distinct > FEW_VALUES)
             || (name.is_key_at_end && is_whole && column.kept.is_none());
-        if (name.is_key || names_persons || is_unnamed)
+        if (name.is_key || names_persons || names_stays || is_unnamed)
             && let Some(proposal) = key(column, name, is_shaped)
         {
             return Some(proposal);
@@ -218,8 +222,13 @@ fn is_shaped_as_key(column: &Observed, range: Option<NumberRange>) -> bool {
 fn key(column: &Observed, name: NameMeaning, is_shaped: bool) -> Option<RoleProposal> {
     if column.is_all_distinct() {
         let reason = "it is a key by its name or its values, and all values are distinct";
+        let rank = if name.is_person && !name.is_stay {
+            Some(SubjectRank::PersonOnce)
+        } else {
+            stay_rank(column, name)
+        };
         return Some(RoleProposal {
-            subject: name.is_person.then_some(SubjectRank::PersonOnce),
+            subject: rank,
             ..RoleProposal::identifier(reason)
         });
     }
@@ -228,8 +237,12 @@ fn key(column: &Observed, name: NameMeaning, is_shaped: bool) -> Option<RoleProp
         return None;
     }
     let proposal = RoleProposal::identifier("it is a key by its name or its values");
-    if name.is_event && !name.is_person {
-        return Some(proposal);
+    if name.is_stay || (name.is_event && !name.is_person) {
+        let subject = stay_rank(column, name);
+        return Some(RoleProposal {
+            subject,
+            ..proposal
+        });
     }
     if column.missing_rows() > 0 {
         let reason = "it is a key that is missing in some rows, so it cannot be the subject";
@@ -253,6 +266,11 @@ fn key(column: &Observed, name: NameMeaning, is_shaped: bool) -> Option<RoleProp
         subject: Some(rank),
         ..proposal
     })
+}
+
+/// The rank of a key of stays, which no row may be without.
+fn stay_rank(column: &Observed, name: NameMeaning) -> Option<SubjectRank> {
+    (name.is_stay && column.missing_rows() == 0).then_some(SubjectRank::Stay)
 }
 
 /// A key that only its values show: nearly all distinct, and digits of one length, a counter, or numbers

@@ -609,6 +609,117 @@ fn is_asked(draft: &Value, name: &str) -> bool {
     doubts.iter().any(|doubt| doubt["column"] == name)
 }
 
+/// The file of a month has each patient once, and that of the next month has the same patients.
+#[test]
+fn a_key_that_has_each_person_once_is_asked_about() {
+    for name in ["PatientenID", "KVNR", "mrn", "Patient"] {
+        let text = file(&format!("{name},age,Fallnummer"), 60, |row| {
+            format!("{},{},F{}", 4_711 + row * 37, 20 + row % 50, 90_000 + row)
+        });
+        let draft = draft(text.as_bytes());
+        assert_eq!(role(&draft, name), "identifier", "{name}");
+        let doubt = doubt(&draft, name);
+        assert_eq!(doubt["choices"], json!(["identifier", "subject"]), "{name}");
+        let question = doubt["question"].as_str().unwrap();
+        assert!(question.contains("another month"), "{question}");
+        assert!(!is_asked(&draft, "Fallnummer"), "{name}");
+    }
+    // A subject must not be missing, and other keys are not of persons.
+    let text = file("mrn,row_id,invoice_id", 60, |row| match row % 9 {
+        0 => format!(",{row},R{}", 50_000 + row),
+        _ => format!("{},{row},R{}", 4_711 + row * 37, 50_000 + row),
+    });
+    assert_eq!(draft(text.as_bytes())["doubts"], json!([]));
+}
+
+#[test]
+fn the_key_of_a_stay_is_no_key_of_a_person() {
+    for (name, is_number) in [
+        ("Fall", true),
+        ("Fallnummer", true),
+        ("Fall-Nr", true),
+        ("Aufnahme", false),
+        ("AufnahmeNr", true),
+        ("admission number", true),
+        ("encounter_id", false),
+        ("visit", true),
+        ("stay_id", false),
+    ] {
+        for rows_a_stay in [1, 2] {
+            let stay = |row: usize| {
+                let letter = if is_number { "" } else { "S" };
+                format!("{letter}{}", 700_000 + row / rows_a_stay * 13)
+            };
+            let with = file(&format!("{name},PatientNr,age"), 80, |row| {
+                format!("{},{},{}", stay(row), 9_000 + row / 4, 20 + row / 4)
+            });
+            let draft = draft(with.as_bytes());
+            assert_eq!(role(&draft, name), "identifier", "{name}");
+            assert_eq!(role(&draft, "PatientNr"), "subject", "{name}");
+            assert_eq!(draft["doubts"], json!([]), "{name}");
+
+            let without = file(&format!("{name},age"), 80, |row| {
+                format!("{},{}", stay(row), 20 + row / 4)
+            });
+            let draft = self::draft(without.as_bytes());
+            let expected = ["identifier", "subject"][rows_a_stay - 1];
+            assert_eq!(role(&draft, name), expected, "{name}");
+            let question = doubt(&draft, name)["question"].as_str().unwrap();
+            assert!(
+                question.contains("names a stay, not a person"),
+                "{question}"
+            );
+        }
+    }
+    // Few numbers of visits, texts and lengths of stay are not keys.
+    let text = file("visit,stay,Aufnahme", 200, |row| {
+        let admitted = ["Notfall", "Einweisung", "Verlegung"][row % 3];
+        format!("{},{},{admitted}", row % 4 + 1, row % 40)
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["visit", "stay", "Aufnahme"] {
+        assert!(
+            !["identifier", "subject"].contains(&role(&draft, name)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn names_of_hospital_tables_say_what_others_know() {
+    let header =
+        "Körpergröße,Beschäftigung,Straße,GebMonat,GebTag,Geb-Jahr,Zimmer,KW,SSW,BMI,LANR,VersNr";
+    let text = file(header, 120, |row| {
+        format!(
+            "{},B{},Weg {},{},{},{},{},{},{},{}.{},{},{}",
+            150 + row % 50,
+            row % 8,
+            row % 30,
+            row % 12 + 1,
+            row % 28 + 1,
+            1_930 + row % 70,
+            100 + row % 20,
+            row % 52 + 1,
+            row % 20 + 20,
+            20 + row % 15,
+            row % 10,
+            123_456_700 + row % 9,
+            5_000 + row / 2
+        )
+    });
+    let draft = draft(text.as_bytes());
+    let mut names = header.split(',');
+    for name in names.by_ref().take(10) {
+        let expected = if name == "Straße" {
+            "identifier"
+        } else {
+            "quasi_identifier"
+        };
+        assert_eq!(role(&draft, name), expected, "{name}");
+    }
+    assert_eq!(role(&draft, "LANR"), "identifier");
+    assert_eq!(role(&draft, "VersNr"), "subject");
+}
 #[test]
 fn numbers_with_slashes_are_no_sets() {
     let text = file("ended,billed,short,pressure,seen,codes", 200, |row| {
