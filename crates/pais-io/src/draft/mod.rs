@@ -43,6 +43,7 @@ use crate::read::{self, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextP
 use encoding::FoundText;
 use kind::{FileHabits, shown_order};
 use missing::WORDS;
+use names::NameMeaning;
 use numbers::{FORMS, marks};
 use observed::{FileColumn, Observed};
 use pairs::Pairs;
@@ -367,7 +368,9 @@ impl Rows {
         check_names(&columns)?;
         Ok(Self {
             schema: text_schema(&columns)?,
-            pairs: Pairs::new(columns.len()),
+            pairs: Pairs::new(columns.len(), |position| {
+                NameMeaning::of(&columns[position].name).is_key_of_persons()
+            }),
             columns,
             counters: ValueCounters::default(),
             rows: 0,

@@ -60,6 +60,7 @@ pub(super) fn propose(
         .map(|column| Plan::new(column, file))
         .collect();
     choose_subject(&mut plans);
+    drop_other_keys(&mut plans, pairs);
     choose_outcome(&mut plans);
     tell_texts_of_codes(&mut plans, pairs);
     for plan in &mut plans {
@@ -253,6 +254,27 @@ fn ask_for_persons(plans: &mut [Plan<'_>], stays: usize) {
     let proposed = plan.role;
     plan.question = Some(OpenQuestion::StaysKey { proposed });
 }
+
+/// Drops the columns that say the same as the subject, such as the number of an insurance card, unless their
+/// name or their kind says what others know.
+fn drop_other_keys(plans: &mut [Plan<'_>], pairs: &Pairs) {
+    let is_subject = |plan: &Plan<'_>| plan.role == ColumnRole::Subject;
+    let Some(subject) = plans.iter().position(is_subject) else {
+        return;
+    };
+    let name = plans[subject].column.name.clone();
+    for position in pairs.same_as(subject) {
+        let plan = &mut plans[position];
+        let is_open = matches!(
+            plan.role,
+            ColumnRole::QuasiIdentifier | ColumnRole::Insensitive
+        );
+        if is_open && role::can_be_key(&plan.column.observed, plan.meaning, plan.kind.kind) {
+            let reason =
+                format!("each of its values is in the rows of one `{name}`: it is another key");
+            plan.give(ColumnRole::Identifier, reason);
+            plan.question = None;
+            plan.outcome = None;
         }
     }
 }

@@ -268,6 +268,16 @@ fn key(column: &Observed, name: NameMeaning, is_shaped: bool) -> Option<RoleProp
     })
 }
 
+/// Whether a column can be a key, by its name and its kind.
+pub(super) fn can_be_key(column: &Observed, name: NameMeaning, kind: ColumnKind) -> bool {
+    let is_one_value = matches!(kind, ColumnKind::Categorical | ColumnKind::Numeric);
+    is_one_value
+        && column.codes.fractions == 0
+        && !(name.is_known || name.is_year || name.is_count || name.is_date || name.is_sensitive)
+        && !is_postal(column, name)
+        && icd(column, name).is_none()
+}
+
 /// The rank of a key of stays, which no row may be without.
 fn stay_rank(column: &Observed, name: NameMeaning) -> Option<SubjectRank> {
     (name.is_stay && column.missing_rows() == 0).then_some(SubjectRank::Stay)

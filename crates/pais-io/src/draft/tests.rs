@@ -720,6 +720,32 @@ fn names_of_hospital_tables_say_what_others_know() {
     assert_eq!(role(&draft, "LANR"), "identifier");
     assert_eq!(role(&draft, "VersNr"), "subject");
 }
+
+/// No name says that the card is a key. The date of birth says as much, and others know it.
+#[test]
+fn a_column_that_says_the_same_as_the_subject_is_dropped() {
+    let text = file("Patient,born,sex,ward,card,colour", 300, |row| {
+        let person = row / 3;
+        format!(
+            "{},19{:02}-03-{:02},{},W{},{},c{}",
+            8_000 + person,
+            person % 90,
+            person / 90 + 10,
+            ["f", "m"][person % 2],
+            row % 7,
+            200 + person * 3,
+            person % 40
+        )
+    });
+    let draft = draft(text.as_bytes());
+    assert_eq!(role(&draft, "Patient"), "subject");
+    assert_eq!(role(&draft, "card"), "identifier");
+    let reasons = draft["reasons"]["card"].to_string();
+    assert!(reasons.contains("it is another key"), "{reasons}");
+    for name in ["born", "sex", "ward", "colour"] {
+        assert_eq!(role(&draft, name), "quasi_identifier", "{name}");
+    }
+}
 #[test]
 fn numbers_with_slashes_are_no_sets() {
     let text = file("ended,billed,short,pressure,seen,codes", 200, |row| {
