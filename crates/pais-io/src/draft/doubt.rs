@@ -9,14 +9,18 @@ use serde::Serialize;
 pub struct Doubt {
     /// The column of the proposed dataset.
     pub column: String,
-    /// What to decide, in a sentence without a value of a cell.
+    /// What to decide, in sentences without a value of a cell, but well-known ones for missing cells.
     pub question: String,
-    /// The answers: roles, or formats of dates. The first one is proposed.
+    /// The answers: roles, formats of dates, or `value` and `missing`. The first one is proposed.
     pub choices: Vec<String>,
     /// Other columns with the same question; the answer applies to them too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
+
+/// The answers to what a placeholder is.
+pub(super) const AS_VALUE: &str = "value";
+pub(super) const AS_MISSING: &str = "missing";
 
 /// The open question about a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +43,8 @@ pub(super) enum OpenQuestion {
     ItemsOrValue,
     /// Whether the text of a code is needed.
     TextOf { code: String, role: ColumnRole },
+    /// Whether well-known values stand for missing ones.
+    Placeholders { values: Vec<&'static str> },
     /// Whether the day or the month is first.
     DayOrMonth { formats: [&'static str; 2] },
 }
@@ -131,6 +137,14 @@ impl OpenQuestion {
                 );
                 (question, roles(&[*role, ColumnRole::Identifier]))
             }
+            Self::Placeholders { values } => (
+                format!(
+                    "Does `{}` mean in `{column}` that the value is missing? Then it is declared as \
+                     `missing`, and is no value in ranges and periods.{others}",
+                    values.join("`, `")
+                ),
+                [AS_VALUE, AS_MISSING].map(str::to_owned).to_vec(),
+            ),
             Self::DayOrMonth { formats } => (
                 format!("Is the day or the month first in the dates of `{column}`?"),
                 formats.iter().map(|&it| it.to_owned()).collect(),

@@ -76,7 +76,7 @@ pub(super) fn propose(
             ..ProposedKind::of(kind)
         };
     }
-    if let Some(range) = column.numbers.range(habits.number_form) {
+    if let Some(range) = column.range(habits.number_form) {
         let why_label = label_reason(column, name, range);
         match why_label {
             Some(reason) => reasons.push(reason.to_owned()),

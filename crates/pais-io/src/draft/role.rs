@@ -108,10 +108,10 @@ pub(super) fn propose(
                       have values";
         return RoleProposal::identifier(reason);
     }
-    let range = column.numbers.range(form);
+    let range = column.range(form);
     let mut proposal = identifying(column, name, kind, range)
         .or_else(|| sensitive(column, name, kind))
-        .unwrap_or_else(|| known(column, name, kind, range));
+        .unwrap_or_else(|| known(column, name, kind, column.numbers.range(form).or(range)));
     if proposal.role != ColumnRole::Identifier {
         proposal.outcome = outcome(column, name, kind, proposal.role);
     }

@@ -492,7 +492,7 @@ fn a_sensitive_column_with_several_items_in_some_cells_is_asked_about() {
         (ColumnRole::QuasiIdentifier, ColumnKind::Set)
     );
     assert_eq!(draft.doubts[0].column, "diagnosis");
-    let answers = [("diagnosis".to_owned(), "sensitive".to_owned())].into();
+    let answers = [("diagnosis".to_owned(), "sensitive".to_owned())];
     let answered = draft.answered(&answers).unwrap();
     let column = &answered.dataset.columns[1];
     assert_eq!(
@@ -522,7 +522,7 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
     .unwrap();
     assert_eq!(draft.doubts.len(), 1);
     assert_eq!(draft.doubts[0].also, ["other", "third"]);
-    let answers = [("one".to_owned(), "quasi_identifier".to_owned())].into();
+    let answers = [("one".to_owned(), "quasi_identifier".to_owned())];
     let answered = draft.answered(&answers).unwrap();
     assert!(answered.doubts.is_empty());
     let roles = answered
@@ -532,13 +532,13 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
         .map(|column| column.role.as_str());
     assert!(roles.eq(["quasi_identifier"; 4]));
     // An answer that is not a choice changes nothing.
-    let other = [("one".to_owned(), "zzsecretzz".to_owned())].into();
+    let other = [("one".to_owned(), "zzsecretzz".to_owned())];
     assert_eq!(draft.answered(&other).unwrap().dataset, draft.dataset);
     // Neither does one to a question that nobody asked.
-    let unasked = [("sex".to_owned(), "insensitive".to_owned())].into();
+    let unasked = [("sex".to_owned(), "insensitive".to_owned())];
     assert_eq!(draft.answered(&unasked).unwrap().dataset, draft.dataset);
     // Nor does a role that the question does not offer.
-    let class = [("one".to_owned(), "class".to_owned())].into();
+    let class = [("one".to_owned(), "class".to_owned())];
     assert_eq!(draft.answered(&class).unwrap().dataset, draft.dataset);
 }
 
@@ -746,6 +746,7 @@ fn a_column_that_says_the_same_as_the_subject_is_dropped() {
         assert_eq!(role(&draft, name), "quasi_identifier", "{name}");
     }
 }
+
 #[test]
 fn numbers_with_slashes_are_no_sets() {
     let text = file("ended,billed,short,pressure,seen,codes", 200, |row| {
@@ -799,4 +800,118 @@ fn few_whole_numbers_without_a_telling_name_are_asked_about() {
     for name in ["pulse", "n_visits", "share", "age"] {
         assert!(!is_asked(&draft, name), "{name}");
     }
+}
+
+/// A csv draft, its questions answered, and its schema read over the file.
+fn answered(text: &str, answers: &[(&str, &str)]) -> super::Draft {
+    let options = DraftOptions::default();
+    let draft = csv(text.as_bytes(), TextParameters::default(), options).unwrap();
+    let answers = answers.iter();
+    let answers = answers.map(|(column, answer)| ((*column).to_owned(), (*answer).to_owned()));
+    let draft = draft.answered(&answers.collect::<Vec<_>>()).unwrap();
+    let schema = pais_core::schema::Schema::inline(&draft.dataset).unwrap();
+    crate::read::csv::read_table(&schema, text.as_bytes()).unwrap();
+    draft
+}
+
+#[test]
+fn well_known_values_for_missing_ones_are_asked_about() {
+    let header = "age,height,score,born,died,zip,enrolled,children,stay,cost";
+    let text = file(header, 100, |row| {
+        let rare = |is_missing: bool, other: String, text: &str| match is_missing {
+            true => text.to_owned(),
+            false => other,
+        };
+        [
+            rare(row % 40 == 0, (18 + row % 70).to_string(), "999"),
+            rare(row % 30 == 0, (150 + row % 50).to_string(), "-1"),
+            (row - row % 2).to_string(),
+            rare(
+                row % 20 == 0,
+                format!("19{}-02-03", 30 + row % 60),
+                "1900-01-01",
+            ),
+            rare(
+                row % 5 > 0,
+                format!("2024-0{}-07", row % 9 + 1),
+                "9999-12-31",
+            ),
+            rare(row % 25 == 0, format!("010{:02}", row % 20), "00000"),
+            rare(row % 20 == 0, (1_990 + row % 30).to_string(), "9999"),
+            (row % 9).to_string(),
+            // These are no more than the other numbers, or rare.
+            rare(row % 10 == 0, (row % 90 + 4).to_string(), "99"),
+            rare(row == 7, (row % 50).to_string(), "9999"),
+        ]
+        .join(",")
+    });
+    let draft = draft(text.as_bytes());
+    for (name, value) in [
+        ("age", "999"),
+        ("height", "-1"),
+        ("born", "1900-01-01"),
+        ("died", "9999-12-31"),
+        ("zip", "00000"),
+        ("enrolled", "9999"),
+    ] {
+        let doubt = doubt(&draft, name);
+        assert_eq!(doubt["choices"], json!(["value", "missing"]), "{name}");
+        let question = doubt["question"].as_str().unwrap();
+        assert!(question.contains(&format!("`{value}`")), "{question}");
+        assert_eq!(column(&draft, name).get("missing"), None);
+    }
+    for name in ["score", "stay", "cost"] {
+        assert!(!is_asked(&draft, name), "{name}");
+    }
+    // Years stay years, and ages are in years.
+    assert_eq!(role(&draft, "enrolled"), "quasi_identifier");
+    let ages = json!({"generate": "ranges", "widths": [5.0, 10.0, 20.0]});
+    assert_eq!(column(&draft, "age")["taxonomy"], ages);
+    assert_eq!(column(&draft, "height")["domain"], json!([-100.0, 200.0]));
+
+    let draft = answered(
+        &text,
+        &[("height", "missing"), ("born", "missing"), ("age", "value")],
+    );
+    let shown = serde_json::to_value(&draft).unwrap();
+    assert_eq!(column(&shown, "height")["missing"], json!(["", "-1"]));
+    assert_eq!(column(&shown, "height")["domain"], json!([150.0, 200.0]));
+    assert_eq!(column(&shown, "born")["missing"], json!(["", "1900-01-01"]));
+    for name in ["height", "born", "age"] {
+        assert!(!is_asked(&shown, name), "{name}");
+    }
+}
+
+/// Both answers apply, and one answer about the same values is for all columns.
+#[test]
+fn a_column_can_have_two_questions() {
+    let text = file("seen,left,xday", 100, |row| {
+        let day = |gap: usize| match row % gap {
+            0 => "01/01/1900".to_owned(),
+            _ => format!("0{}/0{}/2024", row % 9 + 1, row % 7 + 1),
+        };
+        let number = if row % 25 == 0 { 99 } else { row % 28 + 1 };
+        format!("{},{},{number}", day(10), day(11))
+    });
+    let draft = answered(
+        &text,
+        &[
+            ("seen", "missing"),
+            ("seen", "%d/%m/%Y"),
+            ("xday", "missing"),
+            ("xday", "quasi_identifier"),
+        ],
+    );
+    let shown = serde_json::to_value(&draft).unwrap();
+    for name in ["seen", "left"] {
+        assert_eq!(
+            column(&shown, name)["missing"],
+            json!(["", "01/01/1900"]),
+            "{name}"
+        );
+    }
+    assert_eq!(column(&shown, "seen")["format"], "%d/%m/%Y");
+    assert_eq!(column(&shown, "xday")["missing"], json!(["", "99"]));
+    assert_eq!(role(&shown, "xday"), "quasi_identifier");
+    assert!(!is_asked(&shown, "seen") && !is_asked(&shown, "xday"));
 }
