@@ -44,8 +44,8 @@ pub(super) struct DraftQuery {
 /// The body is as for a submission; none of it is stored. The response has a body for
 /// `POST /v1/datasets`, how the text of the file is written, for each column the reasons for its
 /// proposal, and the questions that the rows leave open; reasons and questions contain no value of a
-/// cell. `safe_harbor` names the likely HIPAA identifier category of a column. Query parameters override
-/// detected values.
+/// cell but well-known ones for missing cells. `safe_harbor` names the likely HIPAA identifier category
+/// of a column. Query parameters override detected values.
 #[utoipa::path(
     post, path = "/v1/datasets/draft", tag = "datasets",
     params(

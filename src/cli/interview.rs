@@ -1,6 +1,5 @@
 //! Puts the open questions of a draft to a person, and reads the answers.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 
 use pais_io::draft::Doubt;
@@ -17,8 +16,8 @@ pub(super) fn ask(
     doubts: &[Doubt],
     mut input: impl BufRead,
     mut output: impl Write,
-) -> io::Result<BTreeMap<String, String>> {
-    let mut answers = BTreeMap::new();
+) -> io::Result<Vec<(String, String)>> {
+    let mut answers = Vec::new();
     for (number, doubt) in doubts.iter().enumerate() {
         writeln!(
             output,
@@ -47,7 +46,7 @@ pub(super) fn ask(
                 )?,
             }
         };
-        answers.insert(doubt.column.clone(), answer.to_owned());
+        answers.push((doubt.column.clone(), answer.to_owned()));
     }
     Ok(answers)
 }
@@ -62,7 +61,7 @@ fn chosen<'c>(choices: &'c [String], line: &str) -> Option<&'c str> {
     by_number.or_else(by_word).map(String::as_str)
 }
 
-/// What a role does with a column, beside its name.
+/// What an answer does, beside its name.
 fn meaning(choice: &str) -> &'static str {
     match choice {
         "identifier" => ": dropped",
@@ -71,6 +70,8 @@ fn meaning(choice: &str) -> &'static str {
         "sensitive" => ": nobody may infer it; released, and protected by the privacy model",
         "class" => ": what analysts predict; released as it is",
         "insensitive" => ": nobody knows it; released as it is",
+        "value" => ": a value as the others",
+        "missing" => ": no value; declared as a word for a missing cell",
         _ => "",
     }
 }

@@ -70,7 +70,7 @@ fn questions_of_a_draft_are_asked_and_answered() {
         )
     };
     let (columns, asked) = ask("2\n7\n%d/%m/%Y\nsensitive\n");
-    assert!(asked.contains("Question 1 of 3: Does `id` say"), "{asked}");
+    assert!(asked.contains("Question 1 of 4: Does `id` say"), "{asked}");
     assert!(asked.contains("Give a number from 1 to 2"), "{asked}");
     assert_eq!(columns[0]["role"], "identifier");
     assert_eq!(columns[1]["format"], "%d/%m/%Y");

@@ -3,8 +3,8 @@
 //!
 //! Each column is right, over-cautious (it would tell less than the expert lets it tell), unsafe (a role
 //! that the expert names as unsafe), or otherwise wrong. `PAIS_DRAFT_WRONG=1` also lists the columns that
-//! are not right. The program fails where a column is unsafe, or fewer than 85 % are right; `cargo test`
-//! runs it too.
+//! are not right, and `PAIS_DRAFT_DOUBTS=1` the questions. The program fails where a column is unsafe, or
+//! fewer than 85 % are right; `cargo test` runs it too.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -106,6 +106,12 @@ fn main() -> ExitCode {
             &expected(&folder.join(format!("{name}.roles.csv"))),
         );
         score.print(&name, took);
+        if std::env::var_os("PAIS_DRAFT_DOUBTS").is_some() {
+            for doubt in &draft.doubts {
+                let also = doubt.also.len();
+                println!("  {name}: {} (and {also} others)", doubt.question);
+            }
+        }
         if HELD_BACK.contains(&name.as_str()) {
             held_back.join(score);
         } else {

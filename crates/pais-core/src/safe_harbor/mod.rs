@@ -251,8 +251,8 @@ const NAMED: [(SafeHarborCategory, &str); 14] = [
     ),
     (
         SafeHarborCategory::Dates,
-        "date datum dob birth birthday birthdate born geburtsdatum geburtsjahr yob age ages alter \
-         agegroup timestamp",
+        "date datum dob birth birthday birthdate born geburtsdatum geburtsjahr geburtsmonat \
+         geburtstag geb gebdat gebdatum gebjahr gebmonat gebtag yob age ages alter agegroup timestamp",
     ),
 ];
 
@@ -273,28 +273,29 @@ const WITH_NAME: &str = "\
 /// Words of keys.
 const KEY: &str = "\
     id ids mrn pid key uuid guid nhs identifier pseudonym patid patnr patientid personid subjectid \
-    patientennummer fallnummer";
+    patientennummer patientennr fallnummer fallnr kvnr versnr versichertennummer versichertennr \
+    versicherungsnummer";
 
 /// Words with which the name of a number ends.
 const NUMBER: &str = "nr nbr no num number nummer";
 
 /// Words that make a key that of a medical record.
 const RECORD: &str = "\
-    patient mrn pid patid patnr nhs patientid patientennummer subject subjectid person personid \
+    patient patienten mrn pid patid patnr nhs patientid patientennummer patientennr subject subjectid person personid \
     record medical chart case";
 
 /// Words that make a key that of a health plan.
 const BENEFICIARY: &str = "\
-    beneficiary bene member enrollee policy insurance plan versichertennummer kvnr medicaid medicare";
+    beneficiary bene member enrollee policy insurance plan kvnr vers versnr versicherten \
+    versichertennummer versichertennr versicherungsnummer medicaid medicare";
 
 /// Words that make a key that of an account.
-const ACCOUNT: &str =
-    "account konto billing invoice encounter visit admission claim stay hadm fallnummer";
+const ACCOUNT: &str = "account konto billing invoice encounter visit admission claim stay hadm fall fallnummer fallnr";
 
 /// Words of names and numbers that are not a patient's.
 const OTHERS: &str = "\
     hospital provider prvdr physician physn doctor clinic facility drug medication payer payor \
-    company organization file column test study product procedure disease diagnosis npi upin code";
+    company organization file column test study product procedure disease diagnosis npi upin lanr code";
 
 #[cfg(test)]
 mod tests {
@@ -327,6 +328,12 @@ mod tests {
             ("MRN", Some(Category::MedicalRecordNumbers)),
             ("member_id", Some(Category::HealthPlanBeneficiaryNumbers)),
             ("encounter_id", Some(Category::AccountNumbers)),
+            ("KVNR", Some(Category::HealthPlanBeneficiaryNumbers)),
+            ("Vers-Nr", Some(Category::HealthPlanBeneficiaryNumbers)),
+            ("Fall-Nr", Some(Category::AccountNumbers)),
+            ("Straße", Some(Category::GeographicSubdivisions)),
+            ("GebMonat", Some(Category::Dates)),
+            ("LANR", None),
             ("provider_id", None),
             ("DRIVERS", Some(Category::CertificateNumbers)),
             ("license plate", Some(Category::VehicleIdentifiers)),

@@ -31,6 +31,8 @@ pub(super) struct CodeShapes {
     pub(super) ip: u64,
     /// Begins with `http://`, `https://` or `www.`.
     pub(super) url: u64,
+    /// Two or three short numbers with slashes, which are no items: `03/2025`, `24/12`, `120/80`.
+    pub(super) slashed: u64,
     /// Whole numbers that begin with 0 and have another digit.
     pub(super) leading_zeros: u64,
     /// Whole numbers that a program wrote with a fraction of one zero: `91911.0`.
@@ -77,6 +79,7 @@ impl CodeShapes {
         count(&mut self.zip, is_zip(bytes));
         count(&mut self.email, is_email(text));
         count(&mut self.uuid, is_uuid(bytes));
+        count(&mut self.slashed, is_slashed(text));
         let is_number = bytes.iter().all(u8::is_ascii_digit);
         count(
             &mut self.leading_zeros,
@@ -179,6 +182,14 @@ fn is_date_like(text: &[u8]) -> bool {
     text.len() >= 10 && text[..4].iter().all(u8::is_ascii_digit) && matches!(text[4], b'-' | b'/')
 }
 
+fn is_slashed(text: &str) -> bool {
+    let is_short = |part: &str| {
+        let part = part.trim();
+        (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    (1..=2).contains(&text.matches('/').count()) && text.split('/').all(is_short)
+}
+
 fn is_zip(text: &[u8]) -> bool {
     let is_number = |part: &[u8]| part.iter().all(u8::is_ascii_digit);
     match text.len() {
@@ -276,6 +287,19 @@ mod tests {
         assert_eq!(shapes("a.b@clinic.example").email, 1);
         assert_eq!(shapes("@home").email + shapes("a b@c.d").email, 0);
         assert_eq!(shapes("87ba3fec-791b-4565-87b6-cf9ce1dec850").uuid, 1);
+        for text in [
+            "03/2025",
+            "3/25",
+            "24/12",
+            "120/80",
+            "31/02/2020",
+            "120 / 80",
+        ] {
+            assert_eq!(shapes(text).slashed, 1, "{text}");
+        }
+        for text in ["03", "120/", "1/2/3/4", "10509002/65363002", "a/b"] {
+            assert_eq!(shapes(text).slashed, 0, "{text}");
+        }
         assert_eq!(shapes("007").leading_zeros, 1);
         assert_eq!(shapes("0").leading_zeros + shapes("70").leading_zeros, 0);
     }

@@ -9,14 +9,18 @@ use serde::Serialize;
 pub struct Doubt {
     /// The column of the proposed dataset.
     pub column: String,
-    /// What to decide, in a sentence without a value of a cell.
+    /// What to decide, in sentences without a value of a cell, but well-known ones for missing cells.
     pub question: String,
-    /// The answers: roles, or formats of dates. The first one is proposed.
+    /// The answers: roles, formats of dates, or `value` and `missing`. The first one is proposed.
     pub choices: Vec<String>,
     /// Other columns with the same question; the answer applies to them too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
 }
+
+/// The answers to what a placeholder is.
+pub(super) const AS_VALUE: &str = "value";
+pub(super) const AS_MISSING: &str = "missing";
 
 /// The open question about a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +31,10 @@ pub(super) enum OpenQuestion {
     CodeOrMeasure,
     /// Whether a key identifies the persons that the rows are about.
     PersonsKey { proposed: ColumnRole },
+    /// Whether the persons of a file, who have one row each, can be in other files too.
+    PersonsElsewhere,
+    /// Whether the persons are to be counted by the key of their stays, which is all that a file has.
+    StaysKey { proposed: ColumnRole },
     /// Whether other people know few values.
     KnownOrNot,
     /// Whether it is what analysts predict.
@@ -35,6 +43,8 @@ pub(super) enum OpenQuestion {
     ItemsOrValue,
     /// Whether the text of a code is needed.
     TextOf { code: String, role: ColumnRole },
+    /// Whether well-known values stand for missing ones.
+    Placeholders { values: Vec<&'static str> },
     /// Whether the day or the month is first.
     DayOrMonth { formats: [&'static str; 2] },
 }
@@ -46,6 +56,13 @@ impl OpenQuestion {
             0 => String::new(),
             1 => format!(" The answer also decides `{}`.", also[0]),
             count => format!(" The answer also decides {count} columns with the same values."),
+        };
+        let key_roles = |proposed: ColumnRole| {
+            let other = match proposed {
+                ColumnRole::Subject => ColumnRole::Identifier,
+                _ => ColumnRole::Subject,
+            };
+            [proposed, other].map(|it| it.as_str().to_owned()).to_vec()
         };
         let roles = |roles: &[ColumnRole]| roles.iter().map(|it| it.as_str().to_owned()).collect();
         let (question, choices) = match self {
@@ -64,15 +81,27 @@ impl OpenQuestion {
                 roles(&[ColumnRole::QuasiIdentifier, ColumnRole::Insensitive]),
             ),
             Self::PersonsKey { proposed } => {
-                let other = match proposed {
-                    ColumnRole::Subject => ColumnRole::Identifier,
-                    _ => ColumnRole::Subject,
-                };
                 let question = format!(
                     "Does `{column}` say which person a row is about? Then all rows of a person count \
                      as one; another key is dropped."
                 );
-                (question, roles(&[*proposed, other]))
+                (question, key_roles(*proposed))
+            }
+            Self::PersonsElsewhere => {
+                let question = format!(
+                    "Can a person of `{column}` be in another file too, such as that of another month? \
+                     Choose `subject` then: all rows of a person count as one. A dropped key counts the \
+                     same person anew in each file."
+                );
+                (question, key_roles(ColumnRole::Identifier))
+            }
+            Self::StaysKey { proposed } => {
+                let question = format!(
+                    "Is there a key of the persons to add? `{column}` names a stay, not a person, and nothing \
+                     else says which rows are about one person, so that a person with several stays counts \
+                     as several. As the subject, at least all rows of a stay count as one."
+                );
+                (question, key_roles(*proposed))
             }
             Self::KnownOrNot => (
                 format!(
@@ -108,6 +137,14 @@ impl OpenQuestion {
                 );
                 (question, roles(&[*role, ColumnRole::Identifier]))
             }
+            Self::Placeholders { values } => (
+                format!(
+                    "Does `{}` mean in `{column}` that the value is missing? Then it is declared as \
+                     `missing`, and is no value in ranges and periods.{others}",
+                    values.join("`, `")
+                ),
+                [AS_VALUE, AS_MISSING].map(str::to_owned).to_vec(),
+            ),
             Self::DayOrMonth { formats } => (
                 format!("Is the day or the month first in the dates of `{column}`?"),
                 formats.iter().map(|&it| it.to_owned()).collect(),

@@ -275,7 +275,7 @@ mod tests {
     fn hierarchy(name: &str, kind: ColumnKind, role: ColumnRole, values: &[&str]) -> Value {
         let (column, name) = (observed(values), NameMeaning::of(name));
         let mut reasons = Vec::new();
-        let range = column.numbers.range(0);
+        let range = column.range(0);
         let proposed = KindAndRole { kind, role };
         let found = propose(&column, name, proposed, range, true, &mut reasons);
         assert_eq!(reasons.len(), usize::from(found.is_some()));

@@ -76,7 +76,7 @@ pub(super) fn propose(
             ..ProposedKind::of(kind)
         };
     }
-    if let Some(range) = column.numbers.range(habits.number_form) {
+    if let Some(range) = column.range(habits.number_form) {
         let why_label = label_reason(column, name, range);
         match why_label {
             Some(reason) => reasons.push(reason.to_owned()),
@@ -91,7 +91,11 @@ pub(super) fn propose(
         }
         return ProposedKind::of(ColumnKind::Categorical);
     }
-    if let Some(separator) = column.divisions.separator(column.rows)
+    if column.is_most(column.codes.slashed) {
+        let reason = "its cells are numbers with `/` between them, as months or blood pressures are: labels, \
+                      not items";
+        reasons.push(reason.to_owned());
+    } else if let Some(separator) = column.divisions.separator(column.rows)
         && !name.is_direct
         && !name.is_description
         && !name.is_day

@@ -1,7 +1,7 @@
 //! Proposes the definition of a dataset from a file with its rows.
 //!
 //! The rows are read once, in chunks, up to `MOST_ROWS`; memory does not grow with the file. The proposal gives
-//! reasons for each column, in sentences that contain no value of a cell.
+//! reasons for each column, in sentences that contain no value of a cell but well-known ones for missing cells.
 
 mod codes;
 mod dates;
@@ -27,7 +27,7 @@ mod sketch;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::io::{Cursor, Read};
 
@@ -43,6 +43,7 @@ use crate::read::{self, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextP
 use encoding::FoundText;
 use kind::{FileHabits, shown_order};
 use missing::WORDS;
+use names::NameMeaning;
 use numbers::{FORMS, marks};
 use observed::{FileColumn, Observed};
 use pairs::Pairs;
@@ -85,12 +86,10 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// The draft in which doubts are answered: column to one of the choices of its doubt. An answer for a
+    /// The draft in which doubts are answered: a column with one of the choices of its doubt. An answer for a
     /// column also applies to the columns with the same question. Other answers change nothing.
     ///
     /// ```
-    /// use std::collections::BTreeMap;
-    ///
     /// use pais_io::draft::{self, DraftOptions};
     /// use pais_io::read::TextParameters;
     ///
@@ -98,20 +97,23 @@ impl Draft {
     /// let draft = draft::csv(rows.as_bytes(), TextParameters::default(), DraftOptions::default());
     /// let draft = draft.unwrap();
     /// assert_eq!(draft.doubts[0].choices, ["%m/%d/%Y", "%d/%m/%Y"]);
-    /// let answers = BTreeMap::from([("seen".to_owned(), "%d/%m/%Y".to_owned())]);
+    /// let answers = [("seen".to_owned(), "%d/%m/%Y".to_owned())];
     /// let answered = draft.answered(&answers).unwrap();
     /// assert_eq!(answered.dataset.columns[0].format.as_deref(), Some("%d/%m/%Y"));
     /// ```
     ///
     /// # Errors
     /// [`ReadErrorKind::Header`] for answers that do not form a dataset, such as a second class.
-    pub fn answered(&self, answers: &BTreeMap<String, String>) -> Result<Self, ReadError> {
+    pub fn answered(&self, answers: &[(String, String)]) -> Result<Self, ReadError> {
         let mut all = Answers::new();
         for doubt in &self.doubts {
-            let given = |column| answers.get(column).filter(|it| doubt.choices.contains(it));
+            let given = |column: &String| {
+                let mut given = answers.iter().filter(|(of, _)| of == column);
+                given.find_map(|(_, it)| doubt.choices.contains(it).then_some(it))
+            };
             for column in std::iter::once(&doubt.column).chain(&doubt.also) {
                 if let Some(answer) = given(column).or_else(|| given(&doubt.column)) {
-                    all.insert(column.clone(), answer.clone());
+                    all.entry(column.clone()).or_default().push(answer.clone());
                 }
             }
         }
@@ -367,7 +369,9 @@ impl Rows {
         check_names(&columns)?;
         Ok(Self {
             schema: text_schema(&columns)?,
-            pairs: Pairs::new(columns.len()),
+            pairs: Pairs::new(columns.len(), |position| {
+                NameMeaning::of(&columns[position].name).is_key_of_persons()
+            }),
             columns,
             counters: ValueCounters::default(),
             rows: 0,
@@ -412,7 +416,7 @@ impl Rows {
         for form in (0..FORMS.len()).filter(|&form| is_admitted(form)) {
             let numbers = self.columns.iter().map(|column| &column.observed);
             let numbers = numbers
-                .filter(|column| column.numbers.range(form).is_some())
+                .filter(|column| column.range(form).is_some())
                 .count();
             if best.is_none_or(|(_, most)| numbers > most) {
                 best = Some((form, numbers));

@@ -21,6 +21,10 @@ pub(super) struct NameMeaning {
     pub(super) is_person_alone: bool,
     /// The something is a stay, an order or another thing that a person has several of.
     pub(super) is_event: bool,
+    /// The something is a stay or case of a person.
+    pub(super) is_stay: bool,
+    /// Only a stay: `Fall`.
+    pub(super) is_stay_alone: bool,
     /// What other people know about a person.
     pub(super) is_known: bool,
     /// An age.
@@ -57,7 +61,8 @@ const DIRECT: &str = "\
     email mail phone telephone tel mobile fax ssn passport iban surname lastname firstname \
     forename fullname givenname familyname middlename maidenname nachname vorname telefon \
     handy address adresse anschrift street strasse ipaddress url username login licence license drivers \
-    signature photo fingerprint steuernummer npi upin lat lon latitude longitude maiden";
+    signature photo fingerprint steuernummer npi upin lanr arztnummer arztnr lat lon latitude longitude \
+    maiden geburtsname";
 
 /// Words that are a name of a person where a column is called nothing else.
 const NAME_ALONE: &str = "first last middle maiden surname";
@@ -69,7 +74,8 @@ const NAMED: &str = "\
 
 const KEY: &str = "\
     id ids mrn pid key uuid guid nhs identifier pseudonym patid patnr recordid patientid \
-    personid subjectid caseid fallnummer patientennummer rownumber seqn respid pidnum upid";
+    personid subjectid caseid fallnummer fallnr aufnahmenummer aufnahmenr patientennummer patientennr \
+    kvnr versnr versichertennummer versichertennr versicherungsnummer rownumber seqn respid pidnum upid";
 
 /// Words with which the name of a key can end. Counts begin with them: `number_of_visits`.
 const NUMBER: &str = "nr nbr no num number nummer index row seq sequence";
@@ -83,35 +89,59 @@ const COUNT: &str = "\
 const PERSON: &str = "\
     patient patients person subject member participant mrn pid patid patnr nhs pat customer \
     donor recipient resident proband pseudonym patientid personid subjectid patientennummer \
-    enrollee beneficiary bene respondent upid";
+    patientennr patienten patientin kvnr vers versnr versicherte versicherten versicherter \
+    versichertennummer versichertennr versicherungsnummer enrollee beneficiary bene respondent upid";
 
 const EVENT: &str = "\
-    encounter visit stay hadm admission claim clm order event record row test sample specimen case \
-    appointment episode transaction prescription line stage instance provider organization payer \
-    facility hospital";
+    claim clm order event record row test sample specimen appointment transaction prescription \
+    line stage instance provider organization payer facility hospital";
+
+/// Words of a stay or case of a person, who can have several.
+const STAY: &str = "\
+    encounter visit stay hadm admission case caseid episode fall fallnummer fallnr aufnahme \
+    aufnahmenummer aufnahmenr";
 
 const KNOWN: &str = "\
-    sexe gender geschlecht female male birth birthday birthdate dob born geburtsdatum \
-    geburtsjahr geburtstag birthplace city town village ort wohnort stadt state county country \
+    sexe gender geschlecht female male birth birthday birthdate birthmonth dob born geb gebdat \
+    gebdatum gebjahr gebmonat gebtag birthplace city town village ort wohnort stadt state county country \
     land region district province canton kanton bundesland municipality nationality nation native \
     citizen citizenship race ethnicity ethnic hispanic latino white black asian caucasian origin \
     marital marriage married familienstand civil relationship spouse children household housing \
     home family job occupation profession beruf employer employment employed workclass work \
     working education educ edu school degree bildung language lang religion hospital clinic ward \
-    department station facility provider prvdr specialty site admission admitted discharge \
-    discharged disposition stay los deceased height groesse ht weight gewicht wt insurance payer \
-    payor payment versicherung smoker hours veteran hand eye hair pregnant babies area \
-    urban rural location place medicaid medicare month";
+    room bed zimmer bett klinik krankenhaus abteilung fachabteilung kostenstelle department station facility provider prvdr specialty site admission admitted discharge \
+    discharged disposition stay los deceased height groesse koerpergroesse ht weight gewicht \
+    koerpergewicht wt bmi insurance payer \
+    payor payment versicherung smoker hours veteran hand eye hair pregnant gestation gestational \
+    ssw schwangerschaftswoche babies area urban rural location place medicaid medicare month monat \
+    kw kalenderwoche";
 
 /// Beginnings of words that other people know about a person.
-const KNOWN_STARTS: [&str; 17] = [
-    "marital", "ethnic", "nationa", "citizen", "occupat", "employ", "educat", "relig", "discharg",
-    "hospital", "gender", "pregnan", "insuranc", "admit", "admiss", "racecat", "racegr",
+const KNOWN_STARTS: [&str; 19] = [
+    "marital",
+    "ethnic",
+    "nationa",
+    "citizen",
+    "occupat",
+    "employ",
+    "beschaeftig",
+    "educat",
+    "relig",
+    "discharg",
+    "hospital",
+    "gender",
+    "pregnan",
+    "geburts",
+    "insuranc",
+    "admit",
+    "admiss",
+    "racecat",
+    "racegr",
 ];
 
 const AGE: &str = "age ages alter agegroup agegrp agecat agep agedecade";
 
-const YEAR: &str = "year jahr yr yob birthyear geburtsjahr ayear";
+const YEAR: &str = "year jahr yr yob birthyear geburtsjahr gebjahr ayear";
 
 const INCOME: &str = "income salary wage wages earnings einkommen gehalt poverty";
 
@@ -158,7 +188,8 @@ const RESULT: &str = "status result response risk";
 
 const DATE: &str = "date datum day time timestamp dob at dt";
 
-const DAY: &str = "date datum dob dt dttm timestamp birthday birthdate geburtsdatum";
+const DAY: &str =
+    "date datum dob dt dttm timestamp birthday birthdate geburtsdatum gebdat gebdatum";
 
 /// Ends of words that are keys of persons.
 const PERSON_KEYS: [&str; 5] = ["pid", "patid", "patientid", "personid", "subjectid"];
@@ -219,7 +250,9 @@ impl NameMeaning {
             is_count: has(COUNT) && !is_number,
             is_person,
             is_person_alone: is_person && all(PERSON),
-            is_event: has(EVENT),
+            is_event: has(EVENT) || has(STAY),
+            is_stay: has(STAY),
+            is_stay_alone: all(STAY),
             is_known,
             is_age,
             is_year: has(YEAR),
@@ -240,6 +273,11 @@ impl NameMeaning {
             is_code: has(CODE),
             is_description,
         }
+    }
+
+    /// Whether it is a key of persons, and not of their stays.
+    pub(super) fn is_key_of_persons(self) -> bool {
+        self.is_person && !self.is_stay && (self.is_key || self.is_person_alone)
     }
 }
 
@@ -319,6 +357,45 @@ mod tests {
         assert!(of("diag_3").is_diagnosis && !of("hiv").is_diagnosis);
         assert!(of("ICD9_PRCDR_CD_1").is_procedure);
         assert!(of("ZIP").is_postal && of("plz").is_postal);
+        for name in [
+            "GebMonat",
+            "GebTag",
+            "Geb-Jahr",
+            "Geburtsmonat",
+            "Geburtsort",
+            "Körpergröße",
+            "Ko\u{308}rpergewicht",
+            "Beschäftigung",
+            "Zimmer",
+            "Kostenstelle",
+            "Aufnahme-KW",
+            "SSW",
+            "BMI",
+            "room",
+        ] {
+            assert!(of(name).is_known, "{name}");
+            assert!(!of(name).is_key && !of(name).is_direct, "{name}");
+        }
+        for name in ["Gebiet", "Gebrauch", "Gebühr"] {
+            assert!(!of(name).is_known, "{name}");
+        }
+        for name in ["LANR", "Straße", "Geburtsname"] {
+            assert!(of(name).is_direct, "{name}");
+        }
+        for name in [
+            "VersNr",
+            "Vers-Nr",
+            "KVNR",
+            "Versichertennummer",
+            "Versicherten-ID",
+            "PatientenID",
+        ] {
+            assert!(of(name).is_key && of(name).is_person, "{name}");
+        }
+        for name in ["Fallnummer", "Fall-Nr", "AufnahmeNr", "visit_id", "stay"] {
+            assert!(of(name).is_stay && !of(name).is_person, "{name}");
+        }
+        assert!(of("Fall").is_stay_alone && !of("Fallnummer 2 alt").is_stay_alone);
         assert!(of("readmitted").is_outcome && of("status").is_result);
         assert!(!of("marital_status").is_result);
         assert!(of("APR DRG Description").is_description && of("APR DRG Code").is_code);

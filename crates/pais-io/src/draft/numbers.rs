@@ -81,7 +81,22 @@ impl NumberForms {
 
     /// The range under a form; `None` if some value is not a number in it.
     pub(super) fn range(&self, form: usize) -> Option<NumberRange> {
-        self.ranges[form].filter(|range| range.lo <= range.hi)
+        self.range_with(form, std::iter::empty())
+    }
+
+    /// The range under a form with other whole numbers.
+    pub(super) fn range_with(
+        &self,
+        form: usize,
+        others: impl Iterator<Item = f64>,
+    ) -> Option<NumberRange> {
+        let widen = |range: NumberRange, value: f64| NumberRange {
+            lo: range.lo.min(value),
+            hi: range.hi.max(value),
+            ..range
+        };
+        let range = others.fold(self.ranges[form]?, widen);
+        (range.lo <= range.hi).then_some(range)
     }
 }
 

@@ -7,8 +7,8 @@ use pais_core::table::{Column, NULL_CODE};
 use super::codes::CodeShapes;
 use super::dates::DateForms;
 use super::items::Divisions;
-use super::missing::MissingWords;
-use super::numbers::NumberForms;
+use super::missing::{MissingWords, Placeholders};
+use super::numbers::{NumberForms, NumberRange};
 use super::order::FileOrder;
 use super::sketch::Sketch;
 
@@ -61,7 +61,9 @@ pub(super) struct Observed {
     pub(super) missing: MissingWords,
     /// The values with their rows; `None` where they are too many or too long.
     pub(super) kept: Option<BTreeMap<Box<str>, u64>>,
-    /// As numbers.
+    /// Values that can stand for missing ones.
+    pub(super) placeholders: Placeholders,
+    /// As numbers, without placeholders.
     pub(super) numbers: NumberForms,
     /// As dates.
     pub(super) dates: DateForms,
@@ -95,6 +97,7 @@ impl Observed {
             nulls: 0,
             missing: MissingWords::default(),
             kept: Some(BTreeMap::new()),
+            placeholders: Placeholders::default(),
             numbers: NumberForms::default(),
             dates: DateForms::default(),
             divisions: Divisions::default(),
@@ -129,7 +132,9 @@ impl Observed {
         // Cells are trimmed where they are compared, and numbers and dates must not have spaces.
         let trimmed = text.trim();
         self.rows += rows;
-        self.numbers.add(text);
+        if !self.placeholders.add(text, rows) {
+            self.numbers.add(text);
+        }
         self.dates.add(trimmed);
         self.divisions.add(trimmed, rows);
         self.codes.add(trimmed, rows);
@@ -155,6 +160,11 @@ impl Observed {
     /// Rows without a value.
     pub(super) fn missing_rows(&self) -> u64 {
         self.missing.rows() + self.nulls
+    }
+
+    /// The range of its numbers in a form; `None` if some value is not a number in it.
+    pub(super) fn range(&self, form: usize) -> Option<NumberRange> {
+        self.numbers.range_with(form, self.placeholders.numbers())
     }
 
     /// Whether each row with a value has a different one, as far as known.

@@ -11,11 +11,12 @@ use pais_core::schema::{Schema, SchemaError, SchemaErrorKind};
 use pais_core::taxonomy::round_range;
 use serde_json::{Map, Value, json};
 
-use super::doubt::{Doubt, OpenQuestion};
+use super::doubt::{AS_MISSING, AS_VALUE, Doubt, OpenQuestion};
 use super::families::{self, Family};
 use super::hierarchy::{self, KindAndRole};
 use super::kind::{self, FileHabits, ProposedKind};
 use super::names::NameMeaning;
+use super::numbers::NumberRange;
 use super::observed::{FileColumn, Observed};
 use super::pairs::Pairs;
 use super::role::{self, OutcomeRank, RoleProposal, SubjectRank};
@@ -41,8 +42,8 @@ pub(super) struct Proposal {
     pub(super) safe_harbor: Vec<(String, SafeHarborCategory)>,
 }
 
-/// Answers to doubts: column to a choice.
-pub(super) type Answers = BTreeMap<String, String>;
+/// Answers to doubts: column to a choice for each of its doubts.
+pub(super) type Answers = BTreeMap<String, Vec<String>>;
 
 /// Proposes a definition.
 ///
@@ -60,10 +61,11 @@ pub(super) fn propose(
         .map(|column| Plan::new(column, file))
         .collect();
     choose_subject(&mut plans);
+    drop_other_keys(&mut plans, pairs);
     choose_outcome(&mut plans);
     tell_texts_of_codes(&mut plans, pairs);
     for plan in &mut plans {
-        if let Some(answer) = answers.get(&plan.column.name) {
+        for answer in answers.get(&plan.column.name).into_iter().flatten() {
             plan.take(answer);
         }
     }
@@ -81,7 +83,7 @@ pub(super) fn propose(
         match family {
             None => proposed.add(plan, file),
             Some(family) if family.columns.iter().min() == Some(&position) => {
-                proposed.add_set(family, columns, answers);
+                proposed.add_set(family, columns);
             }
             Some(_) => {}
         }
@@ -108,6 +110,10 @@ struct Plan<'c> {
     role: ColumnRole,
     reasons: Vec<String>,
     question: Option<OpenQuestion>,
+    /// Values that may stand for missing ones, until somebody says that they are values.
+    placeholders: Vec<&'static str>,
+    /// Whether they stand for missing ones, by an answer.
+    are_missing: bool,
     subject: Option<SubjectRank>,
     outcome: Option<OutcomeRank>,
     is_answered: bool,
@@ -134,6 +140,7 @@ impl<'c> Plan<'c> {
             let formats = [format, other];
             question = Some(OpenQuestion::DayOrMonth { formats });
         }
+        let placeholders = placeholders(observed, meaning, kind.kind, form);
         Self {
             column,
             meaning,
@@ -141,6 +148,8 @@ impl<'c> Plan<'c> {
             role,
             reasons,
             question,
+            placeholders,
+            are_missing: false,
             subject,
             outcome,
             is_answered: false,
@@ -155,6 +164,15 @@ impl<'c> Plan<'c> {
 
     /// Takes the answer to a doubt. Other text than a choice changes nothing.
     fn take(&mut self, answer: &str) {
+        match answer {
+            AS_VALUE => return self.placeholders.clear(),
+            AS_MISSING => {
+                self.are_missing = true;
+                let reason = "that values stand for missing ones is the answer to a question";
+                return self.reasons.push(reason.to_owned());
+            }
+            _ => {}
+        }
         let role: Result<ColumnRole, _> = serde_json::from_value(json!(answer));
         let is_asked = self.question == Some(OpenQuestion::ItemsOrValue);
         if is_asked && matches!(role, Ok(ColumnRole::Sensitive)) {
@@ -181,10 +199,37 @@ impl<'c> Plan<'c> {
         self.is_answered = true;
     }
 
+    /// The questions that are open.
+    fn questions(&self) -> impl Iterator<Item = OpenQuestion> {
+        let is_kept = !matches!(self.role, ColumnRole::Identifier | ColumnRole::Subject);
+        let is_open = is_kept && !self.placeholders.is_empty() && !self.are_missing;
+        let values = self.placeholders.clone();
+        let placeholders = is_open.then_some(OpenQuestion::Placeholders { values });
+        self.question.clone().into_iter().chain(placeholders)
+    }
+
     /// Whether most values are phrases, or the name says that they are texts.
     fn is_text(&self) -> bool {
         let observed = &self.column.observed;
         self.meaning.is_description || 2 * observed.phrases > observed.rows
+    }
+}
+
+/// The values of a column that may stand for missing ones.
+fn placeholders(
+    column: &Observed,
+    name: NameMeaning,
+    kind: ColumnKind,
+    form: usize,
+) -> Vec<&'static str> {
+    let found = &column.placeholders;
+    match (kind, column.numbers.range(form)) {
+        (ColumnKind::Date | ColumnKind::Datetime, _) => found.days(column.rows),
+        (ColumnKind::Numeric, Some(others)) => found.far_numbers(column.rows, others),
+        (ColumnKind::Categorical, _) if role::is_postal(column, name) => {
+            found.postal_codes(column.rows)
+        }
+        _ => Vec::new(),
     }
 }
 
@@ -195,8 +240,16 @@ fn choose_subject(plans: &mut [Plan<'_>]) {
     // Of keys that fit equally, the first one.
     let best = ranks.max_by_key(|&(rank, position)| (rank, std::cmp::Reverse(position)));
     let Some((rank, chosen)) = best else { return };
-    if rank == SubjectRank::PersonOnce {
-        return;
+    match rank {
+        SubjectRank::PersonOnce => {
+            ask_for_other_files(plans);
+            return;
+        }
+        SubjectRank::Stay => {
+            ask_for_persons(plans, chosen);
+            return;
+        }
+        SubjectRank::Repeats | SubjectRank::Person => {}
     }
     // A key that has each row once may be that of the persons.
     let has_other = plans.iter().enumerate().any(|(position, plan)| {
@@ -213,9 +266,59 @@ fn choose_subject(plans: &mut [Plan<'_>]) {
             let proposed = ColumnRole::Subject;
             plan.question =
                 (rank == SubjectRank::Repeats).then_some(OpenQuestion::PersonsKey { proposed });
-        } else if plan.subject.is_some() {
+        } else if plan.subject > Some(SubjectRank::Stay) {
             plan.reasons
                 .push("another column is the subject".to_owned());
+        }
+    }
+}
+
+/// Asks about the first key of persons that no row is without, as a subject must be.
+fn ask_for_other_files(plans: &mut [Plan<'_>]) {
+    let asked = plans.iter_mut().find(|plan| {
+        let is_of_persons = plan.subject == Some(SubjectRank::PersonOnce);
+        is_of_persons && plan.column.observed.missing_rows() == 0
+    });
+    if let Some(plan) = asked {
+        plan.question = Some(OpenQuestion::PersonsElsewhere);
+    }
+}
+
+/// Asks about a key of stays, unless a key of persons is there that some rows are without.
+fn ask_for_persons(plans: &mut [Plan<'_>], stays: usize) {
+    if plans.iter().any(|plan| plan.meaning.is_key_of_persons()) {
+        return;
+    }
+    let plan = &mut plans[stays];
+    if !plan.column.observed.is_all_distinct() {
+        let reason =
+            "several rows are about one stay, and no column says which person they are about";
+        plan.give(ColumnRole::Subject, reason);
+    }
+    let proposed = plan.role;
+    plan.question = Some(OpenQuestion::StaysKey { proposed });
+}
+
+/// Drops the columns that say the same as the subject, such as the number of an insurance card, unless their
+/// name or their kind says what others know.
+fn drop_other_keys(plans: &mut [Plan<'_>], pairs: &Pairs) {
+    let is_subject = |plan: &Plan<'_>| plan.role == ColumnRole::Subject;
+    let Some(subject) = plans.iter().position(is_subject) else {
+        return;
+    };
+    let name = plans[subject].column.name.clone();
+    for position in pairs.same_as(subject) {
+        let plan = &mut plans[position];
+        let is_open = matches!(
+            plan.role,
+            ColumnRole::QuasiIdentifier | ColumnRole::Insensitive
+        );
+        if is_open && role::can_be_key(&plan.column.observed, plan.meaning, plan.kind.kind) {
+            let reason =
+                format!("each of its values is in the rows of one `{name}`: it is another key");
+            plan.give(ColumnRole::Identifier, reason);
+            plan.question = None;
+            plan.outcome = None;
         }
     }
 }
@@ -288,7 +391,7 @@ fn stricter(one: ColumnRole, other: ColumnRole) -> ColumnRole {
 
 /// A question that is asked about a column, and about others in the same way.
 struct Asked<'p> {
-    question: &'p OpenQuestion,
+    question: OpenQuestion,
     column: &'p str,
     also: Vec<String>,
 }
@@ -297,21 +400,24 @@ struct Asked<'p> {
 fn doubts(plans: &[Plan<'_>], families: &[Family]) -> Vec<Doubt> {
     let is_in_set = |position: usize| families.iter().any(|it| it.columns.contains(&position));
     let mut all: Vec<Asked<'_>> = Vec::new();
-    let mut with_values: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-    for (position, plan) in plans.iter().enumerate() {
-        let Some(question) = plan.question.as_ref().filter(|_| !is_in_set(position)) else {
-            continue;
-        };
+    let mut with_values: BTreeMap<(bool, Vec<&str>), usize> = BTreeMap::new();
+    let open = plans.iter().enumerate().filter(|(at, _)| !is_in_set(*at));
+    let questions = open.flat_map(|(_, plan)| plan.questions().map(move |it| (plan, it)));
+    for (plan, question) in questions {
         let column = plan.column.name.as_str();
-        if *question == OpenQuestion::KnownOrNot
-            && let Some(kept) = &plan.column.observed.kept
-        {
-            let values = kept.keys().map(AsRef::as_ref).collect();
-            if let Some(&at) = with_values.get(&values) {
+        let kept = plan.column.observed.kept.as_ref();
+        let values: Option<Vec<&str>> = match &question {
+            OpenQuestion::KnownOrNot => kept.map(|it| it.keys().map(AsRef::as_ref).collect()),
+            OpenQuestion::Placeholders { values } => Some(values.clone()),
+            _ => None,
+        };
+        if let Some(values) = values {
+            let key = (question == OpenQuestion::KnownOrNot, values);
+            if let Some(&at) = with_values.get(&key) {
                 all[at].also.push(column.to_owned());
                 continue;
             }
-            with_values.insert(values, all.len());
+            with_values.insert(key, all.len());
         }
         let also = Vec::new();
         all.push(Asked {
@@ -341,6 +447,8 @@ impl Proposed {
             kind,
             role,
             mut reasons,
+            placeholders,
+            are_missing,
             ..
         } = plan;
         let FileColumn { name, observed, .. } = column;
@@ -351,14 +459,21 @@ impl Proposed {
         // What is dropped or hashed needs no kind.
         if !matches!(role, ColumnRole::Identifier | ColumnRole::Subject) {
             kind_fields(&kind, &mut fields);
-            if let Some(words) = observed.missing.declared() {
+            let missing: &[_] = if are_missing { &placeholders } else { &[] };
+            if let Some(words) = observed.missing.declared(missing) {
                 fields.insert("missing".to_owned(), json!(words));
             }
             let proposed = KindAndRole {
                 kind: kind.kind,
                 role,
             };
-            let range = observed.numbers.range(file.habits.number_form);
+            let form = file.habits.number_form;
+            // What may stand for a missing value does not make ages those of months.
+            let range = if placeholders.is_empty() {
+                observed.range(form)
+            } else {
+                observed.numbers.range(form)
+            };
             made = hierarchy::propose(
                 observed,
                 meaning,
@@ -371,7 +486,14 @@ impl Proposed {
                 Some(made) => {
                     fields.insert("taxonomy".to_owned(), json!(made));
                 }
-                None => range_fields(observed, proposed, file, &mut fields, &mut reasons),
+                None => {
+                    let range = if are_missing {
+                        range
+                    } else {
+                        observed.range(form)
+                    };
+                    range_fields(range, proposed, file, &mut fields, &mut reasons);
+                }
             }
             round_field(observed, proposed, file, &mut fields, &mut reasons);
         }
@@ -393,24 +515,19 @@ impl Proposed {
         self.reasons.push((name.clone(), reasons));
     }
 
-    fn add_set(&mut self, family: &Family, columns: &[FileColumn], answers: &Answers) {
+    fn add_set(&mut self, family: &Family, columns: &[FileColumn]) {
         let members = || family.columns.iter().map(|&position| &columns[position]);
         let from: Vec<&str> = members().map(|column| column.name.as_str()).collect();
-        let answer = answers.get(&family.name).map(String::as_str);
-        let role = match answer {
-            Some("insensitive") => ColumnRole::Insensitive,
-            _ => ColumnRole::QuasiIdentifier,
-        };
         let mut fields = Map::new();
         fields.insert("name".to_owned(), json!(family.name));
-        fields.insert("role".to_owned(), json!(role));
+        fields.insert("role".to_owned(), json!(ColumnRole::QuasiIdentifier));
         fields.insert("kind".to_owned(), json!(ColumnKind::Set));
         fields.insert("from".to_owned(), json!(from));
         if let Some(separator) = family.separator {
             fields.insert("separator".to_owned(), json!(separator));
         }
         let mut words: Vec<&str> = Vec::new();
-        for word in members().flat_map(|it| it.observed.missing.declared().unwrap_or_default()) {
+        for word in members().flat_map(|it| it.observed.missing.declared(&[]).unwrap_or_default()) {
             if !words.contains(&word) {
                 words.push(word);
             }
@@ -447,7 +564,7 @@ fn kind_fields(proposed: &ProposedKind, fields: &mut Map<String, Value>) {
 
 /// The outermost interval of a quasi-identifier of numbers.
 fn range_fields(
-    observed: &Observed,
+    range: Option<NumberRange>,
     proposed: KindAndRole,
     file: FileFacts,
     fields: &mut Map<String, Value>,
@@ -455,11 +572,7 @@ fn range_fields(
 ) {
     let KindAndRole { kind, role } = proposed;
     let is_known = role == ColumnRole::QuasiIdentifier && kind == ColumnKind::Numeric;
-    let Some(range) = observed
-        .numbers
-        .range(file.habits.number_form)
-        .filter(|_| is_known)
-    else {
+    let Some(range) = range.filter(|_| is_known) else {
         return;
     };
     if file.is_whole {

@@ -20,6 +20,9 @@ const LEAST_ROWS: u64 = 10;
 /// Maximum number of distinct values of a column of answers, findings or categories.
 const FEW_VALUES: u64 = 12;
 
+/// Maximum number of distinct whole numbers that can be what people know, such as the day of a month.
+const FEW_NUMBERS: u64 = 31;
+
 /// Maximum number of distinct values of an outcome.
 const FEW_OUTCOMES: u64 = 3;
 
@@ -41,6 +44,8 @@ const YEARS: std::ops::RangeInclusive<f64> = 1_900.0..=2_100.0;
 /// How well a key fits as the key of the persons, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum SubjectRank {
+    /// Its name says that it is of stays, of which a person can have several.
+    Stay,
     /// Its values repeat, and no name says what it is a key of.
     Repeats,
     /// Its name says that it is of persons, and its values repeat.
@@ -103,10 +108,10 @@ pub(super) fn propose(
                       have values";
         return RoleProposal::identifier(reason);
     }
-    let range = column.numbers.range(form);
+    let range = column.range(form);
     let mut proposal = identifying(column, name, kind, range)
         .or_else(|| sensitive(column, name, kind))
-        .unwrap_or_else(|| known(column, name, kind, range));
+        .unwrap_or_else(|| known(column, name, kind, column.numbers.range(form).or(range)));
     if proposal.role != ColumnRole::Identifier {
         proposal.outcome = outcome(column, name, kind, proposal.role);
     }
@@ -139,10 +144,12 @@ fn identifying(
     if !is_code && !name.is_postal {
         let names_persons = name.is_person_alone
             && (column.distinct > FEW_VALUES || (is_shaped && !has_answers(column)));
+        let names_stays = (name.is_stay_alone || (name.is_stay && name.is_number))
+            && (is_nearly_unique || (is_shaped && !has_answers(column)));
         let is_whole = range.is_some_and(|range| range.is_whole);
         let is_unnamed = (is_random_key(column) && column.distinct > FEW_VALUES)
             || (name.is_key_at_end && is_whole && column.kept.is_none());
-        if (name.is_key || names_persons || is_unnamed)
+        if (name.is_key || names_persons || names_stays || is_unnamed)
             && let Some(proposal) = key(column, name, is_shaped)
         {
             return Some(proposal);
@@ -215,8 +222,13 @@ fn is_shaped_as_key(column: &Observed, range: Option<NumberRange>) -> bool {
 fn key(column: &Observed, name: NameMeaning, is_shaped: bool) -> Option<RoleProposal> {
     if column.is_all_distinct() {
         let reason = "it is a key by its name or its values, and all values are distinct";
+        let rank = if name.is_person && !name.is_stay {
+            Some(SubjectRank::PersonOnce)
+        } else {
+            stay_rank(column, name)
+        };
         return Some(RoleProposal {
-            subject: name.is_person.then_some(SubjectRank::PersonOnce),
+            subject: rank,
             ..RoleProposal::identifier(reason)
         });
     }
@@ -225,8 +237,12 @@ fn key(column: &Observed, name: NameMeaning, is_shaped: bool) -> Option<RoleProp
         return None;
     }
     let proposal = RoleProposal::identifier("it is a key by its name or its values");
-    if name.is_event && !name.is_person {
-        return Some(proposal);
+    if name.is_stay || (name.is_event && !name.is_person) {
+        let subject = stay_rank(column, name);
+        return Some(RoleProposal {
+            subject,
+            ..proposal
+        });
     }
     if column.missing_rows() > 0 {
         let reason = "it is a key that is missing in some rows, so it cannot be the subject";
@@ -250,6 +266,21 @@ fn key(column: &Observed, name: NameMeaning, is_shaped: bool) -> Option<RoleProp
         subject: Some(rank),
         ..proposal
     })
+}
+
+/// Whether a column can be a key, by its name and its kind.
+pub(super) fn can_be_key(column: &Observed, name: NameMeaning, kind: ColumnKind) -> bool {
+    let is_one_value = matches!(kind, ColumnKind::Categorical | ColumnKind::Numeric);
+    is_one_value
+        && column.codes.fractions == 0
+        && !(name.is_known || name.is_year || name.is_count || name.is_date || name.is_sensitive)
+        && !is_postal(column, name)
+        && icd(column, name).is_none()
+}
+
+/// The rank of a key of stays, which no row may be without.
+fn stay_rank(column: &Observed, name: NameMeaning) -> Option<SubjectRank> {
+    (name.is_stay && column.missing_rows() == 0).then_some(SubjectRank::Stay)
 }
 
 /// A key that only its values show: nearly all distinct, and digits of one length, a counter, or numbers
@@ -373,13 +404,16 @@ pub(super) fn is_year(column: &Observed, range: Option<NumberRange>) -> bool {
     column.codes.fractions == 0 && range.is_some_and(is_in_years) && column.distinct_share() < 0.5
 }
 
-/// Whether values are years with months: `201305`.
+/// Whether values are years with months: `201305`, `2013-05` or `05/2013`.
 fn is_year_and_month(column: &Observed) -> bool {
     let is_one = |text: &str| {
-        let parts = text.get(..4).zip(text.get(4..)).filter(|_| text.len() == 6);
-        let parts = parts
-            .and_then(|(year, month)| Some((year.parse::<f64>().ok()?, month.parse::<u8>().ok()?)));
-        parts.is_some_and(|(year, month)| YEARS.contains(&year) && (1..=12).contains(&month))
+        let plain = || text.get(..4).zip(text.get(4..)).filter(|_| text.len() == 6);
+        let parts = text.split_once(['/', '-']).or_else(plain);
+        parts.is_some_and(|(first, second)| {
+            let in_years = |part: &str| part.parse().is_ok_and(|year| YEARS.contains(&year));
+            let in_months = |part: &str| part.parse().is_ok_and(|month| (1..=12).contains(&month));
+            (in_years(first) && in_months(second)) || (in_months(first) && in_years(second))
+        })
     };
     column.rows > 0 && column.sketch.values().all(is_one)
 }
@@ -450,7 +484,14 @@ fn known(
         return quasi_identifier("its values are years, which people know of each other");
     }
     if kind == ColumnKind::Numeric {
-        return measure();
+        let is_whole = range.is_some_and(|range| range.is_whole) && column.codes.fractions == 0;
+        let is_few = (2..=FEW_NUMBERS).contains(&column.distinct) && !name.is_count;
+        let measure = measure();
+        return if is_whole && is_few {
+            measure.asking(OpenQuestion::KnownOrNot)
+        } else {
+            measure
+        };
     }
     if column.kept.is_some() && column.distinct <= FEW_VALUES {
         let reason = "it has few values, and neither they nor its name say that people know it of each \

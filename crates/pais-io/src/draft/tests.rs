@@ -492,7 +492,7 @@ fn a_sensitive_column_with_several_items_in_some_cells_is_asked_about() {
         (ColumnRole::QuasiIdentifier, ColumnKind::Set)
     );
     assert_eq!(draft.doubts[0].column, "diagnosis");
-    let answers = [("diagnosis".to_owned(), "sensitive".to_owned())].into();
+    let answers = [("diagnosis".to_owned(), "sensitive".to_owned())];
     let answered = draft.answered(&answers).unwrap();
     let column = &answered.dataset.columns[1];
     assert_eq!(
@@ -522,7 +522,7 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
     .unwrap();
     assert_eq!(draft.doubts.len(), 1);
     assert_eq!(draft.doubts[0].also, ["other", "third"]);
-    let answers = [("one".to_owned(), "quasi_identifier".to_owned())].into();
+    let answers = [("one".to_owned(), "quasi_identifier".to_owned())];
     let answered = draft.answered(&answers).unwrap();
     assert!(answered.doubts.is_empty());
     let roles = answered
@@ -532,13 +532,13 @@ fn columns_with_the_same_few_values_are_asked_about_once_and_answered_together()
         .map(|column| column.role.as_str());
     assert!(roles.eq(["quasi_identifier"; 4]));
     // An answer that is not a choice changes nothing.
-    let other = [("one".to_owned(), "zzsecretzz".to_owned())].into();
+    let other = [("one".to_owned(), "zzsecretzz".to_owned())];
     assert_eq!(draft.answered(&other).unwrap().dataset, draft.dataset);
     // Neither does one to a question that nobody asked.
-    let unasked = [("sex".to_owned(), "insensitive".to_owned())].into();
+    let unasked = [("sex".to_owned(), "insensitive".to_owned())];
     assert_eq!(draft.answered(&unasked).unwrap().dataset, draft.dataset);
     // Nor does a role that the question does not offer.
-    let class = [("one".to_owned(), "class".to_owned())].into();
+    let class = [("one".to_owned(), "class".to_owned())];
     assert_eq!(draft.answered(&class).unwrap().dataset, draft.dataset);
 }
 
@@ -598,4 +598,320 @@ fn names_and_keys_of_one_or_two_persons_are_dropped_as_those_of_many() {
         // Whether somebody has a telephone is not a telephone number.
         assert_ne!(column(&draft, "phone")["role"], "identifier");
     }
+}
+
+fn role<'d>(draft: &'d Value, name: &str) -> &'d str {
+    column(draft, name)["role"].as_str().unwrap()
+}
+
+fn is_asked(draft: &Value, name: &str) -> bool {
+    let doubts = draft["doubts"].as_array().unwrap();
+    doubts.iter().any(|doubt| doubt["column"] == name)
+}
+
+/// The file of a month has each patient once, and that of the next month has the same patients.
+#[test]
+fn a_key_that_has_each_person_once_is_asked_about() {
+    for name in ["PatientenID", "KVNR", "mrn", "Patient"] {
+        let text = file(&format!("{name},age,Fallnummer"), 60, |row| {
+            format!("{},{},F{}", 4_711 + row * 37, 20 + row % 50, 90_000 + row)
+        });
+        let draft = draft(text.as_bytes());
+        assert_eq!(role(&draft, name), "identifier", "{name}");
+        let doubt = doubt(&draft, name);
+        assert_eq!(doubt["choices"], json!(["identifier", "subject"]), "{name}");
+        let question = doubt["question"].as_str().unwrap();
+        assert!(question.contains("another month"), "{question}");
+        assert!(!is_asked(&draft, "Fallnummer"), "{name}");
+    }
+    // A subject must not be missing, and other keys are not of persons.
+    let text = file("mrn,row_id,invoice_id", 60, |row| match row % 9 {
+        0 => format!(",{row},R{}", 50_000 + row),
+        _ => format!("{},{row},R{}", 4_711 + row * 37, 50_000 + row),
+    });
+    assert_eq!(draft(text.as_bytes())["doubts"], json!([]));
+}
+
+#[test]
+fn the_key_of_a_stay_is_no_key_of_a_person() {
+    for (name, is_number) in [
+        ("Fall", true),
+        ("Fallnummer", true),
+        ("Fall-Nr", true),
+        ("Aufnahme", false),
+        ("AufnahmeNr", true),
+        ("admission number", true),
+        ("encounter_id", false),
+        ("visit", true),
+        ("stay_id", false),
+    ] {
+        for rows_a_stay in [1, 2] {
+            let stay = |row: usize| {
+                let letter = if is_number { "" } else { "S" };
+                format!("{letter}{}", 700_000 + row / rows_a_stay * 13)
+            };
+            let with = file(&format!("{name},PatientNr,age"), 80, |row| {
+                format!("{},{},{}", stay(row), 9_000 + row / 4, 20 + row / 4)
+            });
+            let draft = draft(with.as_bytes());
+            assert_eq!(role(&draft, name), "identifier", "{name}");
+            assert_eq!(role(&draft, "PatientNr"), "subject", "{name}");
+            assert_eq!(draft["doubts"], json!([]), "{name}");
+
+            let without = file(&format!("{name},age"), 80, |row| {
+                format!("{},{}", stay(row), 20 + row / 4)
+            });
+            let draft = self::draft(without.as_bytes());
+            let expected = ["identifier", "subject"][rows_a_stay - 1];
+            assert_eq!(role(&draft, name), expected, "{name}");
+            let question = doubt(&draft, name)["question"].as_str().unwrap();
+            assert!(
+                question.contains("names a stay, not a person"),
+                "{question}"
+            );
+        }
+    }
+    // Few numbers of visits, texts and lengths of stay are not keys.
+    let text = file("visit,stay,Aufnahme", 200, |row| {
+        let admitted = ["Notfall", "Einweisung", "Verlegung"][row % 3];
+        format!("{},{},{admitted}", row % 4 + 1, row % 40)
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["visit", "stay", "Aufnahme"] {
+        assert!(
+            !["identifier", "subject"].contains(&role(&draft, name)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn names_of_hospital_tables_say_what_others_know() {
+    let header =
+        "Körpergröße,Beschäftigung,Straße,GebMonat,GebTag,Geb-Jahr,Zimmer,KW,SSW,BMI,LANR,VersNr";
+    let text = file(header, 120, |row| {
+        format!(
+            "{},B{},Weg {},{},{},{},{},{},{},{}.{},{},{}",
+            150 + row % 50,
+            row % 8,
+            row % 30,
+            row % 12 + 1,
+            row % 28 + 1,
+            1_930 + row % 70,
+            100 + row % 20,
+            row % 52 + 1,
+            row % 20 + 20,
+            20 + row % 15,
+            row % 10,
+            123_456_700 + row % 9,
+            5_000 + row / 2
+        )
+    });
+    let draft = draft(text.as_bytes());
+    let mut names = header.split(',');
+    for name in names.by_ref().take(10) {
+        let expected = if name == "Straße" {
+            "identifier"
+        } else {
+            "quasi_identifier"
+        };
+        assert_eq!(role(&draft, name), expected, "{name}");
+    }
+    assert_eq!(role(&draft, "LANR"), "identifier");
+    assert_eq!(role(&draft, "VersNr"), "subject");
+}
+
+/// No name says that the card is a key. The date of birth says as much, and others know it.
+#[test]
+fn a_column_that_says_the_same_as_the_subject_is_dropped() {
+    let text = file("Patient,born,sex,ward,card,colour", 300, |row| {
+        let person = row / 3;
+        format!(
+            "{},19{:02}-03-{:02},{},W{},{},c{}",
+            8_000 + person,
+            person % 90,
+            person / 90 + 10,
+            ["f", "m"][person % 2],
+            row % 7,
+            200 + person * 3,
+            person % 40
+        )
+    });
+    let draft = draft(text.as_bytes());
+    assert_eq!(role(&draft, "Patient"), "subject");
+    assert_eq!(role(&draft, "card"), "identifier");
+    let reasons = draft["reasons"]["card"].to_string();
+    assert!(reasons.contains("it is another key"), "{reasons}");
+    for name in ["born", "sex", "ward", "colour"] {
+        assert_eq!(role(&draft, name), "quasi_identifier", "{name}");
+    }
+}
+
+#[test]
+fn numbers_with_slashes_are_no_sets() {
+    let text = file("ended,billed,short,pressure,seen,codes", 200, |row| {
+        let (month, day) = (row % 12 + 1, row % 31 + 1);
+        // One of the dates does not exist.
+        let seen = if row == 7 { 2 } else { day % 28 + 1 };
+        let codes = ["10/20/30", "10", "20/30", "10/40", "40"][row % 5];
+        format!(
+            "{month:02}/{},{},{day:02}/{month:02},{}/{},{seen:02}/{}/2025,{codes}",
+            2_020 + row % 5,
+            format_args!("{}-{month:02}", 2_020 + row % 5),
+            110 + row % 6 * 10,
+            70 + row % 5 * 5,
+            if row == 7 { 30 } else { month },
+        )
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["ended", "billed", "short", "pressure", "seen"] {
+        assert_eq!(column(&draft, name)["kind"], "categorical", "{name}");
+        assert_ne!(role(&draft, name), "insensitive", "{name}");
+    }
+    for name in ["ended", "billed"] {
+        let reasons = draft["reasons"][name].to_string();
+        assert!(reasons.contains("years and months"), "{reasons}");
+    }
+    assert_eq!(column(&draft, "codes")["kind"], "set");
+}
+
+#[test]
+fn few_whole_numbers_without_a_telling_name_are_asked_about() {
+    let text = file("xtag,xmon,pulse,n_visits,share,age", 300, |row| {
+        format!(
+            "{},{},{},{},{}.5,{}",
+            row % 31 + 1,
+            row % 12 + 1,
+            50 + row % 70,
+            row % 9,
+            row % 20,
+            row % 30
+        )
+    });
+    let draft = draft(text.as_bytes());
+    for name in ["xtag", "xmon"] {
+        assert_eq!(role(&draft, name), "insensitive");
+        let choices = &doubt(&draft, name)["choices"];
+        assert_eq!(
+            *choices,
+            json!(["insensitive", "quasi_identifier", "sensitive"])
+        );
+    }
+    for name in ["pulse", "n_visits", "share", "age"] {
+        assert!(!is_asked(&draft, name), "{name}");
+    }
+}
+
+/// A csv draft, its questions answered, and its schema read over the file.
+fn answered(text: &str, answers: &[(&str, &str)]) -> super::Draft {
+    let options = DraftOptions::default();
+    let draft = csv(text.as_bytes(), TextParameters::default(), options).unwrap();
+    let answers = answers.iter();
+    let answers = answers.map(|(column, answer)| ((*column).to_owned(), (*answer).to_owned()));
+    let draft = draft.answered(&answers.collect::<Vec<_>>()).unwrap();
+    let schema = pais_core::schema::Schema::inline(&draft.dataset).unwrap();
+    crate::read::csv::read_table(&schema, text.as_bytes()).unwrap();
+    draft
+}
+
+#[test]
+fn well_known_values_for_missing_ones_are_asked_about() {
+    let header = "age,height,score,born,died,zip,enrolled,children,stay,cost";
+    let text = file(header, 100, |row| {
+        let rare = |is_missing: bool, other: String, text: &str| match is_missing {
+            true => text.to_owned(),
+            false => other,
+        };
+        [
+            rare(row % 40 == 0, (18 + row % 70).to_string(), "999"),
+            rare(row % 30 == 0, (150 + row % 50).to_string(), "-1"),
+            (row - row % 2).to_string(),
+            rare(
+                row % 20 == 0,
+                format!("19{}-02-03", 30 + row % 60),
+                "1900-01-01",
+            ),
+            rare(
+                row % 5 > 0,
+                format!("2024-0{}-07", row % 9 + 1),
+                "9999-12-31",
+            ),
+            rare(row % 25 == 0, format!("010{:02}", row % 20), "00000"),
+            rare(row % 20 == 0, (1_990 + row % 30).to_string(), "9999"),
+            (row % 9).to_string(),
+            // These are no more than the other numbers, or rare.
+            rare(row % 10 == 0, (row % 90 + 4).to_string(), "99"),
+            rare(row == 7, (row % 50).to_string(), "9999"),
+        ]
+        .join(",")
+    });
+    let draft = draft(text.as_bytes());
+    for (name, value) in [
+        ("age", "999"),
+        ("height", "-1"),
+        ("born", "1900-01-01"),
+        ("died", "9999-12-31"),
+        ("zip", "00000"),
+        ("enrolled", "9999"),
+    ] {
+        let doubt = doubt(&draft, name);
+        assert_eq!(doubt["choices"], json!(["value", "missing"]), "{name}");
+        let question = doubt["question"].as_str().unwrap();
+        assert!(question.contains(&format!("`{value}`")), "{question}");
+        assert_eq!(column(&draft, name).get("missing"), None);
+    }
+    for name in ["score", "stay", "cost"] {
+        assert!(!is_asked(&draft, name), "{name}");
+    }
+    // Years stay years, and ages are in years.
+    assert_eq!(role(&draft, "enrolled"), "quasi_identifier");
+    let ages = json!({"generate": "ranges", "widths": [5.0, 10.0, 20.0]});
+    assert_eq!(column(&draft, "age")["taxonomy"], ages);
+    assert_eq!(column(&draft, "height")["domain"], json!([-100.0, 200.0]));
+
+    let draft = answered(
+        &text,
+        &[("height", "missing"), ("born", "missing"), ("age", "value")],
+    );
+    let shown = serde_json::to_value(&draft).unwrap();
+    assert_eq!(column(&shown, "height")["missing"], json!(["", "-1"]));
+    assert_eq!(column(&shown, "height")["domain"], json!([150.0, 200.0]));
+    assert_eq!(column(&shown, "born")["missing"], json!(["", "1900-01-01"]));
+    for name in ["height", "born", "age"] {
+        assert!(!is_asked(&shown, name), "{name}");
+    }
+}
+
+/// Both answers apply, and one answer about the same values is for all columns.
+#[test]
+fn a_column_can_have_two_questions() {
+    let text = file("seen,left,xday", 100, |row| {
+        let day = |gap: usize| match row % gap {
+            0 => "01/01/1900".to_owned(),
+            _ => format!("0{}/0{}/2024", row % 9 + 1, row % 7 + 1),
+        };
+        let number = if row % 25 == 0 { 99 } else { row % 28 + 1 };
+        format!("{},{},{number}", day(10), day(11))
+    });
+    let draft = answered(
+        &text,
+        &[
+            ("seen", "missing"),
+            ("seen", "%d/%m/%Y"),
+            ("xday", "missing"),
+            ("xday", "quasi_identifier"),
+        ],
+    );
+    let shown = serde_json::to_value(&draft).unwrap();
+    for name in ["seen", "left"] {
+        assert_eq!(
+            column(&shown, name)["missing"],
+            json!(["", "01/01/1900"]),
+            "{name}"
+        );
+    }
+    assert_eq!(column(&shown, "seen")["format"], "%d/%m/%Y");
+    assert_eq!(column(&shown, "xday")["missing"], json!(["", "99"]));
+    assert_eq!(role(&shown, "xday"), "quasi_identifier");
+    assert!(!is_asked(&shown, "seen") && !is_asked(&shown, "xday"));
 }
