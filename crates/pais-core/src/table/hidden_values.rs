@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::HashMap;
-
 use super::{Column, Domain, EncodedTable, QuasiIdentifier, UnchangedColumn, ValueCodes};
 use crate::cancellation::{Cancellation, Stopped};
 use crate::definition::ColumnRole;
@@ -16,6 +14,9 @@ const MOST_ROWS: usize = 100_000;
 
 /// Maximum product of sampled rows and pairs of columns.
 const MOST_WORK: usize = 10_000_000;
+
+/// Maximum number of pairs of values that have a counter each.
+const MOST_COUNTERS: usize = 1 << 16;
 
 /// Fewer rows agree by chance.
 const LEAST_ROWS: usize = 20;
@@ -30,8 +31,9 @@ const LEAST_ROWS: usize = 20;
 /// values.
 ///
 /// Pairs are counted on every *n*-th row, at most 100,000 rows and 10 million rows times pairs: less than a second
-/// of processor time, and 20 bytes for each sampled row and thread. It is not for distinct rows, nor for rows that
-/// an executor counts: each pair of columns would be a statement.
+/// of processor time where columns have many values, some nanoseconds for each row and pair where they have few; and 20
+/// bytes for each sampled row and thread. It is not for distinct rows, nor for rows that an executor counts: each pair
+/// of columns would be a statement.
 ///
 /// # Errors
 /// [`Stopped`].
@@ -50,7 +52,7 @@ pub fn unchanged_tells_hidden<'a>(
     let step = table.rows.div_ceil(most).max(1);
     let rows: Vec<u32> = (0..table.rows as u32).step_by(step).collect();
     let persons = table.subjects.as_ref().map(|it| it.select(&rows));
-    let persons = persons.as_deref().unwrap_or(&rows);
+    let persons = persons.as_deref();
     let hidden: Vec<(&str, Sampled)> = hidden
         .into_iter()
         .map(|it| (&*it.name, Sampled::of_hidden(it, &rows)))
@@ -61,6 +63,7 @@ pub fn unchanged_tells_hidden<'a>(
         let values = ValueCodes::new(spec, &sample);
         let known = Sampled {
             codes: values.codes.to_vec(),
+            count: values.count,
             missing: values.missing,
         };
         let mut told = Vec::new();
@@ -108,13 +111,20 @@ fn warning(mut told: Vec<(&str, &str, f64)>, unit: &str) -> Option<Warning> {
 /// The values of a column in the sampled rows.
 struct Sampled {
     codes: Vec<u32>,
+    /// Exclusive upper bound of the codes.
+    count: usize,
     missing: Option<u32>,
 }
 
 impl Sampled {
     fn of_hidden(column: &QuasiIdentifier, rows: &[u32]) -> Self {
+        let codes = column.codes.of_rows(rows);
         Self {
-            codes: column.codes.of_rows(rows),
+            count: codes
+                .iter()
+                .max()
+                .map_or(0, |&greatest| greatest as usize + 1),
+            codes,
             missing: match &column.domain {
                 Domain::Taxonomy(tree) => tree.missing_leaf(),
                 Domain::Numeric {
@@ -127,40 +137,107 @@ impl Sampled {
 
 /// The share of the counted rows, or persons, whose hidden value is the most frequent one for the known value;
 /// `None` if the known values do not tell the hidden ones.
-fn told_share(known: &Sampled, hidden: &Sampled, persons: &[u32]) -> Option<f64> {
-    let cells = known.codes.iter().zip(&hidden.codes).zip(persons);
-    let cells = cells.map(|((&known, &hidden), &person)| (known, hidden, person));
-    let is_present =
-        |cell: &(u32, u32, u32)| Some(cell.0) != known.missing && Some(cell.1) != hidden.missing;
-    let mut cells: Vec<(u32, u32, u32)> = cells.filter(is_present).collect();
-    cells.sort_unstable();
-    cells.dedup();
-    let mut of_hidden: HashMap<u32, usize> = HashMap::new();
-    let (mut counted, mut told) = (0, 0);
-    for alike in cells.chunk_by(|one, next| one.0 == next.0) {
-        if alike.iter().all(|cell| cell.2 == alike[0].2) {
-            continue;
-        }
-        let mut most = 0;
-        for pair in alike.chunk_by(|one, next| one.1 == next.1) {
-            *of_hidden.entry(pair[0].1).or_default() += pair.len();
-            most = most.max(pair.len());
-        }
-        counted += alike.len();
-        told += most;
+fn told_share(known: &Sampled, hidden: &Sampled, persons: Option<&[u32]>) -> Option<f64> {
+    let mut told = Told {
+        of_hidden: vec![0; hidden.count],
+        ..Told::default()
+    };
+    match persons {
+        None if known.count * hidden.count <= MOST_COUNTERS => told.count_rows(known, hidden),
+        _ => told.count_persons(known, hidden, persons),
     }
-    let guessed = of_hidden.values().copied().max().unwrap_or(0);
-    let is_enough = counted >= LEAST_ROWS && 2 * counted >= cells.len() && guessed < counted;
-    // λ is at least 0.9.
-    let tells = 10 * (told - guessed) >= 9 * (counted - guessed);
-    (is_enough && tells).then(|| told as f64 / counted as f64)
+    told.share()
+}
+
+/// Counts of the rows, or persons, by their known and hidden values.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    /// Those with both values.
+    present: usize,
+    /// Those with a known value that several of them have.
+    counted: usize,
+    /// Of these, those with the most frequent hidden value for the known one.
+    told: usize,
+    /// Of these, those with each hidden value.
+    of_hidden: Vec<usize>,
+}
+
+impl Told {
+    /// Counts rows, with a counter for each pair of values.
+    fn count_rows(&mut self, known: &Sampled, hidden: &Sampled) {
+        let mut pairs = vec![0usize; known.count * hidden.count];
+        for (&of_known, &of_hidden) in known.codes.iter().zip(&hidden.codes) {
+            pairs[of_known as usize * hidden.count + of_hidden as usize] += 1;
+        }
+        for (of_known, counts) in (0u32..).zip(pairs.chunks_mut(hidden.count.max(1))) {
+            if Some(of_known) == known.missing {
+                continue;
+            }
+            if let Some(missing) = hidden.missing
+                && let Some(count) = counts.get_mut(missing as usize)
+            {
+                *count = 0;
+            }
+            let rows: usize = counts.iter().sum();
+            self.present += rows;
+            if rows > 1 {
+                self.add(counts.iter().copied().enumerate());
+            }
+        }
+    }
+
+    /// Counts persons, or rows without `persons`, by sorting them.
+    fn count_persons(&mut self, known: &Sampled, hidden: &Sampled, persons: Option<&[u32]>) {
+        let cells = known.codes.iter().zip(&hidden.codes).enumerate();
+        let person = |row: usize| persons.map_or(row as u32, |persons| persons[row]);
+        let cells = cells.map(|(row, (&known, &hidden))| (known, hidden, person(row)));
+        let is_present = |cell: &(u32, u32, u32)| {
+            Some(cell.0) != known.missing && Some(cell.1) != hidden.missing
+        };
+        let mut cells: Vec<(u32, u32, u32)> = cells.filter(is_present).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        self.present = cells.len();
+        for alike in cells.chunk_by(|one, next| one.0 == next.0) {
+            if alike.iter().any(|cell| cell.2 != alike[0].2) {
+                let pairs = alike.chunk_by(|one, next| one.1 == next.1);
+                self.add(pairs.map(|pair| (pair[0].1 as usize, pair.len())));
+            }
+        }
+    }
+
+    /// Adds the hidden values of a known value that several have, each with its number.
+    fn add(&mut self, pairs: impl Iterator<Item = (usize, usize)>) {
+        let mut most = 0;
+        for (hidden, count) in pairs {
+            self.of_hidden[hidden] += count;
+            self.counted += count;
+            most = most.max(count);
+        }
+        self.told += most;
+    }
+
+    fn share(self) -> Option<f64> {
+        let Self {
+            present,
+            counted,
+            told,
+            of_hidden,
+        } = self;
+        let guessed = of_hidden.into_iter().max().unwrap_or(0);
+        let is_enough = counted >= LEAST_ROWS && 2 * counted >= present && guessed < counted;
+        // λ is at least 0.9.
+        let tells = 10 * (told - guessed) >= 9 * (counted - guessed);
+        (is_enough && tells).then(|| told as f64 / counted as f64)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
-    use super::unchanged_tells_hidden;
+    use super::{Sampled, Told, unchanged_tells_hidden};
     use crate::cancellation::Cancellation;
     use crate::schema::Schema;
     use crate::table::{Column, EncodedTable, Table};
@@ -286,6 +363,27 @@ mod tests {
         let mut rows = places(1000, 100);
         rows.iter_mut().take(990).for_each(|row| row[2].clear());
         assert_eq!(found(&COLUMNS, &rows), None);
+    }
+
+    proptest! {
+        #[test]
+        fn counters_and_sorted_rows_count_the_same(
+            rows in prop::collection::vec((0..4u32, 0..5u32), 0..40),
+            known_missing in prop::option::of(0..4u32),
+            hidden_missing in prop::option::of(0..5u32),
+        ) {
+            let (codes, hidden): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
+            let known = Sampled { codes, count: 4, missing: known_missing };
+            let hidden = Sampled { codes: hidden, count: 5, missing: hidden_missing };
+            let counted = |count: &dyn Fn(&mut Told)| {
+                let mut told = Told { of_hidden: vec![0; 5], ..Told::default() };
+                count(&mut told);
+                told
+            };
+            let by_counters = counted(&|told| told.count_rows(&known, &hidden));
+            let by_rows = counted(&|told| told.count_persons(&known, &hidden, None));
+            prop_assert_eq!(by_counters, by_rows);
+        }
     }
 
     #[test]
