@@ -88,7 +88,10 @@ pub(crate) fn summary(page: &ReportPage) -> Markup {
                 }
             }
             @if let Some(unchanged) = unchanged::sentence(page) { p { (unchanged) } }
-            p { (protection(page)) }
+            p {
+                (protection(page))
+                @if page.counts_records() { " Records are counted: a patient with several counts several times." }
+            }
             p { (cost(page)) }
             p { (risk(page)) }
         }
