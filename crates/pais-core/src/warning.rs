@@ -24,7 +24,8 @@ pub enum WarningCode {
     SingledOutRows,
     /// A quasi-identifier has its topmost value in every row of the result.
     ColumnAtTop,
-    /// The values of an identifier occur in several rows, so that a person may have several.
+    /// The values of an identifier occur in several rows, so that a person may have several; or with several
+    /// subjects, so that these are not persons.
     RepeatedIdentifier,
     /// Subjects differ only in case, leading zeros or characters that are not shown.
     SimilarSubjects,
@@ -174,8 +175,9 @@ impl WarningCode {
                  less (a smaller K or L, a greater C)"
             }
             Self::RepeatedIdentifier => {
-                "values of these identifiers occur in several rows; if one names the person a row is \
-                 about, declare it as `subject`: a person's rows then count as one toward K"
+                "values of these identifiers occur in several rows, or with several values of the \
+                 subject column; if one names the person a row is about, declare it as `subject`: a \
+                 person's rows then count as one toward K"
             }
             Self::SimilarSubjects => {
                 "ids differ only in upper and lower case, in leading zeros or in characters that are \
