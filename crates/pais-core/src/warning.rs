@@ -32,6 +32,11 @@ pub enum WarningCode {
     /// Rows were suppressed to reach the bound on confidence, which discloses that the suppressed
     /// rows had bounded sensitive values.
     SuppressedForConfidence,
+    /// More than a tenth of the rows were suppressed.
+    ManyRowsSuppressed,
+    /// All quasi-identifiers are released as they were, because the raw rows already repeat in them; without a
+    /// subject column, several of these can be of one person.
+    NothingGeneralized,
     /// The order of released rows is seeded, and no key of a dataset protects it.
     SeededOrder,
     /// The job does not say its recoding, and local recoding would lose much less detail.
@@ -188,6 +193,8 @@ impl WarningCode {
                 "rows were suppressed to reach the greatest confidence, which shows that what is \
                  missing was sensitive"
             }
+            Self::ManyRowsSuppressed => "more than a tenth of the rows were left out",
+            Self::NothingGeneralized => "no quasi-identifier was generalized",
             Self::LocalLosesLess => "local recoding would lose much less detail",
             Self::SeededOrder => "the order of the released rows is seeded",
         }
