@@ -2,11 +2,13 @@
 
 use axum::Json;
 use pais_core::definition::CombinationQuery;
+use pais_core::warning::by_code;
 use serde::Deserialize;
 use serde_json::json;
 use utoipa::IntoParams;
 
 use crate::db::audit::{self, Action, NewEvent};
+use crate::db::submissions;
 use crate::ids::JobId;
 
 use super::error::ApiError;
@@ -45,13 +47,15 @@ pub(super) async fn measure(
     Parameters(combination): Parameters<CombinationQuery>,
 ) -> Result<Json<ReportDocument>, ApiError> {
     let table = FoundTable::of(&app, load_job(&app, id).await?, combination, query.step).await?;
-    let measured = table.replay(&app, |table, observer| {
+    let of_rows =
+        submissions::person_warnings(&app.db, table.dataset.id, &table.job.submissions).await?;
+    let measured = table.replay(&app, move |table, observer| {
         let verified = table.run.verify(&table.found, table.step, observer)?;
         let report = table.run.measure(&table.found, &verified, observer)?;
         let release = verified.with_report(report);
         Ok(ReportDocument {
             report: release.report().clone(),
-            warnings: release.warnings,
+            warnings: by_code([of_rows, release.warnings].concat()),
         })
     });
     let document = measured.await?;

@@ -12,7 +12,6 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use crate::db::audit::{self, Action, NewEvent};
-use crate::db::datasets;
 use crate::db::submissions::{self, Which};
 use crate::problem::{Code, Problem};
 
@@ -109,6 +108,7 @@ async fn profile_of(app: CallerApp, id: DatasetId) -> Result<ProfileDocument, Ap
         rows_per_subject_max: subjects.map(|counts| counts.rows_per_subject_max),
         shared_subjects: subjects.map(|counts| counts.shared_subjects),
         identifier_repeats: submissions::identifier_repeats(&app.db, id).await?,
-        warnings: datasets::row_warnings(&mut *app.db.connection().await?, id).await?,
+        warnings: submissions::row_warnings(&mut *app.db.connection().await?, id, Which::Current)
+            .await?,
     })
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::db::audit::Action;
 use crate::db::jobs;
 use crate::db::releases::{self, Fetch, ListedReleases, StoredRelease, Viewer};
-use crate::db::{editions, policies};
+use crate::db::{editions, policies, submissions};
 use crate::engine::load_rows;
 use crate::engine::release_packing::{self, PackedRelease, ReleaseOrigin};
 use crate::ids::{JobId, ReleaseId};
@@ -165,6 +165,7 @@ async fn create_release(
         job: job.id,
         dataset: dataset.id,
         submissions: job.submissions.clone(),
+        row_warnings: submissions::person_warnings(&app.db, dataset.id, &job.submissions).await?,
         definition: dataset.definition.clone(),
         name,
         by: app.caller.into(),

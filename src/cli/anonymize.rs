@@ -12,6 +12,8 @@ use pais_anonymize::{
 use pais_core::definition::{JobDefinition, JobError, JobErrorKind, Output, Sweep, first_list};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
+use pais_core::warning::by_code;
+use pais_io::read::IdentifierRepeats;
 use serde_json::json;
 
 use super::bar::Bar;
@@ -113,7 +115,9 @@ impl Anonymize {
         let output = JobPlan::new(&schema, &job).map_err(misfit)?.output();
         let out = Destination::of(self.output.as_deref(), output)?;
         bar.progress(Phase::Reading, 0.0);
-        let table = input.read_observed(&schema, bar)?;
+        let mut repeats = IdentifierRepeats::new(&schema);
+        let table = input.read_observed(&schema, repeats.as_mut(), bar)?;
+        let rows = table.rows as u64;
         let declared = schema.warnings();
         let comparison = RecodingComparison::new(&schema, &job, &table);
         let run = AnonymizationRun::new(schema, job, table, bar)?;
@@ -129,7 +133,9 @@ impl Anonymize {
                 )
             },
         );
-        let release = verified.with_report(report?);
+        let mut release = verified.with_report(report?);
+        let of_rows = repeats.iter().flat_map(|repeats| repeats.warnings(rows));
+        release.warnings = by_code(of_rows.chain(release.warnings));
         let mut files = written?;
         let compared = compared.transpose()?.flatten();
         bar.progress(Phase::Writing, 0.0);
@@ -209,7 +215,7 @@ impl Anonymize {
             return out.write(&[]);
         };
         bar.progress(Phase::Reading, 0.0);
-        let table = input.read_observed(&schema, bar)?;
+        let table = input.read_observed(&schema, None, bar)?;
         let run = AnonymizationRun::new(schema, first, table, bar)?;
         let outcomes = run_sweep(&run, job, sweep, bar)?;
         bar.progress(Phase::Writing, 0.0);

@@ -16,8 +16,8 @@ use pais_io::FileFormat;
 use pais_io::chunk::Assembler;
 use pais_io::draft::{self, Draft, DraftOptions};
 use pais_io::read::{
-    DecimalMark, Delimiter, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters,
-    ThousandsMark, csv, ndjson, parquet,
+    DecimalMark, Delimiter, IdentifierRepeats, ReadFailure, ReadLimits, TextEncoding, TextFormat,
+    TextParameters, ThousandsMark, csv, ndjson, parquet,
 };
 
 use super::new_file::NewFile;
@@ -174,10 +174,11 @@ impl TableFile {
     /// # Errors
     /// If the file cannot be read, or its rows do not match the schema.
     pub(crate) fn read(&self, schema: &Schema) -> Result<Table, Failure> {
-        self.read_observed(schema, &Unobserved::default())
+        self.read_observed(schema, None, &Unobserved::default())
     }
 
-    /// Like [`Self::read`], and reports the rows read to `observer`. For a Parquet file the share
+    /// Like [`Self::read`], counts in `repeats` the identifiers of a file that is not Parquet, and reports the
+    /// rows read to `observer`. For a Parquet file the share
     /// of the file is not reported, because it is not read from start to end.
     ///
     /// # Errors
@@ -185,6 +186,7 @@ impl TableFile {
     pub(crate) fn read_observed(
         &self,
         schema: &Schema,
+        repeats: Option<&mut IdentifierRepeats>,
         observer: &dyn Observer,
     ) -> Result<Table, Failure> {
         let mut assembler = Assembler::default();
@@ -192,7 +194,7 @@ impl TableFile {
         let position = file.try_clone();
         let position = position.map_err(|error| Failure::file(&self.path, error))?;
         let mut rows = 0;
-        self.read_file(file, schema, |chunk| {
+        self.read_file(file, schema, repeats, |chunk| {
             rows += chunk.rows as u64;
             observer.counted(Count::RowsRead(rows));
             observer.progress(Phase::Reading, PARSING_SHARE * share_read(&position));
@@ -210,13 +212,14 @@ impl TableFile {
         schema: &Schema,
         chunk: impl FnMut(Table) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        self.read_file(self.file()?, schema, chunk)
+        self.read_file(self.file()?, schema, None, chunk)
     }
 
     fn read_file(
         &self,
         file: File,
         schema: &Schema,
+        repeats: Option<&mut IdentifierRepeats>,
         chunk: impl FnMut(Table) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         // The whole file may be of any size, because the memory is the user's own.
@@ -224,9 +227,12 @@ impl TableFile {
         let read = match self.format {
             FileFormat::Text(format) => {
                 let source = self.decompressed(file)?;
-                csv::read_as(schema, source, format, limits, None, chunk)
+                csv::read_as(schema, source, format, limits, repeats, chunk)
             }
-            FileFormat::Ndjson => ndjson::read(schema, self.decompressed(file)?, limits, chunk),
+            FileFormat::Ndjson => {
+                let source = self.decompressed(file)?;
+                ndjson::read_counting(schema, source, limits, repeats, chunk)
+            }
             FileFormat::Parquet => parquet::read(schema, file, limits, chunk),
         };
         read.map(drop).map_err(|failure| match failure {

@@ -20,7 +20,7 @@ use pais_core::definition::{
 };
 use pais_core::schema::Schema;
 use pais_core::taxonomy::{Tree, TreeLimits};
-use pais_core::warning::{Warning, by_code};
+use pais_core::warning::Warning;
 
 use super::audit::{self, Action, NewEvent};
 use super::data_key_table::LOCK_NOT_AVAILABLE;
@@ -29,7 +29,7 @@ use super::dataset_revisions::DatasetRevision;
 use super::key_ring::KeyRing;
 use super::legal_holds::{LegalHold, LegalHoldColumns};
 use super::seal::{DataKey, SealedItem};
-use super::submissions::{ColumnWarning, NewSubmission, SubmissionWriter};
+use super::submissions::{self, NewSubmission, SubmissionWriter, Which};
 use super::{Store, StoreError, service_keys, taxonomies, token_validity, trees, violates};
 
 /// A dataset that is not deleted, with everything that submissions and jobs need.
@@ -586,7 +586,7 @@ pub async fn find(
     .fetch_all(&mut *snapshot)
     .await?;
     let mut warnings = row.warnings;
-    warnings.extend(row_warnings(&mut snapshot, id).await?);
+    warnings.extend(submissions::row_warnings(&mut snapshot, id, Which::Current).await?);
     snapshot.commit().await?;
     // Deleted since the row was read.
     let Some(key) = open_key(store, keys, id).await? else {
@@ -712,26 +712,4 @@ impl SubmissionRow {
             replaced_by: self.replaced_by,
         })
     }
-}
-
-/// The warnings about the current rows of a dataset, one for each code. Of several with the same code about one
-/// column only that of the newest submission is returned.
-pub async fn row_warnings(
-    connection: &mut PgConnection,
-    dataset: DatasetId,
-) -> Result<Vec<Warning>, StoreError> {
-    let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(
-        "SELECT warning FROM (
-             SELECT DISTINCT ON (w.warning -> 'column', w.warning -> 'warning' -> 'code')
-                    w.warning, s.id, w.position
-             FROM submissions s,
-                  jsonb_array_elements(s.warnings) WITH ORDINALITY AS w (warning, position)
-             WHERE s.dataset_id = $1 AND s.replaced_by IS NULL
-             ORDER BY w.warning -> 'column', w.warning -> 'warning' -> 'code', s.id DESC) newest
-         ORDER BY id, position",
-    )
-    .bind(dataset)
-    .fetch_all(connection)
-    .await?;
-    Ok(by_code(rows.into_iter().map(|Json(about)| about.warning)))
 }

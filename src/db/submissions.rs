@@ -17,7 +17,7 @@ use crate::roles::Caller;
 use crate::storage::object_stores::LocatedObject;
 use crate::telemetry::traces::TraceContext;
 use pais_core::definition::{DatasetId, SubmissionId};
-use pais_core::warning::Warning;
+use pais_core::warning::{Warning, WarningCode, by_code};
 
 use super::audit::{self, Action, NewEvent};
 use super::dataset_revisions::{DatasetRevision, lock_dataset};
@@ -661,4 +661,43 @@ pub(crate) async fn identifier_repeats(
     .fetch_one(&mut *store.connection().await?)
     .await?;
     Ok(counted.map(|Json(counted)| counted))
+}
+
+/// The warnings about rows of a dataset, one for each code. Of several with the same code about one
+/// column only that of the newest submission is returned.
+pub(crate) async fn row_warnings(
+    connection: &mut PgConnection,
+    dataset: DatasetId,
+    which: Which<'_>,
+) -> Result<Vec<Warning>, StoreError> {
+    let rows: Vec<Json<ColumnWarning>> = sqlx::query_scalar(concat!(
+        "SELECT warning FROM (
+             SELECT DISTINCT ON (w.warning -> 'column', w.warning -> 'warning' -> 'code')
+                    w.warning, s.id, w.position
+             FROM submissions s,
+                  jsonb_array_elements(s.warnings) WITH ORDINALITY AS w (warning, position)
+             WHERE ",
+        is_read!(),
+        " ORDER BY w.warning -> 'column', w.warning -> 'warning' -> 'code', s.id DESC) newest
+         ORDER BY id, position",
+    ))
+    .bind(dataset)
+    .bind(which.listed())
+    .bind(which.is_current())
+    .fetch_all(connection)
+    .await?;
+    Ok(by_code(rows.into_iter().map(|Json(about)| about.warning)))
+}
+
+/// The warnings about rows of a dataset that its jobs and releases have too: it is not known, or not as
+/// declared, which rows are of one person.
+pub(crate) async fn person_warnings(
+    store: &Store,
+    dataset: DatasetId,
+    submissions: &[SubmissionId],
+) -> Result<Vec<Warning>, StoreError> {
+    let which = Which::Listed(submissions);
+    let mut warnings = row_warnings(&mut *store.connection().await?, dataset, which).await?;
+    warnings.retain(|warning| warning.code == WarningCode::RepeatedIdentifier);
+    Ok(warnings)
 }

@@ -184,9 +184,13 @@ impl PreparedAttempt {
 /// The warnings of a release that its job gets too. The others are about released rows, and the job
 /// has its own about the raw ones.
 pub(super) fn of_job(warnings: &[Warning]) -> Vec<Warning> {
-    use WarningCode::{ColumnAtTop, SuppressedForConfidence};
-    let of_run = warnings.iter();
-    let of_run = of_run.filter(|it| matches!(it.code, ColumnAtTop | SuppressedForConfidence));
+    const OF_RUN: [WarningCode; 4] = [
+        WarningCode::ColumnAtTop,
+        WarningCode::NothingGeneralized,
+        WarningCode::ManyRowsSuppressed,
+        WarningCode::SuppressedForConfidence,
+    ];
+    let of_run = warnings.iter().filter(|it| OF_RUN.contains(&it.code));
     of_run.cloned().collect()
 }
 

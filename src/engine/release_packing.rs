@@ -26,7 +26,7 @@ use pais_core::codebook::{Codebook, CodebookOrganization};
 use pais_core::definition::{DatasetDefinition, DatasetId, JobDefinition, SubmissionId};
 use pais_core::schema::Schema;
 use pais_core::table::{Column, ReleasedColumn, ReleasedTable, Table};
-use pais_core::warning::Warning;
+use pais_core::warning::{Warning, by_code};
 use pais_io::chunk::{self, Assembler, ChunkError};
 use pais_io::read::CHUNK_ROWS;
 use pais_measure::Report;
@@ -53,6 +53,8 @@ pub(crate) struct ReleaseOrigin {
     pub(crate) dataset: DatasetId,
     /// The submissions whose rows it can have.
     pub(crate) submissions: Vec<SubmissionId>,
+    /// What the holder should know about their rows: see [`crate::db::submissions::person_warnings`].
+    pub(crate) row_warnings: Vec<Warning>,
     /// The dataset as it is declared.
     pub(crate) definition: DatasetDefinition,
     /// A display name.
@@ -245,7 +247,7 @@ impl ReleaseFacts<'_> {
             report,
             codebook: to_json(&codebook)?,
             model_options: ModelOptions::of(job),
-            warnings: self.warnings.to_vec(),
+            warnings: by_code([origin.row_warnings, self.warnings.to_vec()].concat()),
             created_at: origin.created_at,
             tables: Vec::new(),
             files: Vec::new(),

@@ -160,10 +160,11 @@ impl Worker {
         let memory = self.reserve(claim, &job, progress).await?;
         progress.begin();
         let origin = self.origin(claim, &job).await?;
+        let of_rows = origin.row_warnings.clone();
         let (sender, warnings) = oneshot::channel();
         let (results, early) = tokio::join!(
             self.search(claim, job, origin, sender, progress),
-            self.record_early_warnings(claim, warnings),
+            self.record_early_warnings(claim, of_rows, warnings),
         );
         let results = results?;
         if !early.are_recorded || !results.warnings.is_empty() {
@@ -271,6 +272,8 @@ impl Worker {
             job: claim.job,
             dataset: claim.dataset,
             submissions: claim.submissions.clone(),
+            row_warnings: submissions::person_warnings(store, claim.dataset, &claim.submissions)
+                .await?,
             definition: loaded.dataset.definition.clone(),
             name: loaded.edition.as_ref().map(EditionInput::name),
             by: Actor::SERVICE,
@@ -346,19 +349,16 @@ impl Worker {
         run.await
     }
 
-    /// Stores the warnings that a run sends before its end.
+    /// Stores the warnings about the rows and those that a run sends before its end.
     async fn record_early_warnings(
         &self,
         claim: &Claim,
+        of_rows: Vec<Warning>,
         warnings: oneshot::Receiver<Vec<Warning>>,
     ) -> EarlyWarnings {
         // A run that fails before its rows are read sends none.
-        let Ok(warnings) = warnings.await else {
-            return EarlyWarnings {
-                warnings: Vec::new(),
-                are_recorded: true,
-            };
-        };
+        let of_run = warnings.await.unwrap_or_default();
+        let warnings = by_code([of_rows, of_run].concat());
         let recorded = queue::record_warnings(&self.resources.store, claim, &warnings).await;
         if let Err(error) = &recorded {
             tracing::warn!(%error, "the warnings could not be stored; that is tried again when the run succeeds");

@@ -121,3 +121,43 @@ fn no_model_leaves_fewer_than_k_patients_of_a_hundred_thousand_stays() {
         assert!(found >= k, "{job}: {found} patients");
     }
 }
+
+#[test]
+fn a_run_on_stays_says_that_they_are_not_patients() {
+    let dir = CliDir::new();
+    let ran = dir.run(&["sample", "encounters", "--rows", "2000", "-o", "."]);
+    assert!(ran.status.success());
+    dir.write(
+        "j.json",
+        &json!({"privacy": {"model": "k_anonymity", "k": 5}}).to_string(),
+    );
+    for (patient, stay, is_warned) in [
+        ("subject", "identifier", false),
+        ("identifier", "identifier", true),
+        ("identifier", "subject", true),
+    ] {
+        let mut schema = dir.json("encounters.schema.json");
+        for column in schema["columns"].as_array_mut().unwrap() {
+            match column["name"].as_str().unwrap() {
+                "patient_id" => column["role"] = json!(patient),
+                "encounter_id" => column["role"] = json!(stay),
+                _ => {}
+            }
+        }
+        dir.write("s.json", &schema.to_string());
+        dir.anonymize("encounters.csv", "out.csv");
+        let report = dir.json("report.json");
+        let warnings = report["warnings"].as_array().unwrap();
+        let found = warnings
+            .iter()
+            .find(|warning| warning["code"] == "repeated_identifier");
+        assert_eq!(
+            found.is_some(),
+            is_warned,
+            "{patient}, {stay}: {warnings:?}"
+        );
+        if let Some(warning) = found {
+            assert_eq!(warning["columns"], json!(["patient_id"]));
+        }
+    }
+}

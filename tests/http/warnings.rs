@@ -227,6 +227,71 @@ async fn columns_that_single_out_together_or_stay_at_their_top_are_warnings_of_a
     workers.stop().await;
 }
 
+/// 60 stays of 20 patients, of whom nothing, the stay or the patient is declared the person.
+#[tokio::test(flavor = "multi_thread")]
+async fn that_rows_are_not_persons_is_a_warning_of_dataset_job_release_and_report() {
+    let hospital = Hospital::new().await;
+    let rows = (0..60).map(|row| format!("zz-{row},zz-{},{}\n", row % 20, ["f", "m"][row % 2]));
+    let csv = format!("case,patient,sex\n{}", rows.collect::<String>());
+    let workers = hospital.work();
+    for (case, patient, text_of_warning) in [
+        (
+            "identifier",
+            "identifier",
+            "in 40 of 60 rows the identifier `patient`",
+        ),
+        (
+            "subject",
+            "identifier",
+            "the subject column `case` has more values",
+        ),
+        ("identifier", "subject", ""),
+    ] {
+        let body = json!({ "name": format!("stays {case} {patient}"), "columns": [
+            { "name": "case", "role": case },
+            { "name": "patient", "role": patient },
+            { "name": "sex", "role": "quasi_identifier" },
+        ] });
+        let made = hospital.post("/v1/datasets", &body).await.json(201);
+        let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+        hospital.submit(&dataset, csv.clone()).await.json(201);
+        let privacy = json!({ "model": "k_anonymity", "k": 2 });
+        let job = json!({ "privacy": privacy, "release": true });
+        let job = hospital.job(&dataset, job).await;
+        let ended = hospital.ended(&job).await;
+        assert_eq!(ended["status"], "succeeded", "{ended}");
+        let release = format!("/v1/releases/{}", text(&ended["release_id"]));
+        let made = json!({ "job_id": ended["id"], "step": 0 });
+        let made = hospital.post("/v1/releases", &made).await.json(201);
+        let paths = [
+            dataset,
+            job.clone(),
+            release.clone(),
+            format!("{release}/report"),
+            format!("{job}/report"),
+            format!("/v1/releases/{}", text(&made["id"])),
+        ];
+        for path in paths {
+            let document = hospital.get(&path).await.json(200);
+            let warnings = document["warnings"].as_array().unwrap().iter();
+            let found: Vec<&Value> = warnings
+                .filter(|warning| warning["code"] == "repeated_identifier")
+                .collect();
+            let is_warned = !text_of_warning.is_empty();
+            assert_eq!(found.len(), usize::from(is_warned), "{path}: {document}");
+            for warning in found {
+                assert!(
+                    text(&warning["detail"]).starts_with(text_of_warning),
+                    "{warning}"
+                );
+                assert_eq!(warning["columns"], json!(["patient"]));
+            }
+            assert!(!document["warnings"].to_string().contains("zz-"));
+        }
+    }
+    workers.stop().await;
+}
+
 /// A job that does not say its recoding learns what the other one would lose; no recipient does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_learns_that_local_recoding_loses_less() {

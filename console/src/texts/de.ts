@@ -43,11 +43,15 @@ export const de: Texts = {
       column_at_top: (columns) =>
         `${columns}: bleibt in jeder Zeile bei der obersten Bezeichnung und sagt also nichts. Geben Sie der Spalte eine Hierarchie, die die Zeilen oben gleichmäßiger teilt, lassen Sie Spalten weg, die niemand braucht, oder verlangen Sie weniger (ein kleineres K oder L, ein größeres C).`,
       repeated_identifier: (columns) =>
-        `Werte von ${columns} kommen in mehreren Zeilen vor. Nennt die Spalte die Person, um die es in der Zeile geht, so geben Sie ihr die Rolle „Person“: Die Zeilen einer Person zählen dann für K als eine.`,
+        `Werte von ${columns} kommen in mehreren Zeilen oder mit mehreren Personen vor. Nennt die Spalte die Person, um die es in der Zeile geht, so geben Sie ihr die Rolle „Person“: Die Zeilen einer Person zählen dann für K als eine.`,
       similar_subjects: (columns) =>
         `Kennungen in ${columns} unterscheiden sich nur in Groß- und Kleinschreibung, führenden Nullen oder Zeichen, die man nicht sieht, und zählen als verschiedene Personen. Schreiben Sie sie gleich, wo es eine Person ist.`,
       suppressed_for_confidence: () =>
         'Zeilen wurden weggelassen, um die höchste Konfidenz einzuhalten. Das verrät, dass das Fehlende sensibel war.',
+      nothing_generalized: () =>
+        'Kein Quasi-Identifikator wurde verallgemeinert: Die Zeilen wiederholen sich darin schon so oft, wie das Modell verlangt. Können mehrere Zeilen von einer Person sein, so geben Sie der Spalte, die sie nennt, die Rolle „Person“: Die Zeilen einer Person zählen dann als eine.',
+      many_rows_suppressed: () =>
+        'Mehr als ein Zehntel der Zeilen wurde weggelassen; sie müssen den übrigen nicht gleichen. Mit einem kleineren Wert bei „Höchstens weggelassen“ geht vielleicht insgesamt weniger verloren.',
       seeded_order: () => 'Die Reihenfolge der freigegebenen Zeilen folgt aus einem bekannten Startwert.',
       local_loses_less: () => 'Mit lokaler Umkodierung ginge viel weniger Detail verloren.',
     },

@@ -17,13 +17,13 @@ use crate::gate;
 use crate::job_checks::first_set;
 use crate::method::{Method, SearchOutcome};
 use crate::observer::{Observer, Phase};
+use crate::outcome_warnings;
 use crate::plan::JobPlan;
 use crate::pre_generalization::PreGeneralized;
 use crate::prepared::PreparedTable;
 use crate::row_counter::{CountedRows, RowCounter, needs_rows};
 use crate::row_order::{OrderSource, Purpose, RowDraw};
 use crate::run::{of_job, schema_of_job, unmeasured};
-use crate::top_warnings;
 
 /// The distinct values of a column; a value's number is its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -271,9 +271,9 @@ impl CountedRun {
         self.values.job_warnings()
     }
 
-    /// What the holder should know about the steps of a search: the columns that none specializes.
+    /// What the holder should know about the steps of a search.
     pub fn warnings_after(&self, outcome: &SearchOutcome) -> Vec<Warning> {
-        top_warnings::of_steps(&self.values.table, outcome.steps())
+        outcome_warnings::of_steps(&self.values, self.rows, outcome.steps())
     }
 }
 

@@ -40,6 +40,7 @@ mod memory;
 mod method;
 mod methods;
 mod observer;
+mod outcome_warnings;
 mod plan;
 mod pre_generalization;
 mod prepared;
@@ -57,7 +58,6 @@ mod step;
 mod sweep;
 #[cfg(test)]
 mod test_data;
-mod top_warnings;
 
 pub use pais_core;
 pub use pais_measure;

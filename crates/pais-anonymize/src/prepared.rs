@@ -15,9 +15,9 @@ use rayon::prelude::*;
 
 use crate::error::RunError;
 use crate::observer::Observer;
+use crate::outcome_warnings;
 use crate::pre_generalization::PreGeneralized;
 use crate::row_order::{OrderSource, Purpose};
-use crate::top_warnings;
 
 /// A raw table encoded for a job; what methods and the gate work on. Clones share the rows.
 #[derive(Clone)]
@@ -177,8 +177,11 @@ impl PreparedTable {
         });
         warnings.extend(row_warnings(&self.model, columns));
         let first = tables.iter().take(1);
-        warnings
-            .extend(first.flat_map(|table| top_warnings::of_release(&self.table, schema, table)));
+        warnings.extend(first.flat_map(|table| outcome_warnings::of_release(self, schema, table)));
+        warnings.extend(outcome_warnings::of_suppression(
+            suppressed_rows,
+            self.table.rows as u64,
+        ));
         by_code(warnings)
     }
 

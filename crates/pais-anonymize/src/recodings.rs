@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::error::RunError;
 use crate::method::SearchOutcome;
+use crate::methods::bounded_values::ROOM;
 use crate::observer::{Deadline, Observer, Unobserved};
 use crate::plan::JobPlan;
 use crate::run::AnonymizationRun;
@@ -355,7 +356,7 @@ fn candidates(columns: u32, feasible: &Feasible) -> Vec<RecodingCandidate> {
 /// A round bound above the smallest one that the table can meet.
 fn above(least: f64) -> f64 {
     let tenths = (1..10).map(|tenth| f64::from(tenth) / 10.0);
-    let mut roomy = tenths.filter(|c| *c >= 1.2 * least);
+    let mut roomy = tenths.filter(|c| *c >= ROOM * least);
     roomy.next().unwrap_or(1.0)
 }
 

@@ -25,7 +25,7 @@ use crate::prepared::PreparedTable;
 use crate::redrawn::redraw;
 use crate::row_order::OrderSource;
 use crate::step::StepRecord;
-use crate::{pre_generalization, top_warnings};
+use crate::{outcome_warnings, pre_generalization};
 
 /// A raw table encoded for a job, and the method that anonymizes it.
 ///
@@ -187,9 +187,9 @@ impl AnonymizationRun {
         self.input.warnings()
     }
 
-    /// What the holder should know about the steps of a search: the columns that none specializes.
+    /// What the holder should know about the steps of a search.
     pub fn warnings_after(&self, outcome: &SearchOutcome) -> Vec<Warning> {
-        top_warnings::of_steps(&self.input.table, outcome.steps())
+        outcome_warnings::of_steps(&self.input, self.input.table.rows as u64, outcome.steps())
     }
 
     /// Searches for an anonymous table.

@@ -29,13 +29,19 @@ pub enum WarningCode {
     UnchangedTellsHidden,
     /// A quasi-identifier has its topmost value in every row of the result.
     ColumnAtTop,
-    /// The values of an identifier occur in several rows, so that a person may have several.
+    /// The values of an identifier occur in several rows, so that a person may have several; or with several
+    /// subjects, so that these are not persons.
     RepeatedIdentifier,
     /// Subjects differ only in case, leading zeros or characters that are not shown.
     SimilarSubjects,
     /// Rows were suppressed to reach the bound on confidence, which discloses that the suppressed
     /// rows had bounded sensitive values.
     SuppressedForConfidence,
+    /// More than a tenth of the rows were suppressed.
+    ManyRowsSuppressed,
+    /// All quasi-identifiers are released as they were, because the raw rows already repeat in them; without a
+    /// subject column, several of these can be of one person.
+    NothingGeneralized,
     /// The order of released rows is seeded, and no key of a dataset protects it.
     SeededOrder,
     /// The job does not say its recoding, and local recoding would lose much less detail.
@@ -188,8 +194,9 @@ impl WarningCode {
                  less (a smaller K or L, a greater C)"
             }
             Self::RepeatedIdentifier => {
-                "values of these identifiers occur in several rows; if one names the person a row is \
-                 about, declare it as `subject`: a person's rows then count as one toward K"
+                "values of these identifiers occur in several rows, or with several values of the \
+                 subject column; if one names the person a row is about, declare it as `subject`: a \
+                 person's rows then count as one toward K"
             }
             Self::SimilarSubjects => {
                 "ids differ only in upper and lower case, in leading zeros or in characters that are \
@@ -200,6 +207,8 @@ impl WarningCode {
                 "rows were suppressed to reach the greatest confidence, which shows that what is \
                  missing was sensitive"
             }
+            Self::ManyRowsSuppressed => "more than a tenth of the rows were left out",
+            Self::NothingGeneralized => "no quasi-identifier was generalized",
             Self::LocalLosesLess => "local recoding would lose much less detail",
             Self::SeededOrder => "the order of the released rows is seeded",
         }

@@ -87,6 +87,11 @@ impl ReportPage {
         self.report["subjects"].is_u64()
     }
 
+    /// Whether rows are counted, because no column says which of them are of one person.
+    pub(crate) fn counts_records(&self) -> bool {
+        !self.counts_persons() && self.report["rows"].is_u64()
+    }
+
     /// What groups consist of.
     pub(crate) fn unit(&self) -> (&'static str, &'static str) {
         if self.counts_persons() {

@@ -171,6 +171,12 @@ pub(crate) fn guaranteed(page: &ReportPage) -> Markup {
                 }
                 @if page.counts_persons() {
                     li { "Patients are counted, not records: several records of one patient count once." }
+                } @else if page.counts_records() {
+                    li {
+                        "Records are counted, not patients: no column says which records are of one patient, so a \
+                         patient with several records counts several times, and all records of a group can be of \
+                         one patient."
+                    }
                 }
                 @if verification["missing_sensitive"] == "excluded" && page.bound().is_some() {
                     li { "Shares are among the " (many) " that have a value; a missing value protects nobody." }
@@ -207,4 +213,33 @@ fn unchanged(page: &ReportPage) -> Vec<String> {
     let columns =
         columns.filter(|column| matches!(column["role"].as_str(), Some("insensitive" | "class")));
     columns.map(|column| plain(&column["name"])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::input::ReportPage;
+
+    fn page(report: Value) -> String {
+        let report = ReportPage {
+            report,
+            ..ReportPage::default()
+        };
+        report.render()
+    }
+
+    #[test]
+    fn a_page_says_whether_patients_or_records_are_counted() {
+        let of_records = page(json!({"rows": 60}));
+        for sentence in [
+            "Records are counted: a patient with several counts several times.",
+            "all records of a group can be of one patient.",
+        ] {
+            assert!(of_records.contains(sentence), "{sentence}");
+        }
+        let of_patients = page(json!({"rows": 60, "subjects": 30}));
+        assert!(of_patients.contains("Patients are counted, not records"));
+        assert!(!of_patients.contains("Records are counted"));
+    }
 }

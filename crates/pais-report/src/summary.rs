@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use crate::facts::Verdict;
 use crate::input::{ApprovalFact, ApprovalState, Reader, ReportPage};
 use crate::unchanged;
-use crate::words::{capital, count, counted, fine_percent, percent, percent_at_most, rounded_up};
+use crate::words::{
+    capital, count, counted, fine_percent, list, percent, percent_at_most, plain, rounded_up,
+};
 
 /// Title, people and purpose.
 pub(crate) fn head(page: &ReportPage) -> Markup {
@@ -88,7 +90,10 @@ pub(crate) fn summary(page: &ReportPage) -> Markup {
                 }
             }
             @if let Some(unchanged) = unchanged::sentence(page) { p { (unchanged) } }
-            p { (protection(page)) }
+            p {
+                (protection(page))
+                @if page.counts_records() { " Records are counted: a patient with several counts several times." }
+            }
             p { (cost(page)) }
             p { (risk(page)) }
         }
@@ -142,7 +147,7 @@ pub(crate) fn protection(page: &ReportPage) -> String {
         (Some(_), Some(0.0)) => format!("{found}; no record has a {}.", page.bounded_value()),
         (Some(bound), Some(found_share)) => format!(
             "{found}, and no {} is shared by more than {} of them.",
-            page.bounded_value(),
+            bounded_values(page),
             // Rounded up, the share could look greater than the bound.
             if rounded_up(found_share) > bound {
                 fine_percent(bound)
@@ -150,8 +155,40 @@ pub(crate) fn protection(page: &ReportPage) -> String {
                 percent_at_most(found_share)
             }
         ),
-        _ => format!("{found}."),
+        _ => match page.attribute() {
+            // What they have in common is not bounded, so a reader may learn it of all of them.
+            Some((share, column)) => format!(
+                "{found}. Up to {} of the records that fit have the same value of {column}.",
+                percent_at_most(share)
+            ),
+            None => format!("{found}."),
+        },
     }
+}
+
+/// The values that the bound is about, with their columns if these are few.
+fn bounded_values(page: &ReportPage) -> String {
+    /// Most columns that the sentence names.
+    const MOST_NAMED: usize = 3;
+    let listed = page.privacy["sensitive_values"].as_object();
+    let listed = listed.filter(|columns| !columns.is_empty());
+    let columns: Vec<String> = match listed {
+        Some(columns) => columns.keys().cloned().collect(),
+        None => {
+            let columns = page.columns().iter();
+            let columns = columns.filter(|column| column["role"] == "sensitive");
+            columns.map(|column| plain(&column["name"])).collect()
+        }
+    };
+    if columns.is_empty() || columns.len() > MOST_NAMED {
+        return page.bounded_value().to_owned();
+    }
+    let value = if listed.is_some() {
+        "listed value"
+    } else {
+        "value"
+    };
+    format!("{value} of {}", list(&columns))
 }
 
 fn cost(page: &ReportPage) -> String {
@@ -208,4 +245,64 @@ fn risk(page: &ReportPage) -> String {
         "{all} would pick the right {one} with a chance of {} on average, {worst}.",
         percent(average)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::protection;
+    use crate::input::ReportPage;
+    use crate::words::percent;
+
+    fn page(privacy: Value) -> ReportPage {
+        let column = |name: &str, role: &str| json!({"name": name, "role": role});
+        ReportPage {
+            privacy,
+            verification: json!({"greatest_bounded_confidence": 0.25}),
+            report: json!({
+                "utility": {"smallest_known_group": 20},
+                "risk": {"attribute": {"highest": 0.98, "column": "Diagnose"}},
+            }),
+            codebook: json!({"columns": [
+                column("age", "quasi_identifier"),
+                column("Diagnose", "sensitive"),
+                column("Produkt", "sensitive"),
+            ]}),
+            ..ReportPage::default()
+        }
+    }
+
+    #[test]
+    fn the_summary_says_what_a_reader_infers_where_the_model_does_not_bound_it() {
+        for privacy in [
+            json!({"model": "k_anonymity", "k": 20}),
+            json!({"model": "distinct_l_diversity", "k": 20, "l": 2}),
+            json!({"model": "lkc", "l": 2, "k": 20, "c": 1.0}),
+        ] {
+            let said = protection(&page(privacy));
+            let inferred = format!(
+                "that fit. Up to {} of the records that fit have the same value of Diagnose.",
+                percent(0.98)
+            );
+            assert!(said.ends_with(&inferred), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_summary_names_the_columns_that_the_bound_is_about() {
+        for (listed, values) in [
+            (json!(null), "no value of Diagnose and Produkt is shared"),
+            (
+                json!({"Produkt": ["x"]}),
+                "no listed value of Produkt is shared",
+            ),
+        ] {
+            let bounded =
+                json!({"model": "lkc", "l": 2, "k": 20, "c": 0.3, "sensitive_values": listed});
+            let said = protection(&page(bounded));
+            assert!(said.contains(values), "{said}");
+            assert!(!said.contains("98"), "{said}");
+        }
+    }
 }

@@ -171,7 +171,7 @@ impl EncodedRun {
         by_code(self.run.warnings().into_iter().chain(of_values))
     }
 
-    /// What the holder should know about the steps of a search: the columns that none specializes.
+    /// What the holder should know about the steps of a search.
     pub fn warnings_after(&self, outcome: &SearchOutcome) -> Vec<Warning> {
         self.run.warnings_after(outcome)
     }

@@ -130,6 +130,7 @@ impl Hospital {
             job: JobId(Uuid::nil()),
             dataset: self.dataset.id,
             submissions: Vec::new(),
+            row_warnings: Vec::new(),
             definition: self.dataset.definition.clone(),
             name: None,
             by: Actor::SERVICE,

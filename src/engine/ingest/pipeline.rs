@@ -140,14 +140,15 @@ fn read_and_seal(
             warnings.extend(repeats.iter().flat_map(|repeats| repeated(repeats, number)));
             warnings.extend(sealed.similar_subjects().map(similar));
             let counts = |repeats: IdentifierRepeats| {
-                let counts = repeats.counts().map(|(name, rows)| (name.to_owned(), rows));
-                counts.collect()
+                let counts = repeats.counts()?;
+                let counts = counts.map(|(name, rows)| (name.to_owned(), rows));
+                Some(counts.collect())
             };
             Ok(RowTotals {
                 number,
                 text_bytes: sealed.text_bytes,
                 digest: sealed.digest(),
-                identifier_repeats: repeats.map(counts),
+                identifier_repeats: repeats.and_then(counts),
                 warnings,
             })
         }
@@ -210,19 +211,11 @@ fn warnings(values: &ValueCounters) -> Vec<ColumnWarning> {
     warned.collect()
 }
 
-/// The warnings about identifiers that repeat in `rows` rows.
+/// The warnings about identifiers by which persons may have several of `rows` rows.
 fn repeated(repeats: &IdentifierRepeats, rows: u64) -> impl Iterator<Item = ColumnWarning> {
-    let repeated = repeats.counts().filter(|(_, repeated)| *repeated > 0);
-    repeated.map(move |(column, repeated)| {
-        let detail = format!(
-            "in {repeated} of {rows} rows the identifier `{column}` occurred before in the file; \
-             if it names the person a row is about, declare it as `subject`: a person's rows then \
-             count as one toward K"
-        );
-        ColumnWarning {
-            column: column.to_owned(),
-            warning: Warning::new(WarningCode::RepeatedIdentifier, detail).of_columns([column]),
-        }
+    repeats.warnings(rows).map(|warning| ColumnWarning {
+        column: warning.columns.first().cloned().unwrap_or_default(),
+        warning,
     })
 }
 

@@ -801,8 +801,8 @@ async fn global() {
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         made.page.take(&format!(
-            "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no listed \
-             sensitive value is shared by more than {} of them.",
+            "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no listed value \
+             of illness is shared by more than {} of them.",
             at_most(confidence)
         ));
     }
@@ -851,8 +851,8 @@ async fn local() {
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         made.page.take(&format!(
-            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit, and no \
-             sensitive value is shared by more than {} of them.",
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit, and no value of \
+             illness is shared by more than {} of them.",
             at_most(confidence)
         ));
     }
@@ -903,7 +903,9 @@ async fn with_suppression() {
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
-            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit."
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit. Up \
+             to {} of the records that fit have the same value of illness.",
+            at_most(confidence)
         );
         made.page.take(&sentence);
     }
@@ -970,7 +972,9 @@ async fn with_persons() {
     made.take_labels(&KNOWN);
     for _ in 0..2 {
         let sentence = format!(
-            "Who knows all quasi-identifiers of a patient finds at least {smallest} patients that fit."
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} patients that fit. Up \
+             to {} of the records that fit have the same value of illness.",
+            at_most(confidence)
         );
         made.page.take(&sentence);
     }
@@ -1034,7 +1038,9 @@ async fn sets() {
     made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         let sentence = format!(
-            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit."
+            "Who knows all quasi-identifiers of a patient finds at least {smallest} records that fit. Up \
+             to {} of the records that fit have the same value of illness.",
+            at_most(confidence)
         );
         made.page.take(&sentence);
     }
@@ -1111,8 +1117,8 @@ async fn lkc_with_sets() {
     made.take_unchanged(&["illness"]);
     for _ in 0..2 {
         made.page.take(&format!(
-            "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no \
-             sensitive value is shared by more than {} of them.",
+            "Who knows up to 2 facts about a patient finds at least {smallest} records that fit, and no value of \
+             illness is shared by more than {} of them.",
             at_most(confidence)
         ));
     }

@@ -43,6 +43,9 @@ pub(super) fn bounded_values<'a>(
     columns.filter(|(_, values): &(_, Vec<_>)| values.iter().any(Option::is_some))
 }
 
+/// How much greater than the share in the whole table a bound should be: groups cannot all have that share.
+pub(crate) const ROOM: f64 = 1.2;
+
 /// A bounded value that is more frequent in the whole table than *C*.
 pub(super) struct ExceedingShare {
     /// Its column.
@@ -82,6 +85,11 @@ impl ExceedingShare {
         (self.share() * 10_000.0).ceil() / 10_000.0
     }
 
+    /// A bound that leaves groups room to differ, in hundredths.
+    fn roomy(&self) -> f64 {
+        (self.share() * ROOM * 100.0).ceil() / 100.0
+    }
+
     fn fault(&self, detail: String, remedies: &str) -> Fault {
         let fix = if self.holding == self.of {
             "every row that has a value has it, so no bound below 1 and no suppression can hide it: give the column the role \
@@ -89,7 +97,14 @@ impl ExceedingShare {
                 .to_owned()
         } else {
             let least = self.least();
-            format!("set the greatest confidence to at least {least}{remedies}")
+            let (roomy, room) = match self.roomy() {
+                roomy if roomy < 1.0 => (roomy, "leaves room for detail"),
+                _ => (1.0, "bounds nothing"),
+            };
+            format!(
+                "set the greatest confidence to at least {least}, with which quasi-identifiers stay at or near \
+                 their topmost values, or to {roomy}, which {room}{remedies}"
+            )
         };
         Fault::at(self.pointer.clone(), detail).fix(fix)
     }

@@ -50,6 +50,7 @@ use pairs::Pairs;
 use proposal::{Answers, FileFacts, Proposal};
 
 pub use doubt::Doubt;
+pub(crate) use names::KeyName;
 pub(crate) use observed::ColumnType;
 
 /// Number of rows after which no further chunk is read.

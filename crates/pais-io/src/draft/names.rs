@@ -57,6 +57,37 @@ pub(super) struct NameMeaning {
     pub(super) is_description: bool,
 }
 
+/// What the name of an identifier column says about whether it is a key of persons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyName {
+    /// It is.
+    Person,
+    /// It is none: its values are shared by persons, as names, addresses, wards and dates are.
+    Other,
+    /// Only the values can tell.
+    Unknown,
+}
+
+impl KeyName {
+    /// Of a column with this name.
+    pub(crate) fn of(name: &str) -> Self {
+        let name = NameMeaning::of(name);
+        let is_shared = name.is_direct
+            || name.is_known
+            || name.is_sensitive
+            || name.is_postal
+            || name.is_date
+            || name.is_year;
+        if is_shared {
+            Self::Other
+        } else if name.is_person && (name.is_key || name.is_person_alone) {
+            Self::Person
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
 const DIRECT: &str = "\
     email mail phone telephone tel mobile fax ssn passport iban surname lastname firstname \
     forename fullname givenname familyname middlename maidenname nachname vorname telefon \

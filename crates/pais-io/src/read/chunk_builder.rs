@@ -70,7 +70,7 @@ impl<'s> ChunkBuilder<'s> {
         }
     }
 
-    /// Passes the cells of identifiers, which are not stored, to a counter.
+    /// Passes the cells of identifiers, which are not stored, and of the subject to a counter.
     pub(super) fn count_identifiers(&mut self, cells: Option<IdentifierCells<'s>>) {
         self.identifiers = cells;
     }
@@ -109,7 +109,14 @@ impl<'s> ChunkBuilder<'s> {
             return self.refuse_cell(slot, oversized(self.limits.cell_bytes), line());
         }
         let added = match slot {
-            Some(slot) => self.builders[slot].push(cell),
+            Some(slot) => {
+                if let Some(identifiers) = &mut self.identifiers
+                    && identifiers.subject_slot == Some(slot)
+                {
+                    identifiers.push_subject(cell);
+                }
+                self.builders[slot].push(cell)
+            }
             None => check_text(cell).map(|text| {
                 self.push_identifier(Some(text));
                 0
@@ -181,6 +188,9 @@ impl<'s> ChunkBuilder<'s> {
     /// # Errors
     /// Those of the receiver of chunks.
     pub(super) fn end_row(&mut self) -> Result<(), ReadFailure<Infallible>> {
+        if let Some(identifiers) = &mut self.identifiers {
+            identifiers.end_row();
+        }
         self.end_rows(1)
     }
 

@@ -131,6 +131,10 @@ fn a_value_that_the_whole_table_has_too_often_is_named_by_its_place() {
         fix.contains("set the greatest confidence to at least 0.6"),
         "{fix}"
     );
+    assert!(
+        fix.contains("or to 0.72, which leaves room for detail"),
+        "{fix}"
+    );
     assert!(!error.to_string().contains("`a`"), "{error}");
     let privacy = json!({"model": "alpha_k", "k": 6, "alpha": 0.6});
     let error = run(
