@@ -80,24 +80,21 @@ impl ExceedingShare {
         self.holding as f64 / self.of as f64
     }
 
-    /// The smallest bound that it meets, in ten-thousandths, rounded up, so that the bound holds.
-    fn least(&self) -> f64 {
-        (self.share() * 10_000.0).ceil() / 10_000.0
+    /// Whether every row that has a value has it.
+    fn is_whole(&self) -> bool {
+        self.holding == self.of
     }
 
-    /// A bound that leaves groups room to differ, in hundredths.
-    fn roomy(&self) -> f64 {
-        (self.share() * ROOM * 100.0).ceil() / 100.0
-    }
-
-    fn fault(&self, detail: String, remedies: &str) -> Fault {
-        let fix = if self.holding == self.of {
+    /// `bound` is the greatest share of all values that exceed *C*.
+    fn fault(&self, detail: String, bound: f64, remedies: &str) -> Fault {
+        let fix = if self.is_whole() {
             "every row that has a value has it, so no bound below 1 and no suppression can hide it: give the column the role \
              `insensitive`, or do not list the value"
                 .to_owned()
         } else {
-            let least = self.least();
-            let (roomy, room) = match self.roomy() {
+            let least = least(bound);
+            // Leaves groups room to differ; in hundredths.
+            let (roomy, room) = match (bound * ROOM * 100.0).ceil() / 100.0 {
                 roomy if roomy < 1.0 => (roomy, "leaves room for detail"),
                 _ => (1.0, "bounds nothing"),
             };
@@ -108,6 +105,11 @@ impl ExceedingShare {
         };
         Fault::at(self.pointer.clone(), detail).fix(fix)
     }
+}
+
+/// The smallest bound that a share meets, in ten-thousandths, rounded up, so that the bound holds.
+fn least(share: f64) -> f64 {
+    (share * 10_000.0).ceil() / 10_000.0
 }
 
 /// Maximum number of columns that a message names, in addition to the first.
@@ -132,7 +134,9 @@ pub(super) fn check_shares(
     } else {
         ""
     };
-    let greatest = found.iter().map(ExceedingShare::least).fold(0.0, f64::max);
+    let greatest = found.iter().map(ExceedingShare::share).fold(0.0, f64::max);
+    let partial = found.iter().filter(|it| !it.is_whole());
+    let bound = partial.map(ExceedingShare::share).fold(0.0, f64::max);
     let mut detail = format!(
         "a sensitive value of `{}` is in {:.2} % of the rows of the whole table{with_value}, \
          more than the greatest confidence allows, so no generalization can meet it",
@@ -155,7 +159,7 @@ pub(super) fn check_shares(
     };
     // A bound of 1 is none.
     let greater = if greatest < 1.0 {
-        format!("set the bound to at least {greatest}, or ")
+        format!("set the bound to at least {}, or ", least(greatest))
     } else {
         String::new()
     };
@@ -167,9 +171,9 @@ pub(super) fn check_shares(
             it.column,
             it.share() * 100.0
         );
-        it.fault(detail, remedies)
+        it.fault(detail, bound, remedies)
     });
-    let of_first = first.fault(detail.clone(), remedies);
+    let of_first = first.fault(detail.clone(), bound, remedies);
     Err(RunError::NotAnonymizable {
         faults: std::iter::once(of_first).chain(of_others).collect(),
         detail,
