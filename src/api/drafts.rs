@@ -146,14 +146,17 @@ fn read(
 
 /// The format of the body. The media type of tab-separated values determines the delimiter.
 fn format(headers: &HeaderMap, text: &mut TextParameters) -> Result<FileFormat, Problem> {
-    // The marks of numbers need not fit the default delimiter, which is not the file's.
-    let without_marks = TextParameters {
-        decimal: None,
-        thousands: None,
-        ..*text
+    let checked = match (text.delimiter, text.decimal) {
+        (Some(_), Some(_)) => *text,
+        // Marks of numbers need not fit the defaults, which are not the file's.
+        _ => TextParameters {
+            decimal: None,
+            thousands: None,
+            ..*text
+        },
     };
     let declared = TextParameters::default();
-    match received_format(headers, &without_marks, &declared)? {
+    match received_format(headers, &checked, &declared)? {
         FileFormat::Text(format) => {
             if format.delimiter() == Delimiter::TAB {
                 text.delimiter = Some(Delimiter::TAB);

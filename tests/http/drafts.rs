@@ -126,6 +126,9 @@ async fn parameters_win_over_what_is_found() {
     let path = "/v1/datasets/draft?decimal=,";
     let answer = app.post_bytes(&holder, path, "application/x-ndjson", "{}");
     answer.await.problem(422, "invalid_value");
+    let path = "/v1/datasets/draft?delimiter=,&decimal=,";
+    let answer = app.post_bytes(&holder, path, CSV, "a;b\n1,2;3\n");
+    answer.await.problem(422, "invalid_value");
 }
 
 #[tokio::test(flavor = "multi_thread")]
