@@ -54,6 +54,9 @@ pub(crate) struct CompositionDocument {
     pub exact: bool,
     /// Why it does not hold, or cannot be decided; null where it holds.
     pub reason: Option<String>,
+    /// Releases of other datasets that the recipient may read or has fetched and that share the names of at
+    /// least two columns with this one. They may be about the same persons; `holds` says nothing about them.
+    pub not_compared: Vec<ReleaseId>,
 }
 
 /// Look up what a release and a recipient's other releases say together
@@ -89,9 +92,15 @@ pub(super) async fn show(
         app.db.now(),
     )
     .await?;
+    let similar =
+        releases::similar_known_releases(&mut *connection, recipient.id, &release, app.db.now());
+    let not_compared = similar.await?;
     drop(connection);
     let id = release.id;
-    let found = compose(&app, release, &known).await?;
+    let found = CompositionDocument {
+        not_compared,
+        ..compose(&app, release, &known).await?
+    };
     let detail = json!({ "recipient": recipient.name, "holds": found.holds });
     let event = NewEvent::by(app.caller, Action::CompositionRead, id.0, detail);
     audit::record_alone(&app.db, event).await?;
@@ -108,6 +117,7 @@ impl CompositionDocument {
             greatest_confidence: None,
             exact: false,
             reason: Some(reason.into()),
+            not_compared: Vec::new(),
         }
     }
 
@@ -128,7 +138,7 @@ impl CompositionDocument {
     }
 }
 
-/// What a release discloses together with others of its dataset.
+/// What a release discloses together with others of its dataset, without those that are not compared.
 ///
 /// # Errors
 /// `limit_exceeded` if the tables do not fit into memory; `busy`.
@@ -250,6 +260,7 @@ fn alone(releases: &[StoredRelease], ids: Vec<ReleaseId>) -> CompositionDocument
         greatest_confidence: greatest.reduce(f64::max),
         exact: true,
         reason: None,
+        not_compared: Vec::new(),
     }
 }
 
@@ -282,5 +293,6 @@ fn joined(
         greatest_confidence: found.greatest_confidence,
         exact: found.exact,
         reason,
+        not_compared: Vec::new(),
     }
 }

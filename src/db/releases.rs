@@ -574,6 +574,20 @@ pub(super) async fn lock_recipient(
     Ok(())
 }
 
+/// The condition that the recipient `$3` has fetched a release `r`, which may be withdrawn, or has a grant of it
+/// at the time `$4`.
+macro_rules! is_known {
+    () => {
+        "(EXISTS (SELECT 1 FROM release_readers k
+                  WHERE k.release_id = r.id AND k.recipient_id = $3)
+          OR r.withdrawn_at IS NULL AND NOT EXISTS (
+                  SELECT 1 FROM release_approvals a
+                  WHERE a.release_id = r.id AND a.decision = 'rejected') AND EXISTS (
+                  SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $3
+                  AND (g.expires_at IS NULL OR g.expires_at > $4)))"
+    };
+}
+
 /// The releases of a dataset that a recipient has fetched, withdrawn ones too, or has a grant of,
 /// without the release `except`; ordered by id. `executor` is a connection or a transaction.
 pub(crate) async fn known_releases(
@@ -583,20 +597,41 @@ pub(crate) async fn known_releases(
     except: Option<ReleaseId>,
     now: OffsetDateTime,
 ) -> Result<Vec<ReleaseId>, StoreError> {
-    Ok(sqlx::query_scalar(
+    Ok(sqlx::query_scalar(concat!(
         "SELECT r.id FROM releases r
-         WHERE r.dataset_id = $1 AND r.id IS DISTINCT FROM $2 AND (
-             EXISTS (SELECT 1 FROM release_readers k
-                     WHERE k.release_id = r.id AND k.recipient_id = $3)
-             OR r.withdrawn_at IS NULL AND NOT EXISTS (
-                     SELECT 1 FROM release_approvals a
-                     WHERE a.release_id = r.id AND a.decision = 'rejected') AND EXISTS (
-                     SELECT 1 FROM grants g WHERE g.release_id = r.id AND g.recipient_id = $3
-                     AND (g.expires_at IS NULL OR g.expires_at > $4)))
-         ORDER BY r.id",
-    )
+         WHERE r.dataset_id = $1 AND r.id IS DISTINCT FROM $2 AND ",
+        is_known!(),
+        " ORDER BY r.id",
+    ))
     .bind(dataset)
     .bind(except)
+    .bind(recipient)
+    .bind(now)
+    .fetch_all(executor)
+    .await?)
+}
+
+/// The releases of other datasets of the holder of a release that a recipient has fetched or has a grant of, as
+/// [`known_releases`], and that have at least two released columns with names of columns of that release:
+/// they may be about the same persons. Ordered by id.
+pub(crate) async fn similar_known_releases(
+    executor: impl PgExecutor<'_>,
+    recipient: OrganizationId,
+    release: &StoredRelease,
+    now: OffsetDateTime,
+) -> Result<Vec<ReleaseId>, StoreError> {
+    Ok(sqlx::query_scalar(concat!(
+        "SELECT r.id FROM releases r, releases shown
+         WHERE shown.id = $2 AND r.organization_id = shown.organization_id AND r.dataset_id <> $1 AND ",
+        is_known!(),
+        " AND (SELECT count(*)
+               FROM jsonb_array_elements(r.codebook -> 'columns') c
+               JOIN jsonb_array_elements(shown.codebook -> 'columns') s
+                    ON lower(c ->> 'name') = lower(s ->> 'name')) >= 2
+         ORDER BY r.id",
+    ))
+    .bind(release.dataset)
+    .bind(release.id)
     .bind(recipient)
     .bind(now)
     .fetch_all(executor)

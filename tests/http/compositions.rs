@@ -159,6 +159,46 @@ async fn what_was_fetched_counts_after_its_grant_has_ended() {
     refused.problem(409, "composition_risk");
 }
 
+/// Of the releases of other datasets that the recipient has, those with columns of the same names may be about the
+/// same persons.
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_of_other_datasets_are_listed_as_not_compared() {
+    let hospital = Hospital::new().await;
+    hospital.app.token("bts", Role::Recipient).await;
+    hospital.app.token("other", Role::Recipient).await;
+    let mut releases = Vec::new();
+    for (name, columns) in [
+        ("first", ["sex", "city", "illness"]),
+        ("alike", ["Sex", "city", "drug"]),
+        ("unlike", ["sex", "town", "drug"]),
+    ] {
+        let roles = ["quasi_identifier", "insensitive", "sensitive"];
+        let declared = columns.iter().zip(roles);
+        let declared = declared.map(|(name, role)| json!({ "name": name, "role": role }));
+        let body = json!({ "name": name, "columns": declared.collect::<Vec<_>>() });
+        let made = hospital.post("/v1/datasets", &body).await.json(201);
+        let dataset = format!("/v1/datasets/{}", text(&made["id"]));
+        let rows = "f,u,x\nf,u,y\nm,u,x\nm,u,y\n";
+        let file = format!("{}\n{rows}", columns.join(","));
+        hospital.submit(&dataset, file).await.json(201);
+        let privacy = json!({ "model": "k_anonymity", "k": 2 });
+        let job = json!({ "dataset_id": made["id"], "privacy": privacy });
+        releases.push(released(&hospital, job).await);
+    }
+    let [first, alike, unlike] = [&releases[0], &releases[1], &releases[2]];
+    let before = composition(&hospital, first, "bts").await;
+    assert_eq!(before["not_compared"], json!([]), "nothing is granted");
+    for release in [alike, unlike] {
+        grant(&hospital, release, json!({})).await.json(201);
+    }
+    let found = composition(&hospital, first, "bts").await;
+    assert_eq!(found["not_compared"], json!([id(alike)]));
+    assert_eq!(found["holds"], true);
+    assert_eq!(found["releases"], json!([id(first)]));
+    let found = composition(&hospital, first, "other").await;
+    assert_eq!(found["not_compared"], json!([]));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn steps_of_one_run_say_no_more_than_the_last_of_them() {
     let hospital = Hospital::new().await;

@@ -607,6 +607,7 @@ export const de: Texts = {
     with: 'Was dort sonst vorliegt:',
     nothing: 'nichts weiter aus diesem Datensatz',
     ofDataset: (recipient) => `Verglichen werden nur Freigaben dieses Datensatzes. Was ${recipient} aus anderen Datensätzen über dieselben Menschen hat, wird nicht verglichen.`,
+    notCompared: 'Nicht verglichen, aber mit gleichnamigen Spalten, vielleicht über dieselben Menschen:',
   },
   report: {
     title: (name) => `Bericht zu ${name}`,

@@ -574,6 +574,7 @@ export const en = {
     with: 'Others that they have:',
     nothing: 'nothing else of this dataset',
     ofDataset: (recipient: string) => `Only releases of this dataset are compared. What ${recipient} has of other datasets about the same people is not.`,
+    notCompared: 'Not compared, but with columns of the same names, perhaps about the same people:',
   },
   report: {
     title: (name: string) => `Report on ${name}`,

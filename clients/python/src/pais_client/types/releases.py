@@ -155,6 +155,7 @@ class Composition(TypedDict):
     greatest_confidence: float | None
     exact: bool
     reason: str | None
+    not_compared: list[str]
 
 
 _From = TypedDict("_From", {"from": int})
