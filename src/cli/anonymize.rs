@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
@@ -75,18 +76,20 @@ impl Anonymize {
     }
 
     /// Runs, and writes the requested files; nothing is written unless the run succeeds. A job
-    /// with lists of parameters writes a table of its combinations in place of a release.
+    /// with lists of parameters writes a table of its combinations in place of a release; the exit status is
+    /// 1 if none of them has a result.
     ///
     /// # Errors
     /// A problem where the run fails, an unreadable file otherwise.
-    pub(crate) fn run(&self) -> Result<(), Failure> {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
         let documents = [&self.report, &self.steps].into_iter().flatten();
         documents
             .map(PathBuf::as_path)
             .try_for_each(refuse_unwritable)?;
         let dataset = self.schema.load()?;
         if !self.executors.executors.is_empty() {
-            return self.scaled(dataset.schema);
+            self.scaled(dataset.schema)?;
+            return Ok(ExitCode::SUCCESS);
         }
         let input = self.format.table(&self.input, &dataset.text)?;
         let bar = Bar::new();
@@ -94,13 +97,14 @@ impl Anonymize {
         let schema = Arc::new(definitions::schema_of_job(dataset.schema, &job, &self.job)?);
         job.seed = self.seed.or(job.seed);
         let sweep = Sweep::new(&job).map_err(|error| in_file(&self.job, error))?;
-        if sweep.is_sweep {
+        let has_result = if sweep.is_sweep {
             self.sweep(&input, schema, &job, &sweep, &bar)?
         } else {
-            self.anonymize(&input, schema, job, &bar)?
-        }
+            self.anonymize(&input, schema, job, &bar)?;
+            true
+        };
         bar.clear();
-        Ok(())
+        Ok(ExitCode::from(u8::from(!has_result)))
     }
 
     fn anonymize(
@@ -113,7 +117,7 @@ impl Anonymize {
         let misfit = |error| in_file(&self.job, error);
         let job = job.parse().map_err(misfit)?;
         let output = JobPlan::new(&schema, &job).map_err(misfit)?.output();
-        let out = Destination::of(self.output.as_deref(), output)?;
+        let out = Destination::of(self.output.as_deref(), output, &schema)?;
         bar.progress(Phase::Reading, 0.0);
         let mut repeats = IdentifierRepeats::new(&schema);
         let table = input.read_observed(&schema, repeats.as_mut(), bar)?;
@@ -183,6 +187,7 @@ impl Anonymize {
         })
     }
 
+    /// Whether a combination has a result.
     fn sweep(
         &self,
         input: &TableFile,
@@ -190,7 +195,7 @@ impl Anonymize {
         job: &JobDefinition,
         sweep: &Sweep,
         bar: &Bar,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         for (option, path) in [("--report", &self.report), ("--steps", &self.steps)] {
             if path.is_some() {
                 return Err(Failure::Usage(format!(
@@ -212,7 +217,8 @@ impl Anonymize {
             }
         }
         let Some(first) = jobs.into_iter().next() else {
-            return out.write(&[]);
+            out.write(&[])?;
+            return Ok(true);
         };
         bar.progress(Phase::Reading, 0.0);
         let table = input.read_observed(&schema, None, bar)?;
@@ -222,12 +228,9 @@ impl Anonymize {
         out.write(&outcomes)?;
         bar.clear();
         let succeeded = outcomes.iter().filter(|outcome| outcome.steps.is_ok());
-        summary::write_sweep(
-            outcomes.len(),
-            succeeded.count(),
-            Style::of_errors(self.json),
-        );
-        Ok(())
+        let succeeded = succeeded.count();
+        summary::write_sweep(outcomes.len(), succeeded, Style::of_errors(self.json));
+        Ok(succeeded > 0)
     }
 
     /// The report and the steps, as far as they are requested.
@@ -259,11 +262,15 @@ enum Destination {
 }
 
 impl Destination {
-    fn of(path: Option<&Path>, output: Output) -> Result<Self, Failure> {
+    fn of(path: Option<&Path>, output: Output, schema: &Schema) -> Result<Self, Failure> {
         match (path, output) {
             (None, Output::Generalized) => Ok(Self::StandardOutput),
             (Some(path), Output::Generalized) => TableFile::output(path).map(Self::File),
-            (Some(path), Output::Anatomized) => Directory::of(path).map(Self::Directory),
+            (Some(path), Output::Anatomized) => {
+                let directory = Directory::of(path)?;
+                directory.check_output(schema)?;
+                Ok(Self::Directory(directory))
+            }
             (None, Output::Anatomized) => Err(Failure::Usage(
                 "anatomized output is several tables; name a directory for them with -o".to_owned(),
             )),

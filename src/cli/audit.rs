@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use pais::config::Settings;
 use pais::db::audit_archive::{self, ArchiveError, ArchivedLogs};
-use pais::db::{Store, audit_chain};
+use pais::db::{Store, StoreError, audit_chain};
 use pais::storage::directory_of;
 use pais::storage::secret_file::sync_directory;
 use time::OffsetDateTime;
@@ -84,6 +84,11 @@ async fn verify(
     archives: &[PathBuf],
 ) -> anyhow::Result<ExitCode> {
     let ring = keys::open(settings, store).await?;
+    match audit_chain::extend(store, &ring).await {
+        // The check says what was changed.
+        Err(StoreError::Damaged(_)) => {}
+        chained => drop(chained?),
+    }
     let check = audit_chain::verify(store, &ring).await?;
     for fault in &check.faults {
         print_line(format_args!("{fault}"))?;
@@ -115,8 +120,12 @@ async fn verify(
     } else {
         "the log was changed"
     };
+    let pending = match check.pending {
+        0 => String::new(),
+        pending => format!("; {pending} more events are not protected yet"),
+    };
     print_line(format_args!(
-        "{} events in {} logs: {verdict}",
+        "{} events in {} logs: {verdict}{pending}",
         check.events, check.logs
     ))?;
     Ok(ExitCode::from(u8::from(!is_good)))

@@ -14,11 +14,13 @@ use pais::db::{Store, instances, sessions};
 use pais::telemetry;
 use pais_postgres::{EmbeddedOptions, EmbeddedServer};
 use secrecy::ExposeSecret;
-use sqlx::ConnectOptions;
+use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Postgres};
 use tokio::time::timeout;
 
 use super::block_on;
+use super::process::handle_signals;
 
 /// The sources of settings other than the environment.
 #[derive(Args)]
@@ -204,17 +206,29 @@ pub(super) fn require_database(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Does the work of a command on the database of the settings, which has all migrations then.
+/// Does the work of a command on the database of the settings, which has all migrations then. A signal ends the
+/// work; an embedded server that was started for it is stopped first.
 ///
 /// # Errors
-/// When the database cannot be opened or closed; that of the work.
+/// When the database cannot be opened or closed, and after a signal; that of the work.
 pub(crate) fn with_database<T>(
     settings: &Settings,
     work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     block_on(async {
-        let database = Database::open(settings).await?;
-        let result = work(&database.store).await;
+        let stop = handle_signals()?;
+        let stopped = || anyhow!("stopped by a signal");
+        // The start of an embedded server is waited for: it could not be stopped in between.
+        let is_external = settings.database.url.is_some();
+        let database = tokio::select! {
+            database = Database::open(settings) => database?,
+            () = stop.shutdown.cancelled(), if is_external => return Err(stopped()),
+        };
+        let result = tokio::select! {
+            biased;
+            () = stop.shutdown.cancelled() => Err(stopped()),
+            result = work(&database.store) => result,
+        };
         database.close().await?;
         result
     })
@@ -222,10 +236,7 @@ pub(crate) fn with_database<T>(
 
 /// Applies the missing migrations, unless a service of another version uses the database.
 async fn migrate(store: &Store) -> anyhow::Result<()> {
-    let mut connection = match store.owner().acquire().await {
-        Err(sqlx::Error::PoolTimedOut) => return Err(unreachable(store).await),
-        connection => connection?,
-    };
+    let mut connection = connect_owner(store).await?;
     let state = MigrationState::of(&mut connection).await?;
     drop(connection);
     match state {
@@ -243,6 +254,17 @@ async fn migrate(store: &Store) -> anyhow::Result<()> {
         );
     }
     Ok(store.migrate().await?)
+}
+
+/// A connection of the owner of the tables.
+///
+/// # Errors
+/// Why the database cannot be reached.
+pub(super) async fn connect_owner(store: &Store) -> anyhow::Result<PoolConnection<Postgres>> {
+    match store.owner().acquire().await {
+        Err(sqlx::Error::PoolTimedOut) => Err(unreachable(store).await),
+        connection => Ok(connection?),
+    }
 }
 
 /// Why a database cannot be reached, which the pool of its connections does not say.

@@ -11,8 +11,9 @@ use pais_core::table::ReleasedTable;
 use pais_verify::ReleaseTables;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use super::files::is_table;
 use super::new_file::NewFile;
-use super::output::Failure;
+use super::output::{Failure, refuse_read_only};
 use super::table_file::TableFile;
 
 /// A directory of tables. It may not exist yet.
@@ -36,6 +37,40 @@ impl Directory {
         Ok(Self {
             path: path.to_owned(),
         })
+    }
+
+    /// Checks that the tables of a release under the schema can be written here, and that no other table is here:
+    /// one of an earlier release could be passed on with them.
+    ///
+    /// # Errors
+    /// If they cannot, or there is one.
+    pub(crate) fn check_output(&self, schema: &Schema) -> Result<(), Failure> {
+        let known: Vec<String> = table_names(schema).map(|name| file_name(&name)).collect();
+        let mut names = table_names(schema).zip(&known);
+        if let Some((name, file)) = names.find(|(_, file)| file.len() > FILE_NAME_BYTES) {
+            let bytes = file.len();
+            let detail = format!(
+                "the file name of the table `{name}` has {bytes} bytes, and {FILE_NAME_BYTES} are possible; give its \
+                 column a shorter name"
+            );
+            return Err(Failure::file(&self.path, detail));
+        }
+        let existing = self.path.ancestors().find(|path| path.exists());
+        let existing = existing.unwrap_or(Path::new("."));
+        if !existing.is_dir() {
+            let detail = format!("{} is no directory", existing.display());
+            return Err(Failure::file(&self.path, detail));
+        }
+        refuse_read_only(existing)?;
+        for entry in self.path.read_dir().into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if is_table(&name) && !known.iter().any(|known| **known == *name) {
+                let detail = "this table is not one of the release, which would be passed on with it; remove it, or \
+                              name another directory";
+                return Err(Failure::file(&entry.path(), detail));
+            }
+        }
+        Ok(())
     }
 
     /// The CSV file of a table.
@@ -78,6 +113,15 @@ impl Directory {
     }
 }
 
+/// Maximum number of bytes of a file name.
+const FILE_NAME_BYTES: usize = 255;
+
+/// The names of the tables of an anatomized release.
+fn table_names(schema: &Schema) -> impl Iterator<Item = String> {
+    let sensitive = schema.names(ColumnRole::Sensitive).into_iter();
+    std::iter::once("qit".to_owned()).chain(sensitive.map(|name| format!("st_{name}")))
+}
+
 /// Bytes of a file name that are percent-encoded: all but the unreserved characters of RFC 3986,
 /// Section 2.3.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
@@ -103,9 +147,7 @@ pub(crate) fn read_anatomized(
     let sensitive = schema.stored();
     let sensitive = sensitive.filter(|column| column.role() == ColumnRole::Sensitive);
     let sensitive: Vec<&SchemaColumn> = sensitive.collect();
-    let names = sensitive.iter();
-    let names = names.map(|column| format!("st_{}", column.name()));
-    directory.check_files(std::iter::once("qit".to_owned()).chain(names))?;
+    directory.check_files(table_names(schema))?;
     let file = directory.file("qit")?;
     let read_by = anatomized::quasi_identifier_columns(schema, &file.names()?);
     let qit = anatomized::released("qit", &read_by, file.read(&read_by)?);

@@ -17,9 +17,10 @@ use rustix::fs::{Access, access};
 use time::OffsetDateTime;
 
 use super::data_dir::Home;
-use super::database::{Database, SettingsArgs, embedded, key_directory};
+use super::database::{Database, SettingsArgs, connect_owner, embedded, key_directory};
 use super::key_file::KeyPlace;
 use super::output::print_line;
+use super::process::{Stop, handle_signals};
 use super::{block_on, keys, process};
 
 /// The oldest major version of an external PostgreSQL.
@@ -98,11 +99,13 @@ pub(crate) fn run(args: &SettingsArgs) -> anyhow::Result<ExitCode> {
             directory(&settings, is_served, &mut findings);
             ports(&settings, is_served, &mut findings);
             certificate(&settings, &mut findings);
+            spool(&settings, &mut findings);
             disks(&settings, &mut findings);
             memory(&settings, &mut findings);
             traces(&settings, &mut findings);
             block_on(async {
-                database(&settings, &mut findings).await;
+                let stop = handle_signals()?;
+                database(&settings, &stop, &mut findings).await;
                 Ok(())
             })?;
         }
@@ -223,6 +226,26 @@ fn certificate(settings: &Settings, findings: &mut Findings) {
     }
 }
 
+fn spool(settings: &Settings, findings: &mut Findings) {
+    let Some(dir) = &settings.storage.spool_dir else {
+        return;
+    };
+    let existing = dir.ancestors().find(|dir| dir.exists());
+    let existing = existing.unwrap_or(Path::new("."));
+    let is_usable =
+        existing.is_dir() && access(existing, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+    if !is_usable {
+        findings.bad(
+            "spool",
+            format_args!(
+                "no file can be made in {} (storage.spool_dir); name a directory that the user of the service may \
+                 write",
+                dir.display()
+            ),
+        );
+    }
+}
+
 fn disks(settings: &Settings, findings: &mut Findings) {
     let (server, storage) = (&settings.server, &settings.storage);
     let spool = storage
@@ -297,7 +320,7 @@ fn traces(settings: &Settings, findings: &mut Findings) {
     }
 }
 
-async fn database(settings: &Settings, findings: &mut Findings) {
+async fn database(settings: &Settings, stop: &Stop, findings: &mut Findings) {
     let dir = &settings.server.data_dir;
     if settings.database.url.is_none() && !pais_postgres::has_cluster(dir) {
         no_cluster(settings, &embedded(settings), findings).await;
@@ -310,7 +333,12 @@ async fn database(settings: &Settings, findings: &mut Findings) {
             return;
         }
     };
-    if let Err(error) = inside(settings, &database.store, findings).await {
+    let looked = tokio::select! {
+        looked = inside(settings, &database.store, findings) => looked,
+        // An embedded server that was started for the check is stopped.
+        () = stop.shutdown.cancelled() => Err(anyhow::anyhow!("stopped by a signal")),
+    };
+    if let Err(error) = looked {
         let hint = match settings.database.url {
             Some(_) => "; check database.url (or DATABASE_URL), and that the server runs",
             None => "",
@@ -338,15 +366,15 @@ async fn no_cluster(settings: &Settings, options: &EmbeddedOptions, findings: &m
         }
         Err(error) => findings.bad("database", error),
     }
-    match KeyPlace::of(settings).and_then(|place| place.keys_if_any()) {
-        Ok(Some(_)) => findings.good("key", "there is one, which the new database will belong to"),
-        Ok(None) => findings.good("key", "none yet; the first start makes it"),
+    match KeyPlace::of(settings).and_then(|place| place.has_keys_for_new()) {
+        Ok(true) => findings.good("key", "there is one, which the new database will belong to"),
+        Ok(false) => findings.good("key", "none yet; the first start makes it"),
         Err(error) => findings.bad("key", format_args!("{error:#}")),
     }
 }
 
 async fn inside(settings: &Settings, store: &Store, findings: &mut Findings) -> anyhow::Result<()> {
-    let mut connection = store.owner().acquire().await?;
+    let mut connection = connect_owner(store).await?;
     let version: String = sqlx::query_scalar("SHOW server_version_num")
         .fetch_one(&mut *connection)
         .await?;
@@ -429,7 +457,7 @@ async fn open_keys(settings: &Settings, store: &Store, findings: &mut Findings) 
     let opened: anyhow::Result<Option<service_keys::KeyCheck>> = async {
         if service_keys::is_new(store).await? {
             // A look must not make the key.
-            KeyPlace::of(settings)?.keys_if_any()?;
+            KeyPlace::of(settings)?.has_keys_for_new()?;
             return Ok(None);
         }
         let ring = keys::open(settings, store).await?;

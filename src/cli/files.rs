@@ -80,7 +80,7 @@ fn files_in(directory: &Path, is_one: impl Fn(&OsStr) -> bool) -> Vec<Place> {
 }
 
 /// Whether an anatomized release has tables of such a name.
-fn is_table(name: &OsStr) -> bool {
+pub(super) fn is_table(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name == "qit.csv" || (name.starts_with("st_") && name.ends_with(".csv"))
 }

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use pais_core::reimport;
+use pais_core::reimport::{self, Spellings};
 use pais_core::schema::Schema;
 use pais_core::table::ReleasedTable;
 use pais_io::chunk::Assembler;
@@ -57,10 +57,12 @@ impl FinishedTable {
         mut take: impl FnMut(&ReleasedTable, u64) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let read_by = self.read_by(schema)?;
+        let mut spellings = Spellings::default();
         for part in &self.parts {
             let mut line = part.first_line();
             part.read_chunks(&read_by, |chunk| {
-                let released = reimport::released(schema, &read_by, chunk, line);
+                let released =
+                    reimport::released_part(schema, &read_by, chunk, line, &mut spellings);
                 let released = released.map_err(|error| part.refused(error))?;
                 take(&released, line)?;
                 line += released.rows as u64;

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pais::config::Settings;
@@ -73,13 +73,18 @@ impl KeyPlace {
                 "the key file {} is missing, but datasets are sealed with it; restore it",
                 path.display()
             ),
-            None => bail!(
-                "the key file {} (encryption.key_file) does not exist. With an external database the \
-                 key is not made at the start, because every service that uses the database needs the \
-                 same one: make it once with `pais keys generate {}`, and copy it",
-                path.display(),
-                path.display()
-            ),
+            None => Err(not_made(path)),
+        }
+    }
+
+    /// Whether there are keys for a new database. If not, its first start makes one.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or is missing and is not made.
+    pub(crate) fn has_keys_for_new(&self) -> anyhow::Result<bool> {
+        match (self, self.keys_if_any()?) {
+            (Self::File { path, is_made }, None) if !is_made => Err(not_made(path)),
+            (_, keys) => Ok(keys.is_some()),
         }
     }
 
@@ -101,6 +106,16 @@ impl KeyPlace {
             Self::File { path, .. } => Some(Box::new(move || read(&path).ok().flatten())),
         }
     }
+}
+
+fn not_made(path: &Path) -> anyhow::Error {
+    anyhow!(
+        "the key file {} (encryption.key_file) does not exist. With an external database the \
+         key is not made at the start, because every service that uses the database needs the \
+         same one: make it once with `pais keys generate {}`, and copy it",
+        path.display(),
+        path.display()
+    )
 }
 
 /// Makes a key file atomically: with a partly written key, what is sealed with it is lost. If another

@@ -167,7 +167,7 @@ impl Command {
             Self::Serve(args) => serve::run(args).map_err(Failure::Service)?,
             Self::Migrate(args) => migrate(&args).map_err(Failure::Service)?,
             Self::Token(command) => token::run(command).map_err(Failure::Service)?,
-            Self::Anonymize(command) => command.run()?,
+            Self::Anonymize(command) => return command.run(),
             Self::Transform(command) => command.run()?,
             Self::Sample(command) => command.run()?,
             Self::Schema(schema::SchemaCommand::Draft(args)) => args.run()?,

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use pais::config::ConfigError;
 use pais::problem::Problem;
+use pais::storage::directory_of;
 use pais_core::rejection::Place;
+use rustix::fs::{Access, access};
 use serde::Serialize;
 
 /// How errors and summaries are written to standard error.
@@ -85,10 +87,10 @@ pub(crate) fn note_json(document: &impl Serialize) {
     }
 }
 
-/// Refuses the path of a document that could not be written: before the work, not after it.
+/// Refuses the path of a file that could not be written: before the work, not after it.
 ///
 /// # Errors
-/// Where the directory is not there, or the path is one.
+/// Where the directory is not there, the path is one, or the file may not be written.
 pub(crate) fn refuse_unwritable(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|parent| *parent != Path::new(""));
     if directory.is_some_and(|directory| !directory.is_dir()) {
@@ -97,7 +99,19 @@ pub(crate) fn refuse_unwritable(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
         return Err(Failure::file(path, "it is a directory"));
     }
-    Ok(())
+    refuse_read_only(if path.exists() {
+        path
+    } else {
+        directory_of(path)
+    })
+}
+
+/// Refuses a file that may not be written, or a directory in which no file may be made.
+///
+/// # Errors
+/// For one, and for a directory that is none.
+pub(crate) fn refuse_read_only(path: &Path) -> Result<(), Failure> {
+    access(path, Access::WRITE_OK).map_err(|error| Failure::file(path, std::io::Error::from(error)))
 }
 
 /// Writes a document as indented JSON.

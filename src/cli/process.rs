@@ -128,6 +128,46 @@ pub(super) fn handle_signals() -> std::io::Result<Stop> {
     Ok(stop)
 }
 
+/// Ends the process at the next SIGINT, SIGTERM or SIGHUP after `prepare`, whose result is dropped with the process.
+/// A signal that the process was started to ignore, as by `nohup`, stays ignored.
+///
+/// # Errors
+/// When a signal cannot be handled.
+pub(super) fn exit_on_signal<T: 'static>(prepare: fn() -> T) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let ignored = ignored_signals();
+    for kind in [
+        SignalKind::interrupt(),
+        SignalKind::terminate(),
+        SignalKind::hangup(),
+    ] {
+        let number = kind.as_raw_value();
+        if ignored & (1 << (number - 1)) != 0 {
+            continue;
+        }
+        let _context = runtime.enter();
+        let mut signals = signal(kind)?;
+        runtime.spawn(async move {
+            signals.recv().await;
+            let _held = prepare();
+            // As a shell shows the end by a signal.
+            std::process::exit(128 + number);
+        });
+    }
+    std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+    Ok(())
+}
+
+/// The signals that the process ignores, as a bit for each; none where the system does not say.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{process_budget, raise_open_files, total_in_meminfo};

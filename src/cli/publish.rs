@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use pais::db::editions::EditionStatus;
 use pais::db::publications::Trigger;
 use pais::problem::ProblemDocument;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::output::{Failure, print_line};
@@ -25,6 +26,9 @@ const LIMIT: u64 = 64 << 20;
 
 /// Time between two questions for the editions.
 const INTERVAL: Duration = Duration::from_millis(500);
+
+/// The error for an answer of another form.
+const UNDOCUMENTED: &str = "the answer is not of the documented form";
 
 /// Time for an answer to a question.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -100,10 +104,7 @@ impl Publish {
             let why = "`--replaces` takes one file, with all rows that take the place of the submission's";
             return Err(Failure::Usage(why.to_owned()));
         }
-        let files = self
-            .files
-            .iter()
-            .map(|path| Ok((path, TableFile::of(path)?)));
+        let files = self.files.iter().map(|path| Ok((path, sendable(path)?)));
         let files: Vec<(&PathBuf, TableFile)> = files.collect::<Result<_, Failure>>()?;
         let token = std::env::var(TOKEN)
             .map_err(|_| Failure::Usage(format!("put a token of the holder into {TOKEN}")))?;
@@ -198,6 +199,21 @@ impl Publish {
     }
 }
 
+/// The table file at a path, which can be read: before the first of several is sent.
+fn sendable(path: &Path) -> Result<TableFile, Failure> {
+    let file = TableFile::of(path)?;
+    let metadata = path.metadata();
+    let metadata = metadata.map_err(|error| Failure::file(path, error))?;
+    if metadata.is_dir() {
+        return Err(Failure::file(path, "it is a directory"));
+    }
+    // A pipe is opened once.
+    if metadata.is_file() {
+        File::open(path).map_err(|error| Failure::file(path, error))?;
+    }
+    Ok(file)
+}
+
 impl FoundPublication {
     /// The error of a publication that is paused.
     fn is_paused(&self, what: &str) -> anyhow::Error {
@@ -275,10 +291,18 @@ impl Service {
         let mut cursor = String::new();
         loop {
             let path = format!("/v1/publications?limit=1000{cursor}");
-            let page: ListPage<FoundPublication> = self.get(&path)?;
+            let page: ListPage<Value> = self.get(&path)?;
             let mut items = page.items.into_iter();
-            if let Some(found) = items.find(|it| it.name == name || it.id == name) {
-                return Ok(Some(found));
+            if let Some(found) = items.find(|it| it["name"] == name || it["id"] == name) {
+                // Other roles see less of it.
+                if found["dataset_id"].is_null() {
+                    bail!(
+                        "the token in {TOKEN} is of a role that may not publish; put a token of the holder into it"
+                    );
+                }
+                return serde_json::from_value(found)
+                    .context(UNDOCUMENTED)
+                    .map(Some);
             }
             let Some(next) = page.next_cursor else {
                 return Ok(None);
@@ -310,7 +334,7 @@ impl Service {
             if let Some(encoding) = table.content_encoding() {
                 request = request.header("content-encoding", encoding);
             }
-            let submission = answer(request.send(file));
+            let submission = self.answer(request.send(file));
             let is_unanswered = |error: &anyhow::Error| {
                 code_of(error).is_none_or(|code| code == "idempotency_key_in_use")
             };
@@ -319,6 +343,13 @@ impl Service {
                 std::thread::sleep(INTERVAL);
                 continue;
             }
+            let is_duplicate =
+                |error: &anyhow::Error| code_of(error) == Some("duplicate_submission");
+            let submission = if submission.as_ref().is_err_and(is_duplicate) {
+                submission.context("--allow-duplicate sends rows that the dataset has already")
+            } else {
+                submission
+            };
             let submission = submission.with_context(|| path.display().to_string());
             return submission.map_err(Failure::Service);
         }
@@ -345,7 +376,7 @@ impl Service {
         let address = format!("{}/v1/publications/{}/editions", self.url, publication.id);
         let request = self.agent.post(&address);
         let sent = request.header("authorization", &self.token).send_empty();
-        match answer::<serde_json::Value>(sent) {
+        match self.answer::<Value>(sent) {
             Err(error) if code_of(&error) == Some("edition_open") => Ok(()),
             answered => answered.map(|_| ()),
         }
@@ -353,19 +384,32 @@ impl Service {
 
     fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
         let request = self.agent.get(format!("{}{path}", self.url));
-        answer(request.header("authorization", &self.token).call())
+        self.answer(request.header("authorization", &self.token).call())
+    }
+
+    /// The document of an answer.
+    fn answer<T: DeserializeOwned>(
+        &self,
+        sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> anyhow::Result<T> {
+        let sent = sent.with_context(|| {
+            format!(
+                "{} does not answer; check --url, and that the service runs",
+                self.url
+            )
+        });
+        document(sent?)
     }
 }
 
 /// The document of an answer.
-fn answer<T: DeserializeOwned>(
-    sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+fn document<T: DeserializeOwned>(
+    mut answer: ureq::http::Response<ureq::Body>,
 ) -> anyhow::Result<T> {
-    let mut answer = sent?;
     let body = answer.body_mut().with_config().limit(LIMIT).read_to_vec()?;
     let status = answer.status();
     if status.is_success() {
-        return serde_json::from_slice(&body).context("the answer is not of the documented form");
+        return serde_json::from_slice(&body).context(UNDOCUMENTED);
     }
     Err(match serde_json::from_slice(&body) {
         Ok(problem) => Refused { problem }.into(),

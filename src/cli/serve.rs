@@ -85,7 +85,15 @@ pub(crate) fn run(args: ServeArgs) -> anyhow::Result<()> {
 /// # Errors
 /// If the settings are invalid, or the database cannot be reached.
 pub(crate) fn work(args: &SettingsArgs) -> anyhow::Result<()> {
-    start(&args.load(Flags::default())?, Duty::Jobs)
+    let settings = args.load(Flags::default())?;
+    let dir = &settings.server.data_dir;
+    if settings.database.url.is_none() && !dir.exists() {
+        anyhow::bail!(
+            "there is no directory {}; name the data directory of the service with --data-dir, or set database.url",
+            dir.display()
+        );
+    }
+    start(&settings, Duty::Jobs)
 }
 
 fn start(settings: &Settings, duty: Duty) -> anyhow::Result<()> {

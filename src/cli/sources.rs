@@ -96,7 +96,11 @@ impl FromStr for ServiceAddress {
 
     /// An `http` or `https` address. A token goes over `http` to this machine only.
     fn from_str(text: &str) -> Result<Self, String> {
-        let uri: Uri = text.parse().map_err(|_| "this is not an address")?;
+        let uri: Option<Uri> = text.parse().ok();
+        let is_url = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https"));
+        let uri = uri.filter(is_url).ok_or(
+            "this is no URL; expected one such as https://pais.example or http://127.0.0.1:8080",
+        )?;
         let host = uri.host().unwrap_or_default();
         let ip = host.trim_start_matches('[').trim_end_matches(']');
         let is_loopback = |ip: std::net::IpAddr| ip.is_loopback();
@@ -285,6 +289,8 @@ mod tests {
             "http://a.example",
             "http://10.0.0.1",
             "http://localhost.example",
+            "notaurl",
+            "localhost:8080",
         ] {
             assert!(address.parse::<ServiceAddress>().is_err(), "{address}");
         }

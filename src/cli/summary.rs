@@ -164,11 +164,12 @@ impl SweepFile {
     /// The file at a path, by its file extension; standard output without a path.
     ///
     /// # Errors
-    /// For another file extension than `.csv` and `.json`.
+    /// For another file extension than `.csv` and `.json`, and for a path that cannot be written.
     pub(crate) fn of(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else {
             return Ok(Self::StandardOutput);
         };
+        output::refuse_unwritable(path)?;
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Ok(Self::Csv(path.to_owned())),
             Some("json") => Ok(Self::Json(path.to_owned())),

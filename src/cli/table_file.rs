@@ -21,7 +21,7 @@ use pais_io::read::{
 };
 
 use super::new_file::NewFile;
-use super::output::{Failure, in_file};
+use super::output::{Failure, in_file, refuse_unwritable};
 
 /// The accepted file extensions, for error messages.
 const EXTENSIONS: &str = ".csv, .tsv, .ndjson, each of them also with .gz or .zst, or .parquet";
@@ -54,6 +54,15 @@ impl TableFile {
     /// # Errors
     /// If the file extension is not one of the accepted ones.
     pub(crate) fn of(path: &Path) -> Result<Self, Failure> {
+        let file = Self::by_extension(path);
+        // The extension is not what is wrong with a mistyped name.
+        match path.metadata() {
+            Err(missing) if file.is_err() => Err(Failure::file(path, missing)),
+            _ => file,
+        }
+    }
+
+    fn by_extension(path: &Path) -> Result<Self, Failure> {
         let (stem, compression) = compression(path);
         let format = match stem.rsplit_once('.').map(|(_, extension)| extension) {
             Some("csv") => FileFormat::CSV,
@@ -90,13 +99,14 @@ impl TableFile {
     /// The table file to write at a path.
     ///
     /// # Errors
-    /// As [`Self::of`], and for TSV, which is not written.
+    /// As [`Self::of`], for TSV, which is not written, and for a path that cannot be written.
     pub(crate) fn output(path: &Path) -> Result<Self, Failure> {
-        let file = Self::of(path)?;
+        let file = Self::by_extension(path)?;
         if file.format == FileFormat::TSV {
             let detail = "a release is not written as TSV; name it .csv, .ndjson or .parquet";
             return Err(Failure::file(path, detail));
         }
+        refuse_unwritable(path)?;
         Ok(file)
     }
 

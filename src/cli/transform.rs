@@ -69,6 +69,13 @@ impl Transform {
                 .map_err(|error| in_file(&self.release, error))?,
         };
         let codebook = &release.codebook;
+        let known = |name: &str| raw.columns.iter().any(|column| column.name() == name);
+        if let Some(column) = cut.keys().find(|name| !known(name)) {
+            return Err(Failure::Usage(format!(
+                "--schema: it does not declare the column `{column}` of the release; give the schema of the \
+                 dataset that the release is of"
+            )));
+        }
         let read_by = input_schema(codebook, &raw, &input.names()?);
         let table = input.read(&read_by)?;
         let mapped = transform(codebook, cut, &raw, &read_by, table, input.first_line());

@@ -10,6 +10,7 @@ use pais_core::cancellation::Cancellation;
 use pais_core::codebook::ReleaseTerms;
 use pais_core::definition::{Job, JobDefinition, OneOrMany, PrivacyDefinition, Recoding};
 use pais_core::reimport;
+use pais_core::rejection::Fault;
 use pais_core::schema::Schema;
 use pais_core::table::{ReadError, ReleasedTable, UnchangedRisk};
 use pais_core::warning::Warning;
@@ -93,7 +94,12 @@ impl Verify {
         let raw = raw.map(|path| self.format.table(path, &text)).transpose()?;
         let found = if is_anatomized {
             let release = read_anatomized(&schema, &Directory::of(&self.release)?)?;
-            self.in_memory(&schema, &asked, release, raw.as_ref())?
+            match self.in_memory(&schema, &asked, release, raw.as_ref())? {
+                Err(ReleaseError::NoAnatomy { row, detail }) => {
+                    return Ok(Err(self.no_anatomy(row, &detail).into()));
+                }
+                found => found.map_err(|error| self.failure(error))?,
+            }
         } else {
             let table = FinishedTable::of(&self.release)?;
             match self.streamed(&schema, &asked, &table, raw.as_ref(), &mut described)? {
@@ -102,7 +108,8 @@ impl Verify {
                     let release = table.read(&schema)?;
                     described.add(&release, table.first_line());
                     let release = ReleaseTables::Generalized(release);
-                    self.in_memory(&schema, &asked, release, raw.as_ref())?
+                    let found = self.in_memory(&schema, &asked, release, raw.as_ref())?;
+                    found.map_err(|error| self.failure(error))?
                 }
             }
         };
@@ -167,12 +174,20 @@ impl Verify {
         asked: &Job,
         release: ReleaseTables,
         raw: Option<&TableFile>,
-    ) -> Result<ReleaseVerification, Failure> {
+    ) -> Result<Result<ReleaseVerification, ReleaseError>, Failure> {
         // The labels of hierarchies that are made from raw values are known to the verifier, which
         // draws them for this table.
         let raw = raw.map(|raw| raw.read(schema)).transpose()?;
-        verify_release(schema, asked, &release, raw, &Cancellation::new())
-            .map_err(|error| self.failure(error))
+        let none = Cancellation::new();
+        Ok(verify_release(schema, asked, &release, raw, &none))
+    }
+
+    /// The problem of tables that can be read and are no anatomized release.
+    fn no_anatomy(&self, row: usize, detail: &str) -> Problem {
+        // The header is the first line.
+        let fault = Fault::record(row as u64 + 2, detail);
+        let problem = Problem::with(Code::InvalidValue, detail, vec![fault]);
+        in_file(self.release.display(), problem)
     }
 
     fn definitions(&self) -> Result<Definitions, Failure> {

@@ -34,6 +34,9 @@ const MOST_LEEWAY_SECONDS: u64 = 300;
 /// # Errors
 /// The first invalid setting.
 pub(super) fn check(settings: &Settings) -> Result<(), InvalidSetting> {
+    if settings.server.data_dir.as_os_str().is_empty() {
+        return invalid("server.data_dir", "is empty; name a directory");
+    }
     not_zero(settings)?;
     durations(settings)?;
     limits(settings)?;

@@ -120,6 +120,12 @@ impl Variable {
         } = self;
         if !is_file {
             let value = read_value(defaults, key, value);
+            let is_section = matches!(defaults.find_value(key), Ok(Value::Dict(..)));
+            if is_section && !matches!(value, Value::Dict(..)) {
+                return Err(ConfigError::Invalid(format!(
+                    "settings: {key} in the variable {name} is a section; name one of its settings: {name}__…"
+                )));
+            }
             let single = Serialized::default(key, value);
             return Ok(NamedSource::new(format!("the variable {name}"), single));
         }

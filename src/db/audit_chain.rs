@@ -328,6 +328,8 @@ pub struct ChainCheck {
     pub logs: usize,
     /// Number of chained events.
     pub events: u64,
+    /// Number of events that are not chained yet: a change of them is not found.
+    pub pending: i64,
     /// What is wrong: of each log the first fault, then those of all logs together.
     pub faults: Vec<ChainFault>,
 }
@@ -356,6 +358,9 @@ pub async fn verify(store: &Store, keys: &KeyRing) -> Result<ChainCheck, StoreEr
     if !has_own_ends(&mut transaction, keys).await? {
         check.faults.push(ChainFault::Ends);
     }
+    check.pending = sqlx::query_scalar("SELECT count(*) FROM audit_pending")
+        .fetch_one(&mut *transaction)
+        .await?;
     let unchained: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM audit_events e
          WHERE NOT EXISTS (SELECT 1 FROM audit_chain c WHERE c.event_id = e.id)

@@ -216,6 +216,31 @@ fn a_modified_anatomy_is_rejected() {
     let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("sensitive tables     NO"), "{text}");
+    // Tables that can be read and count what no group has.
+    let rows: Vec<&str> = counted.lines().collect();
+    let (header, first, last) = (rows[0], rows[1], rows[rows.len() - 1]);
+    let last_line = rows.len() as u64;
+    let uncounted = |row: &str, count: &str| format!("{},{count}", row.rsplit_once(',').unwrap().0);
+    let others = rows[2..].join("\n");
+    for (table, line) in [
+        (format!("{header}\n{last}\n{first}\n"), 3),
+        (format!("{counted}{last}\n"), last_line + 1),
+        (
+            format!("{header}\n{}\n{others}\n", uncounted(first, "0")),
+            2,
+        ),
+        (
+            format!("{header}\n{}\n{others}\n", uncounted(first, "-1")),
+            2,
+        ),
+    ] {
+        dir.write("out/st_ill.csv", &table);
+        let (status, text) = dir.verify("j.json", "out", &WITH_RAW);
+        assert_eq!(status, Some(1), "{table}{text}");
+        let problem: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(problem["errors"][0]["line"], line, "{table}{text}");
+        assert!(text.contains("table `st_ill`"), "{text}");
+    }
     // A table without counts, and a missing table.
     dir.write("out/st_ill.csv", "group_id,ill\n1,flu\n");
     assert_eq!(dir.verify("j.json", "out", &WITH_RAW).0, Some(2));

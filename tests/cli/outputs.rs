@@ -2,8 +2,13 @@
 //! fails leaves them as they were.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::time::Duration;
 
+use pais_test_support::poll::poll;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::cli_dir::CliDir;
@@ -299,4 +304,85 @@ fn an_output_keeps_its_mode_its_link_and_what_reads_it() {
         assert_eq!(text, expected, "{line}");
     }
     assert!(files(&dir).keys().all(|name| !name.contains(".pais-")));
+}
+
+/// The incomplete files of a directory.
+fn incomplete(dir: &CliDir) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(dir.path()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let is_incomplete = |path: &std::path::PathBuf| path.to_string_lossy().contains("/.pais-");
+    paths.filter(is_incomplete).collect()
+}
+
+#[test]
+fn a_signal_removes_incomplete_files() {
+    let dir = directory();
+    let (status, text) = dir.bash("mkfifo report");
+    assert_eq!(status, Some(0), "{text}");
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pais"));
+        let run = RUN.split(' ').skip(1);
+        // The table is written, and the report waits for its reader.
+        let command = command.args(run.chain(["-o", "out.csv", "--report", "report"]));
+        let mut process = command.current_dir(dir.path()).spawn().unwrap();
+        let written = || {
+            let path = incomplete(&dir).pop()?;
+            (path.metadata().ok()?.len() > 0).then_some(path)
+        };
+        let path = poll(Duration::from_secs(60), written).expect("the table is written");
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        kill_process(Pid::from_child(&process), signal).unwrap();
+        let status = process.wait().unwrap();
+        assert_eq!(status.code(), Some(128 + signal.as_raw()), "{status}");
+        assert_eq!(status.signal(), None);
+        assert!(incomplete(&dir).is_empty(), "{signal:?}");
+        assert!(!dir.path().join("out.csv").exists());
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused_before_a_row_is_read() {
+    let dir = writing_directory();
+    std::fs::remove_file(dir.path().join("raw.csv")).unwrap();
+    std::fs::create_dir(dir.path().join("directory.csv")).unwrap();
+    let refused = |job: &str, output: &str, words: &str| {
+        let line = format!("{RUN} -o {output}").replace("j.json", job);
+        let (status, text) = dir.bash(&line);
+        assert_eq!(status, Some(2), "{line}: {text}");
+        assert!(
+            text.contains(output) && text.contains(words),
+            "{line}: {text}"
+        );
+    };
+    refused("j.json", "absent/out.csv", "does not exist");
+    refused("j.json", "directory.csv", "is a directory");
+    refused("l.json", "absent/sweep.json", "does not exist");
+    refused("a.json", "h.json", "not a file");
+    refused("a.json", "h.json/out", "h.json is no directory");
+    // A table of an earlier release would be passed on with the new ones.
+    std::fs::create_dir(dir.path().join("earlier")).unwrap();
+    dir.write("earlier/st_other.csv", "group_id,other,count\n");
+    refused("a.json", "earlier", "st_other.csv: this table");
+    // A name that no file has.
+    let name = "\u{e4}".repeat(50);
+    let schema = json!({"name": "t", "columns": [
+        {"name": "zip", "role": "quasi_identifier"}, {"name": name, "role": "sensitive"}]});
+    dir.write("s.json", &schema.to_string());
+    refused("a.json", "new", "307 bytes");
+    assert!(!dir.path().join("new").exists());
+}
+
+#[test]
+fn a_sweep_without_a_result_fails() {
+    let dir = writing_directory();
+    for (k, expected) in [(json!([2, 100_000]), 0), (json!([90_000, 100_000]), 1)] {
+        let sweep = json!({"privacy": {"model": "k_anonymity", "k": k}});
+        dir.write("l.json", &sweep.to_string());
+        let line = format!("{RUN} -o sweep.csv").replace("j.json", "l.json");
+        let (status, text) = dir.bash(&line);
+        assert_eq!(status, Some(expected), "{text}");
+        let rows = std::fs::read_to_string(dir.path().join("sweep.csv")).unwrap();
+        assert_eq!(rows.lines().count(), 3, "{rows}");
+    }
 }

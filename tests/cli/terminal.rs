@@ -274,3 +274,57 @@ fn a_token_is_sent_to_another_machine_by_https_only() {
     assert_eq!(status, Some(2), "{said}");
     assert!(said.contains("by https only"), "{said}");
 }
+
+#[test]
+fn mistyped_arguments_and_settings_are_named() {
+    let dir = patients();
+    dir.write("a.csv", "age\n1\n");
+    let publish = "PAIS_TOKEN=x pais publish --publication p";
+    for (line, expected, words) in [
+        (
+            format!("{publish} --url http://127.0.0.1:1 a.csv absent.csv"),
+            2,
+            "absent.csv: No such file",
+        ),
+        (
+            format!("{publish} --url http://127.0.0.1:1 a.csv"),
+            1,
+            "http://127.0.0.1:1 does not answer; check --url",
+        ),
+        (
+            format!("{publish} --url notaurl a.csv"),
+            2,
+            "this is no URL",
+        ),
+        (
+            "pais verify --schema s.json --job j.json absent".to_owned(),
+            2,
+            "absent: No such file",
+        ),
+        (
+            "pais work --data-dir absent".to_owned(),
+            1,
+            "there is no directory absent",
+        ),
+        (
+            "PAIS__SERVER=x pais doctor --data-dir data".to_owned(),
+            1,
+            "server in the variable PAIS__SERVER is a section",
+        ),
+        (
+            "PAIS__SERVER__DATA_DIR= pais doctor".to_owned(),
+            1,
+            "server.data_dir is empty",
+        ),
+        (
+            "PAIS__STORAGE__SPOOL_DIR=s.json/spool pais doctor --data-dir data".to_owned(),
+            1,
+            "storage.spool_dir",
+        ),
+    ] {
+        let (status, text) = dir.bash(&line);
+        assert_eq!(status, Some(expected), "{line}: {text}");
+        assert!(text.contains(words), "{line}: {text}");
+    }
+    assert!(!dir.path().join("absent").exists());
+}

@@ -41,7 +41,7 @@ fn a_release_meets_its_model_or_not() {
     dir.write(
         "r.csv",
         "age,job,cost,ill\n\"[0, 35)\",Blue,2.0,hiv\n\"[35,99]\",White,,flu\n\
-         \"[0,35)\",Blue,1.5,flu\n\"[35,99]\",White,3,flu\n",
+         \"[0, 35)\",Blue,1.5,flu\n\"[35,99]\",White,3,flu\n",
     );
     let (status, text) = dir.verify("r.csv", true);
     assert_eq!(status, Some(0), "{text}");
@@ -64,6 +64,33 @@ fn a_release_meets_its_model_or_not() {
     let (status, text) = strict.verify("r.csv", true);
     assert_eq!(status, Some(1), "{text}");
     assert!(text.contains("no records lost      NO"), "{text}");
+}
+
+#[test]
+fn a_label_that_is_written_in_two_ways_is_refused() {
+    let dir = patients(anonymity(2), 0.0);
+    for (job, age, other_job, other_age) in [
+        ("Blue", "[0,50)", "Blue", "[0, 50)"),
+        ("Blue", "[0,50)", "Blue", "[0.0,50)"),
+        ("Blue", "20", "Blue", "20.0"),
+        ("Blue", "20", "Blue ", "20"),
+        ("ANY", "20", "*", "20"),
+    ] {
+        // Also where the rows are read in several parts.
+        let rows = format!("{job},\"{age}\",flu\n").repeat(200_000);
+        let row = format!("{other_job},\"{other_age}\",flu\n");
+        dir.write("r.csv", &format!("job,age,ill\n{rows}{row}{row}"));
+        let (status, text) = dir.verify("r.csv", false);
+        assert_eq!(status, Some(2), "{other_job} {other_age}: {text}");
+        let problem: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(problem["errors"][0]["line"], 200_002, "{text}");
+        assert!(text.contains("written differently"), "{text}");
+    }
+    dir.write(
+        "r.ndjson",
+        "{\"job\":\"Blue\",\"age\":null,\"ill\":\"flu\"}\n{\"job\":\"Blue\",\"age\":\"?\",\"ill\":\"flu\"}\n",
+    );
+    assert_eq!(dir.verify("r.ndjson", false).0, Some(2));
 }
 
 /// Six visits of five patients.
@@ -114,13 +141,13 @@ fn k_over_persons_is_open_without_the_raw_table() {
 }
 
 #[test]
-fn confidence_is_checked_with_equivalent_labels() {
+fn confidence_is_checked_in_rows_with_the_root() {
     let privacy =
         json!({"model": "lkc", "l": 1, "k": 2, "c": 0.4, "sensitive_values": {"ill": ["hiv"]}});
     let dir = patients(privacy, 0.0);
     dir.write(
         "r.ndjson",
-        "{\"job\":\"Blue\",\"age\":\"*\",\"ill\":\"flu\"}\n{\"job\":\"Blue\",\"age\":\"[0,99]\",\"ill\":\"hiv\"}\n\
+        "{\"job\":\"Blue\",\"age\":\"*\",\"ill\":\"flu\"}\n{\"job\":\"Blue\",\"age\":\"*\",\"ill\":\"hiv\"}\n\
          {\"job\":\"White\",\"age\":\"*\",\"ill\":\"flu\"}\n{\"job\":\"White\",\"age\":\"*\",\"ill\":\"flu\"}\n\
          {\"job\":\"White\",\"age\":\"*\",\"ill\":\"flu\"}\n",
     );
@@ -156,13 +183,13 @@ fn overlapping_labels_are_matched() {
     let head = "job,age,ill\n";
     let rows =
         "Blue,\"[0,99]\",hiv\nANY,\"[40,50]\",flu\nANY,\"[20,40]\",flu\nWhite,\"[0,99]\",flu\n";
-    dir.write("r.csv", &format!("{head}{rows}*,\"[0,60)\",flu\n"));
+    dir.write("r.csv", &format!("{head}{rows}ANY,\"[0,60)\",flu\n"));
     let (status, text) = dir.verify("r.csv", true);
     assert_eq!(status, Some(0), "{text}");
     assert!(text.contains("overlap"), "{text}");
     dir.write(
         "r.csv",
-        &format!("{head}{rows}*,\"[45,60)\",flu\n*,\"[45,60)\",flu\n"),
+        &format!("{head}{rows}ANY,\"[45,60)\",flu\nANY,\"[45,60)\",flu\n"),
     );
     let (status, text) = dir.verify("r.csv", true);
     assert_eq!(status, Some(1), "{text}");

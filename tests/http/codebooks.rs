@@ -218,6 +218,18 @@ async fn a_recipient_verifies_a_release_and_maps_rows_through_its_cut() {
     let released = get("/data").await.text;
     assert!(sorted(&mapped) == sorted(&released));
 
+    let another =
+        json!({"name": "other", "columns": [{"name": "zip", "role": "quasi_identifier"}]});
+    std::fs::write(folder.path().join("S.json"), another.to_string()).unwrap();
+    let refused = pais(folder.path(), &bts, &map).await;
+    let errors = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{errors}");
+    assert!(
+        errors.contains("it does not declare the column"),
+        "{errors}"
+    );
+    std::fs::write(folder.path().join("S.json"), dataset.to_string()).unwrap();
+
     std::fs::write(
         folder.path().join("new.csv"),
         "Job,Sex,Age\nDoctor,M,1000\n",

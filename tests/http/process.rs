@@ -188,12 +188,7 @@ impl ServiceProcess {
 
     /// Whether the embedded database server runs.
     pub(crate) fn has_database_server(&self) -> bool {
-        let file = self.data.join("postgres/cluster/postmaster.pid");
-        let Ok(text) = std::fs::read_to_string(file) else {
-            return false;
-        };
-        let pid = text.lines().next().unwrap_or_default();
-        Path::new("/proc").join(pid).exists()
+        has_database_server(&self.data)
     }
 
     /// Stops the service by SIGTERM, so that its database server stops too.
@@ -202,6 +197,16 @@ impl ServiceProcess {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         assert!(self.program.wait().unwrap().success());
     }
+}
+
+/// Whether the embedded database server of a data directory runs.
+pub(crate) fn has_database_server(data: &Path) -> bool {
+    let file = data.join("postgres/cluster/postmaster.pid");
+    let Ok(text) = std::fs::read_to_string(file) else {
+        return false;
+    };
+    let pid = text.lines().next().unwrap_or_default();
+    !pid.is_empty() && Path::new("/proc").join(pid).exists()
 }
 
 /// The JSON answer of a request; panics unless it succeeds.

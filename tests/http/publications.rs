@@ -1421,11 +1421,11 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
     assert_eq!(releases["items"].as_array().unwrap().len(), phases.len());
 
     // Files from the command line, to the publication by its name.
-    let publish_with = |arguments: &[&str], files: &[String]| {
+    let publish_as = |token: &str, arguments: &[&str], files: &[String]| {
         let mut command = pais(&data);
         let name = ["--publication", "monthly", "--url", &service.base];
         command.arg("publish").args(name).args(arguments);
-        command.env("PAIS_TOKEN", &token);
+        command.env("PAIS_TOKEN", token);
         for (number, rows) in files.iter().enumerate() {
             let file = folder.path().join(format!("{number}.csv"));
             std::fs::write(&file, rows).unwrap();
@@ -1433,6 +1433,7 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
         }
         command.output().unwrap()
     };
+    let publish_with = |arguments: &[&str], files: &[String]| publish_as(&token, arguments, files);
     let publish = |files: &[String]| publish_with(&[], files);
     let ended = |done: std::process::Output, status: i32, line: &str| {
         let printed = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -1456,7 +1457,12 @@ async fn a_service_that_is_killed_at_any_phase_publishes_each_edition_once() {
         "edition 8 of monthly has failed",
     );
     // The same rows again are refused.
-    ended(publish(&[month(900)]), 1, "");
+    let refused = ended(publish(&[month(900)]), 1, "");
+    assert!(refused.contains("--allow-duplicate"), "{refused}");
+    // So is a token that may not publish.
+    let recipient = service.token("bts", "recipient");
+    let refused = publish_as(&recipient, &[], &[month(910)]);
+    assert!(ended(refused, 1, "").contains("may not publish"));
     // A file takes the place of what was sent, once, and two files do not. The row that waits goes on.
     let replaces =
         |replaced: &str, files: &[String]| publish_with(&["--replaces", replaced], files);

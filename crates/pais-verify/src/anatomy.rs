@@ -34,7 +34,7 @@ pub enum AnatomyError {
     )]
     Undecided,
     /// A cell that should be a whole number of at least 1.
-    #[error("table `{table}`, row {row}: column `{column}`: expected a whole number of at least 1")]
+    #[error("table `{table}`: column `{column}`: expected a whole number of at least 1")]
     NotPositiveInteger {
         /// The table's name.
         table: Box<str>,
@@ -44,7 +44,7 @@ pub enum AnatomyError {
         row: usize,
     },
     /// The rows of a sensitive table are not sorted by group, or a value of a group is repeated.
-    #[error("table `{table}`, row {row}: not sorted by group, or a value of the group is repeated")]
+    #[error("table `{table}`: not sorted by group, or a value of the group is repeated")]
     Unsorted {
         /// The table's name.
         table: Box<str>,
@@ -57,6 +57,16 @@ pub enum AnatomyError {
         /// The table's name.
         table: Box<str>,
     },
+}
+
+impl AnatomyError {
+    /// The row where a table that can be read is no anatomy.
+    pub(crate) fn row(&self) -> Option<usize> {
+        match self {
+            Self::NotPositiveInteger { row, .. } | Self::Unsorted { row, .. } => Some(*row),
+            _ => None,
+        }
+    }
 }
 
 /// The group id of each row of a table.

@@ -82,3 +82,26 @@ async fn the_log_is_archived_beside_a_running_service() {
     let (printed, status) = audit(&data, &verify).await;
     assert_eq!(status, Some(2), "{printed}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_a_stopped_service_are_chained_when_the_log_is_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let service = ServiceProcess::start(&data, &[]).await;
+    service.token("hospital", "holder");
+    service.stop();
+    let events = async || {
+        let (printed, status) = audit(&data, &["verify"]).await;
+        assert_eq!(status, Some(0), "{printed}");
+        assert!(!printed.contains("not protected"), "{printed}");
+        let line = printed.lines().find(|line| line.contains(" logs: "));
+        let number = line.and_then(|line| line.split(' ').next());
+        number.unwrap().parse::<u64>().unwrap()
+    };
+    let before = events().await;
+    let mut command = pais(&data);
+    let names = ["--organization", "hospital", "--role", "holder"];
+    let made = command.args(["token", "create"]).args(names).output();
+    assert!(made.unwrap().status.success());
+    assert_eq!(events().await, before + 1);
+}

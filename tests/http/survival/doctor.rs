@@ -61,6 +61,7 @@ async fn the_doctor_says_what_keeps_the_service_from_running() {
     let (status, found) = doctor(&folder.path().join("other"), &nowhere).await;
     assert_eq!(status, Some(1), "{found}");
     assert!(found.contains("database.url"), "{found}");
+    assert!(found.contains("127.0.0.1:1 cannot be reached"), "{found}");
     assert!(!keys.exists(), "a look changes nothing");
     let refused = run(&folder.path().join("other"), &["migrate"], &nowhere).await;
     let errors = String::from_utf8_lossy(&refused.stderr);
@@ -91,6 +92,16 @@ async fn a_database_of_another_version_is_not_used() {
     let data = folder.path().join("data");
     let migrated = run(&data, &["migrate"], &settings).await;
     assert!(migrated.status.success());
+    // The service does not make the key of an external database.
+    for command in [&["doctor"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+        let refused = run(&data, command, &settings[..1]).await;
+        let said = [refused.stdout, refused.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains("pais keys generate"), "{said}");
+    }
+    let (status, found) = doctor(&data, &settings).await;
+    assert_eq!(status, Some(0), "{found}");
     let mut connection = options.connect().await.unwrap();
     for (change, words) in [
         (

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::two_hospitals::{Hub, Tenant, has_ended, quick, slow};
-use crate::process::{ServiceProcess, pais};
+use crate::process::{ServiceProcess, has_database_server, pais};
 use pais_test_support::poll::poll_async;
 
 /// Starts releases and profiles, which go on beside the test.
@@ -137,4 +137,31 @@ async fn signals_end_the_service_or_not() {
     let detail = ended["error"]["detail"].as_str().unwrap();
     assert!(detail.contains("workers.max_run_seconds"), "{detail}");
     hub.service.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_that_is_stopped_leaves_no_database_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    ServiceProcess::start(&data, &[]).await.stop();
+    for (arguments, signal) in [
+        (&["keys", "check"][..], Signal::INT),
+        (&["audit", "verify"], Signal::TERM),
+        (&["migrate"], Signal::INT),
+        (&["doctor"], Signal::TERM),
+    ] {
+        let mut command = pais(&data);
+        let output = std::fs::File::create(folder.path().join("output")).unwrap();
+        let mut process = command.args(arguments).stdout(output).spawn().unwrap();
+        let started = poll_async(Duration::from_secs(60), async || {
+            has_database_server(&data).then_some(())
+        });
+        started.await.expect("the command starts the server");
+        let pid = rustix::process::Pid::from_child(&process);
+        rustix::process::kill_process(pid, signal).unwrap();
+        let status = process.wait().unwrap();
+        // Not the end by a signal.
+        assert!(status.code().is_some(), "{arguments:?}: {status}");
+        assert!(!has_database_server(&data), "{arguments:?}: {status}");
+    }
 }

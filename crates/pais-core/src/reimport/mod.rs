@@ -4,13 +4,14 @@ pub mod anatomized;
 mod read_back;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::definition::{ColumnKind, ColumnRole};
 use crate::rejection::{Fault, Place};
 use crate::schema::{Schema, SchemaColumn, canonical_text, items};
 use crate::table::{
-    Column, Form, MAX_FAULTS, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable, Table,
+    Column, Form, MAX_FAULTS, NULL_CODE, ReadError, ReadErrorKind, ReleasedColumn, ReleasedTable,
+    Table,
 };
 use crate::taxonomy::{Interval, MISSING_LABEL, Node, NodeId, SUPPRESSED_LABEL};
 
@@ -32,6 +33,7 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
             _ => ColumnKind::Categorical,
         },
         separator: column.separator,
+        is_verbatim: true,
         ..SchemaColumn::of_labels(column.name.clone())
     };
     let columns = schema.columns.iter().filter(is_expected);
@@ -43,16 +45,44 @@ pub fn columns(schema: &Schema, names: &[String]) -> Schema {
 /// Converts `table`, which was read with the schema `read_by` of [`columns`], to a released table
 /// under the dataset's own schema. The first row is on line `first_line`.
 ///
-/// Labels and numbers are written in canonical form, so that equal ones have equal text.
+/// Labels and numbers are written in canonical form, so that equal ones have equal text. All cells with
+/// the same label must be written alike: the rows of the table as it is are distinguishable otherwise.
 ///
 /// # Errors
-/// [`ReadErrorKind::Cells`] for cells that are not labels of their column, [`ReadErrorKind::Header`]
-/// for an identifier that is not completely suppressed.
+/// [`ReadErrorKind::Cells`] for cells that are not labels of their column, or whose label is written in two
+/// ways, [`ReadErrorKind::Header`] for an identifier that is not completely suppressed.
 pub fn released(
     schema: &Schema,
     read_by: &Schema,
     table: Table,
     first_line: u64,
+) -> Result<ReleasedTable, ReadError> {
+    released_part(
+        schema,
+        read_by,
+        table,
+        first_line,
+        &mut Spellings::default(),
+    )
+}
+
+/// How the labels of a table are written, by column.
+#[derive(Debug, Default)]
+pub struct Spellings(HashMap<Box<str>, ColumnSpellings>);
+
+/// By label, the text of its cells; `None` for null.
+type ColumnSpellings = HashMap<Box<str>, Option<Box<str>>>;
+
+/// As [`released`], for some rows of a table. `spellings` are those of the rows before.
+///
+/// # Errors
+/// As [`released`].
+pub fn released_part(
+    schema: &Schema,
+    read_by: &Schema,
+    table: Table,
+    first_line: u64,
+    spellings: &mut Spellings,
 ) -> Result<ReleasedTable, ReadError> {
     let mut columns = Vec::with_capacity(table.columns.len());
     let mut faults = Vec::new();
@@ -63,7 +93,7 @@ pub fn released(
         };
         match spec.role {
             ColumnRole::Identifier | ColumnRole::Subject => {
-                let suppressed = |text: &str| matches!(text, "" | SUPPRESSED_LABEL);
+                let suppressed = |text: &str| matches!(text.trim(), "" | SUPPRESSED_LABEL);
                 if !column.dictionary.iter().all(|text| suppressed(text)) {
                     let detail = "the table still has this identifier";
                     let column = spec.name.to_string();
@@ -73,12 +103,10 @@ pub fn released(
                 }
             }
             ColumnRole::QuasiIdentifier => {
+                let known = spellings.0.entry(spec.name.clone()).or_default();
+                check_spellings(spec, &column, known, first_line, &mut faults);
                 let mut column = with_canonical_labels(spec, column, first_line, &mut faults);
-                // A null cell of a set is written as the empty set: nothing is known about its items.
-                column.replace_null(match spec.kind {
-                    ColumnKind::Set => "",
-                    _ => MISSING_LABEL,
-                });
+                column.replace_null(null_label(spec));
                 let form = match spec.kind {
                     ColumnKind::Set => Form::untouched(spec),
                     _ => Form::Generalized,
@@ -153,6 +181,39 @@ fn refuse(mut faults: Vec<Fault>, refused: &str) -> Result<(), ReadError> {
     Err(ReadError::with(ReadErrorKind::Cells, detail, faults))
 }
 
+/// Adds a fault for each cell whose label was written differently before.
+fn check_spellings(
+    spec: &SchemaColumn,
+    column: &Column,
+    known: &mut ColumnSpellings,
+    first_line: u64,
+    faults: &mut Vec<Fault>,
+) {
+    let mut is_as_before = |label: Cow<str>, text: Option<&str>| {
+        let first = known.entry(label.into());
+        first.or_insert_with(|| text.map(Into::into)).as_deref() == text
+    };
+    let detail =
+        "the label is written differently in another row, so these rows are distinguishable";
+    let fault = |line| Fault::cell(line, &*spec.name, detail).fix("write each label in one way");
+    let null = column.codes.iter().position(|code| *code == NULL_CODE);
+    if let Some(row) = null.filter(|_| !is_as_before(null_label(spec).into(), None)) {
+        faults.push(fault(first_line + row as u64));
+    }
+    let is_alike = |text: &str| {
+        canonical_label(spec, text).is_none_or(|label| is_as_before(label, Some(text)))
+    };
+    add_faults(column, is_alike, first_line, fault, faults);
+}
+
+/// The label of a null cell. Of a set it is the empty set: nothing is known about its items.
+fn null_label(spec: &SchemaColumn) -> &'static str {
+    match spec.kind {
+        ColumnKind::Set => "",
+        _ => MISSING_LABEL,
+    }
+}
+
 fn with_canonical_labels(
     spec: &SchemaColumn,
     column: Column,
@@ -166,6 +227,7 @@ fn with_canonical_labels(
         ColumnKind::Numeric if spec.tree.is_none() => {
             "an interval such as [30,60), a number or `?`"
         }
+        ColumnKind::Set => "a label of the column's taxonomy or `?` for each item, each label once",
         _ => "a label of the column's taxonomy or `?`",
     };
     let within = declared_interval(spec).map_or_else(String::new, |domain| {
@@ -195,7 +257,7 @@ pub(crate) fn labelled(
 /// Adds a fault for each text that is not valid, at the line of its first row.
 fn add_faults(
     column: &Column,
-    is_valid: impl Fn(&str) -> bool,
+    mut is_valid: impl FnMut(&str) -> bool,
     first_line: u64,
     fault_at: impl Fn(u64) -> Fault,
     faults: &mut Vec<Fault>,
@@ -247,7 +309,9 @@ fn canonical_label<'a>(spec: &SchemaColumn, text: &'a str) -> Option<Cow<'a, str
         .map(|item| canonical_item_label(spec, item))
         .collect::<Option<_>>()?;
     labels.sort_unstable();
-    labels.dedup();
+    if labels.windows(2).any(|two| two[0] == two[1]) {
+        return None;
+    }
     let mut separator = [0; 4];
     Some(
         labels

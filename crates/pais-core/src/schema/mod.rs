@@ -80,6 +80,8 @@ pub struct SchemaColumn {
     pub(crate) format: Option<DateFormat>,
     /// The hierarchy that is made from the values of a table, for each run.
     pub(crate) made: Option<GeneratedHierarchy>,
+    /// Whether cells stay as they are written: what is written differently is distinguishable.
+    pub(crate) is_verbatim: bool,
 }
 
 /// The declared columns, checked one by one and against each other.
@@ -272,6 +274,7 @@ impl SchemaColumn {
             from: Vec::new(),
             format: None,
             made: None,
+            is_verbatim: false,
         }
     }
 

@@ -74,6 +74,7 @@ impl<'a> DeclaredColumn<'a> {
             from: checks::set_columns(column),
             format,
             made,
+            is_verbatim: false,
             missing: Vec::new(),
         };
         resolved.missing = resolved.words_for_missing(missing);

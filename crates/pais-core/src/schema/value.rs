@@ -43,10 +43,13 @@ impl SchemaColumn {
     /// - Other text: unchanged, except for carriage returns at its end, which not every program that reads CSV
     ///   keeps apart from the end of a line.
     ///
+    /// The cells of a finished table stay as they are written.
+    ///
     /// Text that is no value of the column is returned in some form that is none either. The
     /// canonical form of a word for missing is a word for missing too.
     pub fn canonical<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.kind {
+            _ if self.is_verbatim => Cow::Borrowed(text),
             ColumnKind::Numeric if is_plain_number(text) => Cow::Borrowed(text),
             ColumnKind::Numeric => match canonical_number(text) {
                 Some(number) if number != text => Cow::Owned(number),

@@ -52,7 +52,7 @@ pub(super) fn verify(
         })
         .collect();
     let assignment =
-        assign_anatomy(qit, &exact, &tables, raw.rows).map_err(ReleaseError::malformed)?;
+        assign_anatomy(qit, &exact, &tables, raw.rows).map_err(ReleaseError::of_anatomy)?;
     let recoding = FoundRecoding::Anatomized {
         counts_match: assignment.source_rows.is_some(),
     };

@@ -29,7 +29,9 @@ use self::subjects::{ReleasedSubjects, SubjectsFinding};
 use crate::assignment::assign;
 use crate::models::verify_model;
 use crate::overlap::decide_overlaps;
-use crate::{CountedTable, Original, OriginalColumn, PrivacyFinding, Verification, VerifyError};
+use crate::{
+    AnatomyError, CountedTable, Original, OriginalColumn, PrivacyFinding, Verification, VerifyError,
+};
 
 pub use self::raw_comparison::{RawComparison, RawTexts};
 pub use self::streamed::StreamedVerification;
@@ -122,6 +124,14 @@ pub enum ReleaseError {
     /// The tables are malformed, or do not fit the schema.
     #[error("{0}")]
     Malformed(String),
+    /// The tables can be read and are no anatomized release.
+    #[error("{detail}")]
+    NoAnatomy {
+        /// Row of its table.
+        row: usize,
+        /// What is wrong.
+        detail: String,
+    },
     /// This can only be verified with all rows at once.
     #[error("{0} is verified with all rows in memory")]
     NeedsAllRows(&'static str),
@@ -139,6 +149,16 @@ pub enum ReleaseError {
 impl ReleaseError {
     fn malformed(error: impl std::error::Error) -> Self {
         Self::Malformed(error.to_string())
+    }
+
+    fn of_anatomy(error: AnatomyError) -> Self {
+        match error.row() {
+            Some(row) => Self::NoAnatomy {
+                row,
+                detail: error.to_string(),
+            },
+            None => Self::malformed(error),
+        }
     }
 }
 
