@@ -178,8 +178,9 @@ impl PreparedTable {
         warnings.extend(row_warnings(&self.model, columns));
         let first = tables.iter().take(1);
         warnings.extend(first.flat_map(|table| outcome_warnings::of_release(self, schema, table)));
+        let suppressed = self.table.rows - rows.len();
         warnings.extend(outcome_warnings::of_suppression(
-            suppressed_rows,
+            suppressed as u64,
             self.table.rows as u64,
         ));
         by_code(warnings)
