@@ -168,7 +168,7 @@ fn a_listed_value_that_is_in_no_row_of_a_made_hierarchy_is_a_warning() {
                                  "sensitive_values": {"icd": ["B20", "I10"]}}});
     let codes = |file: &str| {
         let release = release(&columns, file, &job);
-        let codes = release.warnings().iter().map(|warning| warning.code);
+        let codes = release.warnings.iter().map(|warning| warning.code);
         codes.collect::<Vec<_>>()
     };
     let absent = codes("ward,icd\na,I10\na,J45\nb,I10\nb,J45\n");
