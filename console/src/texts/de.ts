@@ -32,6 +32,8 @@ export const de: Texts = {
         `Werte von ${columns} unterscheiden sich von einem genannten sensiblen Wert nur in Groß- und Kleinschreibung, Leer- oder Satzzeichen; sie werden nicht begrenzt. Nennen Sie sie auch, oder berichtigen Sie die Zeilen.`,
       unbounded_sensitive_column: (columns) =>
         `Das Modell begrenzt keinen Wert von ${columns}; er lässt sich also erschließen. Nehmen Sie die Spalte in das Modell auf.`,
+      undeclared_missing: (columns) =>
+        `In ${columns} stehen Wörter für fehlende Werte wie „unbekannt“; sie zählen als sensible Werte. Geben Sie sie als fehlende Werte an.`,
       exact_range: (columns) =>
         `Das äußerste Intervall von ${columns} hat in der Freigabe den genauen kleinsten und größten Wert als Grenzen. Geben Sie einen Wertebereich an, oder runden Sie.`,
       nearly_unique_column: (columns) =>

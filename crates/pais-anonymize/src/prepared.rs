@@ -223,4 +223,40 @@ mod tests {
             assert!(matches!(run, Err(RunError::Internal { .. })), "{kind}");
         }
     }
+
+    /// Anatomized output has exact quasi-identifiers, so nothing can tell them.
+    #[test]
+    fn an_unchanged_column_that_tells_a_generalized_one_is_a_warning() {
+        let columns = json!([
+            {"name": "zip", "role": "quasi_identifier"},
+            {"name": "town", "role": "insensitive"},
+            {"name": "illness", "role": "sensitive"},
+        ]);
+        let row = |row: usize| format!("{},town {},{}\n", 80 + row % 5, row % 5, row % 3);
+        let rows: String = (0..60).map(row).collect();
+        let schema = schema(columns);
+        let table = load(&schema, format!("zip,town,illness\n{rows}").as_bytes());
+        for (output, level, is_told) in [
+            ("generalized", json!(null), true),
+            (
+                "generalized",
+                json!({"zip": {"level": 1, "values": {}}}),
+                true,
+            ),
+            ("anatomized", json!(null), false),
+        ] {
+            let privacy = json!({"model": "l_diversity", "k": 2, "l": 2});
+            let privacy = match output {
+                "anatomized" => privacy,
+                _ => json!({"model": "k_anonymity", "k": 2}),
+            };
+            let job = json!({"privacy": privacy, "output": output, "pre_generalization": level});
+            let observer = Unobserved::default();
+            let job = job_of(job).unwrap();
+            let run = AnonymizationRun::new(schema.clone(), job, table.clone(), &observer);
+            let warnings = run.unwrap().warnings();
+            let told = warnings.iter().filter(|it| it.columns == ["town", "zip"]);
+            assert_eq!(told.count() == 1, is_told, "{output}: {warnings:?}");
+        }
+    }
 }

@@ -11,6 +11,7 @@
 //! - [`safe_harbor`]: the categories of identifiers of HIPAA, and which one a column probably is
 //! - [`codebook`]: what a recipient needs to resolve the labels of a release
 //! - [`look_alike`]: texts that a reader cannot tell apart
+//! - [`missing_words`]: words that programs and people write for a missing cell
 //! - [`similar_ids`]: whether a file may spell the id of one person in two ways
 //! - [`risk`]: how far the rows of a table single out persons, before any run
 //! - [`rejection`]: why an input is refused, and where
@@ -31,6 +32,7 @@ pub mod codebook;
 pub mod column_name;
 pub mod definition;
 pub mod look_alike;
+pub mod missing_words;
 pub mod model;
 pub mod parallel;
 pub mod reimport;

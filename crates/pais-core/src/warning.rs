@@ -18,6 +18,8 @@ pub enum WarningCode {
     ListedValueHasVariants,
     /// A sensitive column has no bound under the model.
     UnboundedSensitiveColumn,
+    /// A sensitive column has words for missing that are not declared, so they count as values.
+    UndeclaredMissing,
     /// The outermost interval of a numeric column is its exact range.
     ExactRange,
     /// The values of a column that is released unchanged are distinct, or nearly so.
@@ -48,8 +50,8 @@ pub enum WarningCode {
     LocalLosesLess,
 }
 
-/// What a holder should know about a dataset, a job or a release that is not refused. It never
-/// quotes the value of a cell.
+/// What a holder should know about a dataset, a job or a release that is not refused. It quotes
+/// no value of a cell but a word for missing.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -168,6 +170,10 @@ impl WarningCode {
             Self::UnboundedSensitiveColumn => {
                 "the model bounds no value of these sensitive columns, so they can be inferred; add \
                  them, or give them the role `insensitive` if that harms nobody"
+            }
+            Self::UndeclaredMissing => {
+                "these sensitive columns have words for missing that count as sensitive values; declare \
+                 them as `missing`"
             }
             Self::ExactRange => {
                 "the outermost interval of each in a release has its exact smallest and greatest \

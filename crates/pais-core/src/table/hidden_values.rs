@@ -271,11 +271,11 @@ mod tests {
         unchanged_tells_hidden(&schema, &table, quasi_identifiers, &Cancellation::new()).unwrap()
     }
 
-    /// Rows of 20 postal codes in ten towns; of every `wrong`-th row the town is that of another code.
+    /// Rows of ten postal codes and their towns; in every `wrong`-th row the town is that of another code.
     fn places(rows: usize, wrong: usize) -> Vec<Vec<String>> {
         let place = |row: usize| {
             let town = if row.is_multiple_of(wrong) {
-                row / wrong
+                row / wrong + 1
             } else {
                 row
             } % 10;

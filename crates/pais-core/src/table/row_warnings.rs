@@ -11,7 +11,7 @@ use crate::definition::json::escape;
 use crate::look_alike::visible_text;
 use crate::model::{Lkc, PrivacyModel};
 use crate::schema::{Schema, SchemaColumn};
-use crate::table::sensitive_values::variants;
+use crate::table::sensitive_values::{undeclared_missing, variants};
 use crate::table::{
     Column, EncodedTable, PersonSet, Persons, SEVERAL, ValueCodes, pairs_that_single_out,
 };
@@ -133,6 +133,9 @@ pub fn row_warnings<'a>(
         {
             warnings.extend(absent_values(model, spec, column));
             warnings.extend(variants(model, &unchanged));
+        }
+        if spec.role == ColumnRole::Sensitive {
+            warnings.extend(undeclared_missing(&unchanged));
         }
         warnings.extend(counts.warning(&spec.name, spec.role));
         if spec.role == ColumnRole::Insensitive && counts.singled_out() == 0 && counts.distinct > 1

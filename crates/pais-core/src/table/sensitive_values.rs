@@ -6,8 +6,12 @@ use std::collections::{HashMap, HashSet};
 use super::UnchangedColumn;
 use crate::definition::json::escape;
 use crate::look_alike::{value_without_case_and_punctuation, visible_text};
+use crate::missing_words::is_word_for_missing;
 use crate::model::Lkc;
 use crate::warning::{Warning, WarningCode};
+
+/// Maximum number of words for missing that a warning names.
+const MOST_WORDS: usize = 10;
 
 /// The warning about values that are spelled nearly as a listed one, and are not listed. Numbers and dates have
 /// one spelling.
@@ -42,6 +46,28 @@ pub(super) fn variants(model: &Lkc, unchanged: &UnchangedColumn<'_>) -> Option<W
     );
     let code = WarningCode::ListedValueHasVariants;
     Some(Warning::at(code, pointer, detail).of_columns([spec.name()]))
+}
+
+/// The warning about words for missing that are not declared and count as sensitive values. In a quasi-identifier
+/// they are labels like any other, which protect nobody less.
+///
+/// One pass over the dictionary; over the codes only if a text of it is such a word.
+pub(super) fn undeclared_missing(unchanged: &UnchangedColumn<'_>) -> Option<Warning> {
+    let spec = unchanged.spec;
+    let is_word = |text: &str| is_word_for_missing(text) && !spec.is_missing(text);
+    let found = Found::new(unchanged, |text| is_word(text).then(|| text.to_owned()))?;
+    // Apart from upper and lower case, they are words of a fixed list.
+    let words = found.marks.iter().take(MOST_WORDS);
+    let words: Vec<String> = words.map(|word| format!("`{word}`")).collect();
+    let detail = format!(
+        "in {} the sensitive column `{}` has a word for missing ({}) that counts as a sensitive value; \
+         declare it as `missing`",
+        found.rows,
+        spec.name,
+        words.join(", ")
+    );
+    let code = WarningCode::UndeclaredMissing;
+    Some(Warning::new(code, detail).of_columns([spec.name()]))
 }
 
 /// The rows of a column whose texts have a mark.
@@ -162,6 +188,32 @@ mod tests {
         let number = json!({"name": "d", "role": "sensitive", "kind": "numeric"});
         assert_eq!(
             warnings(code, number, json!({"d": ["15"]}), &["1.5", "15"]),
+            []
+        );
+    }
+
+    #[test]
+    fn undeclared_words_for_missing_are_named_and_declared_ones_are_not() {
+        let code = WarningCode::UndeclaredMissing;
+        let all = Value::Null;
+        let column = json!({"name": "d", "role": "sensitive"});
+        let cells = ["I10", "unbekannt", "unbekannt", "K.A.", "keine", "-"];
+        let found = warnings(code, column, all.clone(), &cells);
+        assert_eq!(found.len(), 1);
+        let begin =
+            "in 3 of 7 rows the sensitive column `d` has a word for missing (`K.A.`, `unbekannt`)";
+        assert!(found[0].detail.starts_with(begin), "{}", found[0].detail);
+        assert_eq!(found[0].columns, ["d"]);
+        let declared =
+            json!({"name": "d", "role": "sensitive", "missing": ["", "unbekannt", "K.A."]});
+        assert_eq!(warnings(code, declared, all.clone(), &cells), []);
+        assert_eq!(
+            warnings(
+                code,
+                json!({"name": "d", "role": "sensitive"}),
+                all,
+                &["keine"]
+            ),
             []
         );
     }

@@ -3,63 +3,31 @@
 
 use std::collections::BTreeMap;
 
-use super::numbers::NumberRange;
+use pais_core::missing_words::MISSING_WORDS;
 
-/// The words, each as it is spelled in files. The empty one is first.
-///
-/// The word `None` is not included, nor are [`PLACEHOLDERS`]: they can be values.
-pub(super) const WORDS: [&str; 30] = [
-    "",
-    "NA",
-    "N/A",
-    "n/a",
-    "na",
-    "n.a.",
-    "N.A.",
-    "#N/A",
-    "NaN",
-    "nan",
-    "NAN",
-    "NULL",
-    "null",
-    "Null",
-    "<NA>",
-    "?",
-    "??",
-    "-",
-    "--",
-    ".",
-    "..",
-    "unknown",
-    "Unknown",
-    "UNKNOWN",
-    "missing",
-    "Missing",
-    "MISSING",
-    "unbekannt",
-    "k.A.",
-    "\\N",
-];
+use super::numbers::NumberRange;
 
 /// How many rows of a column have each word.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MissingWords {
-    rows: [u64; WORDS.len()],
+    /// Empty until a row has one.
+    rows: Vec<u64>,
 }
 
 impl MissingWords {
     /// The index of a cell among the words; `None` for a value.
     pub(super) fn find(cell: &str) -> Option<usize> {
         // All words are short, so that most cells are not compared.
-        if cell.len() > 12 {
+        if cell.len() > 13 {
             return None;
         }
         let cell = cell.trim();
-        WORDS.iter().position(|word| *word == cell)
+        MISSING_WORDS.iter().position(|word| *word == cell)
     }
 
     /// Counts rows with a word.
     pub(super) fn add(&mut self, word: usize, rows: u64) {
+        self.rows.resize(MISSING_WORDS.len(), 0);
         self.rows[word] += rows;
     }
 
@@ -72,7 +40,7 @@ impl MissingWords {
     /// which means missing without a declaration.
     /// `others` are words too.
     pub(super) fn declared(&self, others: &[&'static str]) -> Option<Vec<&'static str>> {
-        let found = WORDS.iter().zip(&self.rows).skip(1);
+        let found = MISSING_WORDS.iter().zip(&self.rows).skip(1);
         let found = found.filter(|(_, rows)| **rows > 0);
         let found = found.map(|(word, _)| word).chain(others);
         let mut words: Vec<&str> = found.copied().collect();
@@ -188,7 +156,7 @@ impl Placeholders {
 
 #[cfg(test)]
 mod tests {
-    use super::{MissingWords, NUMBERS, PLACEHOLDERS, WORDS};
+    use super::{MISSING_WORDS, MissingWords, NUMBERS, PLACEHOLDERS};
 
     #[test]
     fn the_first_placeholders_are_the_numbers() {
@@ -218,8 +186,8 @@ mod tests {
         ] {
             assert_eq!(MissingWords::find(cell), None, "{cell:?}");
         }
-        assert_eq!(WORDS[0], "");
-        assert!(WORDS.iter().all(|word| word.len() <= 12));
+        assert_eq!(MISSING_WORDS[0], "");
+        assert!(MISSING_WORDS.iter().all(|word| word.len() <= 13));
     }
 
     #[test]

@@ -32,6 +32,7 @@ use std::convert::Infallible;
 use std::io::{Cursor, Read};
 
 use pais_core::definition::{ColumnKind, DatasetDefinition};
+use pais_core::missing_words::MISSING_WORDS;
 use pais_core::safe_harbor::SafeHarborCategory;
 use pais_core::schema::{MOST_NAME_BYTES, Schema};
 use pais_core::table::{ReadError, ReadErrorKind, Table, ValueCounters};
@@ -42,7 +43,6 @@ use crate::read::parquet::ChunkReader;
 use crate::read::{self, ReadFailure, ReadLimits, TextEncoding, TextFormat, TextParameters};
 use encoding::FoundText;
 use kind::{FileHabits, shown_order};
-use missing::WORDS;
 use names::NameMeaning;
 use numbers::{FORMS, marks};
 use observed::{FileColumn, Observed};
@@ -481,7 +481,8 @@ fn check_names(columns: &[FileColumn]) -> Result<(), DraftFailure> {
 /// A schema by which every cell is read as it is written.
 fn text_schema(columns: &[FileColumn]) -> Result<Schema, DraftFailure> {
     let column = |column: &FileColumn| {
-        let mut fields = json!({"name": column.name, "role": "insensitive", "missing": WORDS});
+        let mut fields =
+            json!({"name": column.name, "role": "insensitive", "missing": MISSING_WORDS});
         if column.observed.declared == Some(ColumnType::List) {
             fields["kind"] = json!(ColumnKind::Set);
             fields["separator"] = json!(column.list_separator.unwrap_or('|'));
